@@ -1,0 +1,1 @@
+"""Tollhouse: a self-hosted payment platform for merchants."""

@@ -1,0 +1,119 @@
+"""The guards that operations declare: a permission, any credential, a session, or nobody in particular."""
+
+from tollhouse.callers import store
+from tollhouse.callers.model import (
+    AccountSuspended,
+    Caller,
+    InvalidApiKey,
+    InvalidToken,
+    MissingScope,
+    NoCredential,
+    Person,
+    SignInFirst,
+)
+from tollhouse.callers.sessions import person_of
+from tollhouse.kernel import scopes, tokens
+from tollhouse.kernel.refusals import AuthenticationRequired, InvalidRequest
+from tollhouse.web import cookies
+from tollhouse.web.ask import Ask
+
+
+class Credential:
+    """An API key or an access token that holds one of the scopes (any credential, when none is named)."""
+
+    def __init__(self, *any_of: str) -> None:
+        if scopes.parse(any_of) is None:
+            raise ValueError(f"{any_of} names no scope")
+        self._any_of = any_of
+        self.label = " or ".join(any_of) or "any credential"
+
+    async def admit(self, ask: Ask) -> Caller:
+        """Authentication 401, then suspension 403, then scope 403."""
+        caller, suspended = await _credential(ask)
+        if suspended:
+            raise AccountSuspended
+        if self._any_of and not any(name in caller.scopes for name in self._any_of):
+            raise MissingScope(self._any_of[0])
+        return caller
+
+    async def note_use(self, ask: Ask, caller: Caller) -> None:
+        """The time of last successful use, at most once a minute."""
+        if caller.use_is_stale:
+            await store.note_use(ask.house.db, caller, ask.now)
+
+
+class Session:
+    """A person with a session. `page` sends others to sign in; JSON answers 401."""
+
+    def __init__(self, *, page: bool) -> None:
+        self._page = page
+        self.label = "session"
+
+    async def admit(self, ask: Ask) -> Person:
+        """Session 401 (or 303), then cross-origin 403, then the content type 415."""
+        person = await person_of(ask)
+        if person is None:
+            if self._page:
+                raise SignInFirst
+            raise AuthenticationRequired
+        cookies.refuse_cross_origin(ask)
+        return person
+
+    async def note_use(self, ask: Ask, caller: Person) -> None:
+        """Nothing: the session itself notes when it was seen."""
+
+
+class Anyone:
+    """Nobody in particular. `own_forms` refuses what another site's form posts, cookie or not."""
+
+    def __init__(self, label: str = "anyone", *, own_forms: bool = False, cookie: bool = False) -> None:
+        self.label = label
+        self._own_forms = own_forms
+        self._cookie = cookie
+
+    async def admit(self, ask: Ask) -> None:
+        """Only the cross-origin rule, where cookies count at all."""
+        if self._own_forms or (self._cookie and cookies.session_id(ask) is not None):
+            cookies.refuse_cross_origin(ask)
+
+    async def note_use(self, ask: Ask, caller: None) -> None:
+        """Nothing."""
+
+
+def scope(*any_of: str) -> Credential:
+    """A credential with one of these permissions; the first is the one a refusal names."""
+    return Credential(*any_of)
+
+
+any_credential = Credential()
+signed_in = Session(page=False)
+signed_in_page = Session(page=True)
+anyone = Anyone()
+"""Cookies do not count here: metadata, permissions, health, the checkout page."""
+anyone_with_cookie = Anyone(cookie=True)
+"""Sign-up, sign-in and sign-out by JSON: a cookie that comes along must come from our own pages."""
+visitor = Anyone(own_forms=True)
+"""Forms of pages for people without a session."""
+client = Anyone("client authentication")
+"""The token and revoke endpoints, which authenticate the application themselves, in the protocol's own order."""
+
+
+async def _credential(ask: Ask) -> tuple[Caller, bool]:
+    bearer = ask.headers.getlist("authorization")
+    keys = ask.headers.getlist("x-api-key")
+    if len(bearer) > 1 or len(keys) > 1 or (bearer and keys):
+        raise InvalidRequest("Send one credential: an API key or an Authorization header, once.")
+    if keys:
+        prefix = "th_live" if keys[0].startswith("th_live") else "th_test"
+        found = await store.by_api_key(ask.house.db, tokens.digest(keys[0]), ask.now) if tokens.intact(prefix, keys[0]) else None
+        if found is None:
+            raise InvalidApiKey
+        return found
+    kind, _, token = bearer[0].partition(" ") if bearer else ("", "", "")
+    if kind.lower() != "bearer":
+        raise NoCredential
+    token = token.strip(" ")
+    found = await store.by_bearer(ask.house.db, tokens.digest(token), ask.now) if tokens.intact("that", token) else None
+    if found is None:
+        raise InvalidToken
+    return found

@@ -1,0 +1,105 @@
+"""The callers we know, and how they are refused."""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, Mode, UserId
+from tollhouse.kernel.refusals import Refusal
+from tollhouse.kernel.scopes import Scopes
+
+CHALLENGE = 'Bearer realm="tollhouse"'
+
+
+class MerchantEnv(Struct, frozen=True):
+    """A merchant in one environment: what every row of a merchant belongs to."""
+
+    merchant_id: MerchantId
+    mode: Mode
+
+    @property
+    def livemode(self) -> bool:
+        """True for live."""
+        return self.mode == "live"
+
+
+class Caller(Struct, frozen=True):
+    """Who calls the Integration API: an API key, or an application by its token (`client_id` and `grant_id`)."""
+
+    env: MerchantEnv
+    business_name: str
+    scopes: Scopes
+    api_key_id: ApiKeyId | None = None
+    client_id: ClientId | None = None
+    grant_id: GrantId | None = None
+    use_is_stale: bool = False
+
+    @property
+    def idempotency_name(self) -> str:
+        """Whose keys these are: the application's across its grants, or the merchant's across all its API keys."""
+        return self.client_id or "merchant"
+
+
+class Person(Struct, frozen=True):
+    """Who sits at the dashboard."""
+
+    user_id: UserId
+    email: str
+    merchant_id: MerchantId
+    business_name: str
+    suspended: bool
+    session_hash: bytes
+    user_created_at: datetime
+    merchant_created_at: datetime
+
+
+class NoCredential(Refusal):
+    """401: neither a token nor an API key. The challenge has no error attribute (RFC 6750 section 3.1)."""
+
+    code, status, message = "authentication_required", 401, "Send an API key or an OAuth access token."
+
+    def __init__(self) -> None:
+        super().__init__(headers={"WWW-Authenticate": CHALLENGE})
+
+
+class InvalidToken(Refusal):
+    """401: the token is unknown, malformed, expired or revoked."""
+
+    code, status, message = "invalid_token", 401, "The access token is unknown, expired or revoked."
+
+    def __init__(self) -> None:
+        super().__init__(headers={"WWW-Authenticate": f'{CHALLENGE}, error="invalid_token"'})
+
+
+class InvalidApiKey(Refusal):
+    """401: the API key is unknown, malformed or revoked."""
+
+    code, status, message = "invalid_api_key", 401, "The API key is unknown or revoked."
+
+    def __init__(self) -> None:
+        super().__init__(headers={"WWW-Authenticate": CHALLENGE})
+
+
+class MissingScope(Refusal):
+    """403: the credential lacks the permission; `scope` names it. The challenge uses RFC 6750's word for it."""
+
+    code, status, message = "missing_scope", 403, "The credential lacks the permission this needs."
+
+    def __init__(self, scope: str) -> None:
+        challenge = f'{CHALLENGE}, error="insufficient_scope", scope="{scope}"'
+        super().__init__(headers={"WWW-Authenticate": challenge}, members={"scope": scope})
+
+
+class AccountSuspended(Refusal):
+    """403: the merchant is suspended; its grants stay."""
+
+    code, status, message = "account_suspended", 403, "This merchant account is suspended."
+
+
+class SignInFirst(Refusal):
+    """303: a page that needs a session sends the browser to sign in."""
+
+    code, status, message = "authentication_required", 303, "Sign in first."
+
+    def __init__(self, location: str = "/signin") -> None:
+        super().__init__(headers={"Location": location})

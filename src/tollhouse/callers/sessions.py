@@ -1,0 +1,45 @@
+"""Sessions of people: an opaque random id in a cookie, kept as a digest, new at each sign-in."""
+
+import secrets
+from datetime import timedelta
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.callers import store
+from tollhouse.callers.model import Person
+from tollhouse.kernel.limits import SESSION_ABSOLUTE_S
+from tollhouse.kernel.tokens import ALPHABET, BODY_CHARS, base62, digest
+from tollhouse.platform.db import Tx
+from tollhouse.web import cookies
+from tollhouse.web.ask import Ask
+
+
+async def person_of(ask: Ask) -> Person | None:
+    """Who sits there; None without a living session."""
+    secret = cookies.session_id(ask)
+    if secret is None or len(secret) != BODY_CHARS or not set(secret) <= set(ALPHABET):
+        return None
+    return await store.person(ask.house.db, digest(secret), ask.now)
+
+
+async def begin(tx: Tx, ask: Ask, user_id: UUID) -> str:
+    """Open a session; the secret for `give`."""
+    secret = base62(int.from_bytes(secrets.token_bytes(32)), BODY_CHARS)
+    await store.open_session(tx, digest(secret), user_id, ask.now, ask.now + timedelta(seconds=SESSION_ABSOLUTE_S))
+    return secret
+
+
+def give(ask: Ask, response: Response, secret: str) -> Response:
+    """Put the session into the browser's cookie."""
+    cookies.set_session(response, ask.house.settings, secret, SESSION_ABSOLUTE_S)
+    return response
+
+
+async def end(ask: Ask, response: Response) -> Response:
+    """End the browser's session, if it has one, on both sides."""
+    secret = cookies.session_id(ask)
+    if secret is not None:
+        await store.end_session(ask.house.db, digest(secret), ask.now)
+    cookies.drop_session(response, ask.house.settings)
+    return response

@@ -1,0 +1,127 @@
+"""Every SQL statement about who is asking. Each check is one indexed statement."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from tollhouse.callers.model import Caller, MerchantEnv, Person
+from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, UserId
+from tollhouse.kernel.limits import ACCESS_TOKEN_S, ACTIVITY_EVERY_S, SESSION_IDLE_S
+from tollhouse.kernel.scopes import Scopes
+from tollhouse.platform.db import Pool, Row, Tx
+
+# Both bounds on expires_at let the planner leave out every partition but one.
+BEARER = """
+    SELECT t.grant_id, t.scope_mask & g.scope_mask & c.scope_mask AS scope_mask, g.mode, g.merchant_id, g.client_id,
+           m.business_name, m.suspended_at, a.last_used_at
+    FROM oauth_access_tokens t
+    JOIN oauth_grants g ON g.id = t.grant_id
+    JOIN oauth_clients c ON c.id = g.client_id
+    JOIN merchants m ON m.id = g.merchant_id
+    LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
+    WHERE t.token_hash = $1 AND t.expires_at > $2 AND t.expires_at <= $3
+      AND g.revoked_at IS NULL AND g.expires_at > $2 AND g.grant_epoch = c.grant_epoch AND c.status = 'enabled'
+"""
+API_KEY = """
+    SELECT k.id, k.scope_mask, k.mode, k.merchant_id, m.business_name, m.suspended_at, a.last_used_at
+    FROM api_keys k
+    JOIN merchants m ON m.id = k.merchant_id
+    LEFT JOIN api_key_activity a ON a.api_key_id = k.id
+    WHERE k.key_hash = $1 AND k.revoked_at IS NULL
+"""
+# The condition in SQL makes parallel requests safe; the caller's own look keeps the row lock off the hot path.
+NOTE_GRANT_USE = """
+    INSERT INTO oauth_grant_activity AS a (grant_id, last_used_at) VALUES ($1, $2)
+    ON CONFLICT (grant_id) DO UPDATE SET last_used_at = excluded.last_used_at
+    WHERE a.last_used_at <= excluded.last_used_at - interval '60 s'
+"""
+NOTE_API_KEY_USE = """
+    INSERT INTO api_key_activity AS a (api_key_id, last_used_at) VALUES ($1, $2)
+    ON CONFLICT (api_key_id) DO UPDATE SET last_used_at = excluded.last_used_at
+    WHERE a.last_used_at <= excluded.last_used_at - interval '60 s'
+"""
+PERSON = """
+    SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.id AS merchant_id, m.business_name,
+           m.suspended_at, m.created_at AS merchant_created_at, s.last_seen_at
+    FROM sessions s JOIN users u ON u.id = s.user_id JOIN merchants m ON m.id = u.merchant_id
+    WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND s.last_seen_at > $3
+"""
+SEEN = "UPDATE sessions SET last_seen_at = $2 WHERE id_hash = $1 AND last_seen_at < $3"
+OPEN_SESSION = """
+    INSERT INTO sessions (id_hash, user_id, created_at, last_seen_at, expires_at) VALUES ($1, $2, $3, $3, $4)
+"""
+END_SESSION = "UPDATE sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS NULL"
+
+EVERY = timedelta(seconds=ACTIVITY_EVERY_S)
+
+
+async def by_bearer(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller, bool] | None:
+    """Who holds this access token, and whether the merchant is suspended; None when it is no living token."""
+    row = await db.fetchrow(BEARER, token_hash, now, now + timedelta(seconds=ACCESS_TOKEN_S))
+    if row is None:
+        return None
+    caller = Caller(
+        MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
+        row["business_name"],
+        Scopes(row["scope_mask"]),
+        client_id=ClientId(row["client_id"]),
+        grant_id=GrantId(row["grant_id"]),
+        use_is_stale=_stale(row, now),
+    )
+    return caller, row["suspended_at"] is not None
+
+
+async def by_api_key(db: Pool, key_hash: bytes, now: datetime) -> tuple[Caller, bool] | None:
+    """Who holds this API key, and whether the merchant is suspended; None when it is no living key."""
+    row = await db.fetchrow(API_KEY, key_hash)
+    if row is None:
+        return None
+    caller = Caller(
+        MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
+        row["business_name"],
+        Scopes(row["scope_mask"]),
+        api_key_id=ApiKeyId(row["id"]),
+        use_is_stale=_stale(row, now),
+    )
+    return caller, row["suspended_at"] is not None
+
+
+async def note_use(db: Pool, caller: Caller, now: datetime) -> None:
+    """Note a successful use, at most once a minute."""
+    if caller.grant_id is not None:
+        await db.execute(NOTE_GRANT_USE, caller.grant_id, now)
+    elif caller.api_key_id is not None:
+        await db.execute(NOTE_API_KEY_USE, caller.api_key_id, now)
+
+
+async def person(db: Pool, id_hash: bytes, now: datetime) -> Person | None:
+    """Who has this session; None when it is unknown, ended, idle too long or too old."""
+    row = await db.fetchrow(PERSON, id_hash, now, now - timedelta(seconds=SESSION_IDLE_S))
+    if row is None:
+        return None
+    if row["last_seen_at"] <= now - EVERY:
+        await db.execute(SEEN, id_hash, now, now - EVERY)
+    return Person(
+        UserId(row["user_id"]),
+        row["email"],
+        MerchantId(row["merchant_id"]),
+        row["business_name"],
+        row["suspended_at"] is not None,
+        id_hash,
+        row["user_created_at"],
+        row["merchant_created_at"],
+    )
+
+
+async def open_session(tx: Tx, id_hash: bytes, user_id: UUID, now: datetime, expires_at: datetime) -> None:
+    """Begin a session."""
+    await tx.execute(OPEN_SESSION, id_hash, user_id, now, expires_at)
+
+
+async def end_session(db: Pool, id_hash: bytes, now: datetime) -> None:
+    """End a session, wherever else its cookie may still be."""
+    await db.execute(END_SESSION, id_hash, now)
+
+
+def _stale(row: Row, now: datetime) -> bool:
+    last: datetime | None = row["last_used_at"]
+    return last is None or last <= now - EVERY

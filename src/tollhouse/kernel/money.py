@@ -1,0 +1,35 @@
+"""Amounts: decimal strings outside, whole minor units inside. No float and no Decimal ever touches money."""
+
+import re
+
+AMOUNT = re.compile(r"(?P<whole>[0-9]{1,18})(?:\.(?P<part>[0-9]{1,8}))?")
+"""Digits only and bounded: Decimal() would also read `1e400`, `NaN` and Arabic digits."""
+
+MINOR_MAX = 2**53 - 1
+"""The largest amount in minor units: fits a bigint and a JSON integer that every client can read."""
+
+
+def parse_amount(text: str, decimals: int) -> int | None:
+    """Minor units of a decimal string with at most `decimals` digits after the point; None when it is no amount above zero."""
+    match = AMOUNT.fullmatch(text)
+    if match is None:
+        return None
+    part = match["part"] or ""
+    if len(part) > decimals:
+        return None
+    minor = int(match["whole"] + part.ljust(decimals, "0"))
+    return minor if 0 < minor <= MINOR_MAX else None
+
+
+def format_minor(minor: int, decimals: int) -> str:
+    """The canonical decimal string of `minor`, with exactly `decimals` digits after the point."""
+    sign, digits = ("-", str(-minor)) if minor < 0 else ("", str(minor))
+    if decimals == 0:
+        return sign + digits
+    digits = digits.rjust(decimals + 1, "0")
+    return f"{sign}{digits[:-decimals]}.{digits[-decimals:]}"
+
+
+def percentage(minor: int, basis_points: int) -> int:
+    """`basis_points` hundredths of a percent of `minor`, rounded half up, in minor units."""
+    return (minor * basis_points * 2 + 10_000) // 20_000

@@ -1,0 +1,160 @@
+"""The permission table. The guard, the consent page, the metadata and the permissions list all read it.
+
+A set of scopes is one integer of 19 bits, in the database too: what a token may do is `token & grant & client`.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+Access = Literal["read", "write", "offline"]
+
+
+class Permission(Struct, frozen=True):
+    """One scope: its name, meaning, kind of access, and the title, consequence and group the consent page shows."""
+
+    scope: str
+    description: str
+    access: Access
+    title: str
+    consequence: str = ""
+
+    @property
+    def default_selected(self) -> bool:
+        """Write permissions and offline access start unticked."""
+        return self.access == "read"
+
+
+PERMISSIONS: tuple[Permission, ...] = (
+    Permission("account:read", "Read the authorized merchant account.", "read", "Read your account"),
+    Permission("projects:read", "Read approved projects and payment methods.", "read", "Read projects"),
+    Permission("payments:read", "Read payment links and transactions.", "read", "Read payments"),
+    Permission(
+        "payments:write",
+        "Create and cancel payment links; refund eligible payments.",
+        "write",
+        "Create payments and refunds",
+        "It can pay money back from your balance.",
+    ),
+    Permission("balances:read", "Read balances and ledger entries.", "read", "Read balances"),
+    Permission("balance-payments:read", "Read internal payments to this application.", "read", "Read balance payments"),
+    Permission(
+        "balance-payments:write",
+        "Reserve funds, pay the application owner, refund internally.",
+        "write",
+        "Charge your balance",
+        "It can move money from your balance to the owner of this application.",
+    ),
+    Permission("withdrawals:read", "Read payout methods, quotes and withdrawals.", "read", "Read withdrawals"),
+    Permission(
+        "withdrawals:write",
+        "Create and cancel withdrawals.",
+        "write",
+        "Withdraw funds",
+        "It can ask to send your funds to an address it chooses.",
+    ),
+    Permission("conversions:read", "Read pairs, quotes and conversions.", "read", "Read conversions"),
+    Permission(
+        "conversions:write",
+        "Convert funds and manage conversion rules.",
+        "write",
+        "Convert funds",
+        "It can exchange your funds between currencies, now and by standing rules.",
+    ),
+    Permission("fulfillments:read", "Read in-game currency deliveries and statistics.", "read", "Read deliveries"),
+    Permission(
+        "fulfillments:write",
+        "Create deliveries using merchant funds.",
+        "write",
+        "Create deliveries",
+        "It can spend your balance on in-game currency.",
+    ),
+    Permission("webhooks:read", "Read webhook configuration and delivery history.", "read", "Read webhooks"),
+    Permission(
+        "webhooks:write",
+        "Manage configuration, test, rotate secrets, redeliver events.",
+        "write",
+        "Manage webhooks",
+        "It can change where your events are sent and replace the signing secret.",
+    ),
+    Permission("settings:read", "Read integration settings and supported payment methods.", "read", "Read settings"),
+    Permission(
+        "settings:write",
+        "Update integration settings.",
+        "write",
+        "Change settings",
+        "It can change how your checkout behaves.",
+    ),
+    Permission("reports:read", "Read financial summary reports.", "read", "Read reports"),
+    Permission(
+        "offline_access",
+        "Issue refresh tokens; requires at least one API permission.",
+        "offline",
+        "Stay connected when you are away",
+        "Without this it loses access after at most 15 minutes.",
+    ),
+)
+
+_BIT = {permission.scope: 1 << place for place, permission in enumerate(PERMISSIONS)}
+_ALL = (1 << len(PERMISSIONS)) - 1
+
+
+class Scopes(Struct, frozen=True):
+    """A checked set of scopes. Only `parse` and the constants below make one from names."""
+
+    mask: int
+
+    def __and__(self, other: "Scopes") -> "Scopes":
+        """What both sets hold."""
+        return Scopes(self.mask & other.mask)
+
+    def __sub__(self, other: "Scopes") -> "Scopes":
+        """What this set holds and the other does not."""
+        return Scopes(self.mask & ~other.mask)
+
+    def __bool__(self) -> bool:
+        """Whether anything is in it."""
+        return self.mask != 0
+
+    def __iter__(self) -> Iterator[str]:
+        """The names, in the order of the permission table."""
+        return (name for name, bit in _BIT.items() if self.mask & bit)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the scope of this exact, case-sensitive name is in the set."""
+        return bool(self.mask & _BIT.get(name, 0))
+
+    def within(self, other: "Scopes") -> bool:
+        """Whether the other set holds all of this one."""
+        return self.mask & ~other.mask == 0
+
+    @property
+    def has_api(self) -> bool:
+        """Whether there is a permission beside offline access."""
+        return bool(self.mask & API.mask)
+
+    def names(self) -> list[str]:
+        """The names as answers list them."""
+        return list(self)
+
+    def text(self) -> str:
+        """The names separated by spaces, as token responses and challenges show them."""
+        return " ".join(self)
+
+
+def parse(names: Iterable[str]) -> Scopes | None:
+    """The set of these names; None when one of them is no scope. Repeats count once."""
+    mask = 0
+    for name in names:
+        bit = _BIT.get(name)
+        if bit is None:
+            return None
+        mask |= bit
+    return Scopes(mask)
+
+
+ALL = Scopes(_ALL)
+OFFLINE = Scopes(_BIT["offline_access"])
+API = ALL - OFFLINE
+"""Everything an API key may hold, and its default."""

@@ -1,0 +1,1 @@
+"""The migrations, as numbered SQL files."""

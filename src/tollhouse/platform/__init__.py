@@ -1,0 +1,1 @@
+"""What we stand on: settings, PostgreSQL, outgoing HTTP, hashing and sealing, the log, the embedded database."""

@@ -1,0 +1,240 @@
+"""The settings: one frozen object read from the environment once. All faults are told at once, before anything starts."""
+
+import base64
+import binascii
+import os
+from collections.abc import Callable, Mapping
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from tollhouse.kernel import limits
+
+KEY_BYTES = 32
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """Everything that can be set. `decisions.md` names them; `tollhouse config` prints them."""
+
+    database_url: str | None
+    deprecated_webhooks: bool
+    base_url: str
+    data_dir: Path
+    secret_keys: tuple[tuple[str, bytes], ...]
+    bank_iban: str | None
+    bank_bic: str | None
+    bank_holder: str | None
+    signup_open: bool
+    rate_limits: bool
+    rate_client_auth_per_min: int
+    rate_signin_account_per_15_min: int
+    rate_signin_address_per_15_min: int
+    rate_webhook_test_per_min: int
+    rate_api_per_min: int
+    webhook_source_ip: IPv4Address | None
+    ingress_ip: IPv4Address | None
+    webhook_allowed_networks: tuple[IPv4Network, ...]
+    webhook_ca_file: Path | None
+    webhook_retry_schedule: tuple[float, ...]
+    authorization_request_ttl: int
+    authorization_code_ttl: int
+    access_token_ttl: int
+    grant_ttl: int
+
+    @property
+    def secure(self) -> bool:
+        """Whether browsers reach us by https."""
+        return self.base_url.startswith("https://")
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port of the base URL, as a browser's Origin header spells them."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.lower()}"
+
+
+class Setting(NamedTuple):
+    """One environment variable: the field it fills, what it means, its default as text, how it is read."""
+
+    name: str
+    field: str
+    meaning: str
+    default: str
+    read: Callable[[str], Any]
+    secret: bool = False
+
+
+class SettingsRefusedError(Exception):
+    """The environment holds settings that cannot be: `faults` lists every one."""
+
+    def __init__(self, faults: list[str]) -> None:
+        self.faults = faults
+        super().__init__("\n".join(faults))
+
+
+def _or_none(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    return lambda text: read(text) if text else None
+
+
+def _choice(yes: str, no: str) -> Callable[[str], bool]:
+    def read(text: str) -> bool:
+        if text not in {yes, no}:
+            raise ValueError(f"must be {yes} or {no}")
+        return text == yes
+
+    return read
+
+
+def _base_url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("must be an http or https URL")
+    if text.endswith("/") or "?" in text or "#" in text or "@" in parts.netloc:
+        raise ValueError("must have no trailing slash, query, fragment or user name")
+    if parts.path:
+        raise ValueError("must have no path")
+    return text
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise ValueError("must be a whole number, 0 or more")
+    return int(text)
+
+
+def _at_most(ceiling: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        number = _count(text)
+        if not 1 <= number <= ceiling:
+            raise ValueError(f"must be between 1 and {ceiling} seconds: it may be shortened, never lengthened")
+        return number
+
+    return read
+
+
+def _address(text: str) -> IPv4Address:
+    try:
+        return IPv4Address(text)
+    except AddressValueError:
+        raise ValueError("must be an IPv4 address") from None
+
+
+def _networks(text: str) -> tuple[IPv4Network, ...]:
+    try:
+        return tuple(IPv4Network(part.strip()) for part in text.split(",") if part.strip())
+    except (AddressValueError, NetmaskValueError, ValueError):
+        raise ValueError("must be IPv4 networks such as 127.0.0.0/8, separated by commas") from None
+
+
+def _schedule(text: str) -> tuple[float, ...]:
+    try:
+        numbers = tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ValueError("must be seconds separated by commas") from None
+    if len(numbers) > limits.LIVE_RETRIES_MAX or any(not 0 <= number <= limits.GRANT_S for number in numbers):
+        raise ValueError("must be at most eight numbers of seconds, none negative")
+    return numbers
+
+
+def _key_ring(text: str) -> tuple[tuple[str, bytes], ...]:
+    ring: list[tuple[str, bytes]] = []
+    for part in text.split(",") if text else []:
+        name, colon, encoded = part.strip().partition(":")
+        try:
+            key = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+        except (binascii.Error, ValueError):
+            key = b""
+        if not name or not colon or len(key) != KEY_BYTES:
+            raise ValueError("each key must be id:base64url of 32 bytes, separated by commas")
+        ring.append((name, key))
+    if len({name for name, _ in ring}) != len(ring):
+        raise ValueError("each key needs an id of its own")
+    return tuple(ring)
+
+
+def _file(text: str) -> Path:
+    path = Path(text)
+    if not path.is_file():
+        raise ValueError("must be the path of a file that is there")
+    return path
+
+
+def default_data_dir(environ: Mapping[str, str]) -> str:
+    """`$XDG_DATA_HOME/tollhouse`, or `~/.local/share/tollhouse`."""
+    home = environ.get("HOME") or str(Path.home())
+    return str(Path(environ.get("XDG_DATA_HOME") or f"{home}/.local/share") / "tollhouse")
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("DATABASE_URL", "database_url", "PostgreSQL to use; empty: the embedded one", "", _or_none(str), secret=True),
+    Setting("NOTIFY_DEPRECATED_WH", "deprecated_webhooks", "true: saved webhook URLs still work", "", "true".__eq__),
+    Setting("TOLLHOUSE_BASE_URL", "base_url", "where browsers and clients reach us", "http://localhost:8000", _base_url),
+    Setting("TOLLHOUSE_DATA_DIR", "data_dir", "folder of the embedded database and its keys", "", Path),
+    Setting("TOLLHOUSE_SECRET_KEYS", "secret_keys", "key ring, id:base64url of 32 bytes, first in use", "", _key_ring, True),
+    Setting("TOLLHOUSE_BANK_IBAN", "bank_iban", "account of the bank rail", "", _or_none(str)),
+    Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "bank of the bank rail", "", _or_none(str)),
+    Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "account holder of the bank rail", "", _or_none(str)),
+    Setting("TOLLHOUSE_SIGNUP", "signup_open", "open or closed: whether strangers may sign up", "open", _choice("open", "closed")),
+    Setting("TOLLHOUSE_RATE_LIMITS", "rate_limits", "on or off: all rate limits", "on", _choice("on", "off")),
+    Setting("TOLLHOUSE_RATE_CLIENT_AUTH", "rate_client_auth_per_min", "failed client authentications a minute", "30", _count),
+    Setting("TOLLHOUSE_RATE_SIGNIN_ACCOUNT", "rate_signin_account_per_15_min", "failed sign-ins of an account", "10", _count),
+    Setting("TOLLHOUSE_RATE_SIGNIN_ADDRESS", "rate_signin_address_per_15_min", "failed sign-ins of an address", "100", _count),
+    Setting("TOLLHOUSE_RATE_WEBHOOK_TEST", "rate_webhook_test_per_min", "webhook tests a minute", "10", _count),
+    Setting("TOLLHOUSE_RATE_API", "rate_api_per_min", "API requests a minute of one credential", "1000", _count),
+    Setting("TOLLHOUSE_WEBHOOK_SOURCE_IP", "webhook_source_ip", "IPv4 address deliveries come from", "", _or_none(_address)),
+    Setting("TOLLHOUSE_INGRESS_IP", "ingress_ip", "IPv4 address of our ingress, never a destination", "", _or_none(_address)),
+    Setting("TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS", "webhook_allowed_networks", "private networks allowed all the same", "", _networks),
+    Setting("TOLLHOUSE_WEBHOOK_CA_FILE", "webhook_ca_file", "authorities added to the system's", "", _or_none(_file)),
+    Setting(
+        "TOLLHOUSE_WEBHOOK_RETRY_SCHEDULE",
+        "webhook_retry_schedule",
+        "seconds before each live retry, at most eight",
+        ",".join(map(str, limits.RETRY_AFTER_S)),
+        _schedule,
+    ),
+    Setting(
+        "TOLLHOUSE_AUTHORIZATION_REQUEST_TTL",
+        "authorization_request_ttl",
+        "seconds an authorization request waits for consent",
+        str(limits.AUTHORIZATION_REQUEST_S),
+        _at_most(limits.AUTHORIZATION_REQUEST_S),
+    ),
+    Setting(
+        "TOLLHOUSE_AUTHORIZATION_CODE_TTL",
+        "authorization_code_ttl",
+        "seconds a code can be exchanged",
+        str(limits.AUTHORIZATION_CODE_S),
+        _at_most(limits.AUTHORIZATION_CODE_S),
+    ),
+    Setting(
+        "TOLLHOUSE_ACCESS_TOKEN_TTL",
+        "access_token_ttl",
+        "seconds an access token lives",
+        str(limits.ACCESS_TOKEN_S),
+        _at_most(limits.ACCESS_TOKEN_S),
+    ),
+    Setting("TOLLHOUSE_GRANT_TTL", "grant_ttl", "seconds a grant lives", str(limits.GRANT_S), _at_most(limits.GRANT_S)),
+)
+
+
+def load(environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings of this environment. Raises `SettingsRefusedError` with every fault there is."""
+    environ = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    faults: list[str] = []
+    for setting in SETTINGS:
+        text = environ.get(setting.name, "").strip() or setting.default
+        if setting.field == "data_dir" and not text:
+            text = default_data_dir(environ)
+        try:
+            values[setting.field] = setting.read(text)
+        except ValueError as fault:
+            faults.append(f"{setting.name} {fault}")
+    if values.get("database_url") and not values.get("secret_keys") and "secret_keys" in values:
+        faults.append("TOLLHOUSE_SECRET_KEYS is needed beside DATABASE_URL")
+    if faults:
+        raise SettingsRefusedError(faults)
+    return Settings(**values)

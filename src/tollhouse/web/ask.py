@@ -1,0 +1,62 @@
+"""One request, as handlers and guards see it."""
+
+from datetime import datetime
+
+from starlette.datastructures import Headers
+
+from tollhouse.kernel.refusals import InvalidRequest, UnsupportedMediaType
+from tollhouse.web.forms import FORM, Form, parse_form
+from tollhouse.web.house import House
+
+
+class Ask:
+    """Who asks what, when. `now` is the request's one moment; `raw` its body, at most 64 KiB."""
+
+    __slots__ = ("address", "headers", "house", "method", "now", "params", "path", "query", "raw", "request_id")
+
+    def __init__(  # noqa: PLR0913 - the parts of a request
+        self,
+        house: House,
+        method: str,
+        path: str,
+        *,
+        headers: Headers,
+        query: bytes,
+        raw: bytes,
+        address: str,
+        request_id: str,
+        now: datetime,
+    ) -> None:
+        self.house = house
+        self.method = method
+        self.path = path
+        self.headers = headers
+        self.query = query
+        self.raw = raw
+        self.address = address
+        self.request_id = request_id
+        self.now = now
+        self.params: dict[str, str] = {}
+
+    @property
+    def media_type(self) -> str:
+        """The content type without its parameters, in lower case."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    def require_json(self) -> None:
+        """A body must say that it is JSON. Raises `UnsupportedMediaType`."""
+        if self.raw and self.media_type != "application/json":
+            raise UnsupportedMediaType
+
+    def form(self) -> Form:
+        """The form that a page or a client posted. Raises `InvalidRequest`."""
+        if self.media_type != FORM:
+            raise InvalidRequest(f"The body must be {FORM}.")
+        return parse_form(self.raw)
+
+    @property
+    def wants_html(self) -> bool:
+        """Whether a browser asks: HTML is named in Accept, and JSON is not named before it."""
+        accept = self.headers.get("accept", "")
+        html, json = accept.find("text/html"), accept.find("application/json")
+        return html >= 0 and (json < 0 or html < json)

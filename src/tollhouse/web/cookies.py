@@ -1,0 +1,50 @@
+"""The session cookie, and the rule that a browser may not be made to use it from another site."""
+
+from starlette.requests import cookie_parser
+from starlette.responses import Response
+
+from tollhouse.kernel.refusals import CrossOriginForbidden
+from tollhouse.platform.config import Settings
+from tollhouse.web.ask import Ask
+
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def cookie_name(settings: Settings) -> str:
+    """`__Host-` binds the cookie to this host over https; browsers refuse that name over plain http."""
+    return "__Host-tollhouse_session" if settings.secure else "tollhouse_session"
+
+
+def session_id(ask: Ask) -> str | None:
+    """The session id a browser sent; None when it sent none. Sent twice it counts for nothing."""
+    name = cookie_name(ask.house.settings)
+    header = ask.headers.getlist("cookie")
+    if len(header) != 1 or header[0].count(f"{name}=") > 1:
+        return None
+    return cookie_parser(header[0]).get(name) or None
+
+
+def set_session(response: Response, settings: Settings, secret: str, max_age_s: int) -> None:
+    """Give the browser its session: HttpOnly, SameSite=Lax (Strict would make everyone arriving look signed out)."""
+    response.set_cookie(
+        cookie_name(settings), secret, max_age=max_age_s, path="/", secure=settings.secure, httponly=True, samesite="lax"
+    )
+
+
+def drop_session(response: Response, settings: Settings) -> None:
+    """Take the session from the browser."""
+    response.delete_cookie(cookie_name(settings), path="/", secure=settings.secure, httponly=True, samesite="lax")
+
+
+def refuse_cross_origin(ask: Ask) -> None:
+    """Refuse a state-changing request that another site made the browser send. Raises `CrossOriginForbidden`."""
+    if ask.method in SAFE:
+        return
+    site = ask.headers.get("sec-fetch-site")
+    if site is not None:
+        if site not in {"same-origin", "none"}:
+            raise CrossOriginForbidden
+        return
+    origin = ask.headers.get("origin")
+    if origin is not None and origin != ask.house.settings.origin:
+        raise CrossOriginForbidden

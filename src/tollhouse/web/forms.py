@@ -1,0 +1,54 @@
+"""Form bodies and query strings, read strictly: bad UTF-8, bad percent signs and NUL are refused, repeats are seen."""
+
+import re
+from urllib.parse import unquote_to_bytes
+
+from tollhouse.kernel.refusals import InvalidRequest
+
+BAD_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+FORM = "application/x-www-form-urlencoded"
+
+
+class Form:
+    """The parameters of a form or query, in order, with every repeat."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self.pairs = pairs
+
+    def all(self, name: str) -> list[str]:
+        """Every value sent under this name."""
+        return [value for key, value in self.pairs if key == name]
+
+    def one(self, name: str) -> str | None:
+        """The value of a parameter that may be sent once. Sent empty it counts as not sent. Raises `InvalidRequest`."""
+        values = self.all(name)
+        if len(values) > 1:
+            raise InvalidRequest(f"The parameter {name} must not be repeated.")
+        return values[0] if values and values[0] else None
+
+    def repeated(self, names: tuple[str, ...]) -> str | None:
+        """The first of these parameters that was sent more than once."""
+        return next((name for name in names if len(self.all(name)) > 1), None)
+
+
+def parse_form(raw: bytes) -> Form:
+    """Read `application/x-www-form-urlencoded` bytes. Raises `InvalidRequest`."""
+    pairs: list[tuple[str, str]] = []
+    for part in raw.split(b"&"):
+        if part:
+            name, _, value = part.partition(b"=")
+            pairs.append((decode(name), decode(value)))
+    return Form(pairs)
+
+
+def decode(raw: bytes) -> str:
+    """One form-encoded name or value. Raises `InvalidRequest`."""
+    if BAD_PERCENT.search(raw):
+        raise InvalidRequest("A parameter holds a percent sign that encodes nothing.")
+    try:
+        text = unquote_to_bytes(raw.replace(b"+", b" ")).decode("utf-8", "strict")
+    except UnicodeDecodeError:
+        raise InvalidRequest("A parameter is not valid UTF-8.") from None
+    if "\0" in text:
+        raise InvalidRequest("A parameter holds a NUL character.")
+    return text

@@ -1,0 +1,185 @@
+"""The front of the house: the ASGI application that every request enters by.
+
+It gives a request its id, finds the operation, lets the guard decide, decodes, calls the handler, puts refusals into
+the dialect of the door, adds the headers every answer carries, and writes one line of log.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+import asyncpg
+import structlog
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tollhouse.kernel import clock
+from tollhouse.kernel.ids import new_id, parse_id
+from tollhouse.kernel.limits import BODY_BYTES_MAX
+from tollhouse.kernel.refusals import (
+    MethodNotAllowed,
+    NotFound,
+    PayloadTooLarge,
+    Refusal,
+    ServerError,
+    TemporarilyUnavailable,
+)
+from tollhouse.platform.log import log
+from tollhouse.web.answers import json_answer, refused
+from tollhouse.web.ask import Ask
+from tollhouse.web.dispatch import Answerer, Keeper
+from tollhouse.web.house import House
+from tollhouse.web.operations import Operation, Routes
+
+ALLOW_HEADERS = "Authorization, Content-Type, Idempotency-Key, X-API-Key"
+EXPOSE_HEADERS = "X-Request-Id, Retry-After, WWW-Authenticate, Idempotency-Replayed"
+STATIC = "/static/"
+UNREACHABLE = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError)
+BUSY = (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError, asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+GOING = (asyncpg.AdminShutdownError, asyncpg.CrashShutdownError, asyncpg.TooManyConnectionsError)
+Hook = Callable[[], Awaitable[None]]
+
+
+class Front:
+    """The whole service as one ASGI application."""
+
+    def __init__(  # noqa: PLR0913 - what the composition root has to say
+        self,
+        house: House,
+        operations: Sequence[Operation],
+        *,
+        keeper: Keeper,
+        static: ASGIApp,
+        after_start: Hook,
+        before_stop: Hook,
+    ) -> None:
+        self._house = house
+        self._routes = Routes(operations)
+        self._answerer = Answerer(keeper)
+        self._static = static
+        self._hooks = (after_start, before_stop)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            if scope["path"].startswith(STATIC):
+                await self._static({**scope, "path": scope["path"], "root_path": STATIC[:-1]}, receive, send)
+            else:
+                await self._serve(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await self._hooks[0]()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self._hooks[1]()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.monotonic()
+        headers = Headers(scope=scope)
+        asked_id = parse_id(headers.get("x-request-id", ""))
+        ask = Ask(
+            self._house,
+            scope["method"],
+            scope["path"],
+            headers=headers,
+            query=scope["query_string"],
+            raw=b"",
+            address=(scope.get("client") or ("", 0))[0],
+            request_id=str(asked_id or new_id()),
+            now=clock.now(),
+        )
+        structlog.contextvars.bind_contextvars(request_id=ask.request_id)
+        methods, ask.params = self._routes.find(ask.path)
+        operation = methods.get(ask.method)
+        if ask.method == "HEAD" and "GET" in methods and methods["GET"].door.head:
+            operation = methods["GET"]
+        door = next(iter(methods.values())).door if methods else None
+        try:
+            if door is not None and door.cors and ask.method == "OPTIONS":
+                answer = Response(status_code=204)
+            else:
+                answer = await self._answer(ask, operation, methods, Request(scope, receive))
+        except ClientDisconnect:
+            return
+        except Exception as fault:  # noqa: BLE001 - the last line: every fault becomes an answer and a line of log
+            answer = self._refuse(ask, fault, html=ask.wants_html and (door is None or door.html))
+        self._finish(ask, answer, door_cors=_is_cors(ask.path) if door is None else door.cors, methods=methods)
+        route = f"{operation.door.name} {operation.full_path}" if operation else "none"
+        log.info(
+            "answered",
+            method=ask.method,
+            route=route,
+            status=answer.status_code,
+            duration_ms=round((time.monotonic() - started) * 1000, 1),
+        )
+        await answer(scope, receive, send)
+
+    async def _answer(
+        self, ask: Ask, operation: Operation | None, methods: dict[str, Operation], request: Request
+    ) -> Response:
+        if not methods:
+            raise NotFound
+        if operation is None:
+            allowed = sorted({*methods, *({"OPTIONS"} if next(iter(methods.values())).door.cors else ())})
+            raise MethodNotAllowed(headers={"Allow": ", ".join(allowed)})
+        ask.raw = await _read(request)
+        answer = await self._answerer.answer(ask, operation)
+        if isinstance(answer, Refusal):
+            return self._refuse(ask, answer, html=ask.wants_html and operation.door.html)
+        if isinstance(answer, Response):
+            return answer
+        return json_answer(answer, operation.status) if operation.status != 204 else Response(status_code=204)  # noqa: PLR2004
+
+    def _refuse(self, ask: Ask, fault: Exception, *, html: bool) -> Response:
+        if isinstance(fault, Refusal):
+            refusal = fault
+        elif isinstance(fault, (*UNREACHABLE, *BUSY, *GOING)):
+            refusal = TemporarilyUnavailable(detail=type(fault).__name__)
+        else:
+            refusal = ServerError(detail=type(fault).__name__)
+            log.error("failed", code=refusal.code, exc_info=fault)
+        if refusal.detail:
+            log.info("refused", code=refusal.code, detail=refusal.detail)
+        return refused(ask, refusal, html=html)
+
+    def _finish(self, ask: Ask, answer: Response, *, door_cors: bool, methods: dict[str, Operation]) -> None:
+        headers = answer.headers
+        headers["X-Request-Id"] = ask.request_id
+        headers.setdefault("Cache-Control", "no-store")
+        headers["X-Content-Type-Options"] = "nosniff"
+        if self._house.settings.secure:
+            headers["Strict-Transport-Security"] = "max-age=31536000"
+        if door_cors:
+            headers["Access-Control-Allow-Origin"] = "*"
+            headers["Access-Control-Expose-Headers"] = EXPOSE_HEADERS
+            if ask.method == "OPTIONS":
+                headers["Access-Control-Allow-Methods"] = ", ".join(sorted({*methods, "OPTIONS"}))
+                headers["Access-Control-Allow-Headers"] = ALLOW_HEADERS
+                headers["Access-Control-Max-Age"] = "86400"
+
+
+async def _read(request: Request) -> bytes:
+    """The whole body. Raises `PayloadTooLarge` as soon as it is over the limit."""
+    with suppress(ValueError):
+        if int(request.headers.get("content-length", "0")) > BODY_BYTES_MAX:
+            raise PayloadTooLarge
+    parts: list[bytes] = []
+    total = 0
+    async for part in request.stream():
+        total += len(part)
+        if total > BODY_BYTES_MAX:
+            raise PayloadTooLarge
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _is_cors(path: str) -> bool:
+    """Whether an unknown path is below a door that other sites may call."""
+    return path.startswith(("/api/v2/integration/", "/.well-known/"))
+

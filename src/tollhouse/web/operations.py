@@ -1,0 +1,177 @@
+"""The table of operations. Every endpoint is declared once, beside its handler; routing, guarding, decoding, errors,
+`docs/routes.txt` and the reference are made from that table. An operation without a guard cannot be declared.
+
+A handler is a function that asks for what it needs by name: `caller`, `body`, `query`, `tx` (an open transaction,
+committed when the handler returns), `db` (the pool, for reads), `now`, `house`, `ask`, and the `{names}` of its path.
+It returns a Struct, a Response, or a Refusal that is answered after the commit.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, Protocol, TypeVar, get_type_hints
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.kernel.refusals import Refusal
+from tollhouse.web.ask import Ask
+
+Idempotency = Literal["no", "honoured", "required"]
+Handler = Callable[..., Awaitable[Any]]
+H = TypeVar("H", bound=Handler)
+SUPPLIED = frozenset({"caller", "body", "query", "tx", "db", "now", "house", "ask"})
+
+
+class Door(Struct, frozen=True):
+    """A way in: where its paths begin, whether browsers of other sites may call it, whether errors may be pages, and
+    whether HEAD may stand for GET (not where a GET starts something)."""
+
+    name: str
+    prefix: str
+    cors: bool
+    html: bool
+    head: bool = True
+
+
+INTEGRATION = Door("integration", "/api/v2/integration", cors=True, html=False)
+PROTOCOL = Door("oauth", "", cors=True, html=False)
+AUTHORIZE = Door("authorize", "", cors=False, html=False, head=False)
+DASHBOARD = Door("dashboard", "/api/v2/merchant", cors=False, html=False)
+PAGES = Door("pages", "", cors=False, html=True)
+
+
+class Guard(Protocol):
+    """Decides who may come in. `label` is what the route table says of it."""
+
+    @property
+    def label(self) -> str:
+        """Such as `payments:write` or `session`."""
+        ...
+
+    async def admit(self, ask: Ask) -> Any:
+        """The caller, or a raised refusal."""
+        ...
+
+    async def note_use(self, ask: Ask, caller: Any) -> None:
+        """Called after the caller got what it asked for."""
+        ...
+
+
+class Operation(Struct, frozen=True):
+    """One row of the table."""
+
+    door: Door
+    method: str
+    path: str
+    guard: Guard
+    handler: Handler
+    status: int
+    idempotency: Idempotency
+    refuses: tuple[type[Refusal], ...]
+    needs: tuple[str, ...]
+    body: type[Any] | None
+    query: type[Any] | None
+    uuids: frozenset[str]
+    answer: Any
+
+    @property
+    def full_path(self) -> str:
+        """The path from the root."""
+        return self.door.prefix + self.path
+
+    @property
+    def summary(self) -> str:
+        """The handler's first sentence."""
+        return (inspect.getdoc(self.handler) or "").partition("\n")[0]
+
+
+class Operations(list[Operation]):
+    """The operations of one module and door, in the order they are declared."""
+
+    def __init__(self, door: Door) -> None:
+        super().__init__()
+        self._door = door
+
+    def add(
+        self,
+        method: str,
+        path: str,
+        *,
+        guard: Guard,
+        status: int = 200,
+        idempotency: Idempotency = "no",
+        refuses: Sequence[type[Refusal]] = (),
+    ) -> Callable[[H], H]:
+        """Declare the handler below as this operation."""
+
+        def declare(handler: H) -> H:
+            hints = get_type_hints(handler)
+            needs = tuple(inspect.signature(handler).parameters)
+            names = {part[1:-1] for part in path.split("/") if part.startswith("{")}
+            if unknown := set(needs) - SUPPLIED - names:
+                raise TypeError(f"{handler.__qualname__} asks for {unknown}, which nobody supplies")
+            self.append(
+                Operation(
+                    door=self._door,
+                    method=method,
+                    path=path,
+                    guard=guard,
+                    handler=handler,
+                    status=status,
+                    idempotency=idempotency,
+                    refuses=tuple(refuses),
+                    needs=needs,
+                    body=hints.get("body"),
+                    query=hints.get("query"),
+                    uuids=frozenset(name for name in names if hints.get(name) is UUID),
+                    answer=hints.get("return"),
+                )
+            )
+            return handler
+
+        return declare
+
+
+class Routes:
+    """Finds an operation by method and path, by plain look-ups of its segments."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        self._root = _Node()
+        for operation in operations:
+            self._place(operation)
+
+    def find(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
+        """The operations of this path by method, and what its `{names}` are here. Empty when there is no such path."""
+        node, values = self._root, list[str]()
+        for segment in path.split("/")[1:]:
+            below = node.below.get(segment)
+            if below is None:
+                if node.any is None or not segment:
+                    return {}, {}
+                below = node.any
+                values.append(segment)
+            node = below
+        return node.methods, dict(zip(node.names, values, strict=True)) if node.methods else {}
+
+    def _place(self, operation: Operation) -> None:
+        node = self._root
+        for segment in operation.full_path.split("/")[1:]:
+            if segment.startswith("{"):
+                node.any = node.any or _Node()
+                node = node.any
+            else:
+                node = node.below.setdefault(segment, _Node())
+        if operation.method in node.methods:
+            raise ValueError(f"{operation.method} {operation.full_path} is declared twice")
+        node.methods[operation.method] = operation
+        node.names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
+
+
+class _Node:
+    """A segment of a path, and what may follow it."""
+
+    def __init__(self) -> None:
+        self.below: dict[str, _Node] = {}
+        self.any: _Node | None = None
+        self.methods: dict[str, Operation] = {}
+        self.names: list[str] = []

@@ -1,0 +1,30 @@
+"""Pages of lists: `page` and `limit` in, newest first out, with `has_more` found by one row too many."""
+
+from typing import Annotated, TypeVar
+
+from msgspec import Meta, Struct
+
+from tollhouse.kernel.limits import PAGE_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
+
+T = TypeVar("T")
+
+
+class PageQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?page=&limit=` of a list."""
+
+    page: Annotated[int, Meta(ge=1, le=PAGE_MAX)] = 1
+    limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = PAGE_ROWS_DEFAULT
+
+    @property
+    def offset(self) -> int:
+        """How many rows to leave out."""
+        return (self.page - 1) * self.limit
+
+    @property
+    def fetch(self) -> int:
+        """How many rows to read: one more than shown."""
+        return self.limit + 1
+
+    def cut(self, rows: list[T]) -> tuple[list[T], bool]:
+        """The rows to show, and whether there are more."""
+        return rows[: self.limit], len(rows) > self.limit
