@@ -105,7 +105,9 @@ async def _credential(ask: Ask) -> tuple[Caller, bool]:
         raise InvalidRequest("Send one credential: an API key or an Authorization header, once.")
     if keys:
         prefix = "th_live" if keys[0].startswith("th_live") else "th_test"
-        found = await store.by_api_key(ask.house.db, tokens.digest(keys[0]), ask.now) if tokens.intact(prefix, keys[0]) else None
+        found = (
+            await store.by_api_key(ask.house.db, tokens.digest(keys[0]), ask.now) if tokens.intact(prefix, keys[0]) else None
+        )
         if found is None:
             raise InvalidApiKey
         return found

@@ -10,7 +10,7 @@ MINOR_MAX = 2**53 - 1
 
 
 def parse_amount(text: str, decimals: int) -> int | None:
-    """Minor units of a decimal string with at most `decimals` digits after the point; None when it is no amount above zero."""
+    """Minor units of a decimal string of at most `decimals` digits after the point; None when it is no amount above 0."""
     match = AMOUNT.fullmatch(text)
     if match is None:
         return None

@@ -30,8 +30,8 @@ CREATE TABLE oauth_requests (
     auth_epoch int NOT NULL,
     merchant_id uuid REFERENCES merchants,  -- who may answer: the first merchant that opened it
     redirect_uri text NOT NULL,
-    scope_mask int NOT NULL,
-    state text NOT NULL,
+    scope_mask int NOT NULL CHECK (scope_mask & ((1 << 18) - 1) <> 0),
+    state text NOT NULL CHECK (char_length(state) BETWEEN 1 AND 512),
     challenge bytea NOT NULL CHECK (octet_length(challenge) = 32),
     mode text NOT NULL CHECK (mode IN ('live', 'test')),
     created_at timestamptz NOT NULL,
@@ -49,8 +49,8 @@ CREATE TABLE oauth_codes (
     merchant_id uuid NOT NULL REFERENCES merchants,
     mode text NOT NULL CHECK (mode IN ('live', 'test')),
     redirect_uri text NOT NULL,
-    challenge bytea NOT NULL,
-    scope_mask int NOT NULL,
+    challenge bytea NOT NULL CHECK (octet_length(challenge) = 32),
+    scope_mask int NOT NULL CHECK (scope_mask & ((1 << 18) - 1) <> 0),
     created_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL,
     used_at timestamptz,
@@ -72,10 +72,22 @@ CREATE TABLE oauth_grants (
     revoked_because text,
     created_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL,
-    CHECK ((revoked_at IS NULL) = (revoked_because IS NULL))
+    CHECK ((revoked_at IS NULL) = (revoked_because IS NULL)),
+    CHECK (revoked_at IS NOT NULL OR scope_mask & ((1 << 18) - 1) <> 0),  -- a living grant holds an API permission
+    CHECK (refresh_hash IS NULL OR scope_mask & (1 << 18) <> 0)           -- no refresh token without offline_access
 ) WITH (fillfactor = 80);  -- no index holds a column that a refresh changes, so rotation stays in the page
 CREATE INDEX oauth_grants_of_client ON oauth_grants (client_id, created_at DESC, id DESC);
 CREATE INDEX oauth_grants_of_merchant ON oauth_grants (merchant_id, created_at DESC, id DESC);
+
+-- When and why all grants of an epoch ended. One row per pause, revocation, rotation or disconnecting of all; the grants
+-- themselves are not written to, however many they are.
+CREATE TABLE oauth_grant_cutoffs (
+    client_id text NOT NULL REFERENCES oauth_clients,
+    grant_epoch int NOT NULL,
+    revoked_at timestamptz NOT NULL,
+    revoked_because text NOT NULL,
+    PRIMARY KEY (client_id, grant_epoch)
+);
 
 CREATE TABLE oauth_grant_activity (
     grant_id uuid PRIMARY KEY,
@@ -86,7 +98,7 @@ CREATE TABLE oauth_grant_activity (
 CREATE TABLE oauth_access_tokens (
     token_hash bytea NOT NULL CHECK (octet_length(token_hash) = 32),
     grant_id uuid NOT NULL,
-    scope_mask int NOT NULL,
+    scope_mask int NOT NULL CHECK (scope_mask & ((1 << 18) - 1) <> 0),
     expires_at timestamptz NOT NULL,
     PRIMARY KEY (token_hash, expires_at)
 ) PARTITION BY RANGE (expires_at);

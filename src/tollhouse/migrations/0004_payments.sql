@@ -4,7 +4,7 @@ CREATE TABLE payment_links (
     id uuid PRIMARY KEY,
     merchant_id uuid NOT NULL REFERENCES merchants,
     mode text NOT NULL CHECK (mode IN ('live', 'test')),
-    token text NOT NULL UNIQUE,  -- the public address of the checkout page: 128 random bits, made to be given away
+    token text NOT NULL UNIQUE CHECK (token ~ '^[a-z2-7]{26}$'),  -- the public address of the checkout page: 128 random bits, made to be given away
     project_id uuid NOT NULL,
     display_name text NOT NULL,
     description text,
@@ -19,7 +19,7 @@ CREATE TABLE payment_links (
     customer_email text,
     max_payments int CHECK (max_payments BETWEEN 1 AND 10000),  -- null: unlimited
     payments_count int NOT NULL DEFAULT 0 CHECK (payments_count >= 0),
-    amount_paid_minor bigint NOT NULL DEFAULT 0,
+    amount_paid_minor bigint NOT NULL DEFAULT 0 CHECK (amount_paid_minor >= 0),
     latest_transaction_id uuid,
     created_by_type text NOT NULL CHECK (created_by_type IN ('api_key', 'oauth', 'dashboard')),
     created_by_client_id text,
@@ -32,7 +32,10 @@ CREATE TABLE payment_links (
     canceled_at timestamptz,
     FOREIGN KEY (merchant_id, mode, project_id) REFERENCES projects (merchant_id, mode, id),
     UNIQUE (merchant_id, mode, id),
-    CHECK (max_payments IS NULL OR payments_count <= max_payments)
+    CHECK (max_payments IS NULL OR payments_count <= max_payments),
+    CHECK ((status = 'completed') = (completed_at IS NOT NULL)),
+    CHECK ((status = 'canceled') = (canceled_at IS NOT NULL)),
+    CHECK (expires_at > created_at)
 ) WITH (fillfactor = 85);
 CREATE INDEX payment_links_of_merchant ON payment_links (merchant_id, mode, created_at DESC, id DESC);
 
@@ -42,8 +45,10 @@ CREATE TABLE transactions (
     mode text NOT NULL CHECK (mode IN ('live', 'test')),
     payment_link_id uuid NOT NULL,
     method_id text NOT NULL,
+    method_type text NOT NULL,
     rail text NOT NULL,
-    rail_reference text NOT NULL,
+    rail_reference text NOT NULL,  -- by which the rail's observations find this row
+    instructions jsonb NOT NULL,  -- what the customer was told: reference, address, words
     currency text NOT NULL,
     amount_minor bigint NOT NULL CHECK (amount_minor > 0),
     received_minor bigint NOT NULL DEFAULT 0 CHECK (received_minor >= 0),
@@ -60,12 +65,14 @@ CREATE TABLE transactions (
     UNIQUE (rail, mode, rail_reference),
     CHECK (fee_minor <= received_minor),
     CHECK (refunded_minor <= received_minor),
-    CHECK ((status = 'failed') = (failure_code IS NOT NULL))
+    CHECK ((status = 'failed') = (failure_code IS NOT NULL)),
+    CHECK (status <> 'succeeded' OR (succeeded_at IS NOT NULL AND received_minor > 0))
 ) WITH (fillfactor = 85);
 CREATE INDEX transactions_of_merchant ON transactions (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX transactions_of_link ON transactions (payment_link_id, created_at DESC);
 CREATE UNIQUE INDEX transactions_one_open ON transactions (payment_link_id) WHERE status IN ('pending', 'processing');
 
+-- The timeline of a transaction: a row for each of its versions.
 CREATE TABLE transaction_steps (
     transaction_id uuid NOT NULL REFERENCES transactions,
     version int NOT NULL,

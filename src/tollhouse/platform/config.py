@@ -177,16 +177,32 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TOLLHOUSE_BANK_IBAN", "bank_iban", "account of the bank rail", "", _or_none(str)),
     Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "bank of the bank rail", "", _or_none(str)),
     Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "account holder of the bank rail", "", _or_none(str)),
-    Setting("TOLLHOUSE_SIGNUP", "signup_open", "open or closed: whether strangers may sign up", "open", _choice("open", "closed")),
+    Setting(
+        "TOLLHOUSE_SIGNUP", "signup_open", "open or closed: whether strangers may sign up", "open", _choice("open", "closed")
+    ),
     Setting("TOLLHOUSE_RATE_LIMITS", "rate_limits", "on or off: all rate limits", "on", _choice("on", "off")),
-    Setting("TOLLHOUSE_RATE_CLIENT_AUTH", "rate_client_auth_per_min", "failed client authentications a minute", "30", _count),
-    Setting("TOLLHOUSE_RATE_SIGNIN_ACCOUNT", "rate_signin_account_per_15_min", "failed sign-ins of an account", "10", _count),
-    Setting("TOLLHOUSE_RATE_SIGNIN_ADDRESS", "rate_signin_address_per_15_min", "failed sign-ins of an address", "100", _count),
+    Setting(
+        "TOLLHOUSE_RATE_CLIENT_AUTH", "rate_client_auth_per_min", "failed client authentications a minute", "30", _count
+    ),
+    Setting(
+        "TOLLHOUSE_RATE_SIGNIN_ACCOUNT", "rate_signin_account_per_15_min", "failed sign-ins of an account", "10", _count
+    ),
+    Setting(
+        "TOLLHOUSE_RATE_SIGNIN_ADDRESS", "rate_signin_address_per_15_min", "failed sign-ins of an address", "100", _count
+    ),
     Setting("TOLLHOUSE_RATE_WEBHOOK_TEST", "rate_webhook_test_per_min", "webhook tests a minute", "10", _count),
     Setting("TOLLHOUSE_RATE_API", "rate_api_per_min", "API requests a minute of one credential", "1000", _count),
     Setting("TOLLHOUSE_WEBHOOK_SOURCE_IP", "webhook_source_ip", "IPv4 address deliveries come from", "", _or_none(_address)),
-    Setting("TOLLHOUSE_INGRESS_IP", "ingress_ip", "IPv4 address of our ingress, never a destination", "", _or_none(_address)),
-    Setting("TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS", "webhook_allowed_networks", "private networks allowed all the same", "", _networks),
+    Setting(
+        "TOLLHOUSE_INGRESS_IP", "ingress_ip", "IPv4 address of our ingress, never a destination", "", _or_none(_address)
+    ),
+    Setting(
+        "TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS",
+        "webhook_allowed_networks",
+        "private networks allowed all the same",
+        "",
+        _networks,
+    ),
     Setting("TOLLHOUSE_WEBHOOK_CA_FILE", "webhook_ca_file", "authorities added to the system's", "", _or_none(_file)),
     Setting(
         "TOLLHOUSE_WEBHOOK_RETRY_SCHEDULE",

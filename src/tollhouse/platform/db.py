@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import asyncpg
+from asyncpg.prepared_stmt import PreparedStatement
 
 from tollhouse.kernel.refusals import TemporarilyUnavailable
 
@@ -26,7 +27,7 @@ class Tx:
 
     def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]") -> None:
         self.raw = raw
-        self._prepared: dict[str, asyncpg.prepared_stmt.PreparedStatement[asyncpg.Record]] = {}
+        self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
 
     async def fetchrow(self, sql: str, *args: object) -> Row | None:
         """The first row, or None."""
@@ -44,10 +45,10 @@ class Tx:
         """Run a statement; how many rows it wrote or returned."""
         statement = await self._statement(sql)
         await statement.fetch(*args)
-        words = statement.get_statusmsg().split()
+        words = (statement.get_statusmsg() or "").split()
         return int(words[-1]) if words and words[-1].isdigit() else 0
 
-    async def _statement(self, sql: str) -> "asyncpg.prepared_stmt.PreparedStatement[asyncpg.Record]":
+    async def _statement(self, sql: str) -> "PreparedStatement[asyncpg.Record]":
         statement = self._prepared.get(sql)
         if statement is None:
             statement = self._prepared[sql] = await self.raw.prepare(sql)

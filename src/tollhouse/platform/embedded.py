@@ -44,6 +44,21 @@ class Cluster(Struct, frozen=True):
     account: pwd.struct_passwd | None
 
     @property
+    def uid(self) -> int | None:
+        """The account's user id; None to stay who we are."""
+        return self.account.pw_uid if self.account else None
+
+    @property
+    def gid(self) -> int | None:
+        """The account's group id; None to stay who we are."""
+        return self.account.pw_gid if self.account else None
+
+    @property
+    def no_groups(self) -> list[int] | None:
+        """No group of root's for the account."""
+        return [] if self.account else None
+
+    @property
     def data(self) -> Path:
         """The data folder, named by major version: a newer major starts beside it, never inside."""
         return self.folder / f"data-{MAJOR}"
@@ -252,7 +267,7 @@ def _make_sockets(cluster: Cluster) -> None:
 
 
 def _initialise(cluster: Cluster) -> None:
-    """initdb and our database in a folder aside, then one rename: a death half-way leaves nothing that looks whole."""
+    """Initdb and our database in a folder aside, then one rename: a death half-way leaves nothing that looks whole."""
     aside = cluster.folder / f"data-{MAJOR}.new"
     shutil.rmtree(aside, ignore_errors=True)
     _run(
@@ -272,7 +287,9 @@ def _run(cluster: Cluster, program: str, *arguments: str, typed: str = "") -> No
         check=False,
         cwd=cluster.folder,
         env=_environment(),
-        **_as(cluster),
+        user=cluster.uid,
+        group=cluster.gid,
+        extra_groups=cluster.no_groups,
     )
     if done.returncode:
         raise EmbeddedError(f"{program} failed: {done.stderr.decode(errors='replace').strip()}")
@@ -297,16 +314,12 @@ def _launch(cluster: Cluster) -> "subprocess.Popen[bytes]":
             cwd=cluster.folder,
             env=_environment(),
             start_new_session=True,
-            **_as(cluster),
+            user=cluster.uid,
+            group=cluster.gid,
+            extra_groups=cluster.no_groups,
         )
 
 
 def _environment() -> dict[str, str]:
     """Nothing of ours but what a program needs: settings of another PostgreSQL must not leak in."""
     return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C", "TZ": "UTC"}
-
-
-def _as(cluster: Cluster) -> dict[str, int | list[int]]:
-    if cluster.account is None:
-        return {}
-    return {"user": cluster.account.pw_uid, "group": cluster.account.pw_gid, "extra_groups": []}

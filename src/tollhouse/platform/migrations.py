@@ -40,7 +40,7 @@ class MigrationsDisagreeError(Exception):
 def ours() -> list[Migration]:
     """The migrations of this version, in order and without gaps."""
     files = [file for file in resources.files("tollhouse.migrations").iterdir() if NUMBERED.fullmatch(file.name)]
-    found = sorted((Migration(int(file.name[:4]), file.name, file.read_text("utf-8")) for file in files))
+    found = sorted(Migration(int(file.name[:4]), file.name, file.read_text("utf-8")) for file in files)
     if [migration.number for migration in found] != list(range(1, len(found) + 1)):
         raise MigrationsDisagreeError("the migration files have a gap or a repeat")
     return found

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from msgspec import Struct
 
 NONCE_BYTES = 12
+MAC_BYTES_MIN = 16
 
 
 class Sealed(Struct, frozen=True):
@@ -59,7 +60,7 @@ class KeyRing:
 
     def vouches(self, message: bytes, mac: bytes) -> bool:
         """Whether `mac`, whole or cut to its first bytes (16 or more), was made by any key of the ring."""
-        return len(mac) >= 16 and any(  # noqa: PLR2004 - 128 bits
+        return len(mac) >= MAC_BYTES_MIN and any(
             hmac.compare_digest(hmac.digest(key, message, "sha256")[: len(mac)], mac) for key in self._signing
         )
 

@@ -44,7 +44,9 @@ def see_other(location: str) -> Response:
 def refused(ask: Ask, refusal: Refusal, *, html: bool) -> Response:
     """The one body shape of every refusal, or the same facts as a page for a browser."""
     if html:
-        answer = page(ask, "web/error.html", refusal.status, code=refusal.code, status=refusal.status, message=refusal.message)
+        answer = page(
+            ask, "web/error.html", refusal.status, code=refusal.code, number=refusal.status, message=refusal.message
+        )
         answer.headers.update(refusal.headers)
         return answer
     body: dict[str, Any] = {"error": refusal.code, "error_description": refusal.message, "request_id": ask.request_id}

@@ -14,7 +14,7 @@ class Ask:
 
     __slots__ = ("address", "headers", "house", "method", "now", "params", "path", "query", "raw", "request_id")
 
-    def __init__(  # noqa: PLR0913 - the parts of a request
+    def __init__(
         self,
         house: House,
         method: str,

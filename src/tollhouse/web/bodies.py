@@ -1,7 +1,7 @@
 """JSON bodies and query parameters into Structs: every refused field is named, in one answer."""
 
 import re
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -36,7 +36,7 @@ def shape(parsed: Any, kind: type[Any]) -> Any:
 def shape_query(raw: bytes, kind: type[Any]) -> Any:
     """The checked Struct of a query string. Raises `ValidationFailed`."""
     form = parse_form(raw)
-    values = {name: value for name, value in form.pairs}
+    values = dict(form.pairs)
     faults = [Fault(name, "repeated", "Send this once.") for name in values if len(form.all(name)) > 1]
     if faults:
         raise ValidationFailed(*faults)
@@ -47,10 +47,10 @@ def shape_query(raw: bytes, kind: type[Any]) -> Any:
 
 
 def _all_faults(parsed: Any, kind: type[Any], first: msgspec.ValidationError, *, strict: bool = True) -> list[Fault]:
-    """msgspec tells the first fault only; ask it again field by field."""
+    """Msgspec tells the first fault only; ask it again field by field."""
     if not isinstance(parsed, dict):
         return [Fault("", "invalid_type", "The body must be a JSON object.")]
-    members: dict[str, Any] = parsed
+    members = cast("dict[str, Any]", parsed)
     faults: list[Fault] = []
     fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
     faults += [Fault(name, "unknown_field", "There is no such field.") for name in members if name not in fields]
@@ -91,9 +91,9 @@ def _texts(parsed: Any) -> list[str]:
     if isinstance(parsed, str):
         return [parsed]
     if isinstance(parsed, dict):
-        members: dict[str, Any] = parsed
+        members = cast("dict[str, Any]", parsed)
         return [text for name, value in members.items() for text in (name, *_texts(value))]
     if isinstance(parsed, list):
-        items: list[Any] = parsed
+        items = cast("list[Any]", parsed)
         return [text for item in items for text in _texts(item)]
     return []

@@ -86,15 +86,11 @@ class Answerer:
 
         return await ask.house.db.transact(deed)
 
-    async def _once(
-        self, tx: Tx, ask: Ask, operation: Operation, *, key: str, parsed: Any, supply: dict[str, Any]
-    ) -> Any:
+    async def _once(self, tx: Tx, ask: Ask, operation: Operation, *, key: str, parsed: Any, supply: dict[str, Any]) -> Any:
         fingerprint = hashlib.sha256(CANONICAL.encode([ask.method, ask.path, parsed])).digest()
         stored = await self._keeper.claim(tx, supply["caller"], key, fingerprint, ask)
         if stored is not None:
-            return Response(
-                stored.body, stored.status, {"Idempotency-Replayed": "true"}, media_type="application/json"
-            )
+            return Response(stored.body, stored.status, {"Idempotency-Replayed": "true"}, media_type="application/json")
         answer = await _call(operation, supply, parsed)
         if isinstance(answer, Refusal):
             raise TypeError("an operation with a key raises its refusals, so that the key is released")
@@ -127,5 +123,3 @@ def _key(ask: Ask) -> str | None:
     if len(sent) > 1 or not 1 <= len(key) <= IDEMPOTENCY_KEY_CHARS_MAX or not all("!" <= char <= "~" for char in key):
         raise IdempotencyKeyInvalid
     return key
-
-

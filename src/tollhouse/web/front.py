@@ -45,7 +45,7 @@ Hook = Callable[[], Awaitable[None]]
 class Front:
     """The whole service as one ASGI application."""
 
-    def __init__(  # noqa: PLR0913 - what the composition root has to say
+    def __init__(
         self,
         house: House,
         operations: Sequence[Operation],
@@ -182,4 +182,3 @@ async def _read(request: Request) -> bytes:
 def _is_cors(path: str) -> bool:
     """Whether an unknown path is below a door that other sites may call."""
     return path.startswith(("/api/v2/integration/", "/.well-known/"))
-

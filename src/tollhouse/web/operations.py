@@ -1,5 +1,7 @@
-"""The table of operations. Every endpoint is declared once, beside its handler; routing, guarding, decoding, errors,
-`docs/routes.txt` and the reference are made from that table. An operation without a guard cannot be declared.
+"""The table of operations: every endpoint is declared once, beside its handler.
+
+Routing, guarding, decoding, errors, `docs/routes.txt` and the reference are made from that table. An operation without a
+guard cannot be declared.
 
 A handler is a function that asks for what it needs by name: `caller`, `body`, `query`, `tx` (an open transaction,
 committed when the handler returns), `db` (the pool, for reads), `now`, `house`, `ask`, and the `{names}` of its path.
@@ -23,8 +25,11 @@ SUPPLIED = frozenset({"caller", "body", "query", "tx", "db", "now", "house", "as
 
 
 class Door(Struct, frozen=True):
-    """A way in: where its paths begin, whether browsers of other sites may call it, whether errors may be pages, and
-    whether HEAD may stand for GET (not where a GET starts something)."""
+    """A way in: where its paths begin, and how it treats whoever comes.
+
+    `cors`: browsers of other sites may call it. `html`: errors may be pages. `head`: HEAD may stand for GET, which it
+    may not where a GET starts something.
+    """
 
     name: str
     prefix: str

@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 
-PARTS = ("web", "merchants", "oauth", "payments", "webhooks")
+PARTS = ("web", "merchants", "oauth", "payments", "webhooks", "demo")
 
 
 class Templates:

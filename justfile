@@ -1,0 +1,40 @@
+# What we do all day. `just check` is what lands.
+
+set positional-arguments
+
+# Everything that must hold: format, lint, types, layers, then all tests.
+check: lint types layers test
+
+# Format and lint.
+lint:
+    ruff format --check src tests
+    ruff check src tests
+
+# Types, strictly.
+types:
+    basedpyright --warnings
+
+# Who may import whom.
+layers:
+    lint-imports --no-cache
+
+# All tests, or the ones named.
+test *args:
+    pytest -n 2 --dist loadgroup "$@"
+
+# Put code into our format.
+fmt:
+    ruff format src tests
+    ruff check --fix src tests
+
+# Run everything here, on the embedded database.
+run *args:
+    tollhouse serve "$@"
+
+# Write docs/routes.txt and schema.sql anew.
+records:
+    python -m tests.records
+
+# Resolve the dependencies anew.
+lock:
+    scripts/lock

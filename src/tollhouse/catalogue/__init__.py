@@ -1,0 +1,1 @@
+"""What exists to be paid with and for: currencies, methods, projects."""

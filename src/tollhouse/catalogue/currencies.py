@@ -1,0 +1,72 @@
+"""The currencies of the house, from a data file: scale, chains, and what can be done with each."""
+
+import tomllib
+from importlib import resources
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.kernel.money import format_minor
+
+DECIMALS_MAX = 8
+"""The ledger's finest scale: a minor amount then fits a bigint and an integer that every JSON reader can hold."""
+
+
+class Operations(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a currency can be used for."""
+
+    balances: bool = True
+    payments: bool = True
+    withdrawals: bool = True
+    conversions: bool = True
+
+
+class Chain(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A network that carries the currency. `deposit` does not imply `withdrawal`."""
+
+    network: str
+    asset_id: str | None = None
+    onchain_decimals: int
+    confirmations: str
+    deposit: bool
+    withdrawal: bool
+
+
+class Currency(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One currency, as GET /currencies shows it but for the environment."""
+
+    code: str
+    name: str
+    type: Literal["fiat", "crypto"]
+    decimals: int
+    symbol: str
+    operations: Operations = Operations()
+    balance_payment_supported: bool = True
+    chains: tuple[Chain, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.decimals <= DECIMALS_MAX:
+            raise ValueError(f"{self.code} must have 0 to {DECIMALS_MAX} decimals")
+
+    def format(self, minor: int) -> str:
+        """The decimal string of an amount."""
+        return format_minor(minor, self.decimals)
+
+
+def currency(code: str) -> Currency | None:
+    """The currency of this exact code; None when there is none."""
+    return CURRENCIES.get(code)
+
+
+def format_amount(minor: int, code: str) -> str:
+    """The decimal string of an amount of a currency that is known to exist, such as a stored one."""
+    return CURRENCIES[code].format(minor)
+
+
+def _read() -> dict[str, Currency]:
+    text = (resources.files("tollhouse.catalogue") / "data" / "currencies.toml").read_text("utf-8")
+    return {code: msgspec.convert({"code": code, **facts}, Currency) for code, facts in tomllib.loads(text).items()}
+
+
+CURRENCIES: dict[str, Currency] = _read()

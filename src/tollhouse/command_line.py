@@ -1,0 +1,220 @@
+"""The command line. Data goes to standard output, talk to standard error; exit 0 done, 1 failed, 2 usage."""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, NoReturn
+
+import msgspec
+import uvicorn
+from cyclopts import App, CycloptsError, Parameter
+from rich.console import Console
+
+from tollhouse import main as root
+from tollhouse import supervisor
+from tollhouse.demo.run import run as run_demo
+from tollhouse.demo.seed import DemoError
+from tollhouse.doors import OPERATIONS
+from tollhouse.doors.worker import work
+from tollhouse.platform import config, embedded, log, migrations
+from tollhouse.platform.db import Pool
+
+STOP_WITHIN_S = 10
+talk = Console(stderr=True, highlight=False)
+app = App(name="tollhouse", help="A self-hosted payment platform for merchants.", version_flags=[])
+
+Host = Annotated[str, Parameter(help="Address to listen on.")]
+Port = Annotated[int, Parameter(help="Port to listen on.")]
+Workers = Annotated[int, Parameter(help="Web processes.")]
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
+Hidden = Parameter(show=False)
+
+
+def main() -> NoReturn:
+    """Run the command line."""
+    log.set_up()
+    try:
+        result = app(exit_on_error=False, print_error=True, result_action="return_value")
+    except CycloptsError:
+        sys.exit(2)
+    except config.SettingsRefusedError as fault:
+        for line in fault.faults:
+            talk.print(line, style="red", markup=False)
+        sys.exit(1)
+    except (embedded.EmbeddedError, DemoError, migrations.MigrationsDisagreeError, OSError) as fault:
+        talk.print(str(fault), style="red", markup=False)
+        sys.exit(1)
+    sys.exit(result if isinstance(result, int) else 0)
+
+
+@app.command
+def serve(*, host: Host = "127.0.0.1", port: Port = 8000, workers: Workers = 1) -> None:
+    """Run everything: the embedded database where there is no DATABASE_URL, migrations, web and delivery worker."""
+    settings = _settings_for(port)
+    asyncio.run(supervisor.serve(settings, supervisor.Serve(host, port, workers)))
+
+
+@app.command
+def demo(
+    *,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    receiver_port: Annotated[int, Parameter(help="Port of the page that shows arriving webhooks.")] = 8001,
+) -> None:
+    """Serve with a sample merchant, application and payment link, and print what to open."""
+    os.environ.setdefault("TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8")
+    asyncio.run(run_demo(_settings_for(port), supervisor.Serve(host, port, 1), receiver_port))
+
+
+@app.command
+def web(
+    *,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    workers: Workers = 1,
+    socket_fd: Annotated[int | None, Hidden] = None,
+) -> int:
+    """Serve the web. Needs DATABASE_URL."""
+    settings = _with_database(_settings_for(port))
+    if socket_fd is None and workers > 1:
+        return _many_webs(host, port, workers)
+    if socket_fd is not None:
+        _end_with_parent()
+    front = root.build(root.open_house(settings))
+    server = uvicorn.Server(
+        uvicorn.Config(
+            front,
+            host=host,
+            port=port,
+            fd=socket_fd,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=STOP_WITHIN_S,
+        )
+    )
+    server.run()
+    return 0 if server.started else 1
+
+
+@app.command
+def worker(*, supervised: Annotated[bool, Hidden] = False) -> None:
+    """Deliver webhooks and do what is due. Needs DATABASE_URL."""
+    settings = _with_database(config.load())
+    if supervised:
+        _end_with_parent()
+    asyncio.run(_work(settings))
+
+
+@app.command
+def migrate() -> None:
+    """Bring the database to this version."""
+    with _database(config.load()) as dsn:
+        for name in asyncio.run(migrations.migrate(dsn)):
+            print(name)
+
+
+@app.command(name="config")
+def show_config(*, as_json: Json = False) -> int:
+    """Print each setting with its meaning, default and present value, and every fault there is."""
+    try:
+        settings, faults = config.load(), list[str]()
+    except config.SettingsRefusedError as fault:
+        settings, faults = None, fault.faults
+    rows = [
+        {"name": one.name, "meaning": one.meaning, "default": one.default, "value": _shown(one)} for one in config.SETTINGS
+    ]
+    if as_json:
+        print(msgspec.json.encode({"settings": rows, "faults": faults}).decode())
+    else:
+        for row in rows:
+            print(f"{row['name']}\n    {row['meaning']}\n    default: {row['default'] or '-'}   now: {row['value'] or '-'}")
+    for fault in faults:
+        talk.print(fault, style="red", markup=False)
+    return 0 if settings is not None else 1
+
+
+@app.command
+def routes() -> None:
+    """Print every route: door, method, path, guard, idempotency and handler."""
+    print(root.route_table(OPERATIONS), end="")
+
+
+@app.command
+def check(*, as_json: Json = False) -> int:
+    """Check the invariants of the ledger and of the events; a line for each that is broken, and exit 1."""
+    with _database(config.load()) as dsn:
+        broken = asyncio.run(_broken(dsn))
+    if as_json:
+        print(msgspec.json.encode({"broken": broken}).decode())
+    else:
+        for line in broken:
+            print(line)
+    talk.print("All invariants hold." if not broken else f"{len(broken)} invariants are broken.")
+    return 1 if broken else 0
+
+
+async def _broken(dsn: str) -> list[str]:
+    pool = Pool(dsn, 1)
+    try:
+        return await root.broken_invariants(pool)
+    finally:
+        await pool.close()
+
+
+async def _work(settings: config.Settings) -> None:
+    stop = asyncio.Event()
+    for wish in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(wish, stop.set)
+    house = root.open_house(settings)
+    await work(house, stop, root.JOBS)
+
+
+def _many_webs(host: str, port: int, workers: int) -> int:
+    """`web --workers N`: the supervisor without database, migrations and worker."""
+    return asyncio.run(supervisor.serve_web(config.load(), supervisor.Serve(host, port, workers)))
+
+
+def _settings_for(port: int) -> config.Settings:
+    """The settings; where no base URL is set, the one that fits the port."""
+    environ: dict[str, str] = dict(os.environ)
+    environ.setdefault("TOLLHOUSE_BASE_URL", f"http://localhost:{port}")
+    return config.load(environ)
+
+
+def _with_database(settings: config.Settings) -> config.Settings:
+    if settings.database_url is None:
+        raise config.SettingsRefusedError(["DATABASE_URL is needed here (tollhouse serve brings its own database)"])
+    return settings
+
+
+@contextmanager
+def _database(settings: config.Settings) -> Iterator[str]:
+    """The database of a short command: the set one, or the embedded one, started for it when it does not run."""
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    with embedded.borrowed(settings.data_dir) as dsn:
+        yield dsn
+
+
+def _end_with_parent() -> None:
+    """Stop when the supervisor is gone: it holds the other end of our standard input."""
+
+    def watch() -> None:
+        while os.read(0, 1):  # the bare descriptor: a buffered reader would hold its lock when the process ends
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True, name="parent-watch").start()
+
+
+def _shown(setting: config.Setting) -> str:
+    text = os.environ.get(setting.name, "").strip()
+    if setting.secret and text:
+        return "(set)"
+    return text or setting.default

@@ -1,0 +1,31 @@
+"""Health: whether the process lives (no database asked), and whether it can serve."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from tollhouse.callers.guards import anyone
+from tollhouse.platform.db import Pool
+from tollhouse.platform.health import reach
+from tollhouse.web.operations import Door, Operations
+
+OPERATIONS = Operations(Door("health", "", cors=False, html=False))
+
+
+class Health(Struct, frozen=True):
+    """What a probe gets."""
+
+    status: Literal["ok"]
+
+
+@OPERATIONS.add("GET", "/healthz", guard=anyone)
+async def alive() -> Health:
+    """The process answers."""
+    return Health("ok")
+
+
+@OPERATIONS.add("GET", "/readyz", guard=anyone)
+async def ready(db: Pool) -> Health:
+    """The database answers too; 503 where it does not."""
+    await reach(db)
+    return Health("ok")

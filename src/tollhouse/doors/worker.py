@@ -1,0 +1,42 @@
+"""The worker: delivers events, and does what the house asks for now and then."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+from tollhouse.events.delivery import SWEEP_EVERY_S, Worker, sweep
+from tollhouse.platform.log import log
+from tollhouse.web.house import House
+
+Job = tuple[float, Callable[[House], Awaitable[None]]]
+"""Every how many seconds, and what is done. One that fails is logged and done again the next time."""
+
+
+async def work(house: House, stop: asyncio.Event, jobs: Sequence[Job] = ()) -> None:
+    """Run the delivery engine and the jobs until `stop` is set, then end them gracefully and close the database."""
+    worker = Worker(house)
+    delivering = asyncio.create_task(worker.run())
+    chores = [asyncio.create_task(_repeat(house, stop, *job)) for job in ((SWEEP_EVERY_S, sweep), *jobs)]
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({delivering, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopped.cancel()
+        worker.stop()
+        for chore in chores:
+            chore.cancel()
+        await asyncio.gather(*chores, return_exceptions=True)
+        try:
+            await delivering
+        finally:
+            await house.db.close()
+
+
+async def _repeat(house: House, stop: asyncio.Event, every_s: float, job: Callable[[House], Awaitable[None]]) -> None:
+    while not stop.is_set():
+        try:
+            await job(house)
+        except Exception as fault:  # noqa: BLE001 - a job that fails must not end the others, and has its next time
+            log.error("job failed", part=getattr(job, "__name__", "job"), exc_info=fault)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), every_s)

@@ -1,0 +1,41 @@
+"""Where events may be sent: the rules that the text of an address shows, told when it is saved."""
+
+import hashlib
+
+from tollhouse.callers.model import MerchantEnv
+from tollhouse.platform.config import Settings
+from tollhouse.platform.outbound import Gate, TargetRefusedError, is_local_name, parse_target
+
+
+def check_destination_url(url: str, *, livemode: bool, settings: Settings) -> str | None:
+    """None where events may be sent to this address, else a sentence for the caller.
+
+    Only the text is judged; what the name leads to is checked each time something is sent.
+    """
+    try:
+        target = parse_target(url)
+    except TargetRefusedError as refused:
+        return str(refused)
+    if livemode and target.scheme != "https":
+        return "Must be an https URL in live mode."
+    gate = Gate(settings)
+    if target.literal is not None:
+        return "This address cannot be a destination." if gate.refuses(target.literal) else None
+    if is_local_name(target.host) and not gate.allows_local_names:
+        return "The host must be a public name."
+    return None
+
+
+def destination_key(env: MerchantEnv, url: str) -> int:
+    """A number for a merchant's environment and a receiving host.
+
+    One merchant's keys are neighbours, and two merchants that send to one host have each their own.
+    """
+    target = parse_target(url)
+    owner = _hash(f"{env.merchant_id}|{env.mode}") >> 32
+    host = _hash(f"{target.scheme}://{target.host}:{target.port}") >> 33
+    return owner << 31 | host
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])

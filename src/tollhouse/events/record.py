@@ -1,0 +1,93 @@
+"""Recording an event in the transaction of the deed: its bytes are made here, once, and never again."""
+
+from datetime import datetime, timedelta
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.callers.model import MerchantEnv
+from tollhouse.events import store
+from tollhouse.events.destination import destination_key
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.limits import HELD_S
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+
+API_VERSION = "v2"
+PATIENCE = timedelta(seconds=HELD_S)
+ENCODER = msgspec.json.Encoder()
+
+
+class NewEvent(Struct, frozen=True):
+    """What happened to which object. `object` is what GET of that resource shows; `sequence` rises per object.
+
+    `destination_url` is the request's own address, already checked; `extra` stands beside `object` in the payload.
+    """
+
+    type: str
+    source_type: str
+    source_id: UUID
+    sequence: int
+    object: Any
+    destination_url: str | None = None
+    extra: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+
+async def record(tx: Tx, env: MerchantEnv, event: NewEvent, *, house: House, now: datetime) -> UUID:
+    """Store the event, and its delivery when it will be sent, in one statement; the event's id.
+
+    The destination is the request's address, else the saved one while that still works and takes this type. Telling
+    the same change of an object twice is a fault and fails the transaction.
+    """
+    return await _store(tx, env, event, source="request", house=house, now=now)
+
+
+async def record_test(tx: Tx, env: MerchantEnv, url: str, *, house: House, now: datetime) -> UUID:
+    """Store a `webhook.test` event for this address, which is sent once in either mode; its id."""
+    event_id = new_id()
+    subject = {"message": "This is a test event. Nothing happened."}
+    event = NewEvent("webhook.test", "webhook_test", event_id, 1, subject, destination_url=url)
+    return await _store(tx, env, event, source="test", house=house, now=now)
+
+
+async def _store(
+    tx: Tx, env: MerchantEnv, event: NewEvent, *, source: Literal["request", "test"], house: House, now: datetime
+) -> UUID:
+    event_id = event.source_id if source == "test" else new_id()
+    await tx.fetchrow(
+        store.RECORD,
+        event_id,
+        env.merchant_id,
+        env.mode,
+        event.type,
+        event.source_type,
+        event.source_id,
+        event.sequence,
+        body_of(event_id, env, event, now),
+        event.destination_url,
+        None if event.destination_url is None else destination_key(env, event.destination_url),
+        source,
+        house.settings.deprecated_webhooks,
+        now,
+        PATIENCE,
+    )
+    return event_id
+
+
+def body_of(event_id: UUID, env: MerchantEnv, event: NewEvent, now: datetime) -> bytes:
+    """The payload, as it is stored, signed and sent."""
+    return ENCODER.encode(
+        {
+            "id": event_id,
+            "type": event.type,
+            "created_at": stamp(now),
+            "mode": env.mode,
+            "livemode": env.livemode,
+            "api_version": API_VERSION,
+            "sequence": event.sequence,
+            "data": {"object": event.object, **event.extra},
+        }
+    )

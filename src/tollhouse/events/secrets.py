@@ -1,0 +1,90 @@
+"""Signing secrets: sealed at rest, shown once, one active per environment; what was held for want of one is let go."""
+
+import base64
+import secrets
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from tollhouse.callers.model import MerchantEnv
+from tollhouse.events import secrets_store, store
+from tollhouse.kernel.limits import PENDING_SECRET_S
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.sealing import KeyRing, Sealed
+
+PREFIX = "whsec_"
+RANDOM_BYTES = 32
+PENDING_FOR = timedelta(seconds=PENDING_SECRET_S)
+
+
+class SecretState(Struct, frozen=True):
+    """Whether one signs, since when, and whether another one waits to be activated."""
+
+    has_secret: bool
+    pending: bool
+    activated_at: datetime | None
+
+
+async def state_of(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SecretState:
+    """What is there; never the secret itself."""
+    active = await db.fetchrow(secrets_store.ACTIVE, env.merchant_id, env.mode)
+    pending = await db.fetchrow(secrets_store.PENDING, env.merchant_id, env.mode, now - PENDING_FOR)
+    return SecretState(active is not None, pending is not None, active and active["activated_at"])
+
+
+async def lock(tx: Tx, env: MerchantEnv) -> None:
+    """Make whoever else changes this environment's webhooks wait. Everything below asks for it first."""
+    await tx.execute(secrets_store.MAKE_ENVIRONMENT, env.merchant_id, env.mode)
+    await tx.fetchrow(secrets_store.LOCK_ENVIRONMENT, env.merchant_id, env.mode)
+
+
+async def generate(tx: Tx, env: MerchantEnv, keys: KeyRing, now: datetime) -> str:
+    """A new secret that waits an hour to be activated, in place of an earlier one that waits; the only time it is shown."""
+    await tx.execute(secrets_store.RETIRE, env.merchant_id, env.mode, "pending", now)
+    return await _add(tx, env, "pending", keys, now)
+
+
+async def activate(tx: Tx, env: MerchantEnv, now: datetime) -> None:
+    """The waiting secret signs from now on. Without one that still waits nothing happens."""
+    waiting = await tx.fetchrow(secrets_store.PENDING, env.merchant_id, env.mode, now - PENDING_FOR)
+    if waiting is None:
+        return
+    await tx.execute(secrets_store.RETIRE, env.merchant_id, env.mode, "active", now)
+    await tx.execute(secrets_store.ACTIVATE, env.merchant_id, env.mode, waiting["version"], now)
+    await tx.execute(store.FREE_HELD, env.merchant_id, env.mode)
+
+
+async def replace(tx: Tx, env: MerchantEnv, keys: KeyRing, now: datetime) -> str:
+    """A new secret that signs at once, in place of the active one, if there is one; the only time it is shown."""
+    await tx.execute(secrets_store.RETIRE, env.merchant_id, env.mode, "active", now)
+    secret = await _add(tx, env, "active", keys, now)
+    await tx.execute(store.FREE_HELD, env.merchant_id, env.mode)
+    return secret
+
+
+def reveal(keys: KeyRing, env: MerchantEnv, version: int, sealed: Sealed) -> str:
+    """The secret of a row, to sign with. Raises `SealBrokenError`."""
+    return keys.open(sealed, _bound_to(env, version)).decode()
+
+
+async def _add(tx: Tx, env: MerchantEnv, state: str, keys: KeyRing, now: datetime) -> str:
+    secret = PREFIX + base64.b64encode(secrets.token_bytes(RANDOM_BYTES)).decode()
+    row = await tx.fetchrow(secrets_store.NEXT_VERSION, env.merchant_id, env.mode)
+    version: int = row["version"] if row is not None else 1
+    sealed = keys.seal(secret.encode(), _bound_to(env, version))
+    await tx.execute(
+        secrets_store.ADD,
+        env.merchant_id,
+        env.mode,
+        version,
+        state,
+        sealed.key_id,
+        sealed.nonce,
+        sealed.ciphertext,
+        now,
+    )
+    return secret
+
+
+def _bound_to(env: MerchantEnv, version: int) -> str:
+    return f"webhook_secret|{env.merchant_id}|{env.mode}|{version}"

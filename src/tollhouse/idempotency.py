@@ -1,0 +1,70 @@
+"""Idempotency-Key: the claim, the deed and the stored answer are one transaction.
+
+A concurrent twin waits on the claim's unique index, then reads the answer; after two seconds it is told to come back.
+A refusal rolls the claim back, so that the corrected request may use its key again. Only success is stored.
+"""
+
+import asyncpg
+
+from tollhouse.callers.model import Caller
+from tollhouse.kernel.refusals import Refusal
+from tollhouse.kernel.tokens import digest
+from tollhouse.platform.db import Tx
+from tollhouse.web.ask import Ask
+from tollhouse.web.dispatch import Stored
+
+CLAIM = """
+    INSERT INTO idempotency_keys (merchant_id, mode, caller, key_hash, fingerprint, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING
+"""
+READ = """
+    SELECT fingerprint, status, answer FROM idempotency_keys
+    WHERE merchant_id = $1 AND mode = $2 AND caller = $3 AND key_hash = $4
+"""
+KEEP = """
+    UPDATE idempotency_keys SET status = $5, answer = $6
+    WHERE merchant_id = $1 AND mode = $2 AND caller = $3 AND key_hash = $4
+"""
+
+
+class KeyReused(Refusal):
+    """422: the key belongs to another request."""
+
+    code, status = "idempotency_key_reused", 422
+    message = "This Idempotency-Key was used for a different request."
+
+
+class KeyInProgress(Refusal):
+    """409: the first request with this key has not ended yet."""
+
+    code, status, message = "idempotency_in_progress", 409, "The first request with this Idempotency-Key is still running."
+
+    def __init__(self) -> None:
+        super().__init__(headers={"Retry-After": "1"})
+
+
+class AnswersInDatabase:
+    """Keeps answers in `idempotency_keys`, per merchant, mode and caller."""
+
+    async def claim(self, tx: Tx, caller: Caller, key: str, fingerprint: bytes, ask: Ask) -> Stored | None:
+        """Claim the key (None), or the stored answer. Raises `KeyReused` and `KeyInProgress`."""
+        try:
+            won = await tx.execute(CLAIM, *_whose(caller, key), fingerprint, ask.now)
+        except asyncpg.LockNotAvailableError:
+            raise KeyInProgress from None
+        if won:
+            return None
+        earlier = await tx.fetchrow(READ, *_whose(caller, key))
+        if earlier is None:  # the first request was rolled back between our two statements
+            raise KeyInProgress
+        if earlier["fingerprint"] != fingerprint:
+            raise KeyReused
+        return Stored(earlier["status"], earlier["answer"])
+
+    async def keep(self, tx: Tx, caller: Caller, key: str, stored: Stored) -> None:
+        """Keep the answer under the claimed key."""
+        await tx.execute(KEEP, *_whose(caller, key), stored.status, stored.body)
+
+
+def _whose(caller: Caller, key: str) -> tuple[object, ...]:
+    return caller.env.merchant_id, caller.env.mode, caller.idempotency_name, digest(key)

@@ -1,0 +1,52 @@
+"""Holds: money set aside, then taken or given back. The hold's row decides who was first, before anything is posted."""
+
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.callers.model import MerchantEnv
+from tollhouse.kernel.ids import new_id
+from tollhouse.ledger import store
+from tollhouse.ledger.model import (
+    Account,
+    EntryType,
+    Hold,
+    HoldNotActive,
+    Line,
+    Posted,
+    Posting,
+    Source,
+    available,
+    reserved,
+)
+from tollhouse.ledger.post import post
+from tollhouse.platform.db import Tx
+
+
+async def reserve(
+    tx: Tx, env: MerchantEnv, source: Source, currency: str, amount_minor: int, now: datetime
+) -> tuple[Hold, Posted]:
+    """Set money of the available balance aside for `source`, which can hold once. Raises `InsufficientFunds`."""
+    hold = Hold(new_id(), env, currency, source, amount_minor, 0, 0)
+    line = Line("hold", currency, amount_minor, available(env), reserved(env))
+    await store.insert_hold(tx, hold, now)
+    return hold, await post(tx, Posting(env.mode, "hold", source, (line,), now))
+
+
+async def capture(
+    tx: Tx, env: MerchantEnv, hold_id: UUID, amount_minor: int, now: datetime, *, entry_type: EntryType, to: Account
+) -> tuple[Hold, Posted]:
+    """Pay `amount_minor` of the hold to an account. Raises `HoldNotActive` where somebody else was first."""
+    hold = await store.capture_hold(tx, env, hold_id, amount_minor, now)
+    if hold is None:
+        raise HoldNotActive
+    line = Line(entry_type, hold.currency, amount_minor, reserved(env), to)
+    return hold, await post(tx, Posting(env.mode, entry_type, hold.source, (line,), now))
+
+
+async def release(tx: Tx, env: MerchantEnv, hold_id: UUID, now: datetime) -> tuple[Hold, Posted]:
+    """Give back what is still held. Raises `HoldNotActive` where somebody else was first."""
+    hold = await store.release_hold(tx, env, hold_id, now)
+    if hold is None:
+        raise HoldNotActive
+    line = Line("release", hold.currency, hold.released_minor, reserved(env), available(env))
+    return hold, await post(tx, Posting(env.mode, "release", hold.source, (line,), now))

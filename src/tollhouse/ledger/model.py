@@ -1,0 +1,184 @@
+"""What a posting is: lines of debit and credit between accounts, and the rules that need no database."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.callers.model import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, Mode, new_id
+from tollhouse.kernel.money import MINOR_MAX
+from tollhouse.kernel.refusals import Refusal
+
+MerchantCode = Literal["available", "pending", "reserved", "debt"]
+EntryType = Literal[
+    "payment",
+    "payment_fee",
+    "refund",
+    "refund_reversal",
+    "chargeback",
+    "chargeback_fee",
+    "chargeback_reversal",
+    "hold",
+    "release",
+    "withdrawal",
+    "withdrawal_fee",
+    "network_fee",
+    "withdrawal_return",
+    "conversion_out",
+    "conversion_in",
+    "conversion_fee",
+    "balance_payment_out",
+    "balance_payment_in",
+    "balance_payment_refund",
+    "fulfillment",
+    "fulfillment_refund",
+    "settlement",
+    "adjustment",
+    "test_funding",
+]
+MERCHANT_CODES: tuple[MerchantCode, ...] = ("available", "pending", "reserved", "debt")
+PLATFORM_CODE = re.compile(r"fx|(rail|unapplied|income|expense|payable|equity):[a-z0-9_]+")
+
+
+class Account(Struct, frozen=True):
+    """One account of the chart, in a currency and mode that the line and posting say. No merchant: the platform's."""
+
+    code: str
+    merchant_id: MerchantId | None = None
+
+    def __post_init__(self) -> None:
+        known = PLATFORM_CODE.fullmatch(self.code) if self.merchant_id is None else self.code in MERCHANT_CODES
+        if not known:
+            raise ValueError(f"there is no account {self.code}")
+
+
+class Line(Struct, frozen=True):
+    """One amount, debited to one account and credited to another: so what is posted is balanced by its shape."""
+
+    type: EntryType
+    currency: str
+    amount_minor: int
+    debit: Account
+    credit: Account
+
+    def __post_init__(self) -> None:
+        if not 0 < self.amount_minor <= MINOR_MAX:
+            raise ValueError("a line moves an amount above zero")
+        if self.debit == self.credit:
+            raise ValueError("a line moves money between two accounts")
+
+
+class Source(Struct, frozen=True):
+    """Whose transition is posted: such as the payment `transaction` of this id. `step` counts where one repeats."""
+
+    type: str
+    id: UUID
+    step: int = 0
+
+
+class Posting(Struct, frozen=True):
+    """One ledger transaction. The same kind, source and step post once, ever."""
+
+    mode: Mode
+    kind: EntryType
+    source: Source
+    lines: tuple[Line, ...]
+    at: datetime
+
+    def __post_init__(self) -> None:
+        if not self.lines:
+            raise ValueError("a posting has at least one line")
+
+
+class Entry(Struct, frozen=True):
+    """What one line did to one account of a merchant. `sequence` has no gaps per account; `delta_minor` is signed."""
+
+    id: UUID
+    transaction_id: UUID
+    currency: str
+    account: MerchantCode
+    type: EntryType
+    delta_minor: int
+    balance_after_minor: int
+    sequence: int
+    source: Source
+    created_at: datetime
+
+
+class Posted(Struct, frozen=True):
+    """A posting that was written, and the merchants' entries it made, in the order of its lines."""
+
+    id: UUID
+    entries: tuple[Entry, ...]
+
+
+class Hold(Struct, frozen=True):
+    """Money set aside for one source; what is neither captured nor released is still held."""
+
+    id: UUID
+    env: MerchantEnv
+    currency: str
+    source: Source
+    amount_minor: int
+    captured_minor: int
+    released_minor: int
+
+    @property
+    def held_minor(self) -> int:
+        """What is still set aside."""
+        return self.amount_minor - self.captured_minor - self.released_minor
+
+
+class InsufficientFunds(Refusal):
+    """422: the balance does not cover it. Nothing was posted."""
+
+    code, status, message = "insufficient_funds", 422, "The available balance does not cover this."
+
+    def __init__(self, details: Mapping[str, object] | None = None) -> None:
+        super().__init__(members={"details": dict(details)} if details else None)
+
+
+class AlreadyPosted(Refusal):
+    """409: this very transition is in the ledger already. Whoever posts it again lost a race."""
+
+    code, status, message = "invalid_state", 409, "This was already done."
+
+
+class HoldNotActive(Refusal):
+    """409: the hold was resolved before, or holds less than is asked of it."""
+
+    code, status, message = "invalid_state", 409, "The funds set aside for this were already used or released."
+
+
+def available(env: MerchantEnv) -> Account:
+    """What the merchant can spend."""
+    return Account("available", env.merchant_id)
+
+
+def reserved(env: MerchantEnv) -> Account:
+    """What is set aside by holds."""
+    return Account("reserved", env.merchant_id)
+
+
+def rail(name: str) -> Account:
+    """Money at a bank, a wallet, an acquirer, or the sandbox."""
+    return Account(f"rail:{name}")
+
+
+def income(fee: Literal["payment_fee", "withdrawal_fee", "conversion_fee", "chargeback_fee", "fulfillment_margin"]) -> Account:
+    """The platform's revenue."""
+    return Account(f"income:{fee}")
+
+
+def equity(what: Literal["adjustment", "test_funding"]) -> Account:
+    """Corrections by operators, and test money."""
+    return Account(f"equity:{what}")
+
+
+def spare_ids(lines: Sequence[Line]) -> list[UUID]:
+    """Ids for the entries these lines can make: at most two each."""
+    return [new_id() for _ in range(2 * len(lines))]

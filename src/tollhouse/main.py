@@ -1,0 +1,75 @@
+"""The composition root: the only place that knows all parts. Settings become a house, the house an application."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from starlette.staticfiles import StaticFiles
+
+from tollhouse.doors import OPERATIONS
+from tollhouse.doors.worker import Job
+from tollhouse.events import invariants as events_invariants
+from tollhouse.idempotency import AnswersInDatabase
+from tollhouse.ledger import invariants as ledger_invariants
+from tollhouse.oauth.store import make_token_partitions
+from tollhouse.platform.config import Settings
+from tollhouse.platform.db import Pool
+from tollhouse.platform.sealing import KeyRing
+from tollhouse.web.front import Front
+from tollhouse.web.house import House
+from tollhouse.web.operations import Operation
+from tollhouse.web.templates import Templates
+
+STATIC = Path(__file__).parent / "web" / "static"
+WEB_POOL = 10
+
+JOBS: list[Job] = [(3600.0, lambda house: make_token_partitions(house.db))]
+"""What the worker does beside delivering: seconds between two runs, and the deed."""
+
+
+def open_house(settings: Settings, *, connections: int = WEB_POOL) -> House:
+    """A house on the database of these settings. Nothing is dialled yet."""
+    if settings.database_url is None:
+        raise ValueError("a house needs a database URL: the supervisor supplies the embedded one")
+    return House(settings, Pool(settings.database_url, connections), KeyRing(settings.secret_keys), Templates())
+
+
+def build(house: House) -> Front:
+    """The web application of this house."""
+
+    async def after_start() -> None:
+        await make_token_partitions(house.db)
+
+    return Front(
+        house,
+        OPERATIONS,
+        keeper=AnswersInDatabase(),
+        static=StaticFiles(directory=STATIC),
+        after_start=after_start,
+        before_stop=house.db.close,
+    )
+
+
+def route_table(operations: Sequence[Operation]) -> str:
+    """Every route in one line: method, path, door, guard, idempotency, handler."""
+    rows = [
+        (
+            operation.method,
+            operation.full_path,
+            operation.door.name,
+            operation.guard.label,
+            "" if operation.idempotency == "no" else f"key {operation.idempotency}",
+            f"{operation.handler.__module__.removeprefix('tollhouse.')}.{operation.handler.__name__}",
+        )
+        for operation in operations
+    ]
+    rows.sort(key=lambda row: (row[2], row[1], row[0]))
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
+    return "".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n" for row in rows
+    )
+
+
+async def broken_invariants(db: Pool) -> list[str]:
+    """A line for every invariant of the ledger and of the events that does not hold, all seen in one snapshot."""
+    async with db.connection() as tx, tx.raw.transaction(isolation="repeatable_read", readonly=True):
+        return [*await ledger_invariants.broken(tx), *await events_invariants.broken(tx)]

@@ -1,0 +1,94 @@
+"""Signing up and in, API keys and the account, as JSON."""
+
+from datetime import datetime
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.callers import sessions
+from tollhouse.callers.guards import anyone_with_cookie, scope, signed_in
+from tollhouse.callers.model import Caller, Person
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.merchants import actions, store
+from tollhouse.merchants.model import (
+    AccountView,
+    ApiKeyList,
+    ApiKeyView,
+    EmailTaken,
+    InvalidCredentials,
+    NewApiKey,
+    NewApiKeyView,
+    SessionView,
+    SignIn,
+    SignUp,
+    SignupClosed,
+)
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.web.answers import json_answer
+from tollhouse.web.ask import Ask
+from tollhouse.web.operations import DASHBOARD, INTEGRATION, Operations
+
+DASHBOARD_OPERATIONS = Operations(DASHBOARD)
+INTEGRATION_OPERATIONS = Operations(INTEGRATION)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "POST", "/signup", guard=anyone_with_cookie, status=201, refuses=(SignupClosed, EmailTaken, ValidationFailed)
+)
+async def sign_up(ask: Ask, body: SignUp) -> Response:
+    """Open a merchant account and a session."""
+    view, secret = await actions.sign_up(ask, body)
+    return sessions.give(ask, json_answer(view, 201), secret)
+
+
+@DASHBOARD_OPERATIONS.add("POST", "/login", guard=anyone_with_cookie, refuses=(InvalidCredentials,))
+async def sign_in(ask: Ask, body: SignIn) -> Response:
+    """Open a session."""
+    view, secret = await actions.sign_in(ask, body)
+    return sessions.give(ask, json_answer(view), secret)
+
+
+@DASHBOARD_OPERATIONS.add("POST", "/logout", guard=anyone_with_cookie, status=204)
+async def sign_out(ask: Ask) -> Response:
+    """End the session, if there is one."""
+    return await sessions.end(ask, Response(status_code=204))
+
+
+@DASHBOARD_OPERATIONS.add("GET", "/session", guard=signed_in)
+async def who_is_signed_in(caller: Person) -> SessionView:
+    """Who is signed in."""
+    return actions.session_of(caller)
+
+
+@DASHBOARD_OPERATIONS.add("GET", "/api-keys", guard=signed_in)
+async def list_api_keys(caller: Person, db: Pool) -> ApiKeyList:
+    """All API keys of the merchant, newest first, revoked ones included."""
+    return ApiKeyList(await store.api_keys(db, caller.merchant_id))
+
+
+@DASHBOARD_OPERATIONS.add("POST", "/api-keys", guard=signed_in, status=201, refuses=(ValidationFailed,))
+async def make_api_key(caller: Person, body: NewApiKey, tx: Tx, now: datetime) -> NewApiKeyView:
+    """Make an API key. The answer shows it once."""
+    return await actions.make_api_key(tx, caller, body, now)
+
+
+@DASHBOARD_OPERATIONS.add("DELETE", "/api-keys/{api_key_id}", guard=signed_in, refuses=(NotFound,))
+async def revoke_api_key(caller: Person, api_key_id: UUID, tx: Tx, now: datetime) -> ApiKeyView:
+    """Revoke an API key, for ever."""
+    return await actions.revoke_api_key(tx, caller, api_key_id, now)
+
+
+@INTEGRATION_OPERATIONS.add("GET", "/account", guard=scope("account:read"))
+async def account(caller: Caller) -> AccountView:
+    """The authorized merchant account."""
+    return AccountView(
+        merchant_id=caller.env.merchant_id,
+        business_name=caller.business_name,
+        mode=caller.env.mode,
+        livemode=caller.env.livemode,
+        api_key_id=caller.api_key_id,
+        scopes=caller.scopes.names(),
+        active=True,
+        oauth_client_id=caller.client_id,
+        oauth_grant_id=caller.grant_id,
+    )

@@ -1,0 +1,144 @@
+"""What a merchant, its people and its API keys look like, and the rules that need no database."""
+
+import re
+from typing import Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.kernel import limits
+from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, Mode
+from tollhouse.kernel.refusals import Fault, Refusal
+
+EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class SignUp(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of sign-up."""
+
+    email: str
+    password: str
+    business_name: str
+
+    def faults(self) -> list[Fault]:
+        """Every field that is refused."""
+        faults: list[Fault] = []
+        if len(self.email) > limits.EMAIL_CHARS_MAX or not EMAIL.fullmatch(self.email) or CONTROL.search(self.email):
+            faults.append(Fault("email", "invalid_email", "This is not an e-mail address."))
+        if not limits.PASSWORD_CHARS_MIN <= len(self.password) <= limits.PASSWORD_CHARS_MAX:
+            faults.append(Fault("password", "invalid_length", "A password has 10 to 128 characters."))
+        faults += name_faults("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX)
+        return faults
+
+
+class SignIn(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of sign-in."""
+
+    email: str
+    password: str
+
+
+class NewApiKey(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body that makes an API key. Left out, `scopes` is everything but offline_access."""
+
+    name: str
+    mode: Mode
+    scopes: list[str] | None = None
+
+
+class MerchantView(Struct, frozen=True):
+    """A merchant, as the dashboard endpoints show it."""
+
+    merchant_id: UUID
+    business_name: str
+    status: Literal["active", "suspended"]
+    created_at: Timestamp
+
+
+class UserView(Struct, frozen=True):
+    """A person who signs in for a merchant."""
+
+    user_id: UUID
+    email: str
+    created_at: Timestamp
+
+
+class SessionView(Struct, frozen=True):
+    """Who is signed in."""
+
+    merchant: MerchantView
+    user: UserView
+
+
+class ApiKeyView(Struct, frozen=True, kw_only=True):
+    """An API key's record. The key itself is a member of the answer that made it, and of no other."""
+
+    api_key_id: UUID
+    name: str
+    mode: Mode
+    livemode: bool
+    scopes: list[str]
+    hint: str
+    status: Literal["active", "revoked"]
+    created_at: Timestamp
+    last_used_at: Timestamp | None
+
+
+class NewApiKeyView(ApiKeyView, frozen=True, kw_only=True):
+    """The record with the key, shown once."""
+
+    api_key: str
+
+
+class ApiKeyList(Struct, frozen=True):
+    """All keys of the merchant, newest first, revoked ones included."""
+
+    api_keys: list[ApiKeyView]
+
+
+class AccountView(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The account as the Integration API shows it. The last two members are there for applications only."""
+
+    merchant_id: UUID
+    business_name: str
+    mode: Mode
+    livemode: bool
+    api_key_id: ApiKeyId | None
+    scopes: list[str]
+    active: bool
+    oauth_client_id: ClientId | None = None
+    oauth_grant_id: GrantId | None = None
+
+
+class InvalidCredentials(Refusal):
+    """401: wrong e-mail or wrong password, in the same words and the same time."""
+
+    code, status, message = "invalid_credentials", 401, "The e-mail or the password is wrong."
+
+
+class EmailTaken(Refusal):
+    """409: there is an account with this e-mail."""
+
+    code, status, message = "email_taken", 409, "There is already an account with this e-mail."
+
+
+class SignupClosed(Refusal):
+    """403: this Tollhouse takes no sign-ups."""
+
+    code, status, message = "signup_closed", 403, "Sign-up is closed here."
+
+
+def email_key(email: str) -> str:
+    """The e-mail folded: one account, however it is spelt."""
+    return email.strip().casefold()
+
+
+def name_faults(field: str, name: str, chars_max: int) -> list[Fault]:
+    """A name must say something, on one line, within its length."""
+    if not len(name.strip()) >= 1 or len(name) > chars_max:
+        return [Fault(field, "invalid_length", f"This has 1 to {chars_max} characters.")]
+    if CONTROL.search(name):
+        return [Fault(field, "invalid_characters", "This holds control characters.")]
+    return []

@@ -1,0 +1,173 @@
+"""The pages of a merchant's people: sign-up, sign-in, the home page of the dashboard, API keys."""
+
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.callers import sessions
+from tollhouse.callers.guards import anyone, signed_in_page, visitor
+from tollhouse.callers.model import MerchantEnv, Person
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.refusals import Fault, NotFound, Refusal, ValidationFailed
+from tollhouse.ledger import balances as ledger_balances
+from tollhouse.merchants import actions, store
+from tollhouse.merchants.model import EmailTaken, NewApiKey, SignIn, SignUp
+from tollhouse.platform.db import Tx
+from tollhouse.web.answers import page, see_other
+from tollhouse.web.ask import Ask
+from tollhouse.web.forms import Form, parse_form
+from tollhouse.web.operations import PAGES, Operations
+
+OPERATIONS = Operations(PAGES)
+APPLICATIONS_SHOWN = 10
+
+
+@OPERATIONS.add("GET", "/", guard=anyone)
+async def start(ask: Ask) -> Response:
+    """The home page of who is signed in, or the sign-in page."""
+    return see_other("/test/home" if await sessions.person_of(ask) else "/signin")
+
+
+@OPERATIONS.add("GET", "/signin", guard=anyone)
+async def sign_in_page(ask: Ask) -> Response:
+    """The sign-in form. `request` is the authorization request to come back to."""
+    return page(ask, "merchants/signin.html", request=_request(parse_form(ask.query)), email="", message="")
+
+
+@OPERATIONS.add("POST", "/signin", guard=visitor)
+async def sign_in(ask: Ask) -> Response:
+    """Sign in, then go back to the authorization request or home."""
+    form = ask.form()
+    email = form.one("email") or ""
+    try:
+        _, secret = await actions.sign_in(ask, SignIn(email, form.one("password") or ""))
+    except Refusal as refusal:
+        return page(
+            ask, "merchants/signin.html", refusal.status, request=_request(form), email=email, message=refusal.message
+        )
+    return sessions.give(ask, see_other(_after(form)), secret)
+
+
+@OPERATIONS.add("GET", "/signup", guard=anyone)
+async def sign_up_page(ask: Ask) -> Response:
+    """The sign-up form."""
+    request = _request(parse_form(ask.query))
+    return page(ask, "merchants/signup.html", request=request, email="", business_name="", message="", faults={})
+
+
+@OPERATIONS.add("POST", "/signup", guard=visitor)
+async def sign_up(ask: Ask) -> Response:
+    """Open an account and go on."""
+    form = ask.form()
+    new = SignUp(form.one("email") or "", form.one("password") or "", form.one("business_name") or "")
+    try:
+        _, secret = await actions.sign_up(ask, new)
+    except Refusal as refusal:
+        return page(
+            ask,
+            "merchants/signup.html",
+            refusal.status,
+            request=_request(form),
+            email=new.email,
+            business_name=new.business_name,
+            message=refusal.message,
+            faults=_by_field(refusal.faults) | ({"email": refusal.message} if isinstance(refusal, EmailTaken) else {}),
+        )
+    return sessions.give(ask, see_other(_after(form)), secret)
+
+
+@OPERATIONS.add("POST", "/signout", guard=visitor)
+async def sign_out(ask: Ask) -> Response:
+    """End the session."""
+    return await sessions.end(ask, see_other("/signin"))
+
+
+@OPERATIONS.add("GET", "/{mode}/home", guard=signed_in_page)
+async def home(ask: Ask, caller: Person, mode: str) -> Response:
+    """Balances, applications and API keys of one environment."""
+    env = _env(caller, mode)
+    return page(
+        ask,
+        "merchants/home.html",
+        person=caller,
+        mode=env.mode,
+        here="home",
+        balances=[
+            {
+                "currency": balance.currency,
+                "available": format_amount(balance.available_minor, balance.currency),
+                "reserved": format_amount(balance.reserved_minor, balance.currency),
+            }
+            for balance in await ledger_balances.of(ask.house.db, env)
+        ],
+        applications=await store.applications(ask.house.db, caller.merchant_id, APPLICATIONS_SHOWN),
+        keys=[key for key in await store.api_keys(ask.house.db, caller.merchant_id) if key.mode == env.mode],
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/developers/keys", guard=signed_in_page)
+async def keys_page(ask: Ask, caller: Person, mode: str) -> Response:
+    """The API keys of one environment, and the form for a new one."""
+    return await _keys_page(ask, caller, _env(caller, mode))
+
+
+@OPERATIONS.add("POST", "/{mode}/developers/keys", guard=signed_in_page)
+async def make_key(ask: Ask, caller: Person, mode: str) -> Response:
+    """Make a key and show it once."""
+    env = _env(caller, mode)
+    name = ask.form().one("name") or ""
+    try:
+        async with ask.house.db.transaction() as tx:
+            made = await actions.make_api_key(tx, caller, NewApiKey(name, env.mode), ask.now)
+    except ValidationFailed as refusal:
+        return await _keys_page(ask, caller, env, name=name, refusal=refusal)
+    return await _keys_page(ask, caller, env, secret=made.api_key)
+
+
+@OPERATIONS.add("POST", "/{mode}/developers/keys/{api_key_id}/revoke", guard=signed_in_page)
+async def revoke_key(ask: Ask, caller: Person, mode: str, api_key_id: UUID, tx: Tx) -> Response:
+    """Revoke a key and show the rest."""
+    env = _env(caller, mode)
+    await actions.revoke_api_key(tx, caller, api_key_id, ask.now)
+    return see_other(f"/{env.mode}/developers/keys")
+
+
+async def _keys_page(
+    ask: Ask, caller: Person, env: MerchantEnv, *, secret: str = "", name: str = "", refusal: Refusal | None = None
+) -> Response:
+    return page(
+        ask,
+        "merchants/keys.html",
+        refusal.status if refusal else 200,
+        person=caller,
+        mode=env.mode,
+        here="keys",
+        secret=secret,
+        name=name,
+        message=refusal.message if refusal else "",
+        faults=_by_field(refusal.faults) if refusal else {},
+        keys=[key for key in await store.api_keys(ask.house.db, caller.merchant_id) if key.mode == env.mode],
+    )
+
+
+def _env(person: Person, mode: str) -> MerchantEnv:
+    modes: dict[str, Mode] = {"live": "live", "test": "test"}
+    if mode not in modes:
+        raise NotFound
+    return MerchantEnv(person.merchant_id, modes[mode])
+
+
+def _request(form: Form) -> str:
+    """The authorization request to come back to: an opaque name, never an address."""
+    name = form.one("request") or ""
+    return name if name.isalnum() and name.isascii() and len(name) <= 64 else ""  # noqa: PLR2004
+
+
+def _after(form: Form) -> str:
+    request = _request(form)
+    return f"/oauth/consent/{request}" if request else "/"
+
+
+def _by_field(faults: tuple[Fault, ...]) -> dict[str, str]:
+    return {fault.field: fault.message for fault in faults}

@@ -1,0 +1,122 @@
+"""Every SQL statement about applications. Those of their owner name the owner, so that others' are not there."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from tollhouse.kernel.clock import stamp, stamp_or_none
+from tollhouse.kernel.ids import ClientId, MerchantId
+from tollhouse.kernel.scopes import Scopes
+from tollhouse.oauth.model import ClientSecret, ClientView, RegisteredClient
+from tollhouse.oauth.settings import ClientSettings
+from tollhouse.platform.db import Pool, Row, Tx
+
+INSERT = """
+    INSERT INTO oauth_clients
+        (id, merchant_id, client_type, name, description, website_url, redirect_uris, scope_mask, status,
+         secret_hash, secret_hint, created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11)
+"""
+OWNED = """
+    SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
+           c.secret_hint, c.created_at, c.updated_at, c.revoked_at, u.active_connections, u.last_used_at
+    FROM oauth_clients c
+    LEFT JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $2)
+                   AS active_connections,
+               max(a.last_used_at) AS last_used_at
+        FROM oauth_grants g LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
+        WHERE g.client_id = c.id
+    ) u ON true
+    WHERE c.merchant_id = $1
+    ORDER BY c.created_at DESC, c.id DESC
+"""
+OWNED_ONE = """
+    SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
+           c.secret_hint, c.created_at, c.updated_at, c.revoked_at, u.active_connections, u.last_used_at
+    FROM oauth_clients c
+    LEFT JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $3)
+                   AS active_connections,
+               max(a.last_used_at) AS last_used_at
+        FROM oauth_grants g LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
+        WHERE g.client_id = c.id
+    ) u ON true
+    WHERE c.merchant_id = $1 AND c.id = $2
+"""
+REGISTERED = "SELECT id, status, redirect_uris, scope_mask, auth_epoch FROM oauth_clients WHERE id = $1"
+AUTHENTICATED_BY = "SELECT id, status, secret_hash FROM oauth_clients WHERE id = $1"
+
+
+class NewSecret(Struct, frozen=True):
+    """A client secret as its row keeps it: the digest, and the last characters for people to tell it by."""
+
+    hash: bytes
+    hint: str
+
+
+async def insert(
+    tx: Tx, owner: MerchantId, client_id: ClientId, settings: ClientSettings, secret: NewSecret | None, now: datetime
+) -> None:
+    """Keep a new application."""
+    await tx.execute(
+        INSERT,
+        client_id,
+        owner,
+        settings.client_type,
+        settings.name,
+        settings.description,
+        settings.website_url,
+        settings.redirect_uris,
+        settings.scopes.mask,
+        secret.hash if secret else None,
+        secret.hint if secret else None,
+        now,
+    )
+
+
+async def owned(db: Pool, owner: MerchantId, now: datetime) -> list[ClientView]:
+    """The owner's applications, newest first, revoked ones included."""
+    return [_view(row) for row in await db.fetch(OWNED, owner, now)]
+
+
+async def owned_one(db: Pool | Tx, owner: MerchantId, client_id: str, now: datetime) -> ClientView | None:
+    """One application of this owner; None when there is none, or it is somebody else's."""
+    row = await db.fetchrow(OWNED_ONE, owner, client_id, now)
+    return _view(row) if row else None
+
+
+async def registered(db: Pool, client_id: str) -> RegisteredClient | None:
+    """An application, for an authorization request."""
+    row = await db.fetchrow(REGISTERED, client_id)
+    if row is None:
+        return None
+    uris: Sequence[str] = row["redirect_uris"]
+    return RegisteredClient(ClientId(row["id"]), row["status"], tuple(uris), Scopes(row["scope_mask"]), row["auth_epoch"])
+
+
+async def secret(db: Pool, client_id: str) -> ClientSecret | None:
+    """An application, for its authentication."""
+    row = await db.fetchrow(AUTHENTICATED_BY, client_id)
+    return ClientSecret(ClientId(row["id"]), row["status"], row["secret_hash"]) if row else None
+
+
+def _view(row: Row) -> ClientView:
+    return ClientView(
+        client_id=ClientId(row["id"]),
+        name=row["name"],
+        client_type=row["client_type"],
+        description=row["description"],
+        website_url=row["website_url"],
+        redirect_uris=row["redirect_uris"],
+        scopes=Scopes(row["scope_mask"]).names(),
+        version=row["version"],
+        status=row["status"],
+        active_connections=row["active_connections"],
+        last_used_at=stamp_or_none(row["last_used_at"]),
+        secret_hint=row["secret_hint"],
+        created_at=stamp(row["created_at"]),
+        updated_at=stamp(row["updated_at"]),
+        revoked_at=stamp_or_none(row["revoked_at"]),
+    )

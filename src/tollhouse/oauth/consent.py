@@ -1,0 +1,196 @@
+"""The consent page: a merchant sees who asks for what, picks, and allows or denies.
+
+A request belongs to the first merchant that opens it. Its form carries a token bound to the session and the request; the
+answer is one compare-and-set, so a second click, a second tab or a late change of the settings finds nothing to answer.
+"""
+
+import base64
+import binascii
+from datetime import datetime
+from typing import NamedTuple
+
+from starlette.responses import Response
+
+from tollhouse.callers.guards import visitor
+from tollhouse.callers.model import Person, SignInFirst
+from tollhouse.callers.sessions import person_of
+from tollhouse.kernel import clock, scopes, tokens
+from tollhouse.kernel.refusals import Forbidden, InvalidRequest, NotFound
+from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
+from tollhouse.oauth import callbacks, requests_store
+from tollhouse.oauth.authorize import REQUEST_ID
+from tollhouse.oauth.model import ConsentRequest
+from tollhouse.platform.db import Tx
+from tollhouse.web.answers import page, see_other
+from tollhouse.web.ask import Ask
+from tollhouse.web.forms import Form
+from tollhouse.web.operations import PAGES, Operations
+
+OPERATIONS = Operations(PAGES)
+PURPOSE = b"consent form:"
+GROUPS = (
+    ("read", "Read"),
+    ("write", "Change data or move money"),
+    ("offline", "Stay connected"),
+)
+PRESELECTED = scopes.parse(permission.scope for permission in PERMISSIONS if permission.default_selected)
+
+
+class Stop(NamedTuple):
+    """Why there is no form any more: a status, what happened, and what can be done."""
+
+    status: int
+    title: str
+    advice: str
+
+
+class Choice(NamedTuple):
+    """One checkbox."""
+
+    permission: Permission
+    ticked: bool
+
+
+class Group(NamedTuple):
+    """Checkboxes of one kind of access."""
+
+    title: str
+    choices: list[Choice]
+
+
+@OPERATIONS.add("GET", "/oauth/consent/{request_id}", guard=visitor, refuses=(SignInFirst, NotFound))
+async def show(ask: Ask, tx: Tx, request_id: str) -> Response:
+    """What an application asks for, with the reading permissions ticked."""
+    person, request = await _open(ask, tx, request_id)
+    stop = _stop(ask.now, person, request)
+    if stop is not None:
+        return _stopped(ask, request, stop)
+    return _form(ask, request_id, person, request, ticked=PRESELECTED or Scopes(0))
+
+
+@OPERATIONS.add(
+    "POST", "/oauth/consent/{request_id}", guard=visitor, refuses=(SignInFirst, NotFound, Forbidden, InvalidRequest)
+)
+async def decide(ask: Ask, tx: Tx, request_id: str) -> Response:
+    """The merchant's answer: back to the application with a code, or with access_denied."""
+    person, request = await _open(ask, tx, request_id)
+    form = ask.form()
+    _refuse_foreign_form(ask, form, person, request_id)
+    decision = form.one("decision")
+    if decision not in {"allow", "deny"}:
+        raise InvalidRequest("Allow or deny.")
+    stop = _stop(ask.now, person, request)
+    if stop is not None:
+        return _stopped(ask, request, stop)
+    return await (_allow if decision == "allow" else _deny)(ask, tx, request_id, person, request, form)
+
+
+async def _allow(ask: Ask, tx: Tx, request_id: str, person: Person, request: ConsentRequest, form: Form) -> Response:
+    ticked = scopes.parse(name for name in form.all("scope") if name in scopes.ALL) or Scopes(0)
+    if not (ticked & request.scopes).has_api:
+        return _form(ask, request_id, person, request, ticked=ticked, nothing_ticked=True)
+    code = tokens.mint("thac")
+    code_expires_at = ask.now + clock.seconds(ask.house.settings.authorization_code_ttl)
+    if not await requests_store.allow(tx, request, ticked, tokens.digest(code), ask.now, code_expires_at):
+        return await _too_late(ask, tx, request_id)
+    return _return(ask, request, code=code)
+
+
+async def _deny(ask: Ask, tx: Tx, request_id: str, _person: Person, request: ConsentRequest, _form: Form) -> Response:
+    if not await requests_store.deny(tx, request, ask.now):
+        return await _too_late(ask, tx, request_id)
+    return _return(ask, request, error="access_denied", error_description="The merchant denied the request.")
+
+
+async def _too_late(ask: Ask, tx: Tx, request_id: str) -> Response:
+    """Somebody answered, or something changed, between our look and our answer: say what."""
+    person, request = await _open(ask, tx, request_id)
+    stop = _stop(ask.now, person, request)
+    if stop is None:
+        raise AssertionError("a request that cannot be answered is in a state that says why")
+    return _stopped(ask, request, stop)
+
+
+async def _open(ask: Ask, tx: Tx, request_id: str) -> tuple[Person, ConsentRequest]:
+    if REQUEST_ID.fullmatch(request_id) is None:
+        raise NotFound
+    person = await person_of(ask)
+    if person is None:
+        raise SignInFirst(f"/signin?request={request_id}")
+    request = await requests_store.open_for(tx, tokens.digest(request_id), person.merchant_id)
+    if request is None:
+        raise NotFound
+    return person, request
+
+
+def _stop(now: datetime, person: Person, request: ConsentRequest) -> Stop | None:
+    """Why this request cannot be answered, by the first reason that holds; None while it can."""
+    if request.decision is not None:
+        return Stop(409, "This request was already answered", "Nothing more was done. You can close this page.")
+    if now >= request.expires_at:
+        return Stop(410, "This request has expired", "A request waits for ten minutes. Start again from the application.")
+    if request.client_status != "enabled":
+        return Stop(409, "This application takes no new connections", "Its owner paused or withdrew it.")
+    if request.settings_changed:
+        return Stop(409, "The application changed its settings", "Start again from the application.")
+    if person.suspended:
+        return Stop(403, "Your merchant account is suspended", "It cannot be connected to applications for now.")
+    return None
+
+
+def _stopped(ask: Ask, request: ConsentRequest, stop: Stop) -> Response:
+    return page(ask, "oauth/stopped.html", stop.status, request=request, stop=stop, website=_website(request))
+
+
+def _form(
+    ask: Ask, request_id: str, person: Person, request: ConsentRequest, *, ticked: Scopes, nothing_ticked: bool = False
+) -> Response:
+    return page(
+        ask,
+        "oauth/consent.html",
+        422 if nothing_ticked else 200,
+        free_redirect=True,
+        person=person,
+        request=request,
+        website=_website(request),
+        callback_origin=callbacks.origin_of(request.redirect_uri),
+        groups=_groups(request.scopes, ticked),
+        grant_days=ask.house.settings.grant_ttl / 86_400,
+        form_token=base64.urlsafe_b64encode(ask.house.keys.mac(_bound(person, request_id))).decode(),
+        form_action=f"/oauth/consent/{request_id}",
+        nothing_ticked=nothing_ticked,
+    )
+
+
+def _groups(asked: Scopes, ticked: Scopes) -> list[Group]:
+    groups: list[Group] = []
+    for access, title in GROUPS:
+        choices = [
+            Choice(permission, permission.scope in ticked)
+            for permission in PERMISSIONS
+            if permission.access == access and permission.scope in asked
+        ]
+        if choices:
+            groups.append(Group(title, choices))
+    return groups
+
+
+def _website(request: ConsentRequest) -> str | None:
+    return callbacks.host_of(request.website_url) if request.website_url else None
+
+
+def _refuse_foreign_form(ask: Ask, form: Form, person: Person, request_id: str) -> None:
+    try:
+        mac = base64.urlsafe_b64decode(form.one("form_token") or "")
+    except (binascii.Error, ValueError):
+        mac = b""
+    if not ask.house.keys.vouches(_bound(person, request_id), mac):
+        raise Forbidden
+
+
+def _bound(person: Person, request_id: str) -> bytes:
+    return PURPOSE + person.session_hash + request_id.encode()
+
+
+def _return(ask: Ask, request: ConsentRequest, **outcome: str) -> Response:
+    return see_other(callbacks.answer(request.redirect_uri, **outcome, state=request.state, iss=ask.house.settings.base_url))

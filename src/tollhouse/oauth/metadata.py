@@ -1,0 +1,90 @@
+"""What clients can find out without asking people: the server's metadata (RFC 8414) and the permissions."""
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.callers.guards import anyone
+from tollhouse.kernel.scopes import PERMISSIONS, Access
+from tollhouse.web.answers import json_answer
+from tollhouse.web.house import House
+from tollhouse.web.operations import PROTOCOL, Operations
+
+OPERATIONS = Operations(PROTOCOL)
+AUTH_METHODS = ("client_secret_basic", "client_secret_post", "none")
+"""In the order of preference: some clients take the first they know."""
+
+
+class Metadata(Struct, frozen=True, kw_only=True):
+    """The members of RFC 8414, in the order of decisions."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    revocation_endpoint: str
+    scopes_supported: tuple[str, ...]
+    response_types_supported: tuple[str, ...]
+    response_modes_supported: tuple[str, ...]
+    grant_types_supported: tuple[str, ...]
+    token_endpoint_auth_methods_supported: tuple[str, ...]
+    revocation_endpoint_auth_methods_supported: tuple[str, ...]
+    code_challenge_methods_supported: tuple[str, ...]
+    authorization_response_iss_parameter_supported: bool
+    service_documentation: str
+
+
+class PermissionView(Struct, frozen=True):
+    """One scope, and whether the consent page ticks it beforehand."""
+
+    scope: str
+    description: str
+    access: Access
+    default_selected: bool
+
+
+class PermissionList(Struct, frozen=True):
+    """All scopes, in the documented order."""
+
+    permissions: list[PermissionView]
+
+
+@OPERATIONS.add("GET", "/.well-known/oauth-authorization-server", guard=anyone)
+async def metadata(house: House) -> Response:
+    """Where the endpoints are and what they support."""
+    issuer = house.settings.base_url
+    found = Metadata(
+        issuer=issuer,
+        authorization_endpoint=authorization_endpoint(issuer),
+        token_endpoint=token_endpoint(issuer),
+        revocation_endpoint=f"{issuer}/api/v2/oauth/revoke",
+        scopes_supported=tuple(permission.scope for permission in PERMISSIONS),
+        response_types_supported=("code",),
+        response_modes_supported=("query",),
+        grant_types_supported=("authorization_code", "refresh_token"),
+        token_endpoint_auth_methods_supported=AUTH_METHODS,
+        revocation_endpoint_auth_methods_supported=AUTH_METHODS,
+        code_challenge_methods_supported=("S256",),
+        authorization_response_iss_parameter_supported=True,
+        service_documentation=f"{issuer}/docs",
+    )
+    return json_answer(found, headers={"Cache-Control": "public, max-age=3600"})
+
+
+@OPERATIONS.add("GET", "/api/v2/oauth/permissions", guard=anyone)
+async def permissions() -> PermissionList:
+    """The permissions an application may ask for, and their meaning."""
+    return PermissionList(
+        [
+            PermissionView(permission.scope, permission.description, permission.access, permission.default_selected)
+            for permission in PERMISSIONS
+        ]
+    )
+
+
+def authorization_endpoint(issuer: str) -> str:
+    """Where an application sends its merchants."""
+    return f"{issuer}/api/v2/oauth/authorize"
+
+
+def token_endpoint(issuer: str) -> str:
+    """Where an application gets its tokens."""
+    return f"{issuer}/api/v2/oauth/token"

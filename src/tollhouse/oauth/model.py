@@ -1,0 +1,163 @@
+"""What OAuth is made of: applications, authorization requests, what a token holder may do, and how a request is refused."""
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import UNSET, Struct, UnsetType
+
+from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.ids import ClientId, MerchantId, Mode
+from tollhouse.kernel.refusals import Refusal
+from tollhouse.kernel.scopes import Scopes
+
+ClientType = Literal["confidential", "public"]
+ClientStatus = Literal["enabled", "paused", "revoked"]
+Decision = Literal["allowed", "denied"]
+
+
+class RegisteredClient(Struct, frozen=True):
+    """An application, as far as an authorization request is measured against it."""
+
+    client_id: ClientId
+    status: ClientStatus
+    redirect_uris: tuple[str, ...]
+    scopes: Scopes
+    auth_epoch: int
+
+
+class ClientSecret(Struct, frozen=True):
+    """An application, as far as its authentication goes. A public one has no secret."""
+
+    client_id: ClientId
+    status: ClientStatus
+    secret_hash: bytes | None
+
+
+class VerifiedClient(Struct, frozen=True):
+    """An application that has proved who it is (a public one: that has said so). Only `client_auth` makes one."""
+
+    client_id: ClientId
+
+
+class ClientView(Struct, frozen=True, kw_only=True):
+    """The record of an application as its owner sees it. `client_secret` is in the answer that made the secret, only."""
+
+    client_id: ClientId
+    name: str
+    client_type: ClientType
+    description: str
+    website_url: str | None
+    redirect_uris: list[str]
+    scopes: list[str]
+    version: int
+    status: ClientStatus
+    active_connections: int
+    last_used_at: Timestamp | None
+    secret_hint: str | None
+    created_at: Timestamp
+    updated_at: Timestamp
+    revoked_at: Timestamp | None
+    client_secret: str | UnsetType = UNSET
+
+
+class AuthorizationRequest(Struct, frozen=True):
+    """What an application asks for, with everything checked."""
+
+    client_id: ClientId
+    auth_epoch: int
+    redirect_uri: str
+    scopes: Scopes
+    state: str
+    challenge: bytes
+    mode: Mode
+
+
+class ConsentRequest(Struct, frozen=True, kw_only=True):
+    """An authorization request in front of the merchant who is to answer it, beside what its application is now."""
+
+    id_hash: bytes
+    client_id: ClientId
+    merchant_id: MerchantId
+    redirect_uri: str
+    scopes: Scopes
+    state: str
+    mode: Mode
+    expires_at: datetime
+    decision: Decision | None
+    settings_changed: bool
+    client_status: ClientStatus
+    name: str
+    description: str
+    website_url: str | None
+    owner_name: str
+    registered_at: datetime
+    """When the application was registered."""
+
+
+class Issued(Struct, frozen=True):
+    """An access token that the database has taken: what it may do and when it ends."""
+
+    scopes: Scopes
+    expires_at: datetime
+
+
+class TokenResponse(Struct, frozen=True, omit_defaults=True):
+    """The answer to an exchange or a refresh (RFC 6749 section 5.1). `expires_in` is in seconds."""
+
+    access_token: str
+    token_type: Literal["Bearer"]
+    expires_in: int
+    scope: str
+    refresh_token: str | UnsetType = UNSET
+
+
+class InvalidClient(Refusal):
+    """401: the application is unknown or revoked, or does not authenticate the way it must (RFC 6749 section 5.2)."""
+
+    code, status, message = "invalid_client", 401, "Client authentication failed."
+
+    def __init__(self, *, detail: str = "") -> None:
+        challenge = 'Basic realm="tollhouse", error="invalid_client"'
+        super().__init__(detail=detail, headers={"WWW-Authenticate": challenge})
+
+
+class UnknownApplication(Refusal):
+    """401 at the authorize endpoint. No Basic challenge: the browser would ask the merchant for a password."""
+
+    code, status, message = "invalid_client", 401, "There is no such application, or it takes no new connections."
+
+
+class InvalidGrant(Refusal):
+    """400: the code or refresh token is unknown, expired, used, revoked, another application's, or its proof is wrong."""
+
+    code, message = "invalid_grant", "The code or refresh token is unknown, expired, used or revoked, or does not match."
+
+
+class InvalidScope(Refusal):
+    """400: a scope is unknown, beyond what is registered or granted, or no API permission is left."""
+
+    code, message = "invalid_scope", "The scope is unknown or goes beyond what may be asked for here."
+
+
+class UnsupportedGrantType(Refusal):
+    """400: neither authorization_code nor refresh_token."""
+
+    code, message = "unsupported_grant_type", "Supported are authorization_code and refresh_token."
+
+
+class UnsupportedResponseType(Refusal):
+    """400, by redirect: anything but `code`."""
+
+    code, message = "unsupported_response_type", "The response type must be code."
+
+
+class ApplicationRevoked(Refusal):
+    """409: the registration was revoked for ever; it can only be read."""
+
+    code, status, message = "application_revoked", 409, "This application is revoked and can only be read."
+
+
+class ApplicationChanged(Refusal):
+    """409: the form was made from an older version of the settings."""
+
+    code, status, message = "application_changed", 409, "The application was changed meanwhile. Load it again."

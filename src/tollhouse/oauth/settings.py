@@ -1,0 +1,200 @@
+"""The settings body of an application, and its rules. One answer names every field that is refused."""
+
+import unicodedata
+from typing import Annotated, Any, TypeGuard, cast
+
+from msgspec import UNSET, Meta, Struct
+
+from tollhouse.kernel import scopes
+from tollhouse.kernel.limits import (
+    APPLICATION_NAME_CHARS_MAX,
+    CALLBACK_URLS_MAX,
+    DESCRIPTION_CHARS_MAX,
+)
+from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.kernel.scopes import Scopes
+from tollhouse.oauth import callbacks
+from tollhouse.oauth.callbacks import Wrong
+from tollhouse.oauth.model import ClientType
+
+VERSION_MAX = 2**31 - 1
+LINE_BREAKS = frozenset("\r\n\t")
+TEXT = Meta(extra_json_schema={"type": "string"})
+TEXTS = Meta(extra_json_schema={"type": "array", "items": {"type": "string"}})
+NUMBER = Meta(extra_json_schema={"type": "integer"})
+
+
+class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """The complete settings of an application. `version` goes with every update and is not looked at on creation.
+
+    The members are taken as they come and judged here, so that wrong types and broken rules are told in one answer.
+    """
+
+    name: Annotated[Any, TEXT] = UNSET
+    client_type: Annotated[Any, TEXT] = UNSET
+    redirect_uris: Annotated[Any, TEXTS] = UNSET
+    scopes: Annotated[Any, TEXTS] = UNSET
+    description: Annotated[Any, TEXT] = UNSET
+    website_url: Annotated[Any, TEXT] = UNSET
+    version: Annotated[Any, NUMBER] = UNSET
+
+
+class ClientSettings(Struct, frozen=True):
+    """Settings that keep every rule."""
+
+    name: str
+    client_type: ClientType
+    description: str
+    website_url: str | None
+    redirect_uris: list[str]
+    scopes: Scopes
+
+
+def check_new(body: SettingsBody) -> ClientSettings:
+    """The settings of an application to be made. Raises `ValidationFailed`."""
+    found = _Faults()
+    settings = _check(body, found)
+    found.refuse()
+    return settings
+
+
+def check_update(body: SettingsBody, client_type: ClientType) -> tuple[ClientSettings, int]:
+    """The settings to save and the version they were made from. Raises `ValidationFailed`."""
+    found = _Faults()
+    settings = _check(body, found)
+    version = _version(body.version, found)
+    if settings.client_type in {"confidential", "public"} and settings.client_type != client_type:
+        found.add("client_type", "fixed", "The client type is fixed at creation.")
+    found.refuse()
+    return settings, version
+
+
+class _Faults(list[Fault]):
+    """The faults found so far."""
+
+    def add(self, field: str, code: str, message: str) -> None:
+        """One more."""
+        self.append(Fault(field, code, message))
+
+    def refuse(self) -> None:
+        """Refuse the body if there are any. Raises `ValidationFailed`."""
+        if self:
+            raise ValidationFailed(*self)
+
+
+def _check(body: SettingsBody, found: _Faults) -> ClientSettings:
+    return ClientSettings(
+        name=_name(body.name, found),
+        client_type=_client_type(body.client_type, found),
+        description=_description(body.description, found),
+        website_url=_website_url(body.website_url, found),
+        redirect_uris=_redirect_uris(body.redirect_uris, found),
+        scopes=_scopes(body.scopes, found),
+    )
+
+
+def _name(sent: object, found: _Faults) -> str:
+    name = _text("name", sent, found)
+    if name is None:
+        return ""
+    if not name.strip() or len(name) > APPLICATION_NAME_CHARS_MAX:
+        found.add("name", "invalid_length", f"A name has 1 to {APPLICATION_NAME_CHARS_MAX} characters, not only spaces.")
+    elif _has_control(name):
+        found.add("name", "invalid_characters", "A name holds no control characters.")
+    return name
+
+
+def _client_type(sent: object, found: _Faults) -> ClientType:
+    client_type = _text("client_type", sent, found)
+    if client_type is not None and client_type not in {"confidential", "public"}:
+        found.add("client_type", "invalid_value", "The client type is confidential or public.")
+    return cast("ClientType", client_type or "")
+
+
+def _description(sent: object, found: _Faults) -> str:
+    description = _text("description", sent, found, required=False) or ""
+    if len(description) > DESCRIPTION_CHARS_MAX:
+        found.add("description", "invalid_length", f"A description has at most {DESCRIPTION_CHARS_MAX} characters.")
+    elif _has_control(description, but=LINE_BREAKS):
+        found.add("description", "invalid_characters", "A description holds no control characters but line breaks.")
+    return description
+
+
+def _website_url(sent: object, found: _Faults) -> str | None:
+    url = _text("website_url", sent, found, required=False)
+    wrong = None if url is None else callbacks.read(url)
+    if isinstance(wrong, Wrong):
+        found.add("website_url", *wrong)
+    return url
+
+
+def _redirect_uris(sent: object, found: _Faults) -> list[str]:
+    uris = _texts("redirect_uris", sent, found)
+    if uris is None:
+        return []
+    if not 1 <= len(uris) <= CALLBACK_URLS_MAX:
+        found.add("redirect_uris", "invalid_length", f"An application has 1 to {CALLBACK_URLS_MAX} callbacks.")
+        return uris
+    for place, uri in enumerate(uris):
+        if uri in uris[:place]:
+            found.add(f"redirect_uris.{place}", "duplicate", "This callback is listed before.")
+        elif wrong := callbacks.fault_of(uri):
+            found.add(f"redirect_uris.{place}", *wrong)
+    return uris
+
+
+def _scopes(sent: object, found: _Faults) -> Scopes:
+    names = _texts("scopes", sent, found)
+    if names is None:
+        return Scopes(0)
+    if len(names) > len(scopes.PERMISSIONS):
+        found.add("scopes", "invalid_length", f"There are only {len(scopes.PERMISSIONS)} permissions.")
+        return Scopes(0)
+    unknown = [place for place, name in enumerate(names) if name not in scopes.ALL]
+    for place in unknown:
+        found.add(f"scopes.{place}", "unknown_scope", "There is no such permission.")
+    asked = scopes.parse(name for name in names if name in scopes.ALL) or Scopes(0)
+    if not unknown and not asked.has_api:
+        found.add("scopes", "api_scope_required", "An application needs at least one permission beside offline_access.")
+    return asked
+
+
+def _version(sent: object, found: _Faults) -> int:
+    if sent is UNSET or sent is None:
+        found.add("version", "missing", "This field is required.")
+    elif not isinstance(sent, int) or isinstance(sent, bool):  # true is no number, though Python thinks so
+        found.add("version", "invalid_type", "The version is a whole number.")
+    elif not 1 <= sent <= VERSION_MAX:
+        found.add("version", "invalid_value", "No version is this number.")
+    else:
+        return sent
+    return 0
+
+
+def _text(field: str, sent: object, found: _Faults, *, required: bool = True) -> str | None:
+    if isinstance(sent, str):
+        return sent
+    if sent is UNSET or sent is None:
+        if required:
+            found.add(field, "missing", "This field is required.")
+    else:
+        found.add(field, "invalid_type", "This field is a text.")
+    return None
+
+
+def _texts(field: str, sent: object, found: _Faults) -> list[str] | None:
+    if _are_texts(sent):
+        return sent
+    if sent is UNSET or sent is None:
+        found.add(field, "missing", "This field is required.")
+    else:
+        found.add(field, "invalid_type", "This field is a list of texts.")
+    return None
+
+
+def _are_texts(sent: object) -> TypeGuard[list[str]]:
+    return isinstance(sent, list) and all(isinstance(one, str) for one in cast("list[object]", sent))
+
+
+def _has_control(text: str, *, but: frozenset[str] = frozenset()) -> bool:
+    return any(unicodedata.category(char) in {"Cc", "Zl", "Zp"} and char not in but for char in text)

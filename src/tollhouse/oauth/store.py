@@ -1,0 +1,190 @@
+"""Every SQL statement about grants and tokens: exchange, refresh and revocation, each decided by one compare-and-set.
+
+Under READ COMMITTED the loser of a race waits for the winner's row and then finds its condition false: one winner, no
+serialization failures. Whoever saves an application's settings holds the lock of `SHARE_LOCK` exclusively, so that no
+grant slips past a removal of permissions; it must be a statement of its own, for the next one's snapshot to be younger.
+"""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from tollhouse.kernel import clock
+from tollhouse.kernel.ids import ClientId, GrantId
+from tollhouse.kernel.scopes import Scopes
+from tollhouse.oauth.model import Issued
+from tollhouse.oauth.refresh_tokens import RefreshToken
+from tollhouse.platform.db import Pool, Row, Tx
+
+MAKE_PARTITIONS = "SELECT oauth_make_token_partitions($1)"
+SHARE_LOCK = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))"
+# 262144 is offline_access, bit 18 of a scope mask; 262143 are all the others.
+EXCHANGE = """
+    WITH client AS (
+        SELECT id, auth_epoch, grant_epoch, scope_mask FROM oauth_clients WHERE id = $1 AND status = 'enabled'
+    ), code AS (
+        UPDATE oauth_codes k SET used_at = $5, grant_id = $6
+        FROM client
+        WHERE k.code_hash = $2 AND k.client_id = client.id AND k.auth_epoch = client.auth_epoch
+          AND k.redirect_uri = $3 AND k.challenge = $4 AND k.used_at IS NULL AND k.expires_at > $5
+        RETURNING k.merchant_id, k.mode, k.scope_mask & client.scope_mask AS scope_mask, client.grant_epoch
+    ), opened AS (
+        INSERT INTO oauth_grants
+            (id, client_id, merchant_id, mode, scope_mask, grant_epoch, refresh_hash, created_at, expires_at)
+        SELECT $6, $1, merchant_id, mode, scope_mask, grant_epoch,
+               CASE WHEN scope_mask & 262144 <> 0 THEN $8::bytea END, $5, $7
+        FROM code
+        RETURNING scope_mask, expires_at
+    )
+    INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at)
+    SELECT $9, $6, scope_mask, least($10, expires_at) FROM opened
+    RETURNING scope_mask, expires_at
+"""
+# A code that is used and comes again, with every binding right, whenever that is.
+REVOKE_REPLAYED_CODE = """
+    UPDATE oauth_grants g SET revoked_at = $5, revoked_because = 'code_replayed'
+    FROM oauth_codes k
+    WHERE k.code_hash = $2 AND k.client_id = $1 AND k.redirect_uri = $3 AND k.challenge = $4 AND k.used_at IS NOT NULL
+      AND g.id = k.grant_id AND g.revoked_at IS NULL AND g.expires_at > $5
+"""
+# $6 is the narrowed scope, null for the whole grant. $7 is null where the narrowed scope drops offline_access.
+REFRESH = """
+    WITH turned AS (
+        UPDATE oauth_grants g SET refresh_generation = g.refresh_generation + 1, refresh_hash = $7
+        FROM oauth_clients c
+        WHERE g.id = $1 AND g.client_id = $2 AND c.id = g.client_id AND c.status = 'enabled'
+          AND g.grant_epoch = c.grant_epoch AND g.refresh_generation = $3 AND g.refresh_hash = $4
+          AND g.revoked_at IS NULL AND g.expires_at > $5 AND g.scope_mask & c.scope_mask & 262144 <> 0
+          AND coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) = 0
+        RETURNING g.id, coalesce($6, g.scope_mask & c.scope_mask) AS scope_mask, g.expires_at
+    )
+    INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at)
+    SELECT $8, id, scope_mask, least($9, expires_at) FROM turned
+    RETURNING scope_mask, expires_at
+"""
+REVOKE_REPLAYED_REFRESH = """
+    UPDATE oauth_grants SET revoked_at = $4, revoked_because = 'refresh_token_replayed'
+    WHERE id = $1 AND client_id = $2 AND refresh_generation > $3 AND revoked_at IS NULL
+      AND expires_at > $4
+"""
+# Whether it was the scope alone that kept a refresh token from refreshing.
+IS_REFRESHABLE = """
+    SELECT EXISTS (
+        SELECT FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
+        WHERE g.id = $1 AND g.client_id = $2 AND c.status = 'enabled' AND g.grant_epoch = c.grant_epoch
+          AND g.refresh_generation = $3 AND g.refresh_hash = $4 AND g.revoked_at IS NULL AND g.expires_at > $5
+          AND g.scope_mask & c.scope_mask & 262144 <> 0)
+"""
+REVOKE_BY_ACCESS = """
+    UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'revoked_by_application'
+    FROM oauth_access_tokens t
+    WHERE t.token_hash = $2 AND g.id = t.grant_id AND g.client_id = $1 AND g.revoked_at IS NULL AND g.expires_at > $3
+"""
+REVOKE_BY_REFRESH = """
+    UPDATE oauth_grants SET revoked_at = $3, revoked_because = 'revoked_by_application'
+    WHERE id = $2 AND client_id = $1 AND revoked_at IS NULL AND expires_at > $3
+"""
+
+
+class CodeProof(Struct, frozen=True):
+    """Everything that must match for a code to be worth anything."""
+
+    client_id: ClientId
+    code_hash: bytes
+    redirect_uri: str
+    challenge: bytes
+
+
+class NewGrant(Struct, frozen=True):
+    """What an exchange opens; the refresh token counts only where offline_access was granted."""
+
+    grant_id: GrantId
+    expires_at: datetime
+    refresh_hash: bytes
+    token_hash: bytes
+    token_expires_at: datetime
+
+
+class NewTokens(Struct, frozen=True):
+    """What a refresh puts in place of the old. Without `refresh_hash` there is no next refresh."""
+
+    scopes: Scopes | None
+    refresh_hash: bytes | None
+    token_hash: bytes
+    token_expires_at: datetime
+
+
+async def make_token_partitions(db: Pool, now: datetime | None = None) -> None:
+    """Make the partitions of access tokens that the coming day needs. Called at start and hourly, by any process."""
+    async with db.transaction() as tx:
+        await tx.execute(MAKE_PARTITIONS, now or clock.now())
+
+
+async def exchange(tx: Tx, proof: CodeProof, new: NewGrant, now: datetime) -> Issued | None:
+    """Use the code and open its grant; None when the code is not to be had with this proof, or not any more."""
+    await tx.execute(SHARE_LOCK, proof.client_id)
+    row = await tx.fetchrow(
+        EXCHANGE,
+        proof.client_id,
+        proof.code_hash,
+        proof.redirect_uri,
+        proof.challenge,
+        now,
+        new.grant_id,
+        new.expires_at,
+        new.refresh_hash,
+        new.token_hash,
+        new.token_expires_at,
+    )
+    return _issued(row) if row else None
+
+
+async def revoke_if_code_was_used(tx: Tx, proof: CodeProof, now: datetime) -> bool:
+    """End the grant of a code that had been used; whether this call ended it."""
+    ended = await tx.execute(
+        REVOKE_REPLAYED_CODE, proof.client_id, proof.code_hash, proof.redirect_uri, proof.challenge, now
+    )
+    return ended > 0
+
+
+async def refresh(tx: Tx, client_id: ClientId, presented: RefreshToken, new: NewTokens, now: datetime) -> Issued | None:
+    """Turn the current refresh token into new tokens; None when it is not current, or cannot give these scopes."""
+    await tx.execute(SHARE_LOCK, client_id)
+    row = await tx.fetchrow(
+        REFRESH,
+        presented.grant_id,
+        client_id,
+        presented.generation,
+        presented.hash,
+        now,
+        new.scopes.mask if new.scopes is not None else None,
+        new.refresh_hash,
+        new.token_hash,
+        new.token_expires_at,
+    )
+    return _issued(row) if row else None
+
+
+async def revoke_if_replaced(tx: Tx, client_id: ClientId, presented: RefreshToken, now: datetime) -> bool:
+    """End the grant of a refresh token that had been replaced; whether this call ended it."""
+    ended = await tx.execute(REVOKE_REPLAYED_REFRESH, presented.grant_id, client_id, presented.generation, now)
+    return ended > 0
+
+
+async def is_refreshable(tx: Tx, client_id: ClientId, presented: RefreshToken, now: datetime) -> bool:
+    """Whether this is a current refresh token, whatever scope it is asked for."""
+    return bool(await tx.fetchval(IS_REFRESHABLE, presented.grant_id, client_id, presented.generation, presented.hash, now))
+
+
+async def revoke_by_access_token(db: Pool, client_id: ClientId, token_hash: bytes, now: datetime) -> None:
+    """End the grant of this access token, if it is this application's. The token itself may have expired."""
+    await db.execute(REVOKE_BY_ACCESS, client_id, token_hash, now)
+
+
+async def revoke_by_refresh_token(db: Pool, client_id: ClientId, grant_id: GrantId, now: datetime) -> None:
+    """End the grant of this refresh token, current or replaced, if it is this application's."""
+    await db.execute(REVOKE_BY_REFRESH, client_id, grant_id, now)
+
+
+def _issued(row: Row) -> Issued:
+    return Issued(Scopes(row["scope_mask"]), row["expires_at"])

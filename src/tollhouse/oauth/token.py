@@ -1,0 +1,165 @@
+"""The token endpoint: a code or a refresh token in, an access token out.
+
+A refusal that must leave a trace (a replay ends the whole grant) is returned, so that it is answered after the commit.
+"""
+
+from datetime import datetime
+
+from msgspec import UNSET
+from starlette.responses import Response
+
+from tollhouse.callers.guards import client as client_guard
+from tollhouse.kernel import clock, scopes, tokens
+from tollhouse.kernel.ids import GrantId, new_id
+from tollhouse.kernel.refusals import InvalidRequest, Refusal
+from tollhouse.kernel.scopes import Scopes
+from tollhouse.oauth import client_auth, pkce, refresh_tokens, store
+from tollhouse.oauth.model import (
+    InvalidClient,
+    InvalidGrant,
+    InvalidScope,
+    Issued,
+    TokenResponse,
+    UnsupportedGrantType,
+    VerifiedClient,
+)
+from tollhouse.oauth.store import CodeProof, NewGrant, NewTokens
+from tollhouse.platform.db import Tx
+from tollhouse.web.answers import json_answer
+from tollhouse.web.ask import Ask
+from tollhouse.web.forms import Form
+from tollhouse.web.operations import PROTOCOL, Operations
+
+OPERATIONS = Operations(PROTOCOL)
+PARAMETERS = (
+    *client_auth.PARAMETERS,
+    "grant_type",
+    "code",
+    "redirect_uri",
+    "code_verifier",
+    "refresh_token",
+    "scope",
+)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/api/v2/oauth/token",
+    guard=client_guard,
+    refuses=(InvalidRequest, UnsupportedGrantType, InvalidClient, InvalidGrant, InvalidScope),
+)
+async def issue(ask: Ask) -> Response | Refusal:
+    """Exchange a code, or refresh."""
+    form = ask.form()
+    refuse_repeats(form, PARAMETERS)
+    grant_type = form.one("grant_type")
+    if grant_type is None:
+        raise InvalidRequest("Send grant_type.")
+    if grant_type not in {"authorization_code", "refresh_token"}:
+        raise UnsupportedGrantType
+    client = await client_auth.verify(ask, form)
+    exchange_or_refresh = _exchange if grant_type == "authorization_code" else _refresh
+    answer = await exchange_or_refresh(ask, client, form)
+    return answer if isinstance(answer, Refusal) else json_answer(answer, headers={"Pragma": "no-cache"})
+
+
+def refuse_repeats(form: Form, names: tuple[str, ...]) -> None:
+    """Raises `InvalidRequest` when one of these parameters was sent twice, even with equal values."""
+    repeated = form.repeated(names)
+    if repeated:
+        raise InvalidRequest(f"The parameter {repeated} must not be repeated.")
+
+
+async def _exchange(ask: Ask, client: VerifiedClient, form: Form) -> TokenResponse | Refusal:
+    proof = _proof(client, form)
+    settings, now = ask.house.settings, ask.now
+    grant_id = GrantId(new_id())
+    access_token, refresh_token = tokens.mint("that"), refresh_tokens.mint(ask.house.keys, grant_id, 0)
+    new = NewGrant(
+        grant_id,
+        now + clock.seconds(settings.grant_ttl),
+        tokens.digest(refresh_token),
+        tokens.digest(access_token),
+        now + clock.seconds(settings.access_token_ttl),
+    )
+
+    async def deed(tx: Tx) -> Issued | Refusal:
+        issued = await store.exchange(tx, proof, new, now)
+        if issued is not None:
+            return issued
+        replayed = await store.revoke_if_code_was_used(tx, proof, now)
+        return InvalidGrant(detail="code replayed, grant revoked" if replayed else "code not to be had")
+
+    issued = await ask.house.db.transact(deed)
+    if isinstance(issued, Refusal):
+        return issued
+    return _response(issued, now, access_token, refresh_token if scopes.OFFLINE.within(issued.scopes) else None)
+
+
+def _proof(client: VerifiedClient, form: Form) -> CodeProof:
+    code, redirect_uri, verifier = form.one("code"), form.one("redirect_uri"), form.one("code_verifier")
+    if code is None:
+        raise InvalidRequest("Send code.")
+    if redirect_uri is None:
+        raise InvalidRequest("Send redirect_uri.")
+    if verifier is not None and not pkce.well_formed(verifier):
+        raise InvalidRequest("The code_verifier has 43 to 128 letters, digits or any of - . _ ~")
+    if verifier is None:
+        raise InvalidGrant("Send the code_verifier that belongs to the code.")
+    if not tokens.intact("thac", code):
+        raise InvalidGrant(detail="not a code")
+    return CodeProof(client.client_id, tokens.digest(code), redirect_uri, pkce.challenge_of(verifier))
+
+
+async def _refresh(ask: Ask, client: VerifiedClient, form: Form) -> TokenResponse | Refusal:
+    sent = form.one("refresh_token")
+    if sent is None:
+        raise InvalidRequest("Send refresh_token.")
+    narrowed = _narrowed(form)
+    presented = refresh_tokens.read(ask.house.keys, sent)
+    if presented is None:
+        raise InvalidGrant(detail="not a refresh token")
+    now = ask.now
+    access_token = tokens.mint("that")
+    goes_on = narrowed is None or scopes.OFFLINE.within(narrowed)
+    next_token = refresh_tokens.mint(ask.house.keys, presented.grant_id, presented.generation + 1) if goes_on else None
+    new = NewTokens(
+        narrowed,
+        tokens.digest(next_token) if next_token else None,
+        tokens.digest(access_token),
+        now + clock.seconds(ask.house.settings.access_token_ttl),
+    )
+
+    async def deed(tx: Tx) -> Issued | Refusal:
+        issued = await store.refresh(tx, client.client_id, presented, new, now)
+        if issued is not None:
+            return issued
+        if await store.revoke_if_replaced(tx, client.client_id, presented, now):
+            return InvalidGrant(
+                "This refresh token was replaced by a newer one. The connection is ended; connect again.",
+                detail="refresh token replayed, grant revoked",
+            )
+        if await store.is_refreshable(tx, client.client_id, presented, now):
+            return InvalidScope("Omit scope, or send only scopes that were granted.")
+        return InvalidGrant(detail="refresh token not current")
+
+    issued = await ask.house.db.transact(deed)
+    return issued if isinstance(issued, Refusal) else _response(issued, now, access_token, next_token)
+
+
+def _narrowed(form: Form) -> Scopes | None:
+    """The scopes that a refresh is narrowed to; None for all that were granted."""
+    sent = form.one("scope")
+    if sent is None:
+        return None
+    narrowed = scopes.parse(name for name in sent.split(" ") if name)
+    if narrowed is None:
+        raise InvalidScope("The scope holds a name that is no permission.")
+    if not narrowed.has_api:
+        raise InvalidScope("The scope needs at least one permission beside offline_access.")
+    return narrowed
+
+
+def _response(issued: Issued, now: datetime, access_token: str, refresh_token: str | None) -> TokenResponse:
+    expires_in = int((issued.expires_at - now).total_seconds())
+    return TokenResponse(access_token, "Bearer", expires_in, issued.scopes.text(), refresh_token or UNSET)

@@ -1,0 +1,322 @@
+"""Calls to strangers' addresses: IPv4 only, from one source address, never into a network of ours, over in ten seconds.
+
+What the receiver does is told as an `Outcome`, never raised. Every call opens a connection of its own, so each one has
+passed the address rules, and nothing a receiver closes between two calls can cost an attempt.
+"""
+
+import asyncio
+import math
+import re
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from email.utils import parsedate_to_datetime
+from functools import partial
+from ipaddress import AddressValueError, IPv4Address, IPv4Network
+from typing import Literal, Self
+
+import aiohttp
+import idna
+from aiohttp.abc import AbstractResolver, ResolveResult
+from msgspec import Struct
+from yarl import URL
+
+from tollhouse.kernel import clock
+from tollhouse.kernel.limits import DELIVERY_BODY_BYTES_MAX, DELIVERY_DEADLINE_S, URL_CHARS_MAX
+from tollhouse.platform.config import Settings
+from tollhouse.platform.log import log
+
+BLOCKED = tuple(
+    IPv4Network(network)
+    for network in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+        "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "224.0.0.0/4", "240.0.0.0/4",
+    )
+)  # fmt: skip
+"""Listed by hand: `ipaddress.is_global` calls multicast and a few others global."""
+BAD_PORTS = frozenset(
+    {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080}
+)
+"""The ports from 1024 on that browsers refuse too: other protocols could be spoken to through them."""
+LOWEST_FREE_PORT = 1024
+LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa", ".onion")
+PARTS = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<target>(?:[/?][!-~]*)?)", re.IGNORECASE)
+AUTHORITY = re.compile(r"(?P<host>[^:]+)(?::(?P<port>[0-9]{1,5}))?")
+LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+HOST_CHARS_MAX = 253
+IP_BIND_ADDRESS_NO_PORT = 24
+NAME_LOOKUPS_AT_ONCE = 32
+CONNECT_WITHIN_S = DELIVERY_DEADLINE_S - 0.25
+RETRY_AFTER_ABSURD_S = 30 * 86_400
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class TargetRefusedError(Exception):
+    """The text alone shows that this is no address to call; the message is a sentence for whoever gave it."""
+
+
+class BlockedAddressError(OSError):
+    """The name leads into a network that we never call."""
+
+
+class Target(Struct, frozen=True):
+    """A checked URL in its parts: the host in lower-case ASCII without trailing dots, the rest as it was given."""
+
+    scheme: Literal["http", "https"]
+    host: str
+    port: int
+    target: str
+
+    @property
+    def literal(self) -> IPv4Address | None:
+        """The address, where the host is one."""
+        return IPv4Address(self.host) if NUMBER.fullmatch(self.host.rpartition(".")[2]) else None
+
+    @property
+    def url(self) -> URL:
+        """What is called. The path and query go out byte for byte as given."""
+        return URL(f"{self.scheme}://{self.host}:{self.port}{self.target or '/'}", encoded=True)
+
+
+class Outcome(Struct, frozen=True):
+    """How one call ended. `error` is null exactly when it succeeded: a complete head with a 2xx status came in time."""
+
+    error: str | None
+    http_status: int | None
+    duration_ms: int
+    retry_after_s: float | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the receiver took it."""
+        return self.error is None
+
+
+class Gate:
+    """Which addresses may be called."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._allowed = settings.webhook_allowed_networks
+        self._ingress = settings.ingress_ip
+        self._source = settings.webhook_source_ip
+
+    @property
+    def allows_local_names(self) -> bool:
+        """In a test bed with allowed networks the address decides, whatever the name."""
+        return bool(self._allowed)
+
+    def refuses(self, address: IPv4Address) -> bool:
+        """Whether this address is never called. No setting opens the ingress."""
+        if address == self._ingress:
+            return True
+        if any(address in network for network in self._allowed):
+            return False
+        return address == self._source or any(address in network for network in BLOCKED) or _is_this_host(address)
+
+
+def parse_target(url: str) -> Target:
+    """The one parser of addresses, when they are saved and when they are called. Raises `TargetRefusedError`."""
+    if len(url) > URL_CHARS_MAX:
+        raise TargetRefusedError(f"Must be at most {URL_CHARS_MAX:,} characters.")
+    if "#" in url:
+        raise TargetRefusedError("Must not hold a fragment.")
+    parts = PARTS.fullmatch(url)
+    if parts is None:
+        raise TargetRefusedError("Must be an http or https URL, percent-encoded, without spaces or control characters.")
+    if "@" in parts["authority"]:
+        raise TargetRefusedError("Must not hold a user name or password.")
+    authority = AUTHORITY.fullmatch(parts["authority"])
+    if authority is None:
+        raise TargetRefusedError("Must name a host, and a port as a number where it names one. IPv6 is not served.")
+    scheme: Literal["http", "https"] = "https" if parts["scheme"].lower() == "https" else "http"
+    port = int(authority["port"] or (443 if scheme == "https" else 80))
+    if port not in {80, 443} and (not LOWEST_FREE_PORT <= port < 1 << 16 or port in BAD_PORTS):
+        raise TargetRefusedError("The port must be 80, 443, or 1024 and above, and not one of another protocol.")
+    target = parts["target"]
+    return Target(scheme, _host(authority["host"]), port, f"/{target}" if target.startswith("?") else target)
+
+
+def is_local_name(host: str) -> bool:
+    """Whether this name means something only near to us: a single label, or one of the reserved endings."""
+    return "." not in host or host.endswith(LOCAL_SUFFIXES)
+
+
+class Outbound:
+    """`async with Outbound(settings) as outbound`: the way out, for as many calls at once as the caller makes."""
+
+    def __init__(self, settings: Settings, *, deadline_s: float = DELIVERY_DEADLINE_S) -> None:
+        self._gate = Gate(settings)
+        self._source = settings.webhook_source_ip
+        self._ca_file = settings.webhook_ca_file
+        self._deadline_s = deadline_s
+
+    async def __aenter__(self) -> Self:
+        """Raises `OSError` when the source address is not one of this host: better told at the start than per call."""
+        self._socket().close()
+        tls = ssl.create_default_context()
+        if self._ca_file is not None:
+            tls.load_verify_locations(self._ca_file)
+        self._names = ThreadPoolExecutor(NAME_LOOKUPS_AT_ONCE, "names")
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                resolver=_CheckedNames(self._gate, self._names),
+                use_dns_cache=False,
+                family=socket.AF_INET,
+                happy_eyeballs_delay=None,
+                socket_factory=self._gated_socket,
+                ssl=tls,
+                limit=0,
+                force_close=True,
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN_S, ceil_threshold=math.inf),
+            auto_decompress=False,
+            read_bufsize=DELIVERY_BODY_BYTES_MAX // 2,
+            skip_auto_headers=("Accept-Encoding",),
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._session.close()
+        self._names.shutdown(wait=False, cancel_futures=True)
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
+        """Send `body` once. Redirects are not followed; of the answer's body at most 16 KiB are read and thrown away."""
+        started = time.monotonic()
+        status: int | None = None
+        error: str | None = None
+        retry_after_s: float | None = None
+        try:
+            async with (
+                asyncio.timeout(self._deadline_s),
+                self._session.post(self._checked(url), data=body, headers=headers, allow_redirects=False) as response,
+            ):
+                status = response.status
+                retry_after_s = _retry_after_s(response.headers.get("Retry-After"))
+                await _drain(response.content)
+        except Exception as fault:  # noqa: BLE001 - whatever a receiver does is its answer
+            error = _error_of(fault) if status is None else None
+        if status is not None and not 200 <= status <= 299:  # noqa: PLR2004 - what 2xx means
+            error = "redirect_not_followed" if status in REDIRECTS else f"http_{status}"
+        return Outcome(error, status, round((time.monotonic() - started) * 1000), retry_after_s)
+
+    def _checked(self, url: str) -> URL:
+        """An address in the URL is judged here, a name by the resolver."""
+        target = parse_target(url)
+        if target.literal is not None and self._gate.refuses(target.literal):
+            raise BlockedAddressError
+        return target.url
+
+    def _gated_socket(self, found: aiohttp.AddrInfoType) -> socket.socket:
+        """The last gate: an address in a URL never reaches the resolver, so every socket asks again."""
+        family, address = found[0], IPv4Address(found[4][0])
+        if family != socket.AF_INET or self._gate.refuses(address):
+            raise BlockedAddressError
+        return self._socket()
+
+    def _socket(self) -> socket.socket:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        try:
+            if self._source is not None:
+                # Without this bind() picks the port before the destination is known, and the whole host shares 28,000.
+                sock.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
+                sock.bind((str(self._source), 0))
+        except OSError:
+            sock.close()
+            raise
+        return sock
+
+
+class _CheckedNames(AbstractResolver):
+    """A records only. One blocked address among them refuses the name; only checked addresses are connected to."""
+
+    def __init__(self, gate: Gate, threads: ThreadPoolExecutor) -> None:
+        self._gate = gate
+        self._threads = threads
+
+    async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list[ResolveResult]:
+        look_up = partial(socket.getaddrinfo, host, port, socket.AF_INET, socket.SOCK_STREAM)
+        found = [entry[4][0] for entry in await asyncio.get_running_loop().run_in_executor(self._threads, look_up)]
+        addresses = [str(address) for address in found]
+        if any(self._gate.refuses(IPv4Address(address)) for address in addresses):
+            raise BlockedAddressError
+        return [
+            ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)
+            for address in addresses
+        ]
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+async def _drain(content: aiohttp.StreamReader) -> None:
+    left = DELIVERY_BODY_BYTES_MAX
+    while left > 0 and (read := await content.read(left)):
+        left -= len(read)
+
+
+def _host(text: str) -> str:
+    host = text.lower()
+    if not text.isascii() or "xn--" in host:
+        try:
+            host = idna.encode(host, uts46=True).decode()
+        except (idna.IDNAError, UnicodeError):
+            raise TargetRefusedError("The host is not a valid international name.") from None
+    host = host.rstrip(".")
+    if len(host) > HOST_CHARS_MAX or not all(LABEL.fullmatch(label) for label in host.split(".")):
+        raise TargetRefusedError("The host is not a valid name.")
+    if NUMBER.fullmatch(host.rpartition(".")[2]):
+        try:
+            IPv4Address(host)
+        except AddressValueError:
+            raise TargetRefusedError("An address must be written as four decimal numbers.") from None
+    return host
+
+
+def _is_this_host(address: IPv4Address) -> bool:
+    """Whether the kernel would route there from that very address. Connecting a datagram socket sends nothing."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((str(address), 9))
+        except OSError:
+            return False
+        return bool(probe.getsockname()[0] == str(address))
+
+
+def _retry_after_s(header: str | None) -> float | None:
+    """Seconds, from a number or a date; None for what makes no sense."""
+    if header is None:
+        return None
+    text = header.strip()
+    if text.isascii() and text.isdigit() and len(text) < 10:  # noqa: PLR2004 - more digits are absurd anyway
+        wait_s = float(text)
+    else:
+        try:
+            wait_s = (parsedate_to_datetime(text) - clock.now()).total_seconds()
+        except (TypeError, ValueError, OverflowError):
+            return None
+    return wait_s if 0 < wait_s <= RETRY_AFTER_ABSURD_S else None
+
+
+def _error_of(fault: Exception) -> str:  # noqa: PLR0911 - the closed list of errors, in order of precedence
+    cause = fault.os_error if isinstance(fault, aiohttp.ClientConnectorError) else fault
+    if isinstance(cause, BlockedAddressError | TargetRefusedError):
+        return "blocked_destination"
+    if isinstance(fault, aiohttp.ClientSSLError | ssl.SSLError) or isinstance(cause, ssl.SSLError):
+        return "tls_error"
+    if isinstance(fault, aiohttp.ClientConnectorDNSError):
+        return "dns_error"
+    if isinstance(fault, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+        return "connect_timeout" if isinstance(cause, TimeoutError) else "connection_refused"
+    if isinstance(fault, TimeoutError):
+        return "timeout"
+    if isinstance(fault, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError | ConnectionError):
+        return "connection_reset"
+    if not isinstance(fault, aiohttp.ClientError | ValueError):
+        log.error("call failed", exc_info=fault)
+    return "bad_response"

@@ -1,0 +1,197 @@
+"""`tollhouse serve`: the embedded database, the migrations, the web and the worker in one place.
+
+A part that dies is started again, the database included. The parts end when the supervisor does, however it ends: they
+hold the other end of a pipe that closes with it.
+"""
+
+import asyncio
+import base64
+import os
+import secrets
+import signal
+import socket
+import sys
+from asyncio.subprocess import Process
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.platform import embedded
+from tollhouse.platform.config import Settings
+from tollhouse.platform.log import log
+from tollhouse.platform.migrations import migrate
+
+BACKLOG = 2048
+PART_STOPS_WITHIN_S = 15
+RESTART_AFTER_S = (0.1, 0.5, 1.0, 2.0, 5.0)
+HEALTHY_AFTER_S = 30
+WATCH_EVERY_S = 0.25
+
+
+class Serve(Struct, frozen=True):
+    """How the service is reached."""
+
+    host: str
+    port: int
+    workers: int
+
+
+def with_keys(settings: Settings) -> Settings:
+    """The settings with a key ring: the embedded default makes its own, once, in the data folder."""
+    if settings.secret_keys:
+        return settings
+    file = settings.data_dir / "secret-keys"
+    if not file.exists():
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        aside = file.with_suffix(f".{secrets.token_hex(4)}")
+        aside.touch(mode=0o600)
+        aside.write_text("k1:" + base64.urlsafe_b64encode(secrets.token_bytes(32)).decode().rstrip("="))
+        with suppress(FileExistsError):
+            os.link(aside, file)  # the first of two makers wins, and no reader sees half a key
+        aside.unlink()
+    name, _, key = file.read_text().strip().partition(":")
+    return msgspec.structs.replace(settings, secret_keys=((name, base64.urlsafe_b64decode(key + "=")),))
+
+
+def keys_text(settings: Settings) -> str:
+    """The key ring as its setting spells it."""
+    return ",".join(f"{name}:{base64.urlsafe_b64encode(key).decode().rstrip('=')}" for name, key in settings.secret_keys)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The listening socket, opened once and handed to every web process, the later ones too."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
+    listener.listen(BACKLOG)
+    return listener
+
+
+async def serve(settings: Settings, how: Serve) -> None:
+    """Run everything until SIGINT or SIGTERM. Raises `EmbeddedError` or `OSError` when it cannot start."""
+    stop = _stop_on_signals()
+    async with AsyncExitStack() as stack:
+        database = None
+        if settings.database_url is None:
+            stack.enter_context(embedded.sole_supervisor(settings.data_dir))
+            settings = with_keys(settings)
+            database = _Database(settings.data_dir)
+            await database.start()
+            stack.push_async_callback(database.stop)
+            settings = msgspec.structs.replace(settings, database_url=database.dsn)
+        for name in await migrate(settings.database_url or ""):
+            log.info("migrated", migration=name)
+        listener = stack.enter_context(listen(how.host, how.port))
+        parts = [*_webs(how, listener), _Part("worker", ["worker", "--supervised"])]
+        tasks = [asyncio.create_task(part.keep(settings, listener, stop)) for part in parts]
+        if database is not None:
+            tasks.append(asyncio.create_task(database.keep(stop)))
+        log.info("serving", base_url=settings.base_url, port=listener.getsockname()[1], workers=how.workers)
+        await stop.wait()
+        log.info("stopping")
+        await asyncio.gather(*tasks)
+
+
+async def serve_web(settings: Settings, how: Serve) -> None:
+    """Run web processes alone, on a database that somebody else keeps."""
+    stop = _stop_on_signals()
+    with listen(how.host, how.port) as listener:
+        await asyncio.gather(*(part.keep(settings, listener, stop) for part in _webs(how, listener)))
+
+
+def _stop_on_signals() -> asyncio.Event:
+    stop = asyncio.Event()
+    for wish in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(wish, stop.set)
+    return stop
+
+
+def _webs(how: Serve, listener: socket.socket) -> "list[_Part]":
+    return [_Part(f"web {number + 1}", ["web", "--socket-fd", str(listener.fileno())]) for number in range(how.workers)]
+
+
+class _Database:
+    """The embedded server, started again when it dies."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._server: embedded.Server | None = None
+        self.dsn = ""
+
+    async def start(self) -> None:
+        self._server = await asyncio.to_thread(embedded.start, self._data_dir)
+        self.dsn = self._server.cluster.dsn
+
+    async def keep(self, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            if self._server is None or not self._server.alive:
+                log.error("part died", part="database")
+                try:
+                    await self.start()
+                except embedded.EmbeddedError as fault:
+                    log.error("part failed", part="database", detail=str(fault))
+            await _wait(stop, WATCH_EVERY_S)
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            await asyncio.to_thread(self._server.stop)
+
+
+class _Part:
+    """One child process, started again when it dies, ever more slowly while it keeps dying."""
+
+    def __init__(self, name: str, arguments: list[str]) -> None:
+        self._name = name
+        self._arguments = arguments
+
+    async def keep(self, settings: Settings, listener: socket.socket, stop: asyncio.Event) -> None:
+        failures = 0
+        while not stop.is_set():
+            began = asyncio.get_running_loop().time()
+            child = await self._start(settings, listener)
+            died = asyncio.create_task(child.wait())
+            stopping = asyncio.create_task(stop.wait())
+            await asyncio.wait({died, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            if stop.is_set():
+                await _end(child)
+                return
+            failures = 0 if asyncio.get_running_loop().time() - began > HEALTHY_AFTER_S else failures + 1
+            log.error("part died", part=self._name, exit_status=child.returncode)
+            await _wait(stop, RESTART_AFTER_S[min(failures, len(RESTART_AFTER_S)) - 1] if failures else 0)
+
+    async def _start(self, settings: Settings, listener: socket.socket) -> Process:
+        environment = {
+            **os.environ,
+            "DATABASE_URL": settings.database_url or "",
+            "TOLLHOUSE_SECRET_KEYS": keys_text(settings),
+            "TOLLHOUSE_BASE_URL": settings.base_url,
+        }
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "tollhouse",
+            *self._arguments,
+            env=environment,
+            stdin=asyncio.subprocess.PIPE,
+            pass_fds=(listener.fileno(),),
+            start_new_session=True,
+        )
+
+
+async def _end(child: Process) -> None:
+    with suppress(ProcessLookupError):
+        child.terminate()
+    try:
+        await asyncio.wait_for(child.wait(), PART_STOPS_WITHIN_S)
+    except TimeoutError:
+        child.kill()
+        await child.wait()
+
+
+async def _wait(stop: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(stop.wait(), seconds)

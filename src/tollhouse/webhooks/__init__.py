@@ -1,0 +1,1 @@
+"""Webhooks: the saved address, signing secrets, and reading, testing and repeating deliveries."""

@@ -1,0 +1,104 @@
+"""A headless Chromium that watches over every page it is shown: CSP, axe, sideways overflow, foreign requests."""
+
+import os
+import shutil
+import warnings
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import axe_playwright_python
+import msgspec
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+PICTURES = Path(__file__).parent / "pictures"
+AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+Theme = Literal["light", "dark"]
+
+
+@dataclass
+class Look:
+    """How the pages are looked at. `axe` looks for faults of accessibility, without the CSP; else the CSP is on."""
+
+    theme: Theme
+    width: int
+    axe: bool
+
+    def __str__(self) -> str:
+        return f"{self.theme}-{self.width}"
+
+
+@dataclass
+class Visitor:
+    """Somebody at a browser."""
+
+    page: Page
+    look: Look
+    origins: set[str]
+    faults: list[str] = field(default_factory=lambda: list[str]())
+
+    async def see(self, name: str) -> None:
+        """Look at the page that is open: take its picture, and note what is wrong with it."""
+        await self.page.wait_for_load_state("load")
+        if not self.look.axe:
+            PICTURES.mkdir(exist_ok=True)
+            await self.page.screenshot(path=PICTURES / f"{name}-{self.look}.png", full_page=True)
+        if await self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            self.faults.append(f"{name} is wider than the window")
+        if self.look.axe:
+            await self.page.evaluate(AXE.read_text())
+            found: list[dict[str, Any]] = await self.page.evaluate(
+                f"axe.run({{runOnly: {msgspec.json.encode(RULES).decode()}}}).then(result => result.violations)"
+            )
+            self.faults += [f"{name}: {one['id']} {[node['target'] for node in one['nodes']]}" for one in found]
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
+    """The browser of the machine."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        await browser.close()
+
+
+@asynccontextmanager
+async def visitor(browser: Browser, look: Look, *origins: str) -> AsyncIterator[Visitor]:
+    """A browser window of its own. Afterwards nothing may have been wrong on any page it saw."""
+    context: BrowserContext = await browser.new_context(
+        color_scheme=look.theme, viewport={"width": look.width, "height": 900}, bypass_csp=look.axe
+    )
+    page = await context.new_page()
+    someone = Visitor(page, look, {urlsplit(origin).netloc for origin in origins})
+    await context.add_init_script(
+        "addEventListener('securitypolicyviolation', event => console.error('Content Security Policy', event.blockedURI))"
+    )
+    page.on(
+        "console",
+        lambda said: someone.faults.append(f"{page.url}: {said.text}") if "Content Security Policy" in said.text else None,
+    )
+    page.on(
+        "request",
+        lambda request: (
+            someone.faults.append(f"{page.url} asked {request.url}")
+            if urlsplit(request.url).netloc not in someone.origins and request.url.startswith("http")
+            else None
+        ),
+    )
+    yield someone
+    await context.close()
+    assert someone.faults == []
+
+
+def warn_without_browser() -> None:
+    """Say loudly that the browser journeys are left out."""
+    warnings.warn("There is no Chromium on this machine: the browser journeys are skipped.", stacklevel=2)

@@ -1,0 +1,268 @@
+"""The cast: people and applications that talk to the service over HTTP, each with assertions of their own."""
+
+import base64
+import hashlib
+import html
+import re
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+from uuid import uuid4
+
+import aiohttp
+import asyncpg
+import msgspec
+from multidict import CIMultiDictProxy
+
+from tests.service import Service
+
+PASSWORD = "correct horse battery"  # noqa: S105 - of people who do not exist
+INTEGRATION = "/api/v2/integration"
+MERCHANT = "/api/v2/merchant"
+CALLBACK = "https://app.example/callback?keep=1"
+HIDDEN = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)"')
+
+
+@dataclass
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: "CIMultiDictProxy[str]"
+    raw: bytes
+
+    @property
+    def body(self) -> Any:
+        """The JSON body."""
+        return msgspec.json.decode(self.raw)
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.raw.decode()
+
+    @property
+    def location(self) -> str:
+        """Where a redirect goes."""
+        return self.headers["Location"]
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The parameters of the redirect's address."""
+        return {name: values[0] for name, values in parse_qs(urlsplit(self.location).query).items()}
+
+    def ok(self, status: int = 200) -> "Answer":
+        """It has this status."""
+        assert self.status == status, f"{self.status}: {self.raw.decode(errors='replace')[:2000]}"
+        return self
+
+    def refused(self, code: str, status: int | None = None) -> "Answer":
+        """It is refused with this code, in the one body shape."""
+        assert self.status >= 400, f"{self.status}: {self.raw[:500]!r}"  # noqa: PLR2004
+        assert self.body["error"] == code, self.body
+        assert self.body["error_description"]
+        assert self.body["request_id"] == self.headers["X-Request-Id"]
+        assert status is None or self.status == status, self.status
+        return self
+
+    def faults(self) -> dict[str, str]:
+        """The refused fields and their codes."""
+        return {fault["field"]: fault["code"] for fault in self.refused("validation_failed", 422).body["errors"]}
+
+
+@dataclass
+class Actor:
+    """Somebody with a merchant account, a browser session and an API key of the test environment."""
+
+    service: Service
+    http: aiohttp.ClientSession
+    email: str
+    merchant_id: str
+    keys: dict[str, str] = field(default_factory=lambda: {})
+
+    async def send(self, method: str, path: str, **kwargs: Any) -> Answer:
+        """A request with the browser's cookies; redirects are not followed."""
+        url = path if path.startswith("http") else self.service.url + path
+        async with self.http.request(method, url, allow_redirects=False, **kwargs) as response:
+            return Answer(response.status, response.headers, await response.read())
+
+    async def dashboard(self, method: str, path: str, body: Any = None) -> Answer:
+        """A call of the dashboard's JSON endpoints."""
+        return await self.send(method, MERCHANT + path, **({} if body is None else {"json": body}))
+
+    async def form(self, path: str, fields: dict[str, str] | list[tuple[str, str]]) -> Answer:
+        """Post a form, as a browser on our own page would."""
+        return await self.send("POST", path, data=fields, headers={"Sec-Fetch-Site": "same-origin"})
+
+    async def key(self, mode: str = "test", scopes: list[str] | None = None) -> str:
+        """An API key; made once per mode and set of scopes."""
+        name = f"{mode} {scopes}"
+        if name not in self.keys:
+            body = {"name": name[:100], "mode": mode} | ({} if scopes is None else {"scopes": scopes})
+            self.keys[name] = (await self.dashboard("POST", "/api-keys", body)).ok(201).body["api_key"]
+        return self.keys[name]
+
+    async def call(self, method: str, path: str, body: Any = None, *, key: str | None = None, mode: str = "test") -> Answer:
+        """A call of the Integration API with this merchant's API key. `key` is the Idempotency-Key."""
+        headers = {"X-API-Key": await self.key(mode)} | ({"Idempotency-Key": key} if key is not None else {})
+        return await self.anonymously(method, INTEGRATION + path, body, headers)
+
+    async def get(self, path: str, *, mode: str = "test") -> Answer:
+        """GET of the Integration API."""
+        return await self.call("GET", path, mode=mode)
+
+    async def post(self, path: str, body: Any = None, *, key: str | None = None, mode: str = "test") -> Answer:
+        """POST of the Integration API."""
+        return await self.call("POST", path, {} if body is None else body, key=key, mode=mode)
+
+    async def anonymously(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
+        """A request with only these headers: no cookie."""
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
+            kwargs: dict[str, Any] = {} if body is None else {"json": body}
+            async with http.request(
+                method, self.service.url + path, headers=headers, allow_redirects=False, **kwargs
+            ) as response:
+                return Answer(response.status, response.headers, await response.read())
+
+    async def sql(self, statement: str, *args: Any) -> list[Any]:
+        """Look into the database, or turn a clock in it."""
+        connection = await asyncpg.connect(self.service.dsn)
+        try:
+            return await connection.fetch(statement, *args)
+        finally:
+            await connection.close()
+
+
+@dataclass
+class Application:
+    """A third-party application that connects merchants."""
+
+    owner: Actor
+    client_id: str
+    client_secret: str | None
+    redirect_uri: str = CALLBACK
+    verifier: str = field(default_factory=lambda: secrets.token_urlsafe(48))
+
+    @property
+    def challenge(self) -> str:
+        """S256 of the verifier."""
+        return base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
+
+    def authorize_query(self, scope: str, **changes: str) -> dict[str, str]:
+        """The parameters of an authorize call; a change to an empty text leaves one out."""
+        asked = {
+            "response_type": "code",
+            "client_id": self.client_id,
+            "redirect_uri": self.redirect_uri,
+            "scope": scope,
+            "state": "st-" + secrets.token_hex(4),
+            "code_challenge": self.challenge,
+            "code_challenge_method": "S256",
+            "mode": "test",
+            **changes,
+        }
+        return {name: value for name, value in asked.items() if value}
+
+    def authorize_path(self, scope: str, **changes: str) -> str:
+        """The authorize address below the base URL."""
+        return f"/api/v2/oauth/authorize?{urlencode(self.authorize_query(scope, **changes))}"
+
+    async def code(self, merchant: Actor, scope: str, granted: str | None = None, **changes: str) -> str:
+        """Authorize and consent: the code the callback gets. `granted` is what the merchant ticks (all, left out)."""
+        started = (await merchant.send("GET", self.authorize_path(scope, **changes))).ok(303)
+        answer = await consent(merchant, started.location, (scope if granted is None else granted).split())
+        assert answer.status == 303, answer.text  # noqa: PLR2004
+        return answer.query["code"]
+
+    async def token(self, **fields: str) -> Answer:
+        """A token call with the client's credentials in the body."""
+        return await self.protocol("/api/v2/oauth/token", fields)
+
+    async def exchange(self, code: str, **changes: str) -> Answer:
+        """Exchange a code."""
+        fields = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self.redirect_uri,
+            "code_verifier": self.verifier,
+            **changes,
+        }
+        return await self.token(**fields)
+
+    async def refresh(self, refresh_token: str, **changes: str) -> Answer:
+        """Refresh."""
+        return await self.token(grant_type="refresh_token", refresh_token=refresh_token, **changes)
+
+    async def revoke(self, token: str) -> Answer:
+        """Revoke."""
+        return await self.protocol("/api/v2/oauth/revoke", {"token": token})
+
+    async def protocol(self, path: str, fields: dict[str, str]) -> Answer:
+        """Post a form without cookies, with the client's credentials in the body unless the fields bring their own."""
+        sent = {"client_id": self.client_id} | ({"client_secret": self.client_secret} if self.client_secret else {}) | fields
+        return await post_form(self.owner.service.url + path, sent)
+
+    async def connect(self, merchant: Actor, scope: str, granted: str | None = None, **changes: str) -> dict[str, Any]:
+        """The whole way: the token response."""
+        return (await self.exchange(await self.code(merchant, scope, granted, **changes))).ok().body
+
+    async def api(self, token: str, method: str, path: str, body: Any = None, key: str | None = None) -> Answer:
+        """A call of the Integration API with an access token."""
+        headers = {"Authorization": f"Bearer {token}"} | ({"Idempotency-Key": key} if key is not None else {})
+        return await self.owner.anonymously(method, INTEGRATION + path, body, headers)
+
+
+async def post_form(url: str, fields: dict[str, str] | list[tuple[str, str]] | bytes, **headers: str) -> Answer:
+    """Post a form without cookies."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
+        sent = fields if isinstance(fields, bytes) else urlencode(fields).encode()
+        headers = {
+            "Content-Type": "application/x-www-form-urlencoded",
+            **{k.replace("_", "-"): v for k, v in headers.items()},
+        }
+        async with http.post(url, data=sent, headers=headers, allow_redirects=False) as response:
+            return Answer(response.status, response.headers, await response.read())
+
+
+async def consent(merchant: Actor, path: str, granted: list[str], decision: str = "allow") -> Answer:
+    """Open the consent page and answer it."""
+    shown = (await merchant.send("GET", path)).ok()
+    hidden = [(name, html.unescape(value)) for name, value in HIDDEN.findall(shown.text)]
+    fields = [*hidden, *(("scope", scope) for scope in granted), ("decision", decision)]
+    return await merchant.form(path, fields)
+
+
+async def application(owner: Actor, client_type: str = "confidential", **changes: Any) -> Application:
+    """An application of this owner with every scope."""
+    body = {
+        "name": "Northwind Ledger",
+        "client_type": client_type,
+        "description": "Bookkeeping for small studios.",
+        "website_url": "https://northwind.example",
+        "redirect_uris": [CALLBACK],
+        "scopes": await every_scope(owner),
+        **changes,
+    }
+    made = (await owner.dashboard("POST", "/oauth/clients", body)).ok(201).body
+    return Application(owner, made["client_id"], made.get("client_secret"), redirect_uri=body["redirect_uris"][0])
+
+
+async def every_scope(actor: Actor) -> list[str]:
+    """All 19 scopes, as the service lists them."""
+    listed = (await actor.anonymously("GET", "/api/v2/oauth/permissions")).ok().body["permissions"]
+    return [permission["scope"] for permission in listed]
+
+
+@asynccontextmanager
+async def sign_up(service: Service, name: str, business_name: str) -> AsyncIterator[Actor]:
+    """A new merchant with a browser session of its own."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
+        email = f"{name}-{uuid4().hex[:12]}@example.com"
+        actor = Actor(service, http, email, "")
+        body = {"email": email, "password": PASSWORD, "business_name": business_name}
+        made = (await actor.dashboard("POST", "/signup", body)).ok(201).body
+        actor.merchant_id = made["merchant"]["merchant_id"]
+        yield actor

@@ -1,0 +1,87 @@
+"""One embedded PostgreSQL and one whole service for the test session; a cast for each test."""
+
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cast import Actor, sign_up
+from tests.receiver import Receiver
+from tests.service import Service, settings_for
+from tollhouse.platform import embedded
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> tuple[str, dict[str, Any]]:
+    """Tests run on asyncio, as the service does."""
+    return "asyncio", {}
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[embedded.Server]:
+    """The embedded PostgreSQL of this test process."""
+    with tempfile.TemporaryDirectory(prefix="tollhouse-tests-") as folder:
+        Path(folder).chmod(0o711)
+        running = embedded.start(Path(folder) / "data")
+        yield running
+        running.stop()
+
+
+@pytest.fixture(scope="session")
+def service(server: embedded.Server) -> Iterator[Service]:
+    """The whole service with its default settings: web and worker, over real HTTP."""
+    with Service(settings_for(server.cluster.dsn)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def make_service(server: embedded.Server) -> Iterator[Callable[..., Service]]:
+    """More services with other settings. Each distinct set of settings is started once; `fresh=True` gives it its own database."""
+    running: dict[str, Service] = {}
+
+    def make(*, fresh: bool = False, **changes: Any) -> Service:
+        name = repr((fresh, sorted(changes.items())))
+        if name not in running:
+            running[name] = Service(settings_for(server.cluster.dsn, fresh=fresh, **changes)).start()
+        return running[name]
+
+    yield make
+    for one in running.values():
+        one.stop()
+
+
+@pytest.fixture
+async def alice(service: Service) -> AsyncIterator[Actor]:
+    """Alice sells."""
+    async with sign_up(service, "alice", "Alice's Coffee") as actor:
+        yield actor
+
+
+@pytest.fixture
+async def bob(service: Service) -> AsyncIterator[Actor]:
+    """Bob owns an application."""
+    async with sign_up(service, "bob", "Bob's Books") as actor:
+        yield actor
+
+
+@pytest.fixture
+async def carol(service: Service) -> AsyncIterator[Actor]:
+    """Carol is another merchant."""
+    async with sign_up(service, "carol", "Carol's Cakes") as actor:
+        yield actor
+
+
+@pytest.fixture
+async def mallory(service: Service) -> AsyncIterator[Actor]:
+    """Mallory tries."""
+    async with sign_up(service, "mallory", "Mallory's Mischief") as actor:
+        yield actor
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    """A real HTTP server on loopback that records what it gets and misbehaves on request."""
+    async with Receiver() as one:
+        yield one

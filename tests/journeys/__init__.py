@@ -1,0 +1,1 @@
+"""Whole stories, as people and programs live them."""

@@ -1,0 +1,146 @@
+"""The two journeys again, by clicking in headless Chromium: no CSP violation, no axe violation, nothing too wide."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from playwright.async_api import Browser, Page
+
+from tests.browser import CHROMIUM, Look, chromium, visitor
+from tests.cast import PASSWORD, Actor, Application
+from tests.journeys.test_get_paid import COFFEE, activate_secret
+from tests.receiver import Receiver
+from tests.service import Service
+
+LOOKS = [
+    Look("light", 1280, axe=False),
+    Look("dark", 390, axe=False),
+    Look("light", 390, axe=True),
+    Look("dark", 1280, axe=True),
+]
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the browser journeys were not run"),
+]
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as one:
+        yield one
+
+
+async def fill(page: Page, **fields: str) -> None:
+    for name, value in fields.items():
+        await page.fill(f"#{name}", value)
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")
+async def test_connecting_by_clicking(
+    look: Look, browser: Browser, service: Service, bob: Actor, receiver: Receiver
+) -> None:
+    callback = receiver.url.replace("/hook", "/callback")
+    async with visitor(browser, look, service.url, callback) as someone:
+        page = someone.page
+        # Bob makes an application.
+        await page.goto(service.url)
+        await someone.see("signin")
+        await fill(page, email=bob.email, password="wrong password")  # noqa: S106 - wrong on purpose
+        await page.click("text=Sign in >> nth=-1")
+        await someone.see("signin-wrong")
+        await fill(page, email=bob.email, password=PASSWORD)
+        await page.click("button:has-text('Sign in')")
+        await someone.see("home-empty")
+        await page.click("text=New application")
+        await someone.see("application-new")
+        await fill(page, name="Northwind Ledger", description="Bookkeeping for small studios.", redirect_uris=callback)
+        await page.fill("#website_url", "https://northwind.example")
+        for scope in (
+            "account:read",
+            "payments:read",
+            "balances:read",
+            "payments:write",
+            "withdrawals:write",
+            "offline_access",
+        ):
+            await page.check(f"input[value='{scope}']")
+        await page.click("button:has-text('Create')")
+        await someone.see("application-made")
+        client_id = (await page.inner_text("#client-id")).strip()
+        secret = (await page.inner_text("#client-secret")).strip()
+        await page.click("button:has-text('Sign out')")
+
+        # Alice has no account yet when the application sends her here.
+        app = Application(bob, client_id, secret, redirect_uri=callback)
+        scope = "account:read payments:read balances:read payments:write withdrawals:write offline_access"
+        await page.goto(service.url + app.authorize_path(scope))
+        await someone.see("signin-on-the-way")
+        await page.click("text=Open a merchant account")
+        await someone.see("signup")
+        await fill(page, business_name="Harbour Games", email=f"ana-{bob.email}", password="short")  # noqa: S106
+        await page.click("button:has-text('Open the account')")
+        await someone.see("signup-wrong")
+        await fill(page, password=PASSWORD)
+        await page.click("button:has-text('Open the account')")
+
+        # She sees what is asked, ticks less, and goes back with a code.
+        await page.wait_for_url("**/oauth/consent/**")
+        await someone.see("consent")
+        assert await page.is_checked("input[value='account:read']")
+        assert not await page.is_checked("input[value='payments:write']")
+        assert not await page.is_checked("input[value='offline_access']")
+        for box in ("account:read", "payments:read", "balances:read"):
+            await page.uncheck(f"input[value='{box}']")
+        await page.click("button:has-text('Allow selected')")
+        await someone.see("consent-nothing-ticked")
+        await page.check("input[value='account:read']")
+        await page.check("input[value='offline_access']")
+        await page.click("button:has-text('Allow selected')")
+        await page.wait_for_url("**/callback?**")
+        code = dict(pair.split("=", 1) for pair in page.url.partition("?")[2].split("&"))["code"]
+    tokens = (await app.exchange(code)).ok().body
+    assert tokens["scope"] == "account:read offline_access"
+    account = (await app.api(tokens["access_token"], "GET", "/account")).ok().body
+    assert account["business_name"] == "Harbour Games"
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")
+async def test_paying_by_clicking(look: Look, browser: Browser, service: Service, alice: Actor, receiver: Receiver) -> None:
+    await activate_secret(alice)
+    async with visitor(browser, look, service.url) as someone:
+        page = someone.page
+        # Alice makes an API key.
+        await page.goto(f"{service.url}/signin")
+        await fill(page, email=alice.email, password=PASSWORD)
+        await page.click("button:has-text('Sign in')")
+        await page.click("text=Manage API keys")
+        await someone.see("keys-empty")
+        await page.fill("#name", "shop server")
+        await page.click("button:has-text('Create a test key')")
+        await someone.see("keys-made")
+        alice.keys["test None"] = (await page.inner_text("#new-key")).strip()
+
+        # A customer pays her link: the first try fails, the second succeeds.
+        link = (await alice.post("/payment-links", COFFEE | {"webhook_url": receiver.url})).ok(201).body
+        await page.goto(link["url"])
+        await someone.see("checkout")
+        await page.check("input[value='sandbox:EUR']")
+        await page.click("button:has-text('Continue')")
+        await someone.see("checkout-pending")
+        await page.click("button:has-text('Fail')")
+        await someone.see("checkout-failed")
+        await page.click("button:has-text('Try again'), a:has-text('Try again')")
+        if await page.is_visible("button:has-text('Continue')"):
+            await page.check("input[value='sandbox:EUR']")
+            await page.click("button:has-text('Continue')")
+        await page.click("button:has-text('Pay')")
+        await someone.see("checkout-paid")
+        assert "Paid" in await page.inner_text("main")
+
+        await page.goto(f"{service.url}/test/home")
+        await someone.see("home")
+        assert "4.20" in await page.inner_text("main")
+        await page.goto(f"{service.url}/pay/nothing-here")
+        await someone.see("error")
+    await receiver.wait("payment.succeeded")

@@ -1,0 +1,74 @@
+"""A receiver of webhooks on loopback: records what arrives, and answers as a test tells it to."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import msgspec
+from aiohttp import web
+from multidict import CIMultiDictProxy
+
+WITHIN_S = 20
+
+
+@dataclass
+class Received:
+    """One delivery as it came in."""
+
+    path: str
+    headers: "CIMultiDictProxy[str]"
+    raw: bytes
+
+    @property
+    def body(self) -> Any:
+        """The JSON body."""
+        return msgspec.json.decode(self.raw)
+
+
+class Receiver:
+    """`async with Receiver() as receiver`: `receiver.url` is where to send."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.port = port
+        self.received: list[Received] = []
+        self.answer: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
+        self._arrived = asyncio.Condition()
+
+    @property
+    def url(self) -> str:
+        """Where to send."""
+        return f"http://127.0.0.1:{self.port}/hook"
+
+    async def __aenter__(self) -> Self:
+        app = web.Application()
+        app.router.add_route("*", "/{tail:.*}", self._take)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", self.port, shutdown_timeout=0.1).start()
+        self.port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._runner.cleanup()
+
+    def of_type(self, event_type: str) -> list[Received]:
+        """What arrived of this event type."""
+        return [one for one in self.received if one.headers.get("X-Service-Event-Type") == event_type]
+
+    async def wait(self, event_type: str | None = None, count: int = 1) -> list[Received]:
+        """Until `count` deliveries (of that type) have arrived; fails after 20 s."""
+
+        def found() -> list[Received]:
+            return self.received if event_type is None else self.of_type(event_type)
+
+        async with self._arrived:
+            await asyncio.wait_for(self._arrived.wait_for(lambda: len(found()) >= count), WITHIN_S)
+        return found()
+
+    async def _take(self, request: web.Request) -> web.StreamResponse:
+        raw = await request.read()
+        async with self._arrived:
+            self.received.append(Received(request.path, request.headers, raw))
+            self._arrived.notify_all()
+        return await self.answer(request) if self.answer else web.Response(status=200)

@@ -1,0 +1,53 @@
+"""The records that are committed and compared: `docs/routes.txt` and `schema.sql`. Run as a module, it writes them anew."""
+
+import asyncio
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.service import new_database
+from tollhouse import main
+from tollhouse.doors import OPERATIONS
+from tollhouse.platform import embedded
+from tollhouse.platform.migrations import migrate
+
+HERE = Path(__file__).parent.parent
+ROUTES = HERE / "docs" / "routes.txt"
+SCHEMA = HERE / "schema.sql"
+NOISE = re.compile(r"^(--.*|SET .*|SELECT pg_catalog\.set_config.*|\\(un)?restrict .*|)$")
+
+
+def routes() -> str:
+    """Every route."""
+    return main.route_table(OPERATIONS)
+
+
+def schema(server: embedded.Server) -> str:
+    """The schema after all migrations, without the lines that only name the program that wrote them."""
+    dsn = asyncio.run(new_database(server.cluster.dsn))
+    asyncio.run(migrate(dsn))
+    dump = subprocess.run(  # noqa: S603 - our own binary
+        [server.cluster.binaries / "bin" / "pg_dump", "--schema-only", "--no-owner", "--no-privileges", dsn],
+        capture_output=True,
+        check=True,
+        text=True,
+    ).stdout
+    lines = [line for line in dump.splitlines() if not NOISE.match(line)]
+    return "-- The schema after all migrations. Made by `just records`, compared by a test.\n" + "\n".join(lines) + "\n"
+
+
+def write() -> None:
+    """Write both records."""
+    ROUTES.parent.mkdir(exist_ok=True)
+    ROUTES.write_text(routes())
+    with tempfile.TemporaryDirectory() as folder:
+        server = embedded.start(Path(folder))
+        try:
+            SCHEMA.write_text(schema(server))
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    write()

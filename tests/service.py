@@ -1,0 +1,118 @@
+"""The whole service inside the test process: a real server on a real socket, and the delivery worker, in a thread."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+from typing import Any, Self
+from uuid import uuid4
+
+import asyncpg
+import uvicorn
+
+from tollhouse import main
+from tollhouse.doors.worker import work
+from tollhouse.platform import config
+from tollhouse.platform.config import Settings
+from tollhouse.platform.migrations import migrate
+
+KEY = "test:" + "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU"
+QUICK_RETRIES = "0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1"
+
+
+def settings_for(dsn: str, *, fresh: bool = False, **changes: str) -> Settings:
+    """Settings of a test service; `changes` are environment variables. `fresh` makes it a database of its own."""
+    if fresh:
+        dsn = asyncio.run(new_database(dsn))
+    environment = {
+        "DATABASE_URL": dsn,
+        "TOLLHOUSE_SECRET_KEYS": KEY,
+        "TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
+        "TOLLHOUSE_WEBHOOK_RETRY_SCHEDULE": QUICK_RETRIES,
+        "TOLLHOUSE_RATE_LIMITS": "off",
+        "TOLLHOUSE_BASE_URL": f"http://127.0.0.1:{free_port()}",
+        **changes,
+    }
+    return config.load(environment)
+
+
+async def new_database(dsn: str) -> str:
+    """An empty database beside the one of `dsn`."""
+    name = f"t{uuid4().hex[:12]}"
+    connection = await asyncpg.connect(dsn)
+    await connection.execute(f"CREATE DATABASE {name}")
+    await connection.close()
+    return dsn.replace("@/tollhouse?", f"@/{name}?")
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Service:
+    """A running Tollhouse. `worker=False` leaves the worker out."""
+
+    def __init__(self, settings: Settings, *, worker: bool = True) -> None:
+        self.settings = settings
+        self.url = settings.base_url
+        self.dsn = settings.database_url or ""
+        self._worker = worker
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._failed: BaseException | None = None
+
+    def start(self) -> Self:
+        """Migrate and serve; returns when the first request would be answered."""
+        self._thread.start()
+        self._started.wait(30)
+        if self._failed is not None:
+            raise self._failed
+        return self
+
+    def stop(self) -> None:
+        """Stop gracefully."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._stop)
+        self._thread.join(30)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._live())
+        except BaseException as fault:  # noqa: BLE001 - the starter raises it
+            self._failed = fault
+        self._started.set()
+
+    async def _live(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await migrate(self.dsn)
+        stop = asyncio.Event()
+        front = main.build(main.open_house(self.settings))
+        port = int(self.url.rpartition(":")[2])
+        server = uvicorn.Server(
+            uvicorn.Config(
+                front, host="127.0.0.1", port=port, log_config=None, access_log=False, timeout_graceful_shutdown=3
+            )
+        )
+
+        def halt() -> None:
+            stop.set()
+            server.should_exit = True
+
+        self._stop = halt
+        tasks = [asyncio.create_task(server.serve())]
+        if self._worker:
+            house = main.open_house(self.settings)
+            tasks.append(asyncio.create_task(work(house, stop, main.JOBS)))
+        while not server.started and not tasks[0].done():
+            await asyncio.sleep(0.01)
+        self._started.set()
+        await asyncio.gather(*tasks)

@@ -1,0 +1,77 @@
+"""Our taste, as tests: sizes, names, where SQL stands, one clock, no float for money, documents that are true."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent.parent
+OURS = sorted([*HERE.glob("src/**/*.py"), *HERE.glob("tests/**/*.py")])
+PACKAGE = sorted(HERE.glob("src/**/*.py"))
+NAMELESS = re.compile(r"(utils?|helpers?|common|managers?|services?|misc)\.py")
+EMPTY_VERBS = re.compile(r"_?(process|handle|manage|perform)(_|$)")
+SQL = re.compile(r"\b(SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b", re.DOTALL)
+SQL_ALLOWED = {"idempotency.py", "migrations.py", "health.py", "embedded.py"}
+FLOAT_ALLOWED = {"config.py", "outbound.py", "delivery.py", "worker.py", "supervisor.py", "db.py", "clock.py", "main.py"}
+LINES_MAX, FUNCTION_LINES_MAX = 400, 50
+Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def faults(path: Path) -> Iterator[str]:
+    """What is untidy in this file."""
+    text = path.read_text()
+    tree = ast.parse(text)
+    if NAMELESS.fullmatch(path.name):
+        yield "the name says nothing"
+    if not ast.get_docstring(tree):
+        yield "no first line that says what it is for"
+    if text.count("\n") > LINES_MAX:
+        yield f"more than {LINES_MAX} lines"
+    for node in ast.walk(tree):
+        if isinstance(node, Function):
+            if (node.end_lineno or 0) - node.lineno >= FUNCTION_LINES_MAX:
+                yield f"{node.name} is longer than {FUNCTION_LINES_MAX} lines"
+            if EMPTY_VERBS.match(node.name):
+                yield f"{node.name} names no deed"
+    if path in PACKAGE:
+        yield from package_faults(path, text, tree)
+
+
+def package_faults(path: Path, text: str, tree: ast.Module) -> Iterator[str]:
+    """What only the package must keep."""
+    if path.name != "clock.py" and "datetime.now(" in text:
+        yield "use clock.now()"
+    if not path.name.endswith("store.py") and path.name not in SQL_ALLOWED:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value):
+                yield f"SQL outside a store, line {node.lineno}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == "float" and path.name not in FLOAT_ALLOWED:
+            yield f"a float, line {node.lineno}"
+        if isinstance(node, ast.Constant) and isinstance(node.value, float) and path.name not in FLOAT_ALLOWED:
+            yield f"a float, line {node.lineno}"
+        if isinstance(node, Function):
+            for argument in [*node.args.args, *node.args.kwonlyargs]:
+                if argument.arg in {"amount", "timeout", "size"} and ast.unparse(argument.annotation or node) == "int":
+                    yield f"{argument.arg} of {node.name} has no unit in its name"
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: str(path.relative_to(HERE)))
+def test_every_file_is_tidy(path: Path) -> None:
+    assert not list(faults(path))
+
+
+def test_nothing_of_ours_is_mocked() -> None:
+    for path in HERE.glob("tests/**/*.py"):
+        assert "unittest" + ".mock" not in path.read_text(), path
+
+
+def test_no_set_outside_set_local() -> None:
+    """A setting that lingers on a lent connection would meet the next request."""
+    lingering = re.compile(
+        r"\"\s*SET (?!LOCAL)[a-z_]+ (=|TO)|pg_advisory_lock|pg_try_advisory_lock|\bLISTEN\b", re.IGNORECASE
+    )
+    for path in PACKAGE:
+        assert not lingering.search(path.read_text()), path
