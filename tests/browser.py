@@ -44,7 +44,7 @@ class Visitor:
     page: Page
     look: Look
     origins: set[str]
-    faults: list[str] = field(default_factory=lambda: list[str]())
+    faults: list[str] = field(default_factory=list[str])
 
     async def see(self, name: str) -> None:
         """Look at the page that is open: take its picture, and note what is wrong with it."""

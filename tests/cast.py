@@ -61,7 +61,7 @@ class Answer:
 
     def refused(self, code: str, status: int | None = None) -> "Answer":
         """It is refused with this code, in the one body shape."""
-        assert self.status >= 400, f"{self.status}: {self.raw[:500]!r}"  # noqa: PLR2004
+        assert self.status >= 400, f"{self.status}: {self.raw[:500]!r}"
         assert self.body["error"] == code, self.body
         assert self.body["error_description"]
         assert self.body["request_id"] == self.headers["X-Request-Id"]
@@ -81,7 +81,7 @@ class Actor:
     http: aiohttp.ClientSession
     email: str
     merchant_id: str
-    keys: dict[str, str] = field(default_factory=lambda: {})
+    keys: dict[str, str] = field(default_factory=dict)
 
     async def send(self, method: str, path: str, **kwargs: Any) -> Answer:
         """A request with the browser's cookies; redirects are not followed."""
@@ -174,7 +174,7 @@ class Application:
         """Authorize and consent: the code the callback gets. `granted` is what the merchant ticks (all, left out)."""
         started = (await merchant.send("GET", self.authorize_path(scope, **changes))).ok(303)
         answer = await consent(merchant, started.location, (scope if granted is None else granted).split())
-        assert answer.status == 303, answer.text  # noqa: PLR2004
+        assert answer.status == 303, answer.text
         return answer.query["code"]
 
     async def token(self, **fields: str) -> Answer:

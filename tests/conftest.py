@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.cast import Actor, sign_up
-from tests.receiver import Receiver
-from tests.service import Service, settings_for
-from tollhouse.platform import embedded
+pytest.register_assert_rewrite("tests.cast", "tests.browser", "tests.processes", "tests.receiver")
+
+from tests.cast import Actor, sign_up  # noqa: E402
+from tests.receiver import Receiver  # noqa: E402
+from tests.service import Service, settings_for  # noqa: E402
+from tollhouse.platform import embedded  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +40,7 @@ def service(server: embedded.Server) -> Iterator[Service]:
 
 @pytest.fixture(scope="session")
 def make_service(server: embedded.Server) -> Iterator[Callable[..., Service]]:
-    """More services with other settings. Each distinct set of settings is started once; `fresh=True` gives it its own database."""
+    """More services with other settings, each set started once; `fresh=True` gives it its own database."""
     running: dict[str, Service] = {}
 
     def make(*, fresh: bool = False, **changes: Any) -> Service:

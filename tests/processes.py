@@ -66,7 +66,7 @@ class Serving:
         return next(pid for pid in self.tree() if f"tollhouse\0{name}" in _command(pid))
 
     def kill(self) -> None:
-        """kill -9 of everything at once, the database included."""
+        """Kill -9 of everything at once, the database included."""
         assert self.process is not None
         pids = self.tree()
         for pid in pids:

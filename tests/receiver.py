@@ -43,9 +43,9 @@ class Receiver:
     async def __aenter__(self) -> Self:
         app = web.Application()
         app.router.add_route("*", "/{tail:.*}", self._take)
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self.port, shutdown_timeout=0.1).start()
+        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
         self.port = self._runner.addresses[0][1]
         return self
 

@@ -27,7 +27,7 @@ def schema(server: embedded.Server) -> str:
     """The schema after all migrations, without the lines that only name the program that wrote them."""
     dsn = asyncio.run(new_database(server.cluster.dsn))
     asyncio.run(migrate(dsn))
-    dump = subprocess.run(  # noqa: S603 - our own binary
+    dump = subprocess.run(
         [server.cluster.binaries / "bin" / "pg_dump", "--schema-only", "--no-owner", "--no-privileges", dsn],
         capture_output=True,
         check=True,

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from typing import Any, Self
+from typing import Self
 from uuid import uuid4
 
 import asyncpg

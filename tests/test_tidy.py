@@ -48,14 +48,12 @@ def package_faults(path: Path, text: str, tree: ast.Module) -> Iterator[str]:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value):
                 yield f"SQL outside a store, line {node.lineno}"
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id == "float" and path.name not in FLOAT_ALLOWED:
+        said = isinstance(node, ast.Name) and node.id == "float"
+        written = isinstance(node, ast.Constant) and isinstance(node.value, float)
+        if isinstance(node, ast.expr) and (said or written) and path.name not in FLOAT_ALLOWED:
             yield f"a float, line {node.lineno}"
-        if isinstance(node, ast.Constant) and isinstance(node.value, float) and path.name not in FLOAT_ALLOWED:
-            yield f"a float, line {node.lineno}"
-        if isinstance(node, Function):
-            for argument in [*node.args.args, *node.args.kwonlyargs]:
-                if argument.arg in {"amount", "timeout", "size"} and ast.unparse(argument.annotation or node) == "int":
-                    yield f"{argument.arg} of {node.name} has no unit in its name"
+        if isinstance(node, ast.arg) and node.arg in {"amount", "timeout", "size"} and node.annotation:
+            yield from [f"{node.arg} has no unit in its name, line {node.lineno}"] * (ast.unparse(node.annotation) == "int")
 
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: str(path.relative_to(HERE)))

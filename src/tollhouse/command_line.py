@@ -176,7 +176,8 @@ async def _work(settings: config.Settings) -> None:
 
 def _many_webs(host: str, port: int, workers: int) -> int:
     """`web --workers N`: the supervisor without database, migrations and worker."""
-    return asyncio.run(supervisor.serve_web(config.load(), supervisor.Serve(host, port, workers)))
+    asyncio.run(supervisor.serve_web(config.load(), supervisor.Serve(host, port, workers)))
+    return 0
 
 
 def _settings_for(port: int) -> config.Settings:

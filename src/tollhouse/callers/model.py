@@ -4,23 +4,12 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, Mode, UserId
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, UserId
 from tollhouse.kernel.refusals import Refusal
 from tollhouse.kernel.scopes import Scopes
 
 CHALLENGE = 'Bearer realm="tollhouse"'
-
-
-class MerchantEnv(Struct, frozen=True):
-    """A merchant in one environment: what every row of a merchant belongs to."""
-
-    merchant_id: MerchantId
-    mode: Mode
-
-    @property
-    def livemode(self) -> bool:
-        """True for live."""
-        return self.mode == "live"
 
 
 class Caller(Struct, frozen=True):

@@ -34,7 +34,7 @@ async def approved(db: Pool | Tx, env: MerchantEnv, limit: int, offset: int = 0)
 async def approved_one(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> Project | None:
     """This approved project; None when it is another merchant's, another mode's, or not approved."""
     row = await db.fetchrow(APPROVED_ONE, env.merchant_id, env.mode, project_id)
-    return row and _project(row)
+    return None if row is None else _project(row)
 
 
 def _project(row: Row) -> Project:

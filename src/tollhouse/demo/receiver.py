@@ -43,9 +43,9 @@ class Watcher:
         app.router.add_post("/hook", self._take)
         app.router.add_get("/callback", self._callback)
         app.router.add_static("/static", STATIC)
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", port, shutdown_timeout=1).start()
+        await web.TCPSite(self._runner, "127.0.0.1", port).start()
 
     async def stop(self) -> None:
         """Stop listening."""
@@ -79,14 +79,14 @@ class Watcher:
             "redirect_uri": sample.callback,
             "code_verifier": sample.verifier,
         }
-        async with aiohttp.ClientSession(auth=aiohttp.BasicAuth(sample.client_id, sample.client_secret)) as http:
-            async with http.post(token_url, data=exchange) as answer:
+        basic = aiohttp.BasicAuth(sample.client_id, sample.client_secret)
+        async with aiohttp.ClientSession() as http:
+            async with http.post(token_url, data=exchange, auth=basic) as answer:
                 tokens: dict[str, Any] = await answer.json()
-        steps: list[tuple[str, dict[str, Any]]] = [("Token response", {name: _short(tokens[name]) for name in tokens})]
-        if "access_token" in tokens:
-            headers = {"Authorization": f"Bearer {tokens['access_token']}"}
-            async with aiohttp.ClientSession(headers=headers) as http:
-                async with http.get(f"{self._base_url}/api/v2/integration/account") as answer:
+            steps: list[tuple[str, dict[str, Any]]] = [("Token response", {name: _short(tokens[name]) for name in tokens})]
+            if "access_token" in tokens:
+                bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
+                async with http.get(f"{self._base_url}/api/v2/integration/account", headers=bearer) as answer:
                     steps.append(("GET /account", await answer.json()))
         return self._page("demo/callback.html", steps=steps)
 

@@ -14,7 +14,7 @@ CLAIM = """
                 WHERE d.lease_until IS NULL AND d.destination_key > keys.key ORDER BY d.destination_key LIMIT 1)
         FROM keys WHERE keys.key IS NOT NULL
     ), due AS MATERIALIZED (
-        SELECT some.event_id
+        SELECT few.event_id
         FROM keys CROSS JOIN LATERAL (
             SELECT d.event_id FROM webhook_deliveries d
             WHERE d.destination_key = keys.key AND d.lease_until IS NULL AND d.run_at <= now()
@@ -22,7 +22,7 @@ CLAIM = """
             LIMIT greatest(0, $4::int - coalesce((SELECT busy.calls FROM unnest($5::bigint[], $6::int[]) AS busy (key, calls)
                                              WHERE busy.key = keys.key), 0))
             FOR UPDATE SKIP LOCKED
-        ) AS some
+        ) AS few
         WHERE keys.key IS NOT NULL LIMIT $3
     )
     UPDATE webhook_deliveries d

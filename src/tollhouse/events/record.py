@@ -10,6 +10,7 @@ from msgspec import Struct
 from tollhouse.callers.model import MerchantEnv
 from tollhouse.events import store
 from tollhouse.events.destination import destination_key
+from tollhouse.events.event_types import TEST_EVENT
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import HELD_S
@@ -49,7 +50,7 @@ async def record_test(tx: Tx, env: MerchantEnv, url: str, *, house: House, now: 
     """Store a `webhook.test` event for this address, which is sent once in either mode; its id."""
     event_id = new_id()
     subject = {"message": "This is a test event. Nothing happened."}
-    event = NewEvent("webhook.test", "webhook_test", event_id, 1, subject, destination_url=url)
+    event = NewEvent(TEST_EVENT, "webhook_test", event_id, 1, subject, destination_url=url)
     return await _store(tx, env, event, source="test", house=house, now=now)
 
 

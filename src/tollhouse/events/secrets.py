@@ -29,7 +29,7 @@ async def state_of(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SecretStat
     """What is there; never the secret itself."""
     active = await db.fetchrow(secrets_store.ACTIVE, env.merchant_id, env.mode)
     pending = await db.fetchrow(secrets_store.PENDING, env.merchant_id, env.mode, now - PENDING_FOR)
-    return SecretState(active is not None, pending is not None, active and active["activated_at"])
+    return SecretState(active is not None, pending is not None, None if active is None else active["activated_at"])
 
 
 async def lock(tx: Tx, env: MerchantEnv) -> None:

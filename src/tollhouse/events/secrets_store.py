@@ -16,7 +16,7 @@ RETIRE = """
 """
 ADD = """
     INSERT INTO webhook_secrets (merchant_id, mode, version, state, key_id, nonce, ciphertext, created_at, activated_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE $4 WHEN 'active' THEN $8 END)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE $4::text WHEN 'active' THEN $8::timestamptz END)
 """
 ACTIVATE = """
     UPDATE webhook_secrets SET state = 'active', activated_at = $4 WHERE merchant_id = $1 AND mode = $2 AND version = $3

@@ -1,6 +1,6 @@
 """Balances and entries as the interface shows them, read in one snapshot."""
 
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from msgspec import Struct
@@ -95,12 +95,6 @@ async def in_currency(db: Pool | Tx, env: MerchantEnv, currency: str) -> Balance
 
 def balance_view(balance: Balance, env: MerchantEnv, decimals: int) -> BalanceView:
     """A balance as answers and events show it."""
-    held = {
-        "withdrawals": balance.held_for_withdrawals_minor,
-        "balance_payments": balance.held_for_balance_payments_minor,
-        "refunds": balance.held_for_refunds_minor,
-        "fulfillments": balance.held_for_fulfillments_minor,
-    }
     amounts = {
         "available": balance.available_minor,
         "pending": balance.pending_minor,
@@ -108,15 +102,17 @@ def balance_view(balance: Balance, env: MerchantEnv, decimals: int) -> BalanceVi
         "debt": balance.debt_minor,
         "total": balance.total_minor,
     }
+    held = {
+        "withdrawals": balance.held_for_withdrawals_minor,
+        "balance_payments": balance.held_for_balance_payments_minor,
+        "refunds": balance.held_for_refunds_minor,
+        "fulfillments": balance.held_for_fulfillments_minor,
+    }
     return BalanceView(
         currency=balance.currency,
         decimals=decimals,
-        **{name: format_minor(minor, decimals) for name, minor in amounts.items()},
-        **{f"{name}_minor": minor for name, minor in amounts.items()},
-        reserved_breakdown=Breakdown(
-            **{name: format_minor(minor, decimals) for name, minor in held.items()},
-            **{f"{name}_minor": minor for name, minor in held.items()},
-        ),
+        **_pairs(amounts, decimals),
+        reserved_breakdown=Breakdown(**_pairs(held, decimals)),
         version=balance.version,
         updated_at=stamp_or_none(balance.updated_at),
         mode=env.mode,
@@ -146,3 +142,9 @@ def entry_view(entry: Entry, env: MerchantEnv, decimals: int) -> EntryView:
         mode=env.mode,
         livemode=env.livemode,
     )
+
+
+def _pairs(minors: dict[str, int], decimals: int) -> dict[str, Any]:
+    """Each amount as the two members that every answer carries: `name` and `name_minor`."""
+    strings = {name: format_minor(minor, decimals) for name, minor in minors.items()}
+    return {**strings, **{f"{name}_minor": minor for name, minor in minors.items()}}

@@ -18,8 +18,9 @@ I1_ENTRIES = """
     WHERE t.delta IS DISTINCT FROM e.delta
 """
 I2_BALANCES = """
-    SELECT format('account %s (%s %s %s of %s) has balance %s and version %s; its entries sum to %s, end at %s, number %s up to %s',
-                  a.id, a.mode, a.currency, a.code, a.merchant_id, a.balance, a.version, e.total, e.last, e.entries, e.top) AS line
+    SELECT format('account %s (%s %s %s of %s) has balance %s, version %s; its %s entries sum to %s, end at %s, number %s',
+                  a.id, a.mode, a.currency, a.code, a.merchant_id, a.balance, a.version,
+                  e.entries, e.total, e.last, e.top) AS line
     FROM ledger_accounts a
     LEFT JOIN (SELECT account_id, sum(delta) AS total, count(*) AS entries, max(version) AS top,
                       (array_agg(balance_after ORDER BY version DESC))[1] AS last
@@ -30,7 +31,8 @@ I2_BALANCES = """
 I2_RUNNING = """
     SELECT format('entry %s of account %s does not follow the one before it', w.version, w.account_id) AS line
     FROM (SELECT account_id, version, delta, balance_after, created_at,
-                 lag(version, 1, 0::bigint) OVER a AS version_before, lag(balance_after, 1, 0::bigint) OVER a AS balance_before,
+                 lag(version, 1, 0::bigint) OVER a AS version_before,
+                 lag(balance_after, 1, 0::bigint) OVER a AS balance_before,
                  lag(created_at) OVER a AS before
           FROM ledger_entries WINDOW a AS (PARTITION BY account_id ORDER BY version)) w
     WHERE w.version <> w.version_before + 1 OR w.balance_after <> w.balance_before + w.delta OR w.created_at < w.before
@@ -48,7 +50,8 @@ I4_CONSERVATION = """
                 UNION ALL
                 SELECT a.mode, a.currency, a.normal_side, CASE WHEN s.side = a.normal_side THEN p.amount ELSE -p.amount END
                 FROM ledger_postings p
-                CROSS JOIN LATERAL (VALUES (p.debit_account_id, 'debit'), (p.credit_account_id, 'credit')) s (account_id, side)
+                CROSS JOIN LATERAL
+                    (VALUES (p.debit_account_id, 'debit'), (p.credit_account_id, 'credit')) s (account_id, side)
                 JOIN ledger_accounts a ON a.id = s.account_id AND NOT a.guarded) books
           GROUP BY mode, currency) sums
     WHERE debits <> credits

@@ -169,7 +169,9 @@ def rail(name: str) -> Account:
     return Account(f"rail:{name}")
 
 
-def income(fee: Literal["payment_fee", "withdrawal_fee", "conversion_fee", "chargeback_fee", "fulfillment_margin"]) -> Account:
+def income(
+    fee: Literal["payment_fee", "withdrawal_fee", "conversion_fee", "chargeback_fee", "fulfillment_margin"],
+) -> Account:
     """The platform's revenue."""
     return Account(f"income:{fee}")
 

@@ -30,7 +30,8 @@ BALANCES = """
     LEFT JOIN (
         SELECT currency,
                (sum(amount - captured - released) FILTER (WHERE source_type = 'withdrawal'))::bigint AS withdrawals,
-               (sum(amount - captured - released) FILTER (WHERE source_type = 'balance_payment'))::bigint AS balance_payments,
+               (sum(amount - captured - released) FILTER (WHERE source_type = 'balance_payment'))::bigint
+                   AS balance_payments,
                (sum(amount - captured - released) FILTER (WHERE source_type = 'refund'))::bigint AS refunds,
                (sum(amount - captured - released) FILTER (WHERE source_type = 'fulfillment'))::bigint AS fulfillments
         FROM ledger_holds WHERE merchant_id = $1 AND mode = $2 AND status = 'active' GROUP BY currency
@@ -156,7 +157,7 @@ async def entries(db: Pool, env: MerchantEnv, wanted: EntryFilter, limit: int, o
 async def entry(db: Pool, env: MerchantEnv, entry_id: UUID) -> Entry | None:
     """One entry of this merchant."""
     row = await db.fetchrow(ENTRY, env.merchant_id, env.mode, entry_id)
-    return row and _entry(row)
+    return None if row is None else _entry(row)
 
 
 async def insert_hold(tx: Tx, hold: Hold, now: datetime) -> None:
@@ -169,13 +170,13 @@ async def insert_hold(tx: Tx, hold: Hold, now: datetime) -> None:
 async def capture_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, amount_minor: int, now: datetime) -> Hold | None:
     """Take from an active hold that still holds as much; None when it does not, or is not this merchant's."""
     row = await tx.fetchrow(CAPTURE_HOLD, env.merchant_id, env.mode, hold_id, amount_minor, now)
-    return row and _hold(row, env)
+    return None if row is None else _hold(row, env)
 
 
 async def release_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, now: datetime) -> Hold | None:
     """Resolve an active hold by giving the rest back; None when it is not active, or not this merchant's."""
     row = await tx.fetchrow(RELEASE_HOLD, env.merchant_id, env.mode, hold_id, now)
-    return row and _hold(row, env)
+    return None if row is None else _hold(row, env)
 
 
 def _entry(row: Row, source: Source | None = None) -> Entry:

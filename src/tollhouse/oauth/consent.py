@@ -28,6 +28,7 @@ from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
 PURPOSE = b"consent form:"
+MAC_BYTES = 32
 GROUPS = (
     ("read", "Read"),
     ("write", "Change data or move money"),
@@ -155,11 +156,19 @@ def _form(
         website=_website(request),
         callback_origin=callbacks.origin_of(request.redirect_uri),
         groups=_groups(request.scopes, ticked),
-        grant_days=ask.house.settings.grant_ttl / 86_400,
+        access_ends=_span(ask.house.settings.grant_ttl),
         form_token=base64.urlsafe_b64encode(ask.house.keys.mac(_bound(person, request_id))).decode(),
         form_action=f"/oauth/consent/{request_id}",
         nothing_ticked=nothing_ticked,
     )
+
+
+def _span(seconds: int) -> str:
+    """A lifetime in the largest unit that says it: `30 days`."""
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= length:
+            return f"{seconds // length} {unit}{'' if seconds // length == 1 else 's'}"
+    return f"{seconds} seconds"
 
 
 def _groups(asked: Scopes, ticked: Scopes) -> list[Group]:
@@ -181,10 +190,10 @@ def _website(request: ConsentRequest) -> str | None:
 
 def _refuse_foreign_form(ask: Ask, form: Form, person: Person, request_id: str) -> None:
     try:
-        mac = base64.urlsafe_b64decode(form.one("form_token") or "")
+        mac = base64.b64decode(form.one("form_token") or "", altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
-        mac = b""
-    if not ask.house.keys.vouches(_bound(person, request_id), mac):
+        raise Forbidden from None
+    if len(mac) != MAC_BYTES or not ask.house.keys.vouches(_bound(person, request_id), mac):
         raise Forbidden
 
 

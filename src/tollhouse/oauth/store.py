@@ -114,10 +114,10 @@ class NewTokens(Struct, frozen=True):
     token_expires_at: datetime
 
 
-async def make_token_partitions(db: Pool, now: datetime | None = None) -> None:
+async def make_token_partitions(db: Pool) -> None:
     """Make the partitions of access tokens that the coming day needs. Called at start and hourly, by any process."""
     async with db.transaction() as tx:
-        await tx.execute(MAKE_PARTITIONS, now or clock.now())
+        await tx.execute(MAKE_PARTITIONS, clock.now())
 
 
 async def exchange(tx: Tx, proof: CodeProof, new: NewGrant, now: datetime) -> Issued | None:

@@ -51,7 +51,8 @@ class Tx:
     async def _statement(self, sql: str) -> "PreparedStatement[asyncpg.Record]":
         statement = self._prepared.get(sql)
         if statement is None:
-            statement = self._prepared[sql] = await self.raw.prepare(sql)
+            # Named, because with its own cache off the driver would plan an unnamed statement anew at every call.
+            statement = self._prepared[sql] = await self.raw.prepare(sql, name=f"s{len(self._prepared)}")
         return statement
 
 

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
 from functools import partial
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import aiohttp
 import idna
@@ -211,7 +211,7 @@ class Outbound:
             raise BlockedAddressError
         return target.url
 
-    def _gated_socket(self, found: aiohttp.AddrInfoType) -> socket.socket:
+    def _gated_socket(self, found: tuple[Any, ...]) -> socket.socket:
         """The last gate: an address in a URL never reaches the resolver, so every socket asks again."""
         family, address = found[0], IPv4Address(found[4][0])
         if family != socket.AF_INET or self._gate.refuses(address):

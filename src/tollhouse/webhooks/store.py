@@ -1,3 +1,32 @@
+"""SQL of the saved configuration, of reading events and their history, and of asking for redeliveries."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from tollhouse.callers.model import MerchantEnv
+from tollhouse.kernel.clock import stamp, stamp_or_none
+from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.webhooks.model import Attempt, Configuration, EventView
+
+CONFIGURATION = """
+    SELECT n.url, n.event_types, n.delivery_disabled_at, n.created_at, n.updated_at,
+           EXISTS (SELECT FROM webhook_secrets s
+                   WHERE s.merchant_id = $1 AND s.mode = $2 AND s.state = 'active') AS has_secret
+    FROM webhook_environments n WHERE n.merchant_id = $1 AND n.mode = $2
+"""
+SAVE = """
+    UPDATE webhook_environments
+    SET url = $3, destination_key = $4, event_types = $5, created_at = coalesce(created_at, $7), updated_at = $7,
+        delivery_disabled_at = CASE WHEN $6 THEN NULL ELSE coalesce(delivery_disabled_at, $7) END
+    WHERE merchant_id = $1 AND mode = $2
+"""
+SWITCH_ON = "UPDATE webhook_environments SET delivery_disabled_at = NULL WHERE merchant_id = $1 AND mode = $2"
+SWITCH_OFF = """
+    UPDATE webhook_environments SET delivery_disabled_at = coalesce(delivery_disabled_at, $3)
+    WHERE merchant_id = $1 AND mode = $2
+"""
 EVENTS = """
     SELECT id, type, mode, created_at, destination_url, destination_source, status, attempts, next_attempt_at,
            delivered_at, body
@@ -41,3 +70,81 @@ TESTS_SINCE = """
     SELECT count(*) AS count, min(created_at) AS oldest FROM webhook_events
     WHERE merchant_id = $1 AND mode = $2 AND destination_source = 'test' AND created_at > $3
 """
+
+
+async def configuration(db: Pool | Tx, env: MerchantEnv) -> Configuration | None:
+    """The saved configuration; None when there is none."""
+    row = await db.fetchrow(CONFIGURATION, env.merchant_id, env.mode)
+    if row is None or row["url"] is None:
+        return None
+    return Configuration(
+        url=row["url"],
+        event_types=row["event_types"],
+        enabled=row["delivery_disabled_at"] is None,
+        has_secret=row["has_secret"],
+        mode=env.mode,
+        livemode=env.livemode,
+        created_at=stamp(row["created_at"]),
+        updated_at=stamp(row["updated_at"]),
+    )
+
+
+async def delivery_is_on(tx: Tx, env: MerchantEnv) -> bool:
+    """Whether anything is sent in this environment at all."""
+    row = await tx.fetchrow(CONFIGURATION, env.merchant_id, env.mode)
+    return row is None or row["delivery_disabled_at"] is None
+
+
+async def events(db: Pool, env: MerchantEnv, limit: int, offset: int) -> list[EventView]:
+    """A page of events, newest first."""
+    return [_event(row) for row in await db.fetch(EVENTS, env.merchant_id, env.mode, limit, offset)]
+
+
+async def event(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> EventView | None:
+    """One event; None when it is nobody's, another merchant's or the other mode's."""
+    row = await db.fetchrow(EVENT, env.merchant_id, env.mode, event_id)
+    return None if row is None else _event(row)
+
+
+async def destination(tx: Tx, env: MerchantEnv, event_id: UUID) -> tuple[str, str | None] | None:
+    """Where an event's address came from, and the address; None when there is no such event."""
+    row = await tx.fetchrow(EVENT, env.merchant_id, env.mode, event_id)
+    return None if row is None else (row["destination_source"], row["destination_url"])
+
+
+async def history(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> list[Attempt]:
+    """Every finished attempt, in order."""
+    return [
+        Attempt(
+            attempt=row["attempt"],
+            status=row["status"],
+            error=row["error"],
+            timestamp=stamp(row["started_at"]),
+            http_status=row["http_status"],
+            duration_ms=row["duration_ms"],
+            trigger=row["trigger"],
+        )
+        for row in await db.fetch(HISTORY, env.merchant_id, env.mode, event_id)
+    ]
+
+
+async def tests_since(tx: Tx, env: MerchantEnv, since: datetime) -> tuple[int, datetime]:
+    """How many test events there were since then, and when the first of them was."""
+    row = await tx.fetchrow(TESTS_SINCE, env.merchant_id, env.mode, since)
+    return (0, since) if row is None else (row["count"], row["oldest"] or since)
+
+
+def _event(row: Row) -> EventView:
+    return EventView(
+        id=str(row["id"]),
+        type=row["type"],
+        mode=row["mode"],
+        livemode=row["mode"] == "live",
+        created_at=stamp(row["created_at"]),
+        destination_url=row["destination_url"],
+        status=row["status"],
+        attempts=row["attempts"],
+        next_attempt_at=stamp_or_none(row["next_attempt_at"]),
+        delivered_at=stamp_or_none(row["delivered_at"]),
+        payload=msgspec.Raw(row["body"]),
+    )

@@ -1,0 +1,12 @@
+"""The dashboard's JSON, for people with a session."""
+
+from tollhouse.merchants import api as merchants
+from tollhouse.oauth import endpoints as oauth
+from tollhouse.web.operations import Operation
+from tollhouse.webhooks import api as webhooks
+
+OPERATIONS: list[Operation] = [
+    *merchants.DASHBOARD_OPERATIONS,
+    *oauth.DASHBOARD_OPERATIONS,
+    *webhooks.DASHBOARD_OPERATIONS,
+]

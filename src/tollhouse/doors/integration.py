@@ -1,0 +1,12 @@
+"""The Integration API, for API keys and access tokens."""
+
+from tollhouse.merchants import api as merchants
+from tollhouse.payments import operations as payments
+from tollhouse.web.operations import Operation
+from tollhouse.webhooks import api as webhooks
+
+OPERATIONS: list[Operation] = [
+    *merchants.INTEGRATION_OPERATIONS,
+    *payments.INTEGRATION_OPERATIONS,
+    *webhooks.INTEGRATION_OPERATIONS,
+]

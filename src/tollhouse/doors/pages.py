@@ -1,0 +1,14 @@
+"""The pages: sign-up and sign-in, the dashboard, consent, the hosted checkout."""
+
+from tollhouse.merchants import pages as merchants
+from tollhouse.oauth import app_pages
+from tollhouse.oauth import endpoints as oauth
+from tollhouse.payments import operations as payments
+from tollhouse.web.operations import Operation
+
+OPERATIONS: list[Operation] = [
+    *merchants.OPERATIONS,
+    *app_pages.OPERATIONS,
+    *oauth.PAGE_OPERATIONS,
+    *payments.PAGE_OPERATIONS,
+]

@@ -1,0 +1,143 @@
+"""Payment links and transactions as the Integration API offers them."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from tollhouse.callers.guards import scope
+from tollhouse.callers.model import Caller
+from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
+from tollhouse.payments import actions, store, transactions_store
+from tollhouse.payments.model import CurrencyNotSupported, InvalidProject, LinkNotActive, LinkStatus, TransactionStatus
+from tollhouse.payments.new_link import NewLink
+from tollhouse.payments.store import LinkFilter
+from tollhouse.payments.transactions_store import TransactionFilter
+from tollhouse.payments.views import LinkView, TransactionView, link_view, transaction_view
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.web.house import House
+from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.paging import PageQuery
+
+OPERATIONS = Operations(INTEGRATION)
+Moment = Annotated[datetime, Meta(tz=True)]
+
+
+class LinksQuery(PageQuery, frozen=True):
+    """Filters of GET /payment-links. `created_from` is within, `created_to` without."""
+
+    status: LinkStatus | None = None
+    currency: str | None = None
+    project_id: UUID | None = None
+    external_id: str | None = None
+    created_from: Moment | None = None
+    created_to: Moment | None = None
+
+
+class TransactionsQuery(PageQuery, frozen=True):
+    """Filters of GET /transactions. `created_from` is within, `created_to` without."""
+
+    status: TransactionStatus | None = None
+    currency: str | None = None
+    payment_link_id: UUID | None = None
+    method_id: str | None = None
+    project_id: UUID | None = None
+    external_id: str | None = None
+    created_from: Moment | None = None
+    created_to: Moment | None = None
+
+
+class LinksAnswer(Struct, frozen=True):
+    """A page of links."""
+
+    payment_links: list[LinkView]
+    has_more: bool
+
+
+class TransactionsAnswer(Struct, frozen=True):
+    """A page of transactions."""
+
+    transactions: list[TransactionView]
+    has_more: bool
+
+
+@OPERATIONS.add(
+    "POST",
+    "/payment-links",
+    guard=scope("payments:write"),
+    status=201,
+    idempotency="honoured",
+    refuses=(ValidationFailed, CurrencyNotSupported, InvalidProject),
+)
+async def open_link(caller: Caller, body: NewLink, tx: Tx, now: datetime, house: House) -> LinkView:
+    """Create a payment link."""
+    link = await actions.open_link(tx, caller, body, house, now)
+    return link_view(link, house.settings.base_url, now)
+
+
+@OPERATIONS.add("GET", "/payment-links", guard=scope("payments:read"))
+async def list_links(caller: Caller, query: LinksQuery, db: Pool, now: datetime, house: House) -> LinksAnswer:
+    """List payment links, newest first."""
+    _refuse_empty_span(query.created_from, query.created_to)
+    wanted = LinkFilter(
+        query.status, query.currency, query.project_id, query.external_id, query.created_from, query.created_to
+    )
+    links, more = query.cut(await store.listed(db, caller.env, wanted, now, query.fetch, query.offset))
+    return LinksAnswer([link_view(link, house.settings.base_url, now) for link in links], more)
+
+
+@OPERATIONS.add("GET", "/payment-links/{link_id}", guard=scope("payments:read"), refuses=(NotFound,))
+async def read_link(caller: Caller, link_id: UUID, db: Pool, now: datetime, house: House) -> LinkView:
+    """Read a payment link."""
+    link = await store.one(db, caller.env, link_id)
+    if link is None:
+        raise NotFound
+    return link_view(link, house.settings.base_url, now)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/payment-links/{link_id}/cancel",
+    guard=scope("payments:write"),
+    idempotency="honoured",
+    refuses=(NotFound, LinkNotActive),
+)
+async def cancel_link(caller: Caller, link_id: UUID, tx: Tx, now: datetime, house: House) -> LinkView:
+    """Cancel an active payment link; canceling it again changes nothing."""
+    link = await actions.cancel(tx, caller.env, link_id, house, now)
+    return link_view(link, house.settings.base_url, now)
+
+
+@OPERATIONS.add("GET", "/transactions", guard=scope("payments:read"))
+async def list_transactions(caller: Caller, query: TransactionsQuery, db: Pool) -> TransactionsAnswer:
+    """List transactions, newest first."""
+    _refuse_empty_span(query.created_from, query.created_to)
+    wanted = TransactionFilter(
+        query.status,
+        query.currency,
+        query.payment_link_id,
+        query.method_id,
+        query.project_id,
+        query.external_id,
+        query.created_from,
+        query.created_to,
+    )
+    found, more = query.cut(await transactions_store.listed(db, caller.env, wanted, query.fetch, query.offset))
+    timelines = await transactions_store.timelines(db, caller.env, [one.id for one in found])
+    return TransactionsAnswer([transaction_view(one, timelines[one.id]) for one in found], more)
+
+
+@OPERATIONS.add("GET", "/transactions/{transaction_id}", guard=scope("payments:read"), refuses=(NotFound,))
+async def read_transaction(caller: Caller, transaction_id: UUID, db: Pool) -> TransactionView:
+    """Read a transaction."""
+    transaction = await transactions_store.one(db, caller.env, transaction_id)
+    if transaction is None:
+        raise NotFound
+    timelines = await transactions_store.timelines(db, caller.env, [transaction.id])
+    return transaction_view(transaction, timelines[transaction.id])
+
+
+def _refuse_empty_span(begins: datetime | None, ends: datetime | None) -> None:
+    if begins is not None and ends is not None and begins >= ends:
+        raise ValidationFailed(Fault("created_to", "invalid_value", "Must be later than created_from."))

@@ -1,0 +1,82 @@
+"""Balances and ledger entries as the Integration API offers them."""
+
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.callers.guards import scope
+from tollhouse.callers.model import Caller
+from tollhouse.catalogue.currencies import CURRENCIES, currency
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.ledger import balances, store
+from tollhouse.ledger.balances import BalanceView, EntryView, balance_view, entry_view
+from tollhouse.ledger.model import EntryType, MerchantCode
+from tollhouse.ledger.store import Balance, EntryFilter
+from tollhouse.platform.db import Pool
+from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.paging import PageQuery
+
+OPERATIONS = Operations(INTEGRATION)
+
+
+class LedgerQuery(PageQuery, frozen=True):
+    """Filters of GET /ledger."""
+
+    currency: str | None = None
+    account: MerchantCode | None = None
+    type: EntryType | None = None
+    source_type: str | None = None
+    source_id: UUID | None = None
+
+
+class BalancesAnswer(Struct, frozen=True):
+    """The balances in every currency that can hold one."""
+
+    balances: list[BalanceView]
+    has_more: bool
+
+
+class LedgerAnswer(Struct, frozen=True):
+    """A page of entries."""
+
+    ledger: list[EntryView]
+    has_more: bool
+
+
+@OPERATIONS.add("GET", "/balances", guard=scope("balances:read"))
+async def list_balances(caller: Caller, query: PageQuery, db: Pool) -> BalancesAnswer:
+    """List balances, zero ones too, all of one moment."""
+    found = {balance.currency: balance for balance in await balances.of(db, caller.env)}
+    every = [
+        found.get(one.code, Balance(one.code)) for one in CURRENCIES.values() if one.operations.balances or one.code in found
+    ]
+    shown, more = query.cut(every[query.offset : query.offset + query.fetch])
+    return BalancesAnswer(
+        [balance_view(balance, caller.env, CURRENCIES[balance.currency].decimals) for balance in shown], more
+    )
+
+
+@OPERATIONS.add("GET", "/balances/{code}", guard=scope("balances:read"), refuses=(NotFound,))
+async def read_balance(caller: Caller, code: str, db: Pool) -> BalanceView:
+    """Read the balance in one currency."""
+    known = currency(code)
+    if known is None:
+        raise NotFound
+    return balance_view(await balances.in_currency(db, caller.env, code), caller.env, known.decimals)
+
+
+@OPERATIONS.add("GET", "/ledger", guard=scope("balances:read"))
+async def list_entries(caller: Caller, query: LedgerQuery, db: Pool) -> LedgerAnswer:
+    """List ledger entries, newest first."""
+    wanted = EntryFilter(query.currency, query.account, query.type, query.source_type, query.source_id)
+    found, more = query.cut(await store.entries(db, caller.env, wanted, query.fetch, query.offset))
+    return LedgerAnswer([entry_view(entry, caller.env, CURRENCIES[entry.currency].decimals) for entry in found], more)
+
+
+@OPERATIONS.add("GET", "/ledger/{entry_id}", guard=scope("balances:read"), refuses=(NotFound,))
+async def read_entry(caller: Caller, entry_id: UUID, db: Pool) -> EntryView:
+    """Read a ledger entry."""
+    entry = await store.entry(db, caller.env, entry_id)
+    if entry is None:
+        raise NotFound
+    return entry_view(entry, caller.env, CURRENCIES[entry.currency].decimals)

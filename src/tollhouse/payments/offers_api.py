@@ -1,0 +1,211 @@
+"""Currencies, payment methods and projects as the Integration API offers them."""
+
+from typing import Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.callers.guards import any_credential, scope
+from tollhouse.callers.model import Caller, MerchantEnv
+from tollhouse.catalogue import store
+from tollhouse.catalogue.currencies import CURRENCIES, Chain, Currency, currency
+from tollhouse.catalogue.currencies import Operations as CurrencyOperations
+from tollhouse.catalogue.methods import Fees, MethodType, UnavailableReason
+from tollhouse.catalogue.model import Project
+from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.money import parse_amount
+from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
+from tollhouse.payments.model import InvalidProject
+from tollhouse.payments.offers import Offer, offers
+from tollhouse.platform.db import Pool
+from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.paging import PageQuery
+
+OPERATIONS = Operations(INTEGRATION)
+
+
+class CurrencyView(Struct, frozen=True, kw_only=True):
+    """One currency. A chain's `deposit` does not imply its `withdrawal`."""
+
+    code: str
+    name: str
+    type: Literal["fiat", "crypto"]
+    decimals: int
+    symbol: str
+    operations: CurrencyOperations
+    balance_payment_supported: bool
+    chains: tuple[Chain, ...]
+    mode: Mode
+    livemode: bool
+
+
+class CurrenciesAnswer(Struct, frozen=True):
+    """A page of currencies."""
+
+    currencies: list[CurrencyView]
+    has_more: bool
+
+
+class MethodView(Struct, frozen=True, kw_only=True):
+    """One hosted checkout method, available or not."""
+
+    method_id: str
+    name: str
+    type: MethodType
+    network: str
+    asset: str
+    currencies: tuple[str, ...]
+    settlement_currency: str
+    minimum_minor: int
+    maximum_minor: int | None
+    fees: Fees
+    push: bool
+    refundable: bool
+    confirmation: Literal["instant", "minutes", "days"]
+    available: bool
+    unavailable_reason: UnavailableReason | None
+    mode: Mode
+    livemode: bool
+
+
+class MethodsQuery(PageQuery, frozen=True):
+    """What the methods are wanted for: the ones that do not fit are listed as unavailable."""
+
+    currency: str | None = None
+    amount: str | None = None
+    project_id: UUID | None = None
+
+
+class MethodsAnswer(Struct, frozen=True):
+    """A page of methods."""
+
+    payment_methods: list[MethodView]
+    has_more: bool
+
+
+class ProjectView(Struct, frozen=True, kw_only=True):
+    """One approved project."""
+
+    id: UUID
+    object: Literal["project"] = "project"
+    name: str
+    status: Literal["approved"] = "approved"
+    website_url: str | None
+    description: str | None
+    default_currency: str | None = None
+    payment_method_ids: list[str]
+    webhook_url: str | None = None
+    created_at: Timestamp
+    mode: Mode
+    livemode: bool
+
+
+class ProjectsAnswer(Struct, frozen=True):
+    """A page of projects."""
+
+    projects: list[ProjectView]
+    has_more: bool
+
+
+@OPERATIONS.add("GET", "/currencies", guard=any_credential)
+async def list_currencies(caller: Caller, query: PageQuery) -> CurrenciesAnswer:
+    """List currencies with their decimals, chains and supported operations."""
+    shown, more = query.cut(list(CURRENCIES.values())[query.offset : query.offset + query.fetch])
+    return CurrenciesAnswer([_currency(one, caller.env) for one in shown], more)
+
+
+@OPERATIONS.add(
+    "GET",
+    "/payment-methods",
+    guard=scope("projects:read", "settings:read"),
+    refuses=(ValidationFailed, InvalidProject),
+)
+async def list_methods(caller: Caller, query: MethodsQuery, db: Pool) -> MethodsAnswer:
+    """List every hosted checkout method, the unavailable ones with the reason."""
+    amount_minor = _amount(query)
+    if query.project_id is not None and await store.approved_one(db, caller.env, query.project_id) is None:
+        raise InvalidProject
+    every = [offer.narrowed(query.currency, amount_minor) for offer in offers(caller.env.mode)]
+    shown, more = query.cut(every[query.offset : query.offset + query.fetch])
+    return MethodsAnswer([_method(offer, caller.env) for offer in shown], more)
+
+
+@OPERATIONS.add("GET", "/projects", guard=scope("projects:read"))
+async def list_projects(caller: Caller, query: PageQuery, db: Pool) -> ProjectsAnswer:
+    """List approved projects, newest first."""
+    shown, more = query.cut(await store.approved(db, caller.env, query.fetch, query.offset))
+    return ProjectsAnswer([_project(project, caller.env) for project in shown], more)
+
+
+@OPERATIONS.add("GET", "/projects/{project_id}", guard=scope("projects:read"), refuses=(NotFound,))
+async def read_project(caller: Caller, project_id: UUID, db: Pool) -> ProjectView:
+    """Read an approved project."""
+    project = await store.approved_one(db, caller.env, project_id)
+    if project is None:
+        raise NotFound
+    return _project(project, caller.env)
+
+
+def _amount(query: MethodsQuery) -> int | None:
+    """The amount in minor units of the currency it must come with."""
+    if query.amount is None:
+        return None
+    known = currency(query.currency or "")
+    if known is None:
+        raise ValidationFailed(Fault("currency", "invalid_currency", "An amount needs a currency of the list."))
+    amount_minor = parse_amount(query.amount, known.decimals)
+    if amount_minor is None:
+        raise ValidationFailed(Fault("amount", "invalid_amount", "A decimal string above zero, such as 10.50."))
+    return amount_minor
+
+
+def _currency(one: Currency, env: MerchantEnv) -> CurrencyView:
+    return CurrencyView(
+        code=one.code,
+        name=one.name,
+        type=one.type,
+        decimals=one.decimals,
+        symbol=one.symbol,
+        operations=one.operations,
+        balance_payment_supported=one.balance_payment_supported,
+        chains=one.chains,
+        mode=env.mode,
+        livemode=env.livemode,
+    )
+
+
+def _method(offer: Offer, env: MerchantEnv) -> MethodView:
+    method = offer.method
+    return MethodView(
+        method_id=method.method_id,
+        name=method.name,
+        type=method.type,
+        network=method.network,
+        asset=method.asset,
+        currencies=(method.asset,),
+        settlement_currency=method.asset,
+        minimum_minor=method.minimum_minor,
+        maximum_minor=method.maximum_minor,
+        fees=method.fees,
+        push=method.push,
+        refundable=method.refundable,
+        confirmation=method.confirmation,
+        available=offer.available,
+        unavailable_reason=offer.unavailable_reason,
+        mode=env.mode,
+        livemode=env.livemode,
+    )
+
+
+def _project(project: Project, env: MerchantEnv) -> ProjectView:
+    return ProjectView(
+        id=project.id,
+        name=project.name,
+        website_url=project.website_url,
+        description=project.description,
+        payment_method_ids=[offer.method.method_id for offer in offers(env.mode) if offer.available],
+        created_at=stamp(project.created_at),
+        mode=env.mode,
+        livemode=env.livemode,
+    )

@@ -1,0 +1,227 @@
+"""Payment links and transactions as the Integration API and the events show them."""
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.methods import METHODS
+from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
+from tollhouse.kernel.ids import Mode
+from tollhouse.payments.model import (
+    FAILURES,
+    CreatedBy,
+    LinkStatus,
+    PaymentLink,
+    Step,
+    Transaction,
+    TransactionStatus,
+    money,
+)
+
+
+class LinkView(Struct, frozen=True, kw_only=True):
+    """GET /payment-links/{id}."""
+
+    id: UUID
+    object: Literal["payment_link"] = "payment_link"
+    url: str
+    status: LinkStatus
+    display_name: str
+    description: str | None
+    amount: str
+    amount_minor: int
+    currency: str
+    project_id: UUID
+    webhook_url: str | None
+    external_id: str | None
+    metadata: dict[str, str]
+    payment_method_ids: tuple[str, ...] | None
+    success_url: str | None
+    cancel_url: str | None
+    customer_email: str | None
+    max_payments: int | None
+    payments_count: int
+    amount_paid: str
+    amount_paid_minor: int
+    latest_transaction_id: UUID | None
+    created_by: CreatedBy
+    mode: Mode
+    livemode: bool
+    created_at: Timestamp
+    updated_at: Timestamp
+    expires_at: Timestamp
+    completed_at: Timestamp | None
+    canceled_at: Timestamp | None
+    version: int
+
+
+class PaymentDetails(Struct, frozen=True, kw_only=True):
+    """How the customer paid. What a rail does not have stays null."""
+
+    network: str
+    asset: str
+    pay_amount: str | None = None
+    pay_amount_onchain: str | None = None
+    address: str | None = None
+    tx_hashes: tuple[str, ...] = ()
+    confirmations: int | None = None
+    required_confirmations: int | None = None
+    rate: str | None = None
+    payer_hint: str | None = None
+
+
+class StepView(Struct, frozen=True):
+    """One line of the timeline."""
+
+    status: TransactionStatus
+    at: Timestamp
+    detail: str | None
+
+
+class TransactionView(Struct, frozen=True, kw_only=True):
+    """GET /transactions/{id}."""
+
+    id: UUID
+    object: Literal["transaction"] = "transaction"
+    type: Literal["payment"] = "payment"
+    payment_link_id: UUID
+    project_id: UUID
+    external_id: str | None
+    status: TransactionStatus
+    amount: str
+    amount_minor: int
+    currency: str
+    amount_received: str
+    amount_received_minor: int
+    fee: str
+    fee_minor: int
+    net: str
+    net_minor: int
+    amount_refunded: str
+    amount_refunded_minor: int
+    overpaid: str
+    overpaid_minor: int
+    refundable: bool
+    refundable_amount: str
+    refundable_amount_minor: int
+    refund_unavailable_reason: Literal["not_refundable_method", "status", "window_passed"] | None
+    method_id: str
+    method_type: str
+    payment_details: PaymentDetails
+    failure_code: str | None
+    failure_message: str | None
+    refund_required_reason: None = None
+    refund_required_amount: str
+    refund_required_amount_minor: int
+    late: bool = False
+    chargeback: None = None
+    refunds: tuple[()] = ()
+    timeline: list[StepView]
+    metadata: dict[str, str]
+    mode: Mode
+    livemode: bool
+    created_at: Timestamp
+    updated_at: Timestamp
+    succeeded_at: Timestamp | None
+    version: int
+
+
+def link_view(link: PaymentLink, base_url: str, now: datetime) -> LinkView:
+    """A link as it is now."""
+    currency = CURRENCIES[link.currency]
+    amounts: dict[str, Any] = money("amount", link.amount_minor, currency) | money(
+        "amount_paid", link.amount_paid_minor, currency
+    )
+    return LinkView(
+        id=link.id,
+        url=f"{base_url}/pay/{link.token}",
+        status=link.status_at(now),
+        display_name=link.display_name,
+        description=link.description,
+        **amounts,
+        currency=link.currency,
+        project_id=link.project_id,
+        webhook_url=link.webhook_url,
+        external_id=link.external_id,
+        metadata=link.metadata,
+        payment_method_ids=link.payment_method_ids,
+        success_url=link.success_url,
+        cancel_url=link.cancel_url,
+        customer_email=link.customer_email,
+        max_payments=link.max_payments,
+        payments_count=link.payments_count,
+        latest_transaction_id=link.latest_transaction_id,
+        created_by=link.created_by,
+        mode=link.env.mode,
+        livemode=link.env.livemode,
+        created_at=stamp(link.created_at),
+        updated_at=stamp(link.updated_at),
+        expires_at=stamp(link.expires_at),
+        completed_at=stamp_or_none(link.completed_at),
+        canceled_at=stamp_or_none(link.canceled_at),
+        version=link.version,
+    )
+
+
+def transaction_view(transaction: Transaction, timeline: list[Step]) -> TransactionView:
+    """A transaction and how it came to be what it is."""
+    told = transaction.instructions
+    refused = _refund_refused(transaction)
+    return TransactionView(
+        id=transaction.id,
+        payment_link_id=transaction.payment_link_id,
+        project_id=transaction.project_id,
+        external_id=transaction.external_id,
+        status=transaction.status,
+        currency=transaction.currency,
+        **_amounts(transaction, refundable_minor=0 if refused else transaction.remaining_minor),
+        refundable=refused is None,
+        refund_unavailable_reason=refused,
+        method_id=transaction.method_id,
+        method_type=transaction.method_type,
+        payment_details=PaymentDetails(
+            network=transaction.method_id.partition(":")[0],
+            asset=transaction.method_id.partition(":")[2],
+            pay_amount=told.pay_amount,
+            address=told.address,
+        ),
+        failure_code=transaction.failure_code,
+        failure_message=None if transaction.failure_code is None else FAILURES.get(transaction.failure_code, "It failed."),
+        timeline=[StepView(step.status, stamp(step.at), step.detail) for step in timeline],
+        metadata=transaction.metadata,
+        mode=transaction.env.mode,
+        livemode=transaction.env.livemode,
+        created_at=stamp(transaction.created_at),
+        updated_at=stamp(transaction.updated_at),
+        succeeded_at=stamp_or_none(transaction.succeeded_at),
+        version=transaction.version,
+    )
+
+
+def _refund_refused(transaction: Transaction) -> Literal["not_refundable_method", "status"] | None:
+    if transaction.status not in {"succeeded", "partially_refunded"} or transaction.remaining_minor <= 0:
+        return "status"
+    method = METHODS.get(transaction.method_id)
+    return None if method is not None and method.refundable else "not_refundable_method"
+
+
+def _amounts(transaction: Transaction, *, refundable_minor: int) -> dict[str, Any]:
+    received, fee = transaction.received_minor, transaction.fee_minor
+    minors = {
+        "amount": transaction.amount_minor,
+        "amount_received": received,
+        "fee": fee,
+        "net": received - fee,
+        "amount_refunded": transaction.refunded_minor,
+        "overpaid": max(0, received - transaction.amount_minor),
+        "refundable_amount": refundable_minor,
+        "refund_required_amount": 0,
+    }
+    currency = CURRENCIES[transaction.currency]
+    pairs: dict[str, Any] = {}
+    for name, minor in minors.items():
+        pairs |= money(name, minor, currency)
+    return pairs

@@ -1,0 +1,138 @@
+"""What can be done with a merchant's webhooks: save, switch off, renew the secret, test, send again."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from tollhouse.callers.model import MerchantEnv
+from tollhouse.events import secrets
+from tollhouse.events.destination import destination_key
+from tollhouse.events.record import record_test
+from tollhouse.kernel.clock import stamp_or_none
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.web.house import House
+from tollhouse.webhooks import store
+from tollhouse.webhooks.model import (
+    Configuration,
+    DeprecatedWebhookRemoved,
+    EventView,
+    NewConfiguration,
+    RateLimited,
+    SecretStateView,
+    WebhookDeliveryDisabled,
+    WebhookDestinationMissing,
+    WebhookSecretMissing,
+    url_faults,
+)
+
+TESTS_WINDOW = timedelta(minutes=1)
+
+
+async def configuration_of(db: Pool | Tx, env: MerchantEnv, house: House) -> Configuration | None:
+    """The saved configuration; None before the first PUT and after the end of compatibility."""
+    return await store.configuration(db, env) if house.settings.deprecated_webhooks else None
+
+
+async def save(
+    tx: Tx, env: MerchantEnv, new: NewConfiguration, house: House, now: datetime
+) -> tuple[Configuration, str | None]:
+    """Save the address; the configuration, and a new secret where the environment had no active one."""
+    if not house.settings.deprecated_webhooks:
+        raise DeprecatedWebhookRemoved
+    if faults := new.faults(env, house.settings):
+        raise ValidationFailed(*faults)
+    # Nothing below this line may refuse.
+    await secrets.lock(tx, env)
+    key = destination_key(env, new.url)
+    await tx.execute(store.SAVE, env.merchant_id, env.mode, new.url, key, new.event_types, new.enabled, now)
+    if not new.enabled:
+        await tx.execute(store.CANCEL_WAITING, env.merchant_id, env.mode)
+    state = await secrets.state_of(tx, env, now)
+    secret = None if state.has_secret else await secrets.replace(tx, env, house.keys, now)
+    saved = await store.configuration(tx, env)
+    if saved is None:
+        raise AssertionError("it was saved just now")
+    return saved, secret
+
+
+async def switch_off(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> Configuration | None:
+    """End delivery in the whole environment. What waits is canceled; address, secret and history stay."""
+    await secrets.lock(tx, env)
+    await tx.execute(store.SWITCH_OFF, env.merchant_id, env.mode, now)
+    await tx.execute(store.CANCEL_WAITING, env.merchant_id, env.mode)
+    return await configuration_of(tx, env, house)
+
+
+async def renew_secret(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> str:
+    """Replace the signing secret at once; attempts from now on are signed with the new one."""
+    await secrets.lock(tx, env)
+    return await secrets.replace(tx, env, house.keys, now)
+
+
+async def prepare_secret(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> str:
+    """A secret that signs nothing until it is activated, within the hour."""
+    await secrets.lock(tx, env)
+    return await secrets.generate(tx, env, house.keys, now)
+
+
+async def activate_secret(tx: Tx, env: MerchantEnv, now: datetime) -> SecretStateView:
+    """The prepared secret signs, and delivery is on. Without a prepared one only the latter."""
+    await secrets.lock(tx, env)
+    await tx.execute(store.SWITCH_ON, env.merchant_id, env.mode)
+    await secrets.activate(tx, env, now)
+    return await secret_state(tx, env, now)
+
+
+async def secret_state(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SecretStateView:
+    """Whether a secret signs, since when, and whether one waits."""
+    state = await secrets.state_of(db, env, now)
+    return SecretStateView(state.has_secret, state.pending, stamp_or_none(state.activated_at))
+
+
+async def send_test(tx: Tx, env: MerchantEnv, url: str, house: House, now: datetime) -> EventView:
+    """Store a test event for this address; the worker sends it once, in either mode."""
+    if faults := url_faults(url, env, house.settings):
+        raise ValidationFailed(*faults)
+    await secrets.lock(tx, env)  # so that tests at once are counted one after another
+    await _refuse_too_many(tx, env, house, now)
+    if not (await secrets.state_of(tx, env, now)).has_secret:
+        raise WebhookSecretMissing
+    # Nothing below this line may refuse.
+    return await _seen(tx, env, await record_test(tx, env, url, house=house, now=now))
+
+
+async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, house: House, now: datetime) -> EventView:
+    """Send a stored event again, once: same id and bytes, signed with the present secret, beside the schedule."""
+    found = await store.destination(tx, env, event_id)
+    if found is None:
+        raise NotFound
+    if not await store.delivery_is_on(tx, env):
+        raise WebhookDeliveryDisabled
+    source, url = found
+    if source not in {"request", "test"}:
+        saved = await configuration_of(tx, env, house)
+        url = None if saved is None else saved.url
+    if url is None:
+        raise WebhookDestinationMissing
+    if not (await secrets.state_of(tx, env, now)).has_secret:
+        raise WebhookSecretMissing
+    # Nothing below this line may refuse.
+    await tx.execute(store.REDELIVER, env.merchant_id, env.mode, event_id, destination_key(env, url))
+    await tx.execute(store.EXPECT_REDELIVERY, env.merchant_id, env.mode, event_id)
+    return await _seen(tx, env, event_id)
+
+
+async def _refuse_too_many(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> None:
+    most = house.settings.rate_webhook_test_per_min
+    if not house.settings.rate_limits or not most:
+        return
+    count, oldest = await store.tests_since(tx, env, now - TESTS_WINDOW)
+    if count >= most:
+        raise RateLimited((oldest + TESTS_WINDOW - now).total_seconds())
+
+
+async def _seen(tx: Tx, env: MerchantEnv, event_id: UUID) -> EventView:
+    event = await store.event(tx, env, event_id)
+    if event is None:
+        raise AssertionError("the event was there just now")
+    return event

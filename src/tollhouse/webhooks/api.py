@@ -1,0 +1,122 @@
+"""The webhook operations of the Integration API, and the signing secret in the dashboard's settings."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from tollhouse.callers.guards import scope, signed_in
+from tollhouse.callers.model import Caller, MerchantEnv, Person
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.web.house import House
+from tollhouse.web.operations import DASHBOARD, INTEGRATION, Operations
+from tollhouse.web.paging import PageQuery
+from tollhouse.webhooks import actions, store
+from tollhouse.webhooks.model import (
+    Configuration,
+    DeprecatedWebhookRemoved,
+    EventList,
+    EventView,
+    EventWithHistory,
+    InMode,
+    NewConfiguration,
+    RateLimited,
+    SecretStateView,
+    SecretView,
+    TestAddress,
+    WebhookDeliveryDisabled,
+    WebhookDestinationMissing,
+    WebhookSecretMissing,
+)
+
+INTEGRATION_OPERATIONS = Operations(INTEGRATION)
+DASHBOARD_OPERATIONS = Operations(DASHBOARD)
+READ = scope("webhooks:read")
+WRITE = scope("webhooks:write")
+
+
+@INTEGRATION_OPERATIONS.add("GET", "/webhook", guard=READ)
+async def read_configuration(caller: Caller, db: Pool, house: House) -> Configuration | None:
+    """The saved webhook configuration; null before the first PUT and after the end of compatibility."""
+    return await actions.configuration_of(db, caller.env, house)
+
+
+@INTEGRATION_OPERATIONS.add("PUT", "/webhook", guard=WRITE, refuses=(DeprecatedWebhookRemoved, ValidationFailed))
+async def save_configuration(caller: Caller, body: NewConfiguration, tx: Tx, house: House, now: datetime) -> Configuration:
+    """Save the webhook configuration. The first answer includes the new signing secret."""
+    saved, secret = await actions.save(tx, caller.env, body, house, now)
+    return saved if secret is None else msgspec.structs.replace(saved, secret=secret)
+
+
+@INTEGRATION_OPERATIONS.add("DELETE", "/webhook", guard=WRITE)
+async def switch_delivery_off(caller: Caller, tx: Tx, house: House, now: datetime) -> Configuration | None:
+    """Disable webhook delivery for the current environment."""
+    return await actions.switch_off(tx, caller.env, house, now)
+
+
+@INTEGRATION_OPERATIONS.add("POST", "/webhook/rotate-secret", guard=WRITE)
+async def rotate_secret(caller: Caller, tx: Tx, house: House, now: datetime) -> SecretView:
+    """Replace the signing secret. The new value is returned once."""
+    return SecretView(await actions.renew_secret(tx, caller.env, house, now))
+
+
+@INTEGRATION_OPERATIONS.add(
+    "POST",
+    "/webhook/test",
+    guard=WRITE,
+    status=202,
+    idempotency="honoured",
+    refuses=(ValidationFailed, RateLimited, WebhookSecretMissing),
+)
+async def send_test_event(caller: Caller, body: TestAddress, tx: Tx, house: House, now: datetime) -> EventView:
+    """Send and record a signed test event to the given address."""
+    return await actions.send_test(tx, caller.env, body.url, house, now)
+
+
+@INTEGRATION_OPERATIONS.add("GET", "/webhook-events", guard=READ, refuses=(ValidationFailed,))
+async def list_events(caller: Caller, query: PageQuery, db: Pool) -> EventList:
+    """Events with their delivery state, newest first."""
+    return EventList(*query.cut(await store.events(db, caller.env, query.fetch, query.offset)))
+
+
+@INTEGRATION_OPERATIONS.add("GET", "/webhook-events/{event_id}", guard=READ, refuses=(NotFound,))
+async def read_event(caller: Caller, event_id: UUID, db: Pool) -> EventWithHistory:
+    """One event with its delivery history."""
+    async with db.connection() as tx:
+        event = await store.event(tx, caller.env, event_id)
+        if event is None:
+            raise NotFound
+        history = await store.history(tx, caller.env, event_id)
+    return EventWithHistory(**msgspec.structs.asdict(event), delivery_history=history)
+
+
+@INTEGRATION_OPERATIONS.add(
+    "POST",
+    "/webhook-events/{event_id}/redeliver",
+    guard=WRITE,
+    status=202,
+    idempotency="required",
+    refuses=(NotFound, WebhookDeliveryDisabled, WebhookDestinationMissing, WebhookSecretMissing),
+)
+async def redeliver_event(caller: Caller, event_id: UUID, tx: Tx, house: House, now: datetime) -> EventView:
+    """Deliver an existing event again."""
+    return await actions.redeliver(tx, caller.env, event_id, house, now)
+
+
+@DASHBOARD_OPERATIONS.add("GET", "/webhook-secret", guard=signed_in, refuses=(ValidationFailed,))
+async def read_secret_state(caller: Person, query: InMode, db: Pool, now: datetime) -> SecretStateView:
+    """Whether a signing secret is active, and whether another one waits to be."""
+    return await actions.secret_state(db, MerchantEnv(caller.merchant_id, query.mode), now)
+
+
+@DASHBOARD_OPERATIONS.add("POST", "/webhook-secret/generate", guard=signed_in, refuses=(ValidationFailed,))
+async def generate_secret(caller: Person, body: InMode, tx: Tx, house: House, now: datetime) -> SecretView:
+    """Generate a signing secret, shown once, which waits an hour to be activated."""
+    return SecretView(await actions.prepare_secret(tx, MerchantEnv(caller.merchant_id, body.mode), house, now))
+
+
+@DASHBOARD_OPERATIONS.add("POST", "/webhook-secret/activate", guard=signed_in, refuses=(ValidationFailed,))
+async def activate_secret(caller: Person, body: InMode, tx: Tx, now: datetime) -> SecretStateView:
+    """Activate the generated secret and switch delivery on."""
+    return await actions.activate_secret(tx, MerchantEnv(caller.merchant_id, body.mode), now)

@@ -1,0 +1,1 @@
+"""Events, their delivery, and the way out."""

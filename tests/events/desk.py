@@ -1,0 +1,136 @@
+"""A merchant with a house to record and deliver events in, without the web before it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from tollhouse.callers.model import MerchantEnv
+from tollhouse.events import invariants, secrets
+from tollhouse.events.delivery import Claim, Worker, sweep
+from tollhouse.events.record import NewEvent, record
+from tollhouse.kernel import clock
+from tollhouse.kernel.ids import MerchantId, Mode, new_id
+from tollhouse.platform.db import Row, Tx
+from tollhouse.web.house import House
+
+WITHIN_S = 15
+
+
+class Desk:
+    """Records for one merchant in one mode, and looks at what became of it."""
+
+    def __init__(self, house: House, env: MerchantEnv) -> None:
+        self.house = house
+        self.env = env
+
+    async def secret(self) -> str:
+        """A new active signing secret."""
+
+        async def deed(tx: Tx) -> str:
+            await secrets.lock(tx, self.env)
+            return await secrets.replace(tx, self.env, self.house.keys, clock.now())
+
+        return await self.house.db.transact(deed)
+
+    async def record(self, url: str | None, **changes: Any) -> UUID:
+        """An event in a transaction of its own."""
+        return await self.house.db.transact(lambda tx: self.record_in(tx, url, **changes))
+
+    async def record_in(self, tx: Tx, url: str | None, **changes: Any) -> UUID:
+        """An event in this transaction."""
+        facts: dict[str, Any] = {
+            "type": "payment.succeeded",
+            "source_type": "transaction",
+            "source_id": new_id(),
+            "sequence": 1,
+            "object": {"amount": "10.50", "note": "café \U0001f600"},
+            **changes,
+        }
+        return await record(tx, self.env, NewEvent(destination_url=url, **facts), house=self.house, now=clock.now())
+
+    async def event(self, event_id: UUID) -> Row:
+        """The event's row."""
+        row = await self.house.db.fetchrow("SELECT * FROM webhook_events WHERE id = $1", event_id)
+        assert row is not None
+        return row
+
+    async def delivery(self, event_id: UUID) -> Row | None:
+        """What is still to be sent of it."""
+        return await self.house.db.fetchrow("SELECT * FROM webhook_deliveries WHERE event_id = $1", event_id)
+
+    async def history(self, event_id: UUID) -> list[tuple[int, str, str | None]]:
+        """Attempt, status and error, in order."""
+        rows = await self.house.db.fetch("SELECT * FROM webhook_attempts WHERE event_id = $1 ORDER BY attempt", event_id)
+        return [(row["attempt"], row["trigger"], row["error"]) for row in rows]
+
+    async def until(self, event_id: UUID, *statuses: str) -> Row:
+        """The event once it has one of these statuses."""
+
+        async def look() -> Row | None:
+            row = await self.event(event_id)
+            return row if row["status"] in statuses else None
+
+        return await eventually(look)
+
+    async def execute(self, statement: str, *args: object) -> int:
+        """Turn a clock in the database, or break something."""
+        return await self.house.db.execute(statement, *args)
+
+    async def broken(self) -> list[str]:
+        """Broken invariants."""
+        async with self.house.db.transaction() as tx:
+            return await invariants.broken(tx)
+
+    @asynccontextmanager
+    async def working(self, **limits: int) -> AsyncIterator[Worker]:
+        """A worker that runs meanwhile, and sweeps often."""
+        worker = Worker(self.house, **limits)
+        running = asyncio.create_task(worker.run())
+        sweeping = asyncio.create_task(self._sweep())
+        try:
+            yield worker
+        finally:
+            sweeping.cancel()
+            await asyncio.gather(sweeping, return_exceptions=True)
+            worker.stop()
+            await running
+
+    async def _sweep(self) -> None:
+        while True:
+            await sweep(self.house)
+            await asyncio.sleep(0.05)
+
+
+async def eventually(look: Callable[[], Any]) -> Any:
+    """What `look` returns as soon as it is true; fails after 15 s."""
+    async with asyncio.timeout(WITHIN_S):
+        while not (found := await look()):
+            await asyncio.sleep(0.02)
+    return found
+
+
+async def open_desk(house: House, mode: Mode) -> Desk:
+    """A desk of a new merchant."""
+    merchant_id = MerchantId(new_id())
+    await house.db.execute(
+        "INSERT INTO merchants (id, business_name, created_at) VALUES ($1, 'Alice''s Coffee', $2)", merchant_id, clock.now()
+    )
+    return Desk(house, MerchantEnv(merchant_id, mode))
+
+
+def claim_of(row: Row, started_at: datetime | None = None) -> Claim:
+    """The claim that a delivery's lease stands for."""
+    return Claim(
+        event_id=row["event_id"],
+        token=row["lease_token"],
+        destination_key=row["destination_key"],
+        mode=row["mode"],
+        trigger=row["sending"],
+        held=row["held"],
+        tries=row["tries"],
+        lost=row["lost"],
+        started_at=started_at or row["lease_until"] - timedelta(seconds=30),
+    )

@@ -1,0 +1,178 @@
+"""Recording: where an event goes, what is stored, and that nothing is lost between a deed and an activation."""
+
+import asyncio
+from typing import Any
+
+import asyncpg
+import msgspec
+import pytest
+
+from tests.events.desk import Desk
+from tests.receiver import Receiver
+from tollhouse.events import secrets, store
+from tollhouse.events.delivery import sweep
+from tollhouse.events.destination import destination_key
+from tollhouse.kernel import clock
+from tollhouse.kernel.ids import new_id
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+from tollhouse.webhooks import actions
+from tollhouse.webhooks.model import NewConfiguration
+
+SAVED = "http://127.0.0.1:9/saved"
+OWN = "http://127.0.0.1:9/own"
+
+
+def without_compatibility(desk: Desk) -> Desk:
+    settings = msgspec.structs.replace(desk.house.settings, deprecated_webhooks=False)
+    return Desk(msgspec.structs.replace(desk.house, settings=settings), desk.env)
+
+
+async def save(desk: Desk, url: str = SAVED, *types: str, enabled: bool = True) -> None:
+    new = NewConfiguration(url, list(types) or ["payment.succeeded"], enabled)
+    await desk.house.db.transact(lambda tx: actions.save(tx, desk.env, new, desk.house, clock.now()))
+
+
+@pytest.mark.covers("W-21")
+async def test_the_body_is_made_once_and_says_what_the_contract_says(live: Desk) -> None:
+    source_id = new_id()
+    event_id = await live.record(OWN, source_id=source_id, sequence=3, extra={"balance": {"available": "1.00"}})
+    row = await live.event(event_id)
+    body = msgspec.json.decode(row["body"])
+    assert list(body) == ["id", "type", "created_at", "mode", "livemode", "api_version", "sequence", "data"]
+    assert body["id"] == str(event_id)
+    assert (body["type"], body["mode"], body["livemode"], body["api_version"]) == ("payment.succeeded", "live", True, "v2")
+    assert body["sequence"] == 3
+    assert body["created_at"] == clock.stamp(row["created_at"])
+    assert body["data"] == {
+        "object": {"amount": "10.50", "note": "café \U0001f600"},
+        "balance": {"available": "1.00"},
+    }
+
+
+@pytest.mark.covers("W-5", "W-6", "W-7", "W-9", "W-10")
+async def test_where_an_event_goes(test: Desk, house: House) -> None:
+    await test.secret()
+    await save(test)
+    live = Desk(house, msgspec.structs.replace(test.env, mode="live"))
+    for desk, url, changes, expected in [
+        (test, None, {}, ("saved", SAVED, "pending")),
+        (test, OWN, {}, ("request", OWN, "pending")),
+        (test, None, {"type": "payment.failed"}, ("none", None, "skipped")),
+        (test, OWN, {"type": "payment.failed"}, ("request", OWN, "pending")),
+        (without_compatibility(test), None, {}, ("none", None, "skipped")),
+        (without_compatibility(test), OWN, {}, ("request", OWN, "pending")),
+        (live, None, {}, ("none", None, "skipped")),
+    ]:
+        facts: dict[str, Any] = changes  # pyright: ignore[reportAssignmentType]
+        row = await desk.event(event_id := await desk.record(url, **facts))
+        assert (row["destination_source"], row["destination_url"], row["status"]) == expected
+        delivery = await desk.delivery(event_id)
+        if expected[2] == "skipped":
+            assert delivery is None
+        else:
+            assert delivery is not None
+            assert delivery["destination_key"] == destination_key(desk.env, str(expected[1]))
+    assert not await test.broken()
+
+
+@pytest.mark.covers("W-69", "W-76")
+async def test_while_delivery_is_off_events_are_stored_and_skipped(test: Desk) -> None:
+    await test.secret()
+    await save(test, enabled=False)
+    for url in (OWN, None):
+        row = await test.event(event_id := await test.record(url))
+        assert row["status"] == "skipped"
+        assert row["destination_url"] == (url or SAVED)
+        assert await test.delivery(event_id) is None
+
+
+@pytest.mark.covers("W-11")
+async def test_a_rolled_back_deed_leaves_no_event(test: Desk) -> None:
+    async def deed(tx: Tx) -> None:
+        await test.record_in(tx, OWN)
+        raise RuntimeError("the deed failed")
+
+    with pytest.raises(RuntimeError):
+        await test.house.db.transact(deed)
+    assert await test.house.db.fetch("SELECT 1 FROM webhook_events WHERE merchant_id = $1", test.env.merchant_id) == []
+
+
+async def test_a_change_is_told_once(test: Desk) -> None:
+    source_id = new_id()
+    await test.record(OWN, source_id=source_id)
+    await test.record(OWN, source_id=source_id, sequence=2)
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await test.record(OWN, source_id=source_id, sequence=2)
+
+
+async def test_without_a_secret_an_event_is_held_and_the_activation_lets_it_go(test: Desk, receiver: Receiver) -> None:
+    async with test.working():
+        event_id = await test.record(receiver.url)
+        row = await test.event(event_id)
+        assert (row["status"], row["next_attempt_at"]) == ("held", None)
+        assert not await test.broken()
+        await test.house.db.transact(lambda tx: actions.prepare_secret(tx, test.env, test.house, clock.now()))
+        assert (await test.event(event_id))["status"] == "held"
+        await test.house.db.transact(lambda tx: actions.activate_secret(tx, test.env, clock.now()))
+        await test.until(event_id, "delivered")
+    assert len(receiver.received) == 1
+    assert not await test.broken()
+
+
+async def test_what_is_recorded_while_a_secret_becomes_active_is_not_lost(test: Desk) -> None:
+    """The deed reads before the activation commits and commits after it: neither saw the other."""
+    recorded, activated = asyncio.Event(), asyncio.Event()
+
+    async def deed(tx: Tx) -> Any:
+        event_id = await test.record_in(tx, OWN)
+        recorded.set()
+        await asyncio.wait_for(activated.wait(), 5)
+        return event_id
+
+    selling = asyncio.create_task(test.house.db.transact(deed))
+    await asyncio.wait_for(recorded.wait(), 5)
+    await test.secret()
+    activated.set()
+    event_id = await selling
+    assert (await test.event(event_id))["status"] == "held"
+    await sweep(test.house)
+    assert (await test.event(event_id))["status"] == "pending"
+    assert not await test.broken()
+
+
+async def test_patience_ends_after_72_hours(test: Desk) -> None:
+    event_id = await test.record(OWN)
+    delivery = await test.delivery(event_id)
+    assert delivery is not None
+    assert (delivery["run_at"] - delivery["automatic_at"]).total_seconds() == 72 * 3600
+    await test.execute("UPDATE webhook_deliveries SET run_at = now() WHERE event_id = $1", event_id)
+    async with test.working():
+        await test.until(event_id, "canceled")
+    assert await test.delivery(event_id) is None
+    assert await test.history(event_id) == []
+    assert not await test.broken()
+
+
+@pytest.mark.covers("S-59")
+async def test_secrets_are_sealed_and_bound_to_their_place(test: Desk) -> None:
+    secret = await test.secret()
+    rows = await test.house.db.fetch("SELECT * FROM webhook_secrets WHERE merchant_id = $1", test.env.merchant_id)
+    assert len(rows) == 1
+    assert secret.encode() not in b"".join(str(dict(row)).encode() + bytes(row["ciphertext"]) for row in rows)
+    sealed = secrets.Sealed(rows[0]["key_id"], rows[0]["nonce"], rows[0]["ciphertext"])
+    assert secrets.reveal(test.house.keys, test.env, 1, sealed) == secret
+    for env, version in ((test.env, 2), (msgspec.structs.replace(test.env, mode="live"), 1)):
+        with pytest.raises(secrets.SealBrokenError):
+            secrets.reveal(test.house.keys, env, version, sealed)
+
+
+async def test_recording_is_one_statement(test: Desk) -> None:
+    """So that a deed of money pays one round trip for its event."""
+    sent: list[str] = []
+
+    async with test.house.db.transaction() as tx:
+        tx.raw.add_query_logger(lambda query: sent.append(query.query))
+        await test.record_in(tx, OWN)
+        tx.raw.reset_query_loggers() if hasattr(tx.raw, "reset_query_loggers") else None
+    assert [query for query in sent if query.strip() == store.RECORD.strip()] or len(sent) <= 1

@@ -1,0 +1,69 @@
+"""API keys: made once, shown once, fixed to an environment, revoked for ever."""
+
+from typing import Any
+
+import pytest
+
+from tests.cast import Actor
+from tollhouse.kernel import tokens
+
+FIELDS = {"api_key_id", "name", "mode", "livemode", "scopes", "hint", "status", "created_at", "last_used_at"}
+
+
+async def test_a_key_is_shown_once(alice: Actor) -> None:
+    made = (await alice.dashboard("POST", "/api-keys", {"name": "shop", "mode": "live"})).ok(201).body
+    assert set(made) == FIELDS | {"api_key"}
+    assert made["api_key"].startswith("th_live_")
+    assert tokens.intact("th_live", made["api_key"])
+    assert made["hint"] == made["api_key"][-4:]
+    assert "offline_access" not in made["scopes"]
+    assert len(made["scopes"]) == 18
+    [listed] = (await alice.dashboard("GET", "/api-keys")).ok().body["api_keys"]
+    assert listed == {name: value for name, value in made.items() if name != "api_key"}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"mode": "sandbox"}, "mode"),
+        ({"name": ""}, "name"),
+        ({"name": "x" * 101}, "name"),
+        ({"scopes": []}, "scopes"),
+        ({"scopes": ["offline_access"]}, "scopes"),
+        ({"scopes": ["account:read", "offline_access"]}, "scopes"),
+        ({"scopes": ["Account:read"]}, "scopes"),
+        ({"expires": 1}, "expires"),
+    ],
+)
+async def test_a_refused_key_names_its_field(alice: Actor, change: dict[str, Any], field: str) -> None:
+    assert set((await alice.dashboard("POST", "/api-keys", {"name": "k", "mode": "test"} | change)).faults()) == {field}
+
+
+async def test_a_key_does_what_its_scopes_say(alice: Actor) -> None:
+    key = await alice.key("test", ["payments:read"])
+    refused = await alice.anonymously("GET", "/api/v2/integration/account", headers={"X-API-Key": key})
+    assert refused.refused("missing_scope", 403).body["scope"] == "account:read"
+    assert 'scope="account:read"' in refused.headers["WWW-Authenticate"]
+
+
+async def test_a_revoked_key_is_dead_at_once_and_stays_listed(alice: Actor, carol: Actor) -> None:
+    key = await alice.key()
+    [record] = (await alice.dashboard("GET", "/api-keys")).ok().body["api_keys"]
+    (await carol.dashboard("DELETE", f"/api-keys/{record['api_key_id']}")).refused("not_found", 404)
+    (await alice.dashboard("DELETE", "/api-keys/no-uuid")).refused("not_found", 404)
+    (await alice.get("/account")).ok()
+    revoked = (await alice.dashboard("DELETE", f"/api-keys/{record['api_key_id']}")).ok().body
+    assert revoked["status"] == "revoked"
+    assert revoked["last_used_at"] is not None
+    dead = await alice.anonymously("GET", "/api/v2/integration/account", headers={"X-API-Key": key})
+    dead.refused("invalid_api_key", 401)
+    (await alice.dashboard("DELETE", f"/api-keys/{record['api_key_id']}")).ok()
+    [listed] = (await alice.dashboard("GET", "/api-keys")).ok().body["api_keys"]
+    assert listed["status"] == "revoked"
+
+
+async def test_a_suspended_merchant_can_look_but_not_call(alice: Actor) -> None:
+    (await alice.get("/account")).ok()
+    await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)
+    (await alice.get("/account")).refused("account_suspended", 403)
+    assert (await alice.dashboard("GET", "/session")).ok().body["merchant"]["status"] == "suspended"

@@ -1,0 +1,1 @@
+"""OAuth, chapter by chapter, over HTTP with the cast."""

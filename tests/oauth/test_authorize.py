@@ -1,0 +1,309 @@
+"""The start of an authorization: what is refused to the face, what by redirect, in which order, and what is kept."""
+
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+from yarl import URL
+
+from tests.cast import CALLBACK, Actor, Answer, Application, application
+from tollhouse.oauth.authorize import BEFORE_REDIRECT, BY_REDIRECT
+
+AUTHORIZE = "/api/v2/oauth/authorize"
+
+
+@pytest.fixture
+async def app(bob: Actor) -> Application:
+    """Bob's application."""
+    return await application(bob)
+
+
+async def ask(actor: Actor, app: Application, *more: tuple[str, str], **changes: Any) -> Answer:
+    """An authorize call that is right but for these changes; a change to None leaves one out."""
+    asked: dict[str, Any] = {**app.authorize_query("account:read payments:read"), "state": "st", **changes}
+    pairs = [(name, value) for name, value in asked.items() if value is not None]
+    return await raw(actor, urlencode([*pairs, *more]))
+
+
+async def raw(actor: Actor, query: str) -> Answer:
+    """An authorize call with exactly this query."""
+    url = URL(f"{actor.service.url}{AUTHORIZE}?{query}", encoded=True)
+    async with actor.http.get(url, allow_redirects=False) as response:
+        return Answer(response.status, response.headers, await response.read())
+
+
+def to_the_face(answer: Answer, code: str, status: int) -> None:
+    """A JSON refusal that goes nowhere."""
+    answer.refused(code, status)
+    assert "Location" not in answer.headers
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "WWW-Authenticate" not in answer.headers
+    assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+def by_redirect(answer: Answer, code: str, state: str | None = "st") -> None:
+    """An error redirect to the callback, whose own query is kept."""
+    assert answer.ok(303).location.startswith(CALLBACK + "&")
+    pairs = parse_qsl(urlsplit(answer.location).query, keep_blank_values=True)
+    found = dict(pairs)
+    assert len(pairs) == len(found)
+    assert found.pop("keep") == "1"
+    assert found.pop("error") == code
+    assert found.pop("iss").startswith("http://127.0.0.1:")
+    assert set(found.pop("error_description")) <= {chr(n) for n in range(0x20, 0x7F)} - {'"', "\\"}
+    assert found == ({} if state is None else {"state": state})
+
+
+@pytest.mark.covers("O-13", "O-14", "O-15", "O-16", "O-17", "O-18", "O-27", "O-29")
+@pytest.mark.parametrize(
+    ("changes", "more", "code", "status"),
+    [
+        ({"client_id": None}, [], "invalid_request", 400),
+        ({"client_id": ""}, [], "invalid_request", 400),
+        ({"client_id": "thc_unknown"}, [], "invalid_client", 401),
+        ({"client_id": "thc_\x01"}, [], "invalid_request", 400),
+        ({"client_id": "thc_\x00"}, [], "invalid_request", 400),
+        ({}, [("client_id", "thc_other")], "invalid_request", 400),
+        ({"redirect_uri": None}, [], "invalid_request", 400),
+        ({"redirect_uri": ""}, [], "invalid_request", 400),
+        ({"redirect_uri": "https://evil.example/cb"}, [], "invalid_request", 400),
+        ({}, [("redirect_uri", CALLBACK)], "invalid_request", 400),
+        ({}, [("redirect_uri", "https://evil.example/cb")], "invalid_request", 400),
+    ],
+)
+async def test_without_a_sure_callback_nothing_is_redirected(
+    alice: Actor, app: Application, changes: dict[str, Any], more: list[tuple[str, str]], code: str, status: int
+) -> None:
+    to_the_face(await ask(alice, app, *more, **changes), code, status)
+
+
+@pytest.mark.covers("O-19", "O-20", "O-23")
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://app.example/callback?keep=1",
+        "https://app.example.evil.com/callback?keep=1",
+        "https://app.example:8443/callback?keep=1",
+        "https://app.example:443/callback?keep=1",
+        "https://APP.example/callback?keep=1",
+        "https://app.example/Callback?keep=1",
+        "https://app.example/callback/?keep=1",
+        "https://app.example/callback",
+        "https://app.example/callback?",
+        "https://app.example/callback?keep=2",
+        "https://app.example/callback?keep=1&more=1",
+        "https://app.example/callback?keep=1#",
+        "https://app.example/callback?keep=1#part",
+        "https://good@app.example/callback?keep=1",
+        "https://app.example\\callback?keep=1",
+        "https://app.example/x/%2e%2e/callback?keep=1",
+        "https://app.example/callback?keep=1\t",
+        "https://app.example/callback?keep=1\n",
+        "https://app.example/callback?keep=1\x00",
+        "https://app.example/callback?keep=1 ",
+        " https://app.example/callback?keep=1",
+    ],
+)
+async def test_a_callback_is_matched_character_by_character(alice: Actor, app: Application, uri: str) -> None:
+    to_the_face(await ask(alice, app, redirect_uri=uri), "invalid_request", 400)
+
+
+@pytest.mark.covers("O-21", "O-22")
+@pytest.mark.parametrize("uri", ["http://127.0.0.1:8081/cb", "http://localhost:8080/cb", "http://[::1]:8080/cb"])
+async def test_loopback_is_matched_exactly_too(alice: Actor, bob: Actor, uri: str) -> None:
+    app = await application(bob, redirect_uris=["http://127.0.0.1:8080/cb"])
+    (await ask(alice, app)).ok(303)
+    to_the_face(await ask(alice, app, redirect_uri=uri), "invalid_request", 400)
+
+
+@pytest.mark.covers("O-24")
+async def test_anothers_callback_is_none(alice: Actor, mallory: Actor, app: Application) -> None:
+    other = await application(mallory, redirect_uris=["https://mallory.example/cb"])
+    to_the_face(await ask(alice, app, redirect_uri=other.redirect_uri), "invalid_request", 400)
+
+
+@pytest.mark.covers("O-26")
+@pytest.mark.parametrize("status", ["paused", "revoked"])
+async def test_an_application_that_is_not_enabled_starts_nothing(alice: Actor, app: Application, status: str) -> None:
+    await alice.sql(
+        "UPDATE oauth_clients SET status = $2, revoked_at = CASE WHEN $2 = 'revoked' THEN now() END WHERE id = $1",
+        app.client_id,
+        status,
+    )
+    to_the_face(await ask(alice, app), "invalid_client", 401)
+    assert await alice.sql("SELECT 1 FROM oauth_requests WHERE client_id = $1", app.client_id) == []
+
+
+@pytest.mark.covers(
+    "O-30", "O-31", "O-32", "O-33", "O-34", "O-35", "O-36", "O-42", "O-43", "O-44", "O-45", "O-47", "O-49", "O-50"
+)
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"response_type": None}, "invalid_request"),
+        ({"response_type": ""}, "invalid_request"),
+        *[
+            ({"response_type": sent}, "unsupported_response_type")
+            for sent in ("token", "id_token", "code token", "code id_token", "CODE", "code\n", "code\x00")
+        ],
+        ({"scope": None}, "invalid_scope"),
+        ({"scope": ""}, "invalid_scope"),
+        ({"scope": " "}, "invalid_scope"),
+        ({"scope": "account:read openid"}, "invalid_scope"),
+        ({"scope": "Account:Read"}, "invalid_scope"),
+        ({"scope": "offline_access"}, "invalid_scope"),
+        *[({"scope": f"account:read{char}payments:read"}, "invalid_scope") for char in '\t\n"\\,\x00'],
+        ({"code_challenge": None}, "invalid_request"),
+        ({"code_challenge": "A" * 42}, "invalid_request"),
+        ({"code_challenge": "A" * 44}, "invalid_request"),
+        ({"code_challenge": "A" * 43 + "="}, "invalid_request"),
+        ({"code_challenge": "A" * 42 + "+"}, "invalid_request"),
+        ({"code_challenge": "A" * 42 + "/"}, "invalid_request"),
+        ({"code_challenge": "A" * 42 + "B"}, "invalid_request"),
+        ({"code_challenge": "A" * 43 + "\n"}, "invalid_request"),
+        ({"code_challenge_method": None}, "invalid_request"),
+        ({"code_challenge_method": "plain"}, "invalid_request"),
+        ({"code_challenge_method": "plain\nS256"}, "invalid_request"),
+        ({"code_challenge_method": "s256"}, "invalid_request"),
+        ({"code_challenge_method": "S512"}, "invalid_request"),
+        ({"mode": "sandbox"}, "invalid_request"),
+        ({"mode": "LIVE"}, "invalid_request"),
+    ],
+)
+async def test_other_faults_go_to_the_callback(alice: Actor, app: Application, changes: dict[str, Any], code: str) -> None:
+    by_redirect(await ask(alice, app, **changes), code)
+
+
+@pytest.mark.covers("O-33")
+async def test_only_what_is_registered_can_be_asked_for(alice: Actor, bob: Actor) -> None:
+    app = await application(bob, scopes=["account:read"])
+    by_redirect(await ask(alice, app, scope="account:read payments:read"), "invalid_scope")
+    (await ask(alice, app, scope="account:read")).ok(303)
+
+
+@pytest.mark.covers("O-38", "O-39", "O-41")
+@pytest.mark.parametrize("state", [None, "", "s" * 513, "s\n", "s\x00", "s\x7f"])
+async def test_a_state_that_cannot_be_sent_back_is_refused_without_it(
+    alice: Actor, app: Application, state: str | None
+) -> None:
+    by_redirect(await ask(alice, app, state=state), "invalid_request", state=None)
+
+
+@pytest.mark.covers("O-39", "O-40")
+@pytest.mark.parametrize("state", ["s" * 512, "é" * 512, "&=#%+ ?/", "日本語", "%41", "a b+c"])
+async def test_a_state_is_sent_back_as_it_was(alice: Actor, app: Application, state: str) -> None:
+    by_redirect(await ask(alice, app, state=state, response_type="token"), "unsupported_response_type", state=state)
+
+
+@pytest.mark.covers("O-41", "O-46")
+@pytest.mark.parametrize("name", ["response_type", "scope", "state", "code_challenge", "code_challenge_method", "mode"])
+async def test_a_parameter_is_sent_once(alice: Actor, app: Application, name: str) -> None:
+    twice = {**app.authorize_query("account:read"), "state": "st", "mode": "test"}[name]
+    by_redirect(await ask(alice, app, (name, twice)), "invalid_request", state=None if name == "state" else "st")
+
+
+@pytest.mark.covers("O-37", "O-47", "O-48")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"scope": "payments:read account:read"},
+        {"scope": "account:read account:read"},
+        {"mode": ""},
+        {"mode": None},
+        {"mode": "live"},
+        {"nonce": "n", "prompt": "login", "resource": "x", "foo": "\x00"},
+    ],
+)
+async def test_what_does_not_matter_is_no_fault(alice: Actor, app: Application, changes: dict[str, Any]) -> None:
+    answer = (await ask(alice, app, **changes)).ok(303)
+    assert answer.location.startswith("/oauth/consent/")
+
+
+@pytest.mark.covers("O-37")
+async def test_plus_and_percent_twenty_are_spaces(alice: Actor, app: Application) -> None:
+    rest = urlencode({**app.authorize_query("x"), "scope": ""}).replace("scope=", "")
+    for separator in ("+", "%20"):
+        (await raw(alice, f"{rest}&scope=account:read{separator}payments:read")).ok(303)
+    assert (await raw(alice, f"{rest}&scope=account:read%2Bpayments:read")).query["error"] == "invalid_scope"
+
+
+@pytest.mark.covers("O-27")
+@pytest.mark.parametrize("bad", ["state=%FF", "state=%zz", "foo=%C3%28", "%FF=1"])
+async def test_what_is_no_text_is_malformed(alice: Actor, app: Application, bad: str) -> None:
+    to_the_face(await raw(alice, f"{urlencode(app.authorize_query('account:read'))}&{bad}"), "invalid_request", 400)
+
+
+@pytest.mark.covers("O-28", "O-51")
+async def test_only_get_starts_one_and_no_other_site_may_read_it(alice: Actor, app: Application) -> None:
+    path = app.authorize_path("account:read")
+    for method in ("POST", "HEAD", "OPTIONS"):
+        answer = await alice.send(method, path, headers={"Origin": "https://spa.example"})
+        assert answer.status == 405
+        assert answer.headers["Allow"] == "GET"
+        assert "Access-Control-Allow-Origin" not in answer.headers
+    assert await alice.sql("SELECT 1 FROM oauth_requests WHERE client_id = $1", app.client_id) == []
+
+
+@pytest.mark.covers("O-52", "O-53", "O-210")
+async def test_a_request_is_kept_under_a_digest_and_waits_for_sign_in(alice: Actor, app: Application) -> None:
+    started = (await alice.anonymously("GET", app.authorize_path("account:read"))).ok(303)
+    request_id = started.location.removeprefix("/oauth/consent/")
+    assert len(request_id) == 43
+    kept = (await alice.sql("SELECT r::text AS all FROM oauth_requests r WHERE client_id = $1", app.client_id))[0]["all"]
+    assert request_id not in kept
+    there = await alice.anonymously("GET", started.location)
+    assert there.status == 303
+    assert there.location == f"/signin?request={request_id}"
+    (await alice.send("GET", started.location)).ok()
+
+
+@pytest.mark.covers("O-25")
+async def test_faults_are_told_in_the_documented_order(alice: Actor, app: Application) -> None:
+    """One call that is wrong in every way; each row mends the first fault and meets the next."""
+    wrong: dict[str, Any] = {
+        "client_id": None,
+        "redirect_uri": "https://evil.example/",
+        "response_type": "token",
+        "scope": "openid",
+        "state": "s" * 513,
+        "code_challenge": "short",
+        "code_challenge_method": "plain",
+        "mode": "sandbox",
+    }
+    to_the_face(await ask(alice, app, **wrong), "invalid_request", 400)
+    wrong["client_id"] = "thc_unknown"
+    to_the_face(await ask(alice, app, **wrong), "invalid_client", 401)
+    del wrong["client_id"]
+    to_the_face(await ask(alice, app, **wrong), "invalid_request", 400)
+    del wrong["redirect_uri"]
+    told: list[str] = []
+    answer = await ask(alice, app, ("mode", "test"), **wrong)
+    told.append(answer.query["error_description"])
+    for name in list(wrong):
+        told.append((await ask(alice, app, **wrong)).query["error_description"])
+        del wrong[name]
+    words = ["repeated", "response type", "scope", "state", "code_challenge:", "S256", "mode"]
+    assert [word in sentence for word, sentence in zip(words, told, strict=True)] == [True] * 7
+    assert len(words) == len(BY_REDIRECT)
+    assert (await ask(alice, app)).ok(303).location.startswith("/oauth/consent/")
+
+
+def test_the_rules_stand_in_the_documented_order() -> None:
+    assert [rule.__name__ for rule in BEFORE_REDIRECT] == [
+        "one_client_id",
+        "known_client",
+        "enabled_client",
+        "one_callback",
+        "registered_callback",
+    ]
+    assert [rule.__name__ for rule in BY_REDIRECT] == [
+        "nothing_repeated",
+        "response_type",
+        "scope",
+        "state",
+        "code_challenge",
+        "code_challenge_method",
+        "mode",
+    ]

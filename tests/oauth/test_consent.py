@@ -1,0 +1,259 @@
+"""The consent page: what it shows, what the merchant's answer does, and when there is nothing to answer any more."""
+
+import asyncio
+import html
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.cast import CALLBACK, HIDDEN, Actor, Answer, Application, application, consent
+
+CHECKBOX = re.compile(r'<input type="checkbox" name="scope" value="([^"]+)"[^>]*?( checked)?>')
+
+
+@pytest.fixture
+async def app(bob: Actor) -> Application:
+    """Bob's application."""
+    return await application(bob)
+
+
+async def start(
+    actor: Actor, app: Application, scope: str = "account:read payments:write offline_access", **changes: str
+) -> str:
+    """The address of a consent page."""
+    return (await actor.send("GET", app.authorize_path(scope, **changes))).ok(303).location
+
+
+async def form_token(actor: Actor, path: str) -> str:
+    """The hidden token of a consent page."""
+    return dict(HIDDEN.findall((await actor.send("GET", path)).ok().text))["form_token"]
+
+
+async def post(actor: Actor, path: str, token: str, *fields: tuple[str, str]) -> Answer:
+    """Post the consent form."""
+    return await actor.form(path, [("form_token", token), *fields])
+
+
+@pytest.mark.covers("O-53", "O-54", "O-70")
+async def test_the_page_shows_who_asks_for_what_and_ticks_reading_only(alice: Actor, app: Application) -> None:
+    text = (await alice.send("GET", await start(alice, app))).ok().text
+    for shown in (
+        "Northwind Ledger",
+        "Alice&#39;s Coffee",
+        alice.email,
+        "Bookkeeping for small studios.",
+        "Bob&#39;s Books",
+    ):
+        assert shown in text
+    assert 'href="https://northwind.example" rel="noopener noreferrer nofollow"' in text
+    assert "<code>https://app.example</code>" in text
+    assert "Test environment" in text
+    assert "30 days after connecting" in text
+    assert CHECKBOX.findall(text) == [("account:read", " checked"), ("payments:write", ""), ("offline_access", "")]
+    assert text.count("<h1") == 1
+    assert text.count("<fieldset") == text.count("<legend") == 3
+    assert text.index('value="deny"') < text.index('value="allow"')
+    live = (await alice.send("GET", await start(alice, app, mode="live"))).ok().text
+    assert "Test environment" not in live
+    assert "Live" in live
+
+
+@pytest.mark.covers("O-54", "O-55")
+async def test_all_nineteen_can_be_asked_for_and_granted(alice: Actor, bob: Actor, app: Application) -> None:
+    every = [p["scope"] for p in (await bob.anonymously("GET", "/api/v2/oauth/permissions")).body["permissions"]]
+    text = (await alice.send("GET", await start(alice, app, " ".join(every)))).ok().text
+    ticked = {scope for scope, checked in CHECKBOX.findall(text) if checked}
+    assert ticked == {scope for scope in every if scope.endswith(":read")}
+    assert {scope for scope, _ in CHECKBOX.findall(text)} == set(every)
+    assert (await app.connect(alice, " ".join(every)))["scope"] == " ".join(every)
+
+
+@pytest.mark.covers("O-66", "O-67", "O-68")
+async def test_the_page_cannot_be_framed_and_may_end_on_the_callback(alice: Actor, app: Application) -> None:
+    headers = (await alice.send("GET", await start(alice, app))).ok().headers
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert "form-action" not in headers["Content-Security-Policy"]
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Cache-Control"] == "no-store"
+    assert "Access-Control-Allow-Origin" not in headers
+
+
+@pytest.mark.covers("O-69")
+async def test_what_strangers_write_is_text(alice: Actor, bob: Actor) -> None:
+    app = await application(bob, name='<script>"x"</script>\u202e', description="<img src=x onerror=y>\n'")
+    text = (await alice.send("GET", await start(alice, app))).ok().text
+    assert "<script>" not in text
+    assert "<img" not in text
+    assert "<bdi>&lt;script&gt;&#34;x&#34;&lt;/script&gt;\u202e</bdi>" in text
+
+
+@pytest.mark.covers("O-55", "O-58")
+async def test_allowing_returns_to_the_callback_with_code_state_and_issuer(alice: Actor, app: Application) -> None:
+    path = await start(alice, app, state="a&b é")
+    answer = (await consent(alice, path, ["account:read"])).ok(303)
+    assert answer.location.startswith(CALLBACK + "&code=thac_")
+    found = parse_qs(urlsplit(answer.location).query)
+    assert found["state"] == ["a&b é"]
+    assert found["iss"] == [alice.service.url]
+    assert set(found) == {"keep", "code", "state", "iss"}
+    assert (await app.exchange(found["code"][0])).ok().body["scope"] == "account:read"
+
+
+@pytest.mark.covers("O-59")
+async def test_denying_tells_the_application(alice: Actor, app: Application) -> None:
+    path = await start(alice, app, state="s t")
+    answer = (await consent(alice, path, [], "deny")).ok(303)
+    assert answer.location.startswith(CALLBACK + "&")
+    assert answer.query["error"] == "access_denied"
+    assert answer.query["state"] == "s t"
+    assert answer.query["iss"] == alice.service.url
+    assert "code" not in answer.query
+    assert await alice.sql("SELECT 1 FROM oauth_codes WHERE client_id = $1", app.client_id) == []
+
+
+@pytest.mark.covers("O-56")
+async def test_what_was_not_asked_for_is_not_granted(alice: Actor, app: Application) -> None:
+    token = await app.connect(alice, "account:read payments:read", "account:read payments:write offline_access nonsense")
+    assert token["scope"] == "account:read"
+    assert "refresh_token" not in token
+
+
+@pytest.mark.covers("O-57")
+@pytest.mark.parametrize("ticked", [[], ["offline_access"], ["payments:read"], ["nonsense"]])
+async def test_without_an_api_permission_the_page_comes_again(alice: Actor, app: Application, ticked: list[str]) -> None:
+    path = await start(alice, app)
+    answer = await consent(alice, path, ticked)
+    assert answer.status == 422
+    assert 'role="alert"' in answer.text
+    assert {scope for scope, checked in CHECKBOX.findall(answer.text) if checked} == set(ticked) & {"offline_access"}
+    (await consent(alice, path, ["account:read"])).ok(303)
+
+
+@pytest.mark.covers("O-60")
+async def test_after_ten_minutes_the_request_is_gone(alice: Actor, app: Application) -> None:
+    path = await start(alice, app)
+    token = await form_token(alice, path)
+    row = (
+        await alice.sql("SELECT expires_at - created_at AS life FROM oauth_requests WHERE client_id = $1", app.client_id)
+    )[0]
+    assert row["life"].total_seconds() == 600
+    await alice.sql("UPDATE oauth_requests SET expires_at = now() WHERE client_id = $1", app.client_id)
+    for decision in ("allow", "deny"):
+        answer = (await post(alice, path, token, ("scope", "account:read"), ("decision", decision))).ok(410)
+        assert "expired" in answer.text
+        assert "Location" not in answer.headers
+    assert "<form" not in (await alice.send("GET", path)).ok(410).text
+    assert await alice.sql("SELECT 1 FROM oauth_codes WHERE client_id = $1", app.client_id) == []
+
+
+@pytest.mark.covers("O-61")
+async def test_a_request_is_answered_once(alice: Actor, app: Application) -> None:
+    path = await start(alice, app)
+    token = await form_token(alice, path)
+    fields = (("scope", "account:read"), ("decision", "allow"))
+    answers = await asyncio.gather(*(post(alice, path, token, *fields) for _ in range(8)))
+    assert sorted(answer.status for answer in answers) == [303] + [409] * 7
+    (await post(alice, path, token, ("decision", "deny"))).ok(409)
+    assert "already answered" in (await alice.send("GET", path)).ok(409).text
+    assert len(await alice.sql("SELECT 1 FROM oauth_codes WHERE client_id = $1", app.client_id)) == 1
+
+
+@pytest.mark.covers("O-62")
+async def test_saved_settings_end_what_waits(alice: Actor, app: Application) -> None:
+    path = await start(alice, app)
+    token = await form_token(alice, path)
+    await alice.sql("UPDATE oauth_clients SET auth_epoch = auth_epoch + 1 WHERE id = $1", app.client_id)
+    for decision in ("allow", "deny"):
+        (await post(alice, path, token, ("scope", "account:read"), ("decision", decision))).ok(409)
+    assert "changed its settings" in (await alice.send("GET", path)).ok(409).text
+
+
+@pytest.mark.covers("O-63")
+@pytest.mark.parametrize("status", ["paused", "revoked"])
+async def test_an_application_that_is_not_enabled_gets_no_answer(alice: Actor, app: Application, status: str) -> None:
+    path = await start(alice, app)
+    token = await form_token(alice, path)
+    await alice.sql(
+        "UPDATE oauth_clients SET status = $2, revoked_at = CASE WHEN $2 = 'revoked' THEN now() END WHERE id = $1",
+        app.client_id,
+        status,
+    )
+    answer = (await post(alice, path, token, ("scope", "account:read"), ("decision", "allow"))).ok(409)
+    assert "takes no new connections" in answer.text
+    assert "<form" not in answer.text
+
+
+async def test_a_suspended_merchant_is_told_so(alice: Actor, app: Application) -> None:
+    path = await start(alice, app)
+    token = await form_token(alice, path)
+    await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id::text = $1", alice.merchant_id)
+    assert "suspended" in (await alice.send("GET", path)).ok(403).text
+    (await post(alice, path, token, ("scope", "account:read"), ("decision", "allow"))).ok(403)
+    await alice.sql("UPDATE merchants SET suspended_at = NULL WHERE id::text = $1", alice.merchant_id)
+    (await post(alice, path, token, ("scope", "account:read"), ("decision", "allow"))).ok(303)
+
+
+@pytest.mark.covers("O-64")
+async def test_only_our_own_form_answers(alice: Actor, carol: Actor, app: Application) -> None:
+    path, other = await start(alice, app), await start(alice, app)
+    token = await form_token(alice, path)
+    fields = [("scope", "account:read"), ("decision", "allow")]
+    wrong = ["", "x", "%%%", "AAAA", token[:-2], token[:24], await form_token(alice, other)]
+    for one in wrong:
+        (await post(alice, path, one, *fields)).refused("forbidden", 403)
+    (await alice.form(path, fields)).refused("forbidden", 403)
+    for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"}):
+        sent = [("form_token", token), *fields]
+        (await alice.send("POST", path, data=sent, headers=headers)).refused("cross_origin_forbidden", 403)
+    (await post(alice, path, token, ("scope", "account:read"))).refused("invalid_request", 400)
+    (await post(alice, path, token, ("decision", "maybe"))).refused("invalid_request", 400)
+    (await alice.send("POST", path, json={})).refused("invalid_request", 400)
+    (await post(carol, path, token, *fields)).refused("not_found", 404)
+    (await post(alice, path, token, *fields)).ok(303)
+
+
+@pytest.mark.covers("O-64")
+async def test_the_form_belongs_to_the_session_that_opened_it(alice: Actor, app: Application) -> None:
+    path = await start(alice, app)
+    token = await form_token(alice, path)
+    login = {"email": alice.email, "password": "correct horse battery"}
+    (await alice.dashboard("POST", "/login", login)).ok()
+    (await post(alice, path, token, ("scope", "account:read"), ("decision", "allow"))).refused("forbidden", 403)
+    (await consent(alice, path, ["account:read"])).ok(303)
+
+
+@pytest.mark.covers("O-65")
+async def test_a_request_belongs_to_the_first_merchant_that_opens_it(alice: Actor, carol: Actor, app: Application) -> None:
+    path = await start(alice, app)
+    (await alice.send("GET", path)).ok()
+    (await carol.send("GET", path)).refused("not_found", 404)
+    (await carol.form(path, {"decision": "deny"})).refused("not_found", 404)
+    (await alice.send("GET", path)).ok()
+
+
+async def test_an_unknown_request_is_not_there(alice: Actor) -> None:
+    for request_id in ("x" * 43, "x", "x" * 44, "x" * 42 + "%0A", "%0D%0ALocation:x"):
+        (await alice.send("GET", f"/oauth/consent/{request_id}")).refused("not_found", 404)
+
+
+@pytest.mark.covers("O-52")
+async def test_answering_needs_a_session(alice: Actor, app: Application) -> None:
+    path = await start(alice, app)
+    answer = await alice.anonymously("POST", path)
+    assert answer.status == 303
+    assert answer.location == f"/signin?request={path.removeprefix('/oauth/consent/')}"
+
+
+@pytest.mark.covers("O-71")
+async def test_a_second_consent_stands_beside_the_first(alice: Actor, app: Application) -> None:
+    first, second = await app.connect(alice, "account:read"), await app.connect(alice, "account:read")
+    (await app.revoke(first["access_token"])).ok()
+    (await app.api(first["access_token"], "GET", "/account")).refused("invalid_token", 401)
+    (await app.api(second["access_token"], "GET", "/account")).ok()
+
+
+async def test_the_form_token_is_no_secret_of_html(alice: Actor, app: Application) -> None:
+    token = await form_token(alice, await start(alice, app))
+    assert html.escape(token) == token

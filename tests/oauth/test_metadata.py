@@ -1,0 +1,68 @@
+"""What clients find out by themselves: metadata and permissions, for everybody and from everywhere."""
+
+import pytest
+
+from tests.cast import Actor
+from tollhouse.kernel.scopes import PERMISSIONS
+
+METADATA = "/.well-known/oauth-authorization-server"
+PERMISSION_LIST = "/api/v2/oauth/permissions"
+
+
+@pytest.mark.covers("O-1", "O-2", "O-3", "O-4", "O-5", "O-6", "O-7", "O-8")
+async def test_the_metadata_says_what_the_server_is(mallory: Actor) -> None:
+    base = mallory.service.url
+    answer = (await mallory.anonymously("GET", METADATA)).ok()
+    methods = ["client_secret_basic", "client_secret_post", "none"]
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Cache-Control"] == "public, max-age=3600"
+    assert answer.body == {
+        "issuer": base,
+        "authorization_endpoint": f"{base}/api/v2/oauth/authorize",
+        "token_endpoint": f"{base}/api/v2/oauth/token",
+        "revocation_endpoint": f"{base}/api/v2/oauth/revoke",
+        "scopes_supported": [permission.scope for permission in PERMISSIONS],
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "token_endpoint_auth_methods_supported": methods,
+        "revocation_endpoint_auth_methods_supported": methods,
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": True,
+        "service_documentation": f"{base}/docs",
+    }
+    assert len(answer.body["scopes_supported"]) == 19
+
+
+@pytest.mark.covers("O-11")
+async def test_the_permissions_are_listed_in_order_with_their_meaning(mallory: Actor) -> None:
+    listed = (await mallory.anonymously("GET", PERMISSION_LIST)).ok().body["permissions"]
+    assert [permission["scope"] for permission in listed] == [permission.scope for permission in PERMISSIONS]
+    assert listed[0] == {
+        "scope": "account:read",
+        "description": "Read the authorized merchant account.",
+        "access": "read",
+        "default_selected": True,
+    }
+    for permission in listed:
+        offline, write = permission["scope"] == "offline_access", permission["scope"].endswith(":write")
+        assert permission["access"] == ("offline" if offline else "write" if write else "read")
+        assert permission["default_selected"] is not (offline or write)
+
+
+@pytest.mark.covers("O-10", "O-84", "O-178", "O-180")
+@pytest.mark.parametrize("path", [METADATA, PERMISSION_LIST])
+async def test_browsers_of_all_sites_may_read_them(mallory: Actor, path: str) -> None:
+    answer = (await mallory.anonymously("GET", path, headers={"Origin": "https://spa.example"})).ok()
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert "Access-Control-Allow-Credentials" not in answer.headers
+    assert "Set-Cookie" not in answer.headers
+    preflight = await mallory.anonymously("OPTIONS", path, headers={"Origin": "https://spa.example"})
+    assert preflight.ok(204).headers["Access-Control-Allow-Origin"] == "*"
+    refused = (await mallory.anonymously("POST", path)).refused("method_not_allowed", 405)
+    assert "GET" in refused.headers["Allow"]
+
+
+@pytest.mark.covers("O-12")
+async def test_there_is_no_openid_connect(mallory: Actor) -> None:
+    (await mallory.anonymously("GET", "/.well-known/openid-configuration")).refused("not_found", 404)

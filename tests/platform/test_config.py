@@ -1,0 +1,60 @@
+"""Settings: every fault told at once, lifetimes shortened but never lengthened."""
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from tollhouse.platform.config import SETTINGS, SettingsRefusedError, load
+
+KEY = "k1:" + base64.urlsafe_b64encode(bytes(32)).decode().rstrip("=")
+
+
+def test_the_defaults_stand() -> None:
+    settings = load({"HOME": "/home/alice"})
+    assert settings.base_url == "http://localhost:8000"
+    assert settings.data_dir == Path("/home/alice/.local/share/tollhouse")
+    assert (settings.authorization_code_ttl, settings.access_token_ttl, settings.grant_ttl) == (300, 900, 2_592_000)
+    assert settings.webhook_retry_schedule == (10, 60, 300, 1800, 7200, 21600, 50400, 86400)
+    assert not settings.deprecated_webhooks
+    assert settings.signup_open
+
+
+def test_all_faults_are_told_at_once() -> None:
+    with pytest.raises(SettingsRefusedError) as refused:
+        load(
+            {
+                "DATABASE_URL": "postgresql://somewhere",
+                "TOLLHOUSE_BASE_URL": "http://localhost:8000/",
+                "TOLLHOUSE_SIGNUP": "maybe",
+                "TOLLHOUSE_ACCESS_TOKEN_TTL": "901",
+                "TOLLHOUSE_WEBHOOK_RETRY_SCHEDULE": "1,2,3,4,5,6,7,8,9",
+                "TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS": "10.0.0.1/8",
+                "TOLLHOUSE_INGRESS_IP": "::1",
+            }
+        )
+    assert [fault.split()[0] for fault in refused.value.faults] == [
+        "TOLLHOUSE_BASE_URL",
+        "TOLLHOUSE_SIGNUP",
+        "TOLLHOUSE_INGRESS_IP",
+        "TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS",
+        "TOLLHOUSE_WEBHOOK_RETRY_SCHEDULE",
+        "TOLLHOUSE_ACCESS_TOKEN_TTL",
+        "TOLLHOUSE_SECRET_KEYS",
+    ]
+
+
+@pytest.mark.parametrize("ring", ["k1", "k1:short", f"{KEY},{KEY}", ":" + KEY[3:]])
+def test_a_key_ring_is_whole_or_refused(ring: str) -> None:
+    with pytest.raises(SettingsRefusedError):
+        load({"TOLLHOUSE_SECRET_KEYS": ring})
+
+
+@pytest.mark.parametrize("text", ["TRUE", "1", "yes", "on", ""])
+def test_only_true_keeps_saved_webhook_addresses(text: str) -> None:
+    assert not load({"NOTIFY_DEPRECATED_WH": text}).deprecated_webhooks
+    assert load({"NOTIFY_DEPRECATED_WH": "true"}).deprecated_webhooks
+
+
+def test_each_setting_fills_its_own_field() -> None:
+    assert len({setting.name for setting in SETTINGS}) == len({setting.field for setting in SETTINGS}) == len(SETTINGS)

@@ -1,0 +1,76 @@
+"""The pool: statements stay prepared, what is broken is thrown away, what is lent comes back clean."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from tests.service import Service
+from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.platform.db import Pool, Tx
+
+ONE = "SELECT 1 AS one"
+PREPARED = "SELECT count(*) FROM pg_prepared_statements WHERE statement = $1"
+PID = "SELECT pg_backend_pid()"
+KILL = "SELECT pg_terminate_backend($1)"
+
+
+async def test_a_statement_is_prepared_once_and_stays(service: Service) -> None:
+    pool = Pool(service.dsn, 1)
+    for _ in range(3):
+        assert (await pool.fetchrow(ONE) or {})["one"] == 1
+    assert (await pool.fetchrow(PREPARED, ONE) or [0])[0] == 1
+    await pool.close()
+
+
+async def test_no_more_connections_than_the_size(service: Service) -> None:
+    pool = Pool(service.dsn, 2)
+    rows = await asyncio.gather(*(pool.fetchrow(PID) for _ in range(20)))
+    assert len({row[0] for row in rows if row}) <= 2
+    await pool.close()
+
+
+async def test_a_connection_whose_session_was_ended_is_replaced(service: Service) -> None:
+    pool, other = Pool(service.dsn, 1), Pool(service.dsn, 1)
+    first = (await pool.fetchrow(PID) or [0])[0]
+    await other.fetchrow(KILL, first)
+    with pytest.raises((asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.AdminShutdownError)):
+        for _ in range(100):
+            await pool.fetchrow(PID)
+    assert (await pool.fetchrow(PID) or [0])[0] != first
+    await pool.close()
+    await other.close()
+
+
+async def test_a_raised_deed_leaves_nothing_and_its_connection_is_lent_again(service: Service) -> None:
+    pool = Pool(service.dsn, 1)
+
+    async def fail(tx: Tx) -> None:
+        await tx.execute("CREATE TABLE half_done (x int)")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await pool.transact(fail)
+    assert (await pool.fetchrow("SELECT to_regclass('half_done')") or [1])[0] is None
+    await pool.close()
+
+
+async def test_a_deed_that_lost_a_deadlock_is_done_again(service: Service) -> None:
+    pool = Pool(service.dsn, 1)
+    tries = 0
+
+    async def deed(tx: Tx) -> int:
+        nonlocal tries
+        tries += 1
+        if tries < 3:
+            await tx.execute("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40P01'; END $$")
+        return tries
+
+    assert await pool.transact(deed) == 3
+    await pool.close()
+
+
+async def test_a_database_out_of_reach_is_temporarily_unavailable() -> None:
+    pool = Pool("postgresql://tollhouse@/tollhouse?host=/nowhere", 1)
+    with pytest.raises(TemporarilyUnavailable):
+        await pool.fetchrow(ONE)
