@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
@@ -79,29 +80,44 @@ class Serving:
         pids = self.tree()
         self.process.send_signal(signal.SIGINT)
         self.process.wait(30)
-        return [pid for pid in pids if _alive(pid)]
+        return [pid for pid in pids if alive(pid)]
+
+
+def _listed() -> dict[int, tuple[int, str, str]]:
+    """Every process: its parent, its state and its command, with NULs between the words."""
+    if Path("/proc/self/stat").exists():
+        return dict(_from_proc())
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 3) for line in listed.splitlines()]
+    return {int(row[0]): (int(row[1]), row[2], row[3].replace(" ", "\0")) for row in rows if len(row) > 3}
+
+
+def _from_proc() -> Iterator[tuple[int, tuple[int, str, str]]]:
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+                yield int(folder.name), (int(parent), state, (folder / "cmdline").read_text())
+            except (FileNotFoundError, ProcessLookupError):
+                continue
 
 
 def _below(pid: int) -> list[int]:
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-    children: dict[int, list[int]] = {}
-    for line in listed.splitlines():
-        child, parent = map(int, line.split())
-        children.setdefault(parent, []).append(child)
+    listed = _listed()
     found: list[int] = []
     todo = [pid]
     while todo:
-        below = children.get(todo.pop(), [])
+        above = todo.pop()
+        below = [child for child, (parent, _, _) in listed.items() if parent == above]
         found += below
         todo += below
     return found
 
 
 def _command(pid: int) -> str:
-    listed = subprocess.run(["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
-    return listed.replace(" ", "\0")
+    return _listed().get(pid, (0, "", ""))[2]
 
 
-def _alive(pid: int) -> bool:
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
-    return bool(state.strip()) and not state.startswith("Z")
+def alive(pid: int) -> bool:
+    """Whether this process runs; one that is dead and not yet buried does not."""
+    return not _listed().get(pid, (0, "Z", ""))[1].startswith("Z")

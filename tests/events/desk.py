@@ -1,22 +1,27 @@
 """A merchant with a house to record and deliver events in, without the web before it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from aiohttp import web
+
 from tollhouse.callers.model import MerchantEnv
-from tollhouse.events import invariants, secrets
-from tollhouse.events.delivery import Claim, Worker, sweep
+from tollhouse.events import delivery_store, invariants, secrets
+from tollhouse.events.delivery import LEASE, Claim, Worker, sweep
 from tollhouse.events.record import NewEvent, record
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.platform.db import Row, Tx
 from tollhouse.web.house import House
+from tollhouse.webhooks import actions
 
 WITHIN_S = 15
+CLAIM_ALL = (LEASE, 64, 4, list[int](), list[int](), -1)
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Desk:
@@ -84,6 +89,22 @@ class Desk:
         async with self.house.db.transaction() as tx:
             return await invariants.broken(tx)
 
+    async def redeliver(self, event_id: UUID) -> None:
+        """Ask for it once more."""
+        await self.house.db.transact(lambda tx: actions.redeliver(tx, self.env, event_id, self.house, clock.now()))
+
+    async def switch_off(self) -> None:
+        """End delivery in this environment."""
+        await self.house.db.transact(lambda tx: actions.switch_off(tx, self.env, self.house, clock.now()))
+
+    async def claim(self) -> Row:
+        """Claim the one due delivery, as a worker does, and do nothing with it."""
+        rows = await self.house.db.fetch(delivery_store.CLAIM, new_id(), *CLAIM_ALL)
+        assert len(rows) == 1
+        row = await self.delivery(rows[0]["event_id"])
+        assert row is not None
+        return row
+
     @asynccontextmanager
     async def working(self, **limits: int) -> AsyncIterator[Worker]:
         """A worker that runs meanwhile, and sweeps often."""
@@ -110,6 +131,17 @@ async def eventually(look: Callable[[], Any]) -> Any:
         while not (found := await look()):
             await asyncio.sleep(0.02)
     return found
+
+
+def answers(*codes: int, **headers: str) -> Answer:
+    """These codes one after the other, the last one for ever."""
+    left = list(codes)
+
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return web.Response(status=left.pop(0) if len(left) > 1 else left[0], headers=named)
+
+    return answer
 
 
 async def open_desk(house: House, mode: Mode) -> Desk:

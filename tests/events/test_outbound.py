@@ -32,7 +32,7 @@ ALLOWED = "127.0.0.0/8"
 async def post(port: int, path: str = "/hook", *, scheme: str = "http", host: str = "127.0.0.1", **changes: Any) -> Outcome:
     """One call with fresh settings."""
     deadline_s = changes.pop("deadline_s", 5)
-    changed = {"TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS": ALLOWED, **changes}
+    changed: dict[str, Any] = {"TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS": ALLOWED, **changes}
     async with Outbound(settings_for("postgresql:///nowhere", **changed), deadline_s=deadline_s) as way_out:
         return await way_out.post(f"{scheme}://{host}:{port}{path}", BODY, HEADERS)
 
@@ -291,8 +291,8 @@ async def test_a_name_without_an_ipv4_address(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_addresses_of_this_host_are_known_without_a_packet() -> None:
-    assert outbound._is_this_host(ipaddress.IPv4Address("127.0.0.1"))
-    assert not outbound._is_this_host(ipaddress.IPv4Address("93.184.216.34"))
+    assert outbound.is_this_host(ipaddress.IPv4Address("127.0.0.1"))
+    assert not outbound.is_this_host(ipaddress.IPv4Address("93.184.216.34"))
 
 
 @pytest.mark.covers("W-3", "W-34")

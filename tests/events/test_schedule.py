@@ -12,9 +12,9 @@ SCHEDULE = tuple(float(delay) for delay in RETRY_AFTER_S)
 
 
 def after(**facts: Any) -> Next:
-    return following(
-        **{"mode": "live", "trigger": "automatic", "error": "http_500", "tries": 0, "lost": 0, "schedule": SCHEDULE, **facts}
-    )
+    start: dict[str, Any] = {"mode": "live", "trigger": "automatic", "error": "http_500", "tries": 0, "lost": 0}
+    start["schedule"] = SCHEDULE
+    return following(**{**start, **facts})
 
 
 @pytest.mark.covers("W-42", "W-45")

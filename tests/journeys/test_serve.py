@@ -14,7 +14,7 @@ import pytest
 
 from tests.cast import sign_up
 from tests.journeys.test_get_paid import COFFEE, activate_secret, pay
-from tests.processes import Serving
+from tests.processes import Serving, alive
 from tests.receiver import Receiver
 from tests.service import Service, free_port, settings_for
 from tollhouse.platform import embedded
@@ -82,7 +82,7 @@ async def test_a_killed_supervisor_takes_its_parts_with_it_and_its_database_is_a
     database = embedded.locate(data_dir).pid
     os.kill(serving.process.pid, signal.SIGKILL)
     serving.process.wait()
-    await _until(lambda: not any(_running(pid) for pid in parts))
+    await _until(lambda: not any(alive(pid) for pid in parts))
     assert embedded.locate(data_dir).answers
     await serving.start()
     assert embedded.locate(data_dir).pid == database
@@ -123,8 +123,3 @@ def _another(serving: Serving, part: str, before: int) -> bool:
         return serving.part(part) != before
     except StopIteration:
         return False
-
-
-def _running(pid: int) -> bool:
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
-    return bool(state.strip()) and not state.startswith("Z")

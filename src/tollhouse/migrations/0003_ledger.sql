@@ -162,13 +162,13 @@ BEGIN
 
     RETURN QUERY
     WITH touches AS (
-        SELECT a.id AS account_id, a.merchant_id, a.currency, a.code, a.balance, a.version, p.type, p.line, s.side,
+        SELECT a.id AS account_id, a.merchant_id, a.currency, a.code, a.balance, a.version, l.type, l.line, s.side,
                greatest(p_at, a.updated_at) AS at,
-               CASE WHEN s.side = a.normal_side THEN p.amount ELSE -p.amount END AS delta
-        FROM ledger_postings p
-        CROSS JOIN LATERAL (VALUES (p.debit_account_id, 'debit'), (p.credit_account_id, 'credit')) s (account_id, side)
+               CASE WHEN s.side = a.normal_side THEN l.amount ELSE -l.amount END AS delta
+        FROM unnest(p_types, p_amounts, v_debits, v_credits)
+             WITH ORDINALITY AS l (type, amount, debit_id, credit_id, line)
+        CROSS JOIN LATERAL (VALUES (l.debit_id, 'debit'), (l.credit_id, 'credit')) s (account_id, side)
         JOIN ledger_accounts a ON a.id = s.account_id AND a.guarded
-        WHERE p.transaction_id = p_id
     ), running AS (
         SELECT t.*, row_number() OVER w AS nth, sum(t.delta) OVER w AS so_far,
                row_number() OVER (ORDER BY t.line, t.side) AS any_nth

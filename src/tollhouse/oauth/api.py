@@ -1,27 +1,52 @@
 """Applications and connections as the dashboard's JSON shows them."""
 
 from datetime import datetime
+from typing import Annotated
+from uuid import UUID
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from tollhouse.callers.guards import signed_in
 from tollhouse.callers.model import Person
+from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_MAX
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
-from tollhouse.oauth import clients, clients_store, settings
+from tollhouse.oauth import clients, clients_store, connections, connections_store, settings
+from tollhouse.oauth.clients import Rotation, StatusChange
+from tollhouse.oauth.connections import Disconnected
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
-from tollhouse.oauth.model import ClientView
+from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, ConnectionView, GrantView
 from tollhouse.oauth.settings import SettingsBody
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
 from tollhouse.web.operations import DASHBOARD, Operations
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
+CHANGES = (NotFound, ApplicationRevoked, ValidationFailed, ApplicationChanged)
 
 
 class ClientList(Struct, frozen=True):
     """The caller's applications, newest first, revoked ones included."""
 
     clients: list[ClientView]
+
+
+class ConnectionQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?page=` of the connections."""
+
+    page: Annotated[int, Meta(ge=1, le=PAGE_MAX)] = 1
+
+
+class ConnectionList(Struct, frozen=True):
+    """A page of an application's connections, newest first, with those that have ended."""
+
+    connections: list[ConnectionView]
+    has_more: bool
+
+
+class GrantList(Struct, frozen=True):
+    """What the caller's merchant has granted, newest first, with what has ended."""
+
+    grants: list[GrantView]
 
 
 class ClientDetails(Struct, frozen=True):
@@ -53,3 +78,75 @@ async def show_client(caller: Person, client_id: str, db: Pool, house: House, no
         raise NotFound
     issuer = house.settings.base_url
     return ClientDetails(client, issuer, authorization_endpoint(issuer), token_endpoint(issuer))
+
+
+@DASHBOARD_OPERATIONS.add("PUT", "/oauth/clients/{client_id}", guard=signed_in, refuses=CHANGES)
+async def save_client(caller: Person, client_id: str, body: SettingsBody, tx: Tx, now: datetime) -> ClientView:
+    """Replace all settings of an application. Unfinished authorizations end."""
+    return await clients.update(tx, caller.merchant_id, client_id, body, now)
+
+
+@DASHBOARD_OPERATIONS.add("POST", "/oauth/clients/{client_id}/status", guard=signed_in, refuses=CHANGES)
+async def pause_or_resume_client(caller: Person, client_id: str, body: StatusChange, tx: Tx, now: datetime) -> ClientView:
+    """Pause an application, which ends its grants, or resume it, which brings none of them back."""
+    return await clients.pause_or_resume(tx, caller.merchant_id, client_id, body, now)
+
+
+@DASHBOARD_OPERATIONS.add("POST", "/oauth/clients/{client_id}/rotate-secret", guard=signed_in, refuses=CHANGES)
+async def rotate_client_secret(caller: Person, client_id: str, body: Rotation, tx: Tx, now: datetime) -> ClientView:
+    """Replace the client secret at once. The new one is in this answer, and in no other."""
+    return await clients.rotate_secret(tx, caller.merchant_id, client_id, body, now)
+
+
+@DASHBOARD_OPERATIONS.add("DELETE", "/oauth/clients/{client_id}", guard=signed_in, refuses=(NotFound, ApplicationRevoked))
+async def revoke_client(caller: Person, client_id: str, tx: Tx, now: datetime) -> ClientView:
+    """Revoke the registration for ever. Every grant ends; the history stays."""
+    return await clients.revoke(tx, caller.merchant_id, client_id, now)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "GET", "/oauth/clients/{client_id}/connections", guard=signed_in, refuses=(NotFound, ValidationFailed)
+)
+async def list_connections(
+    caller: Person, client_id: str, query: ConnectionQuery, db: Pool, now: datetime
+) -> ConnectionList:
+    """The merchants that an application is or was connected to, 100 a page."""
+    if await clients_store.owned_one(db, caller.merchant_id, client_id, now) is None:
+        raise NotFound
+    rows = await connections_store.connections(
+        db,
+        caller.merchant_id,
+        client_id,
+        offset=(query.page - 1) * CONNECTIONS_PER_PAGE,
+        fetch=CONNECTIONS_PER_PAGE + 1,
+        now=now,
+    )
+    return ConnectionList(rows[:CONNECTIONS_PER_PAGE], len(rows) > CONNECTIONS_PER_PAGE)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "DELETE", "/oauth/clients/{client_id}/connections/{grant_id}", guard=signed_in, refuses=(NotFound, ApplicationRevoked)
+)
+async def disconnect_one(caller: Person, client_id: str, grant_id: UUID, tx: Tx, now: datetime) -> Disconnected:
+    """End one connection of an application."""
+    return await connections.disconnect_one(tx, caller.merchant_id, client_id, grant_id, now)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "DELETE", "/oauth/clients/{client_id}/connections", guard=signed_in, refuses=(NotFound, ApplicationRevoked)
+)
+async def disconnect_all(caller: Person, client_id: str, tx: Tx, now: datetime) -> Disconnected:
+    """End all connections of an application, unexchanged codes and pending requests included."""
+    return await connections.disconnect_all(tx, caller.merchant_id, client_id, now)
+
+
+@DASHBOARD_OPERATIONS.add("GET", "/oauth/grants", guard=signed_in)
+async def list_grants(caller: Person, db: Pool, now: datetime) -> GrantList:
+    """The applications that the caller's merchant is or was connected to."""
+    return GrantList(await connections_store.grants(db, caller.merchant_id, now))
+
+
+@DASHBOARD_OPERATIONS.add("DELETE", "/oauth/grants/{grant_id}", guard=signed_in, refuses=(NotFound,))
+async def withdraw_grant(caller: Person, grant_id: UUID, tx: Tx, now: datetime) -> Disconnected:
+    """Disconnect one application from the caller's merchant."""
+    return await connections.withdraw(tx, caller.merchant_id, grant_id, now)

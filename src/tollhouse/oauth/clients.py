@@ -1,32 +1,118 @@
-"""What an owner does with an application. Each action is one transaction's worth."""
+"""What an owner does with an application. Each action is one transaction's worth.
+
+The order of refusals is the same everywhere: not found, revoked, a refused field, changed meanwhile.
+"""
 
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta, Struct
 
 from tollhouse.kernel import tokens
 from tollhouse.kernel.ids import ClientId, MerchantId
-from tollhouse.kernel.tokens import public_name
-from tollhouse.oauth import clients_store
+from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
+from tollhouse.oauth import clients_store, connections_store, settings
 from tollhouse.oauth.clients_store import NewSecret
-from tollhouse.oauth.model import ClientView
-from tollhouse.oauth.settings import ClientSettings
+from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, HeldClient
+from tollhouse.oauth.settings import VERSION_MAX, ClientSettings, SettingsBody
 from tollhouse.platform.db import Tx
 
 HINT_CHARS = 4
+Version = Annotated[int, Meta(ge=1, le=VERSION_MAX)]
 
 
-async def register(tx: Tx, owner: MerchantId, settings: ClientSettings, now: datetime) -> ClientView:
+class StatusChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body that pauses or resumes."""
+
+    enabled: bool
+    version: Version
+
+
+class Rotation(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body that rotates the secret."""
+
+    version: Version
+    revoke_grants: bool = False
+
+
+async def register(tx: Tx, owner: MerchantId, new: ClientSettings, now: datetime) -> ClientView:
     """Make an application. The record holds the secret of a confidential one, this once."""
-    client_id = ClientId(public_name("thc"))
-    secret = tokens.mint("thcs") if settings.client_type == "confidential" else None
-    await clients_store.insert(tx, owner, client_id, settings, kept(secret) if secret else None, now)
-    made = await clients_store.owned_one(tx, owner, client_id, now)
-    if made is None:
-        raise AssertionError("what was inserted in this transaction is there")
+    client_id = ClientId(tokens.public_name("thc"))
+    secret = tokens.mint("thcs") if new.client_type == "confidential" else None
+    await clients_store.insert(tx, owner, client_id, new, _kept(secret) if secret else None, now)
+    made = await _record(tx, owner, client_id, now)
     return msgspec.structs.replace(made, client_secret=secret) if secret else made
 
 
-def kept(secret: str) -> NewSecret:
+async def update(tx: Tx, owner: MerchantId, client_id: str, body: SettingsBody, now: datetime) -> ClientView:
+    """Replace all settings. Pending requests and codes end; grants lose what is not registered any more, at once."""
+    held = await hold(tx, owner, client_id)
+    new, version = settings.check_update(body, held.client_type)
+    _refuse_stale(held, version)
+    # Nothing below this line may refuse.
+    await clients_store.save(tx, owner, held, new, now)
+    if held.scopes - new.scopes:
+        await connections_store.narrow(tx, held.client_id, new.scopes, now)
+    return await _record(tx, owner, held.client_id, now)
+
+
+async def pause_or_resume(tx: Tx, owner: MerchantId, client_id: str, change: StatusChange, now: datetime) -> ClientView:
+    """Pausing ends every grant; resuming brings none of them back."""
+    held = await hold(tx, owner, client_id)
+    _refuse_stale(held, change.version)
+    # Nothing below this line may refuse.
+    await clients_store.set_status(tx, owner, held, "enabled" if change.enabled else "paused", now)
+    if not change.enabled:
+        await clients_store.end_all(tx, owner, held, "application_paused", now)
+    return await _record(tx, owner, held.client_id, now)
+
+
+async def rotate_secret(tx: Tx, owner: MerchantId, client_id: str, rotation: Rotation, now: datetime) -> ClientView:
+    """Replace the secret at once. The record holds the new one, this once."""
+    held = await hold(tx, owner, client_id)
+    if held.client_type == "public":
+        raise ValidationFailed(Fault("client_type", "no_secret", "A public application has no secret."))
+    _refuse_stale(held, rotation.version)
+    # Nothing below this line may refuse.
+    secret = tokens.mint("thcs")
+    await clients_store.set_secret(tx, owner, held, _kept(secret), now)
+    if rotation.revoke_grants:
+        await clients_store.end_all(tx, owner, held, "secret_rotated", now)
+    return msgspec.structs.replace(await _record(tx, owner, held.client_id, now), client_secret=secret)
+
+
+async def revoke(tx: Tx, owner: MerchantId, client_id: str, now: datetime) -> ClientView:
+    """End the application for ever. Its record and the history of its connections stay."""
+    held = await hold(tx, owner, client_id)
+    # Nothing below this line may refuse.
+    await clients_store.revoke(tx, owner, held, now)
+    await clients_store.end_all(tx, owner, held, "application_revoked", now)
+    return await _record(tx, owner, held.client_id, now)
+
+
+async def hold(tx: Tx, owner: MerchantId, client_id: str) -> HeldClient:
+    """The owner's application, to be changed by nobody else meanwhile. Raises `NotFound`, `ApplicationRevoked`."""
+    held = await clients_store.hold(tx, owner, client_id)
+    if held is None:
+        raise NotFound
+    if held.status == "revoked":
+        raise ApplicationRevoked
+    return held
+
+
+def _refuse_stale(held: HeldClient, version: int) -> None:
+    if held.version != version:
+        raise ApplicationChanged
+
+
+async def _record(tx: Tx, owner: MerchantId, client_id: ClientId, now: datetime) -> ClientView:
+    record = await clients_store.owned_one(tx, owner, client_id, now)
+    if record is None:
+        raise AssertionError("what this transaction wrote is there")
+    return record
+
+
+def _kept(secret: str) -> NewSecret:
     """What we keep of a client secret."""
     return NewSecret(tokens.digest(secret), secret[-HINT_CHARS:])

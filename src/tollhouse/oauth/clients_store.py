@@ -1,5 +1,6 @@
 """Every SQL statement about applications. Those of their owner name the owner, so that others' are not there."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -8,9 +9,12 @@ from msgspec import Struct
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import ClientSecret, ClientView, RegisteredClient
+from tollhouse.oauth.model import ClientSecret, ClientStatus, ClientView, HeldClient, RegisteredClient
 from tollhouse.oauth.settings import ClientSettings
 from tollhouse.platform.db import Pool, Row, Tx
+
+CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
+"""Nothing else from an address is shown to the database, which does not take every text."""
 
 INSERT = """
     INSERT INTO oauth_clients
@@ -44,6 +48,40 @@ OWNED_ONE = """
         WHERE g.client_id = c.id
     ) u ON true
     WHERE c.merchant_id = $1 AND c.id = $2
+"""
+# Not FOR UPDATE: that would hold up every insert that refers to the application, and could deadlock with an exchange.
+HOLD = """
+    SELECT id, client_type, status, version, scope_mask FROM oauth_clients WHERE merchant_id = $1 AND id = $2
+    FOR NO KEY UPDATE
+"""
+# Exchanges and refreshes hold this lock shared; a statement of its own, so that the next one sees what they did.
+OWN_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
+SAVE = """
+    UPDATE oauth_clients SET name = $4, description = $5, website_url = $6, redirect_uris = $7, scope_mask = $8,
+           version = version + 1, auth_epoch = auth_epoch + 1, updated_at = $9
+    WHERE merchant_id = $1 AND id = $2 AND version = $3 AND status <> 'revoked'
+"""
+SET_STATUS = """
+    UPDATE oauth_clients SET status = $4, version = version + 1, updated_at = $5
+    WHERE merchant_id = $1 AND id = $2 AND version = $3 AND status <> 'revoked'
+"""
+ROTATE = """
+    UPDATE oauth_clients SET secret_hash = $4, secret_hint = $5, version = version + 1, updated_at = $6
+    WHERE merchant_id = $1 AND id = $2 AND version = $3 AND status <> 'revoked' AND client_type = 'confidential'
+"""
+REVOKE = """
+    UPDATE oauth_clients SET status = 'revoked', revoked_at = $3, version = version + 1, updated_at = $3
+    WHERE merchant_id = $1 AND id = $2 AND status <> 'revoked'
+"""
+# All grants, unexchanged codes and pending requests end by one row, however many they are.
+END_ALL = """
+    WITH ended AS (
+        UPDATE oauth_clients SET grant_epoch = grant_epoch + 1, auth_epoch = auth_epoch + 1
+        WHERE merchant_id = $1 AND id = $2
+        RETURNING id, grant_epoch - 1 AS grant_epoch
+    )
+    INSERT INTO oauth_grant_cutoffs (client_id, grant_epoch, revoked_at, revoked_because)
+    SELECT id, grant_epoch, $3, $4 FROM ended
 """
 REGISTERED = "SELECT id, status, redirect_uris, scope_mask, auth_epoch FROM oauth_clients WHERE id = $1"
 AUTHENTICATED_BY = "SELECT id, status, secret_hash FROM oauth_clients WHERE id = $1"
@@ -83,8 +121,54 @@ async def owned(db: Pool, owner: MerchantId, now: datetime) -> list[ClientView]:
 
 async def owned_one(db: Pool | Tx, owner: MerchantId, client_id: str, now: datetime) -> ClientView | None:
     """One application of this owner; None when there is none, or it is somebody else's."""
-    row = await db.fetchrow(OWNED_ONE, owner, client_id, now)
+    row = await db.fetchrow(OWNED_ONE, owner, client_id, now) if CLIENT_ID.fullmatch(client_id) else None
     return _view(row) if row else None
+
+
+async def hold(tx: Tx, owner: MerchantId, client_id: str) -> HeldClient | None:
+    """One application of this owner, that nobody else changes until this transaction ends; None as for `owned_one`."""
+    row = await tx.fetchrow(HOLD, owner, client_id) if CLIENT_ID.fullmatch(client_id) else None
+    if row is None:
+        return None
+    return HeldClient(ClientId(row["id"]), row["client_type"], row["status"], row["version"], Scopes(row["scope_mask"]))
+
+
+async def save(tx: Tx, owner: MerchantId, held: HeldClient, settings: ClientSettings, now: datetime) -> None:
+    """Replace all settings; pending requests and unexchanged codes end. Waits for exchanges and refreshes under way."""
+    await tx.execute(OWN_LOCK, held.client_id)
+    saved = await tx.execute(
+        SAVE,
+        owner,
+        held.client_id,
+        held.version,
+        settings.name,
+        settings.description,
+        settings.website_url,
+        settings.redirect_uris,
+        settings.scopes.mask,
+        now,
+    )
+    _one(saved)
+
+
+async def set_status(tx: Tx, owner: MerchantId, held: HeldClient, status: ClientStatus, now: datetime) -> None:
+    """Pause or resume."""
+    _one(await tx.execute(SET_STATUS, owner, held.client_id, held.version, status, now))
+
+
+async def set_secret(tx: Tx, owner: MerchantId, held: HeldClient, secret: NewSecret, now: datetime) -> None:
+    """Replace the secret; the old one is worth nothing from here on."""
+    _one(await tx.execute(ROTATE, owner, held.client_id, held.version, secret.hash, secret.hint, now))
+
+
+async def revoke(tx: Tx, owner: MerchantId, held: HeldClient, now: datetime) -> None:
+    """Revoke the registration, for ever."""
+    _one(await tx.execute(REVOKE, owner, held.client_id, now))
+
+
+async def end_all(tx: Tx, owner: MerchantId, held: HeldClient, because: str, now: datetime) -> None:
+    """End every grant, unexchanged code and pending request of the application."""
+    _one(await tx.execute(END_ALL, owner, held.client_id, now, because))
 
 
 async def registered(db: Pool, client_id: str) -> RegisteredClient | None:
@@ -100,6 +184,11 @@ async def secret(db: Pool, client_id: str) -> ClientSecret | None:
     """An application, for its authentication."""
     row = await db.fetchrow(AUTHENTICATED_BY, client_id)
     return ClientSecret(ClientId(row["id"]), row["status"], row["secret_hash"]) if row else None
+
+
+def _one(written: int) -> None:
+    if written != 1:
+        raise AssertionError("a held application cannot change under us")
 
 
 def _view(row: Row) -> ClientView:

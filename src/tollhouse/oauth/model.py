@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Literal
+from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -12,6 +13,7 @@ from tollhouse.kernel.scopes import Scopes
 
 ClientType = Literal["confidential", "public"]
 ClientStatus = Literal["enabled", "paused", "revoked"]
+GrantStatus = Literal["active", "expired", "revoked"]
 Decision = Literal["allowed", "denied"]
 
 
@@ -39,6 +41,16 @@ class VerifiedClient(Struct, frozen=True):
     client_id: ClientId
 
 
+class HeldClient(Struct, frozen=True):
+    """An application that its owner is about to change."""
+
+    client_id: ClientId
+    client_type: ClientType
+    status: ClientStatus
+    version: int
+    scopes: Scopes
+
+
 class ClientView(Struct, frozen=True, kw_only=True):
     """The record of an application as its owner sees it. `client_secret` is in the answer that made the secret, only."""
 
@@ -58,6 +70,47 @@ class ClientView(Struct, frozen=True, kw_only=True):
     updated_at: Timestamp
     revoked_at: Timestamp | None
     client_secret: str | UnsetType = UNSET
+
+
+class ConnectionView(Struct, frozen=True, kw_only=True):
+    """A merchant's connection, as the owner of the application sees it."""
+
+    grant_id: UUID
+    merchant_id: UUID
+    business_name: str
+    scopes: list[str]
+    mode: Mode
+    livemode: bool
+    status: GrantStatus
+    created_at: Timestamp
+    expires_at: Timestamp
+    revoked_at: Timestamp | None
+    last_used_at: Timestamp | None
+
+
+class ApplicationView(Struct, frozen=True):
+    """An application, as a merchant that it is connected to sees it."""
+
+    name: str
+    description: str
+    website_url: str | None
+    status: ClientStatus
+
+
+class GrantView(Struct, frozen=True, kw_only=True):
+    """A connection, as the merchant that granted it sees it."""
+
+    grant_id: UUID
+    client_id: ClientId
+    application: ApplicationView
+    scopes: list[str]
+    mode: Mode
+    livemode: bool
+    status: GrantStatus
+    created_at: Timestamp
+    expires_at: Timestamp
+    revoked_at: Timestamp | None
+    last_used_at: Timestamp | None
 
 
 class AuthorizationRequest(Struct, frozen=True):

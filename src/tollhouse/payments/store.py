@@ -37,8 +37,8 @@ BEHIND_ADDRESS = """
     SELECT l.id, l.merchant_id, l.mode, l.token, l.project_id, l.display_name, l.description, l.amount_minor, l.currency,
            l.webhook_url, l.external_id, l.metadata, l.payment_method_ids, l.success_url, l.cancel_url, l.customer_email,
            l.max_payments, l.payments_count, l.amount_paid_minor, l.latest_transaction_id, l.created_by_type,
-           l.created_by_client_id, l.status, l.version, l.created_at, l.updated_at, l.expires_at, l.completed_at, l.canceled_at,
-           m.business_name, m.suspended_at
+           l.created_by_client_id, l.status, l.version, l.created_at, l.updated_at, l.expires_at, l.completed_at,
+           l.canceled_at, m.business_name, m.suspended_at
     FROM payment_links l JOIN merchants m ON m.id = l.merchant_id WHERE l.token = $1
 """
 # A link is expired from its time on, though nobody may have written that down yet.

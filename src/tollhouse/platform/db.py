@@ -20,6 +20,18 @@ RETRIES = 3
 STATEMENT_TIMEOUT_MS = 5_000
 IDLE_IN_TRANSACTION_MS = 5_000
 LOCK_TIMEOUT_MS = 2_000
+LOST = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+)
+"""The database is not there, or went while we talked to it."""
+SPOILED = (*LOST, asyncio.CancelledError, asyncpg.InvalidCachedStatementError)
+"""What leaves a connection that nobody should get again."""
 
 
 class Tx:
@@ -72,9 +84,8 @@ class Pool:
             tx = await self._lend()
             try:
                 yield tx
-            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, asyncio.CancelledError) as fault:
-                if not isinstance(fault, asyncpg.PostgresError) or isinstance(fault, asyncpg.InvalidCachedStatementError):
-                    tx.raw.terminate()
+            except SPOILED:
+                tx.raw.terminate()
                 raise
             finally:
                 self._give_back(tx)

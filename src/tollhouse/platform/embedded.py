@@ -26,6 +26,7 @@ from msgspec import Struct
 MAJOR = 18
 STARTS_WITHIN_S = 60
 STOPS_WITHIN_S = 30
+EARLIER_GOES_WITHIN_S = 15
 SOCKET_PATH_MAX = 90
 OUTSIDE = Path("/var/lib/tollhouse")
 ACCOUNTS = ("postgres", "nobody", "daemon")
@@ -177,7 +178,7 @@ def borrowed(data_dir: Path) -> Iterator[str]:
 def start(data_dir: Path) -> Server:
     """The running server of this data folder: adopted if one answers, else made and started."""
     cluster = locate(data_dir)
-    if cluster.answers:
+    if _comes_up(cluster):
         return Server(cluster, None)
     _make_sockets(cluster)
     if not (cluster.data / "PG_VERSION").exists():
@@ -192,6 +193,26 @@ def start(data_dir: Path) -> Server:
         time.sleep(0.01)
     child.kill()
     raise EmbeddedError(f"the database was not ready within {STARTS_WITHIN_S} s; see {cluster.folder / 'postgres.log'}")
+
+
+def _comes_up(cluster: Cluster) -> bool:
+    """Whether a server that is there answers, at once or soon: it may be recovering, or dead and not yet buried."""
+    until = time.monotonic() + EARLIER_GOES_WITHIN_S
+    while not cluster.answers:
+        if cluster.pid is None or not _exists(cluster.pid) or time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return False  # somebody else's process got the number of ours
+    return True
 
 
 def locate(data_dir: Path) -> Cluster:

@@ -115,7 +115,7 @@ class Gate:
             return True
         if any(address in network for network in self._allowed):
             return False
-        return address == self._source or any(address in network for network in BLOCKED) or _is_this_host(address)
+        return address == self._source or any(address in network for network in BLOCKED) or is_this_host(address)
 
 
 def parse_target(url: str) -> Target:
@@ -143,6 +143,16 @@ def parse_target(url: str) -> Target:
 def is_local_name(host: str) -> bool:
     """Whether this name means something only near to us: a single label, or one of the reserved endings."""
     return "." not in host or host.endswith(LOCAL_SUFFIXES)
+
+
+def is_this_host(address: IPv4Address) -> bool:
+    """Whether the kernel would route there from that very address. Connecting a datagram socket sends nothing."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((str(address), 9))
+        except OSError:
+            return False
+        return bool(probe.getsockname()[0] == str(address))
 
 
 class Outbound:
@@ -276,16 +286,6 @@ def _host(text: str) -> str:
         except AddressValueError:
             raise TargetRefusedError("An address must be written as four decimal numbers.") from None
     return host
-
-
-def _is_this_host(address: IPv4Address) -> bool:
-    """Whether the kernel would route there from that very address. Connecting a datagram socket sends nothing."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((str(address), 9))
-        except OSError:
-            return False
-        return bool(probe.getsockname()[0] == str(address))
 
 
 def _retry_after_s(header: str | None) -> float | None:

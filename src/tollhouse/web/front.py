@@ -26,6 +26,7 @@ from tollhouse.kernel.refusals import (
     ServerError,
     TemporarilyUnavailable,
 )
+from tollhouse.platform.db import LOST
 from tollhouse.platform.log import log
 from tollhouse.web.answers import json_answer, refused
 from tollhouse.web.ask import Ask
@@ -36,9 +37,13 @@ from tollhouse.web.operations import Operation, Routes
 ALLOW_HEADERS = "Authorization, Content-Type, Idempotency-Key, X-API-Key"
 EXPOSE_HEADERS = "X-Request-Id, Retry-After, WWW-Authenticate, Idempotency-Replayed"
 STATIC = "/static/"
-UNREACHABLE = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.CannotConnectNowError)
-BUSY = (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError, asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
-GOING = (asyncpg.AdminShutdownError, asyncpg.CrashShutdownError, asyncpg.TooManyConnectionsError)
+BUSY = (
+    asyncpg.LockNotAvailableError,
+    asyncpg.QueryCanceledError,
+    asyncpg.SerializationError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.TooManyConnectionsError,
+)
 Hook = Callable[[], Awaitable[None]]
 
 
@@ -139,7 +144,7 @@ class Front:
     def _refuse(self, ask: Ask, fault: Exception, *, html: bool) -> Response:
         if isinstance(fault, Refusal):
             refusal = fault
-        elif isinstance(fault, (*UNREACHABLE, *BUSY, *GOING)):
+        elif isinstance(fault, (*LOST, *BUSY)):
             refusal = TemporarilyUnavailable(detail=type(fault).__name__)
         else:
             refusal = ServerError(detail=type(fault).__name__)

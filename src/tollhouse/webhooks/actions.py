@@ -128,7 +128,7 @@ async def _refuse_too_many(tx: Tx, env: MerchantEnv, house: House, now: datetime
         return
     count, oldest = await store.tests_since(tx, env, now - TESTS_WINDOW)
     if count >= most:
-        raise RateLimited((oldest + TESTS_WINDOW - now).total_seconds())
+        raise RateLimited(oldest + TESTS_WINDOW - now)
 
 
 async def _seen(tx: Tx, env: MerchantEnv, event_id: UUID) -> EventView:

@@ -83,7 +83,7 @@ async def list_events(caller: Caller, query: PageQuery, db: Pool) -> EventList:
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events/{event_id}", guard=READ, refuses=(NotFound,))
 async def read_event(caller: Caller, event_id: UUID, db: Pool) -> EventWithHistory:
     """One event with its delivery history."""
-    async with db.connection() as tx:
+    async with db.connection() as tx, tx.raw.transaction(isolation="repeatable_read", readonly=True):
         event = await store.event(tx, caller.env, event_id)
         if event is None:
             raise NotFound

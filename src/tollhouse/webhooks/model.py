@@ -1,6 +1,7 @@
 """The saved configuration, events as answers show them, what can be asked, and how it is refused."""
 
 import math
+from datetime import timedelta
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -147,8 +148,8 @@ class RateLimited(Refusal):
 
     code, status, message = "rate_limited", 429, "Too many requests. Try again later."
 
-    def __init__(self, wait_s: float) -> None:
-        super().__init__(headers={"Retry-After": str(max(1, math.ceil(wait_s)))})
+    def __init__(self, wait: timedelta) -> None:
+        super().__init__(headers={"Retry-After": str(max(1, math.ceil(wait.total_seconds())))})
 
 
 def url_faults(url: str, env: MerchantEnv, settings: Settings) -> list[Fault]:

@@ -1,0 +1,43 @@
+"""Ending connections: by the owner of the application, or by the merchant that granted them. Money is not touched."""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.oauth import clients, clients_store, connections_store
+from tollhouse.platform.db import Tx
+
+
+class Disconnected(Struct, frozen=True):
+    """How many connections this call ended; one that had ended already is not counted."""
+
+    disconnected: int
+
+
+async def disconnect_one(tx: Tx, owner: MerchantId, client_id: str, grant_id: UUID, now: datetime) -> Disconnected:
+    """The owner ends one connection."""
+    held = await clients.hold(tx, owner, client_id)
+    ended = await connections_store.disconnect(tx, owner, held.client_id, grant_id, now)
+    if ended is None:
+        raise NotFound
+    return Disconnected(ended)
+
+
+async def disconnect_all(tx: Tx, owner: MerchantId, client_id: str, now: datetime) -> Disconnected:
+    """The owner ends all connections, unexchanged codes and pending requests. The application stays enabled."""
+    held = await clients.hold(tx, owner, client_id)
+    # Nothing below this line may refuse.
+    active = await connections_store.count_active(tx, owner, held.client_id, now)
+    await clients_store.end_all(tx, owner, held, "disconnected_by_owner", now)
+    return Disconnected(active)
+
+
+async def withdraw(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> Disconnected:
+    """The merchant ends one of its own grants."""
+    ended = await connections_store.withdraw(tx, merchant_id, grant_id, now)
+    if ended is None:
+        raise NotFound
+    return Disconnected(ended)

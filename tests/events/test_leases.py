@@ -1,0 +1,197 @@
+"""Leases: each delivery has one sender at a time, and none is lost with the worker that had it."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+from aiohttp import web
+
+from tests.events.desk import CLAIM_ALL, Desk, claim_of, eventually
+from tests.receiver import Receiver
+from tollhouse.events import delivery_store
+from tollhouse.events.delivery import LEASE, Worker, sweep, write_down
+from tollhouse.kernel.ids import new_id
+from tollhouse.platform.outbound import Outcome
+
+
+@pytest.mark.covers("W-48")
+async def test_a_lost_worker_is_noted_and_uses_up_nothing(live: Desk, receiver: Receiver) -> None:
+    await live.secret()
+    event_id = await live.record(receiver.url)
+    await live.claim()
+    await sweep(live.house)
+    assert await live.history(event_id) == []
+    await live.execute("UPDATE webhook_deliveries SET lease_until = now() - interval '1 ms'")
+    await sweep(live.house)
+    assert await live.history(event_id) == [(1, "automatic", "worker_lost")]
+    delivery = await live.delivery(event_id)
+    assert delivery is not None
+    assert (delivery["tries"], delivery["lost"], delivery["lease_token"]) == (0, 1, None)
+    assert not await live.broken()
+    async with live.working():
+        await live.until(event_id, "delivered")
+    assert receiver.received[0].headers["X-Service-Attempt"] == "2"
+
+
+async def test_from_the_third_time_on_a_lost_worker_counts(test: Desk) -> None:
+    await test.secret()
+    event_id = await test.record("http://127.0.0.1:1099/")
+    for _ in range(3):
+        await test.claim()
+        await test.execute("UPDATE webhook_deliveries SET lease_until = now() - interval '1 ms'")
+        await sweep(test.house)
+    assert await test.history(event_id) == [(n, "automatic", "worker_lost") for n in (1, 2, 3)]
+    assert (await test.event(event_id))["status"] == "failed"
+    assert not await test.broken()
+
+
+@pytest.mark.covers("W-41")
+async def test_a_late_result_changes_the_history_and_not_the_state(live: Desk) -> None:
+    await live.secret()
+    event_id = await live.record("http://127.0.0.1:1099/")
+    row = await live.claim()
+    mine = claim_of(row)
+    await live.execute("UPDATE webhook_deliveries SET lease_until = now() - interval '1 ms'")
+    await sweep(live.house)
+    before = await live.event(event_id)
+    waits = await live.delivery(event_id)
+    await write_down(live.house, mine, 1, Outcome(None, 200, 31_000))
+    assert await live.event(event_id) == before
+    assert await live.delivery(event_id) == waits
+    assert await live.history(event_id) == [(1, "automatic", None)]
+    other = await live.claim()
+    await write_down(live.house, mine, 1, Outcome("http_500", 500, 31_000))
+    assert await live.delivery(event_id) == other
+    assert await live.history(event_id) == [(1, "automatic", None)]
+    assert not await live.broken()
+
+
+async def test_a_result_written_twice_counts_once(live: Desk) -> None:
+    await live.secret()
+    event_id = await live.record("http://127.0.0.1:1099/")
+    mine = claim_of(await live.claim())
+    for _ in range(2):
+        await write_down(live.house, mine, 1, Outcome("http_500", 500, 3))
+    assert await live.history(event_id) == [(1, "automatic", "http_500")]
+    assert (await live.event(event_id))["attempts"] == 1
+    assert not await live.broken()
+
+
+async def test_many_claims_at_once_never_share_a_delivery(test: Desk) -> None:
+    await test.secret()
+    for place in range(40):
+        await test.record(f"http://127.0.0.{place + 1}:1099/")
+    claims = await asyncio.gather(
+        *(test.house.db.fetch(delivery_store.CLAIM, new_id(), LEASE, 16, 4, [], [], -1) for _ in range(8))
+    )
+    taken = [row["event_id"] for rows in claims for row in rows]
+    assert len(taken) == len(set(taken))
+    rest = await test.house.db.fetch(delivery_store.CLAIM, new_id(), *CLAIM_ALL)
+    assert len(taken) + len(rest) == 40
+
+
+@pytest.mark.covers("W-87")
+async def test_two_workers_send_each_delivery_once_and_never_twice_at_once(live: Desk, receiver: Receiver) -> None:
+    await live.secret()
+    under_way, worst = Counter[str](), 0
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        nonlocal worst
+        event_id = request.headers["X-Service-Event-Id"]
+        under_way[event_id] += 1
+        worst = max(worst, under_way[event_id])
+        await asyncio.sleep(0.02)
+        under_way[event_id] -= 1
+        return web.Response(status=200)
+
+    receiver.answer = answer
+    events = [await live.record(receiver.url) for _ in range(30)]
+    async with live.working(), live.working():
+        await asyncio.gather(*(live.redeliver(event_id) for event_id in events[:5] for _ in range(4)))
+
+        async def all_done() -> bool:
+            return not await live.house.db.fetch("SELECT 1 FROM webhook_deliveries")
+
+        await eventually(all_done)
+    assert worst == 1
+    sent = Counter(got.headers["X-Service-Event-Id"] for got in receiver.received)
+    assert [sent[str(event_id)] for event_id in events] == [5] * 5 + [1] * 25
+    assert not await live.broken()
+
+
+@pytest.mark.covers("W-55")
+async def test_at_most_four_calls_to_one_destination(test: Desk, receiver: Receiver) -> None:
+    await test.secret()
+    under_way = worst = 0
+    go_on = asyncio.Event()
+
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        nonlocal under_way, worst
+        under_way += 1
+        worst = max(worst, under_way)
+        await go_on.wait()
+        under_way -= 1
+        return web.Response(status=200)
+
+    receiver.answer = answer
+    events = [await test.record(receiver.url) for _ in range(12)]
+    other = receiver.url.replace("127.0.0.1", "localhost")
+    async with test.working():
+        await receiver.wait(count=4)
+        elsewhere = await test.record(other)  # a busy destination does not keep another one waiting
+        await receiver.wait(count=5)
+        assert receiver.received[-1].headers["X-Service-Event-Id"] == str(elsewhere)
+        assert worst == 5
+        go_on.set()
+        for event_id in events:
+            await test.until(event_id, "delivered")
+    assert worst == 5
+
+
+async def test_stopping_waits_for_what_is_under_way(test: Desk, receiver: Receiver) -> None:
+    await test.secret()
+    go_on = asyncio.Event()
+
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        await go_on.wait()
+        return web.Response(status=200)
+
+    receiver.answer = answer
+    worker = Worker(test.house)
+    running = asyncio.create_task(worker.run())
+    event_id = await test.record(receiver.url)
+    await receiver.wait()
+    worker.stop()
+    left = await test.record(receiver.url)
+    go_on.set()
+    await asyncio.wait_for(running, 5)
+    assert (await test.event(event_id))["status"] == "delivered"
+    delivery = await test.delivery(left)
+    assert delivery is not None
+    assert delivery["lease_token"] is None
+    assert not await test.broken()
+
+
+async def test_what_does_not_end_in_time_is_given_back(
+    test: Desk, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tollhouse.events.delivery.STOP_WITHIN_S", 0.05)
+    await test.secret()
+    never = asyncio.Event()
+
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        await never.wait()
+        return web.Response(status=200)
+
+    receiver.answer = answer
+    worker = Worker(test.house)
+    running = asyncio.create_task(worker.run())
+    event_id = await test.record(receiver.url)
+    await receiver.wait()
+    worker.stop()
+    await asyncio.wait_for(running, 5)
+    delivery = await test.delivery(event_id)
+    assert delivery is not None
+    assert (delivery["lease_token"], delivery["tries"]) == (None, 0)
+    assert await test.history(event_id) == []
+    never.set()

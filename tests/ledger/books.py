@@ -1,0 +1,84 @@
+"""The books of one merchant, as tests write in them."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+from tollhouse.callers.model import MerchantEnv
+from tollhouse.kernel import clock
+from tollhouse.kernel.ids import new_id
+from tollhouse.ledger import balances
+from tollhouse.ledger.model import Account, EntryType, Line, Posted, Posting, Source, available, equity
+from tollhouse.ledger.post import post
+from tollhouse.platform.db import Pool, Row, Tx
+
+
+class Books:
+    """Posts for one merchant, each time in a transaction of its own, and looks at what is there."""
+
+    def __init__(self, pool: Pool, env: MerchantEnv) -> None:
+        self.pool = pool
+        self.env = env
+
+    @property
+    def mine(self) -> Account:
+        """The merchant's available balance."""
+        return available(self.env)
+
+    @property
+    def pending(self) -> Account:
+        """What is settled later."""
+        return Account("pending", self.env.merchant_id)
+
+    @asynccontextmanager
+    async def undone(self) -> AsyncIterator[Tx]:
+        """A transaction whose work is thrown away."""
+        async with self.pool.connection() as tx:
+            spoilt = tx.raw.transaction()
+            await spoilt.start()
+            try:
+                yield tx
+            finally:
+                await spoilt.rollback()
+
+    async def post(self, *lines: Line, kind: EntryType = "adjustment", source: Source | None = None) -> Posted:
+        """Post these lines."""
+        posting = Posting(self.env.mode, kind, source or Source("test", new_id()), lines, clock.now())
+        return await self.pool.transact(lambda tx: post(tx, posting))
+
+    async def fund(self, amount_minor: int, currency: str = "EUR") -> Posted:
+        """Give the merchant test money."""
+        return await self.post(Line("test_funding", currency, amount_minor, equity("test_funding"), self.mine))
+
+    async def spend(self, amount_minor: int, currency: str = "EUR") -> Posted:
+        """Take money from the merchant."""
+        return await self.post(Line("adjustment", currency, amount_minor, self.mine, equity("adjustment")))
+
+    async def available_minor(self, currency: str = "EUR") -> int:
+        """What can be spent."""
+        return (await balances.in_currency(self.pool, self.env, currency)).available_minor
+
+    async def entries(self) -> list[Row]:
+        """All entries of the merchant, by account and number."""
+        return await self.pool.fetch(
+            "SELECT * FROM ledger_entries WHERE merchant_id = $1 ORDER BY account_id, version", self.env.merchant_id
+        )
+
+    async def raw(self, lines: Sequence[tuple[str, int, UUID | None, str, UUID | None, str]], **changes: Any) -> list[Row]:
+        """Call the posting function past our own rules: currency, amount, debit owner and code, credit owner and code."""
+        facts = {"mode": self.env.mode, "ids": [new_id() for _ in range(2 * len(lines))]} | changes
+
+        async def deed(tx: Tx) -> list[Row]:
+            return await tx.fetch(
+                "SELECT * FROM ledger_post($1, $2, 'adjustment', 'test', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+                new_id(),
+                facts["mode"],
+                new_id(),
+                clock.now(),
+                ["adjustment" for _ in lines],
+                *(list(column) for column in (zip(*lines, strict=True) if lines else [()] * 6)),
+                facts["ids"],
+            )
+
+        return await self.pool.transact(deed)

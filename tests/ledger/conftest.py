@@ -1,0 +1,22 @@
+"""A merchant with books, and the pool to write in them."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.cast import Actor
+from tests.ledger.books import Books
+from tests.service import Service
+from tollhouse.callers.model import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, parse_id
+from tollhouse.platform.db import Pool
+
+
+@pytest.fixture
+async def books(service: Service, alice: Actor) -> AsyncIterator[Books]:
+    """Alice's books in test mode."""
+    merchant_id = parse_id(alice.merchant_id)
+    assert merchant_id is not None
+    pool = Pool(service.dsn, 30)
+    yield Books(pool, MerchantEnv(MerchantId(merchant_id), "test"))
+    await pool.close()

@@ -1,0 +1,1 @@
+"""Payment links, the checkout, transactions and balances, through HTTP."""

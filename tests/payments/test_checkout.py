@@ -1,0 +1,296 @@
+"""The hosted checkout, by forms alone: every state has its page, and what happens there reaches the books."""
+
+import asyncio
+import re
+
+import pytest
+
+from tests.cast import Actor, Answer, post_form
+from tests.invariants import broken_invariants
+from tests.payments.shop import approve_project, balance, choose, events, let_expire, open_link, pay, simulate, visit
+from tests.service import Service
+
+BUTTON = re.compile(r"<button[^>]*>([^<]+)")
+
+
+def buttons(page: Answer) -> list[str]:
+    """What can be pressed on this page."""
+    return BUTTON.findall(page.text)
+
+
+async def state(link: dict[str, str], actor: Actor) -> str:
+    """What the status endpoint says."""
+    path = link["url"].removeprefix(actor.service.url)
+    return (await actor.anonymously("GET", f"{path}/status")).ok().body["status"]
+
+
+@pytest.mark.covers("P-52", "P-55")
+async def test_a_customer_pays(alice: Actor, service: Service) -> None:
+    link = await open_link(alice, description="With milk")
+    page = (await visit(link, alice)).ok()
+    for shown in ("Alice&#39;s Coffee", "4.20 EUR", "Coffee", "With milk", "Test environment", 'value="sandbox:EUR"'):
+        assert shown in page.text, shown
+    assert buttons(page) == ["Continue"]
+    assert await state(link, alice) == "open"
+
+    assert (await choose(link)).ok(303).location == f"/pay/{link['url'].rpartition('/')[2]}"
+    page = (await visit(link, alice)).ok()
+    assert buttons(page) == ["Pay in full", "Fail"]
+    assert "Waiting for payment" in page.text
+    assert await state(link, alice) == "pending"
+    assert await events(alice) == []
+    assert (await balance(alice))["available_minor"] == 0
+
+    back = (await simulate(link)).ok(303)
+    page = (await alice.anonymously("GET", back.location, headers={"Accept": "text/html"})).ok()
+    assert "Paid" in page.text
+    assert buttons(page) == []
+    assert await state(link, alice) == "completed"
+
+    link = (await alice.get(f"/payment-links/{link['id']}")).ok().body
+    assert (link["status"], link["payments_count"], link["amount_paid"]) == ("completed", 1, "4.20")
+    assert link["completed_at"] is not None
+    transaction = (await alice.get(f"/transactions/{link['latest_transaction_id']}")).ok().body
+    assert (transaction["status"], transaction["amount_received_minor"], transaction["net"]) == ("succeeded", 420, "4.20")
+    assert [step["status"] for step in transaction["timeline"]] == ["pending", "succeeded"]
+    assert (transaction["refundable"], transaction["refundable_amount_minor"]) == (True, 420)
+    assert transaction["payment_details"]["network"] == "sandbox"
+    assert (await balance(alice))["available"] == "4.20"
+    assert await events(alice) == [("payment.succeeded", 2), ("balance.updated", 1)]
+    assert await broken_invariants(service.dsn) == []
+
+
+@pytest.mark.covers("P-56")
+async def test_a_failed_payment_can_be_tried_again(alice: Actor) -> None:
+    link = await open_link(alice)
+    await pay(link, "fail")
+    page = (await visit(link, alice)).ok()
+    assert "The payment was declined. Nothing was charged." in page.text
+    assert buttons(page) == ["Continue"]
+    assert await state(link, alice) == "failed"
+    [failed] = (await alice.get("/transactions")).ok().body["transactions"]
+    assert (failed["status"], failed["failure_code"]) == ("failed", "card_declined")
+    assert failed["failure_message"] == "The payment was declined."
+    assert (failed["amount_received_minor"], failed["refundable"], failed["refund_unavailable_reason"]) == (
+        0,
+        False,
+        "status",
+    )
+    assert await events(alice) == [("payment.failed", 2)]
+
+    await pay(link)
+    succeeded, again = (await alice.get("/transactions")).ok().body["transactions"]
+    assert again == failed
+    assert (succeeded["status"], succeeded["payment_link_id"]) == ("succeeded", link["id"])
+    assert await state(link, alice) == "completed"
+
+
+@pytest.mark.covers("P-51")
+async def test_what_is_over_shows_it_and_takes_nothing(alice: Actor) -> None:
+    canceled, expired, paid = [await open_link(alice) for _ in range(3)]
+    (await alice.post(f"/payment-links/{canceled['id']}/cancel")).ok()
+    await let_expire(alice, expired)
+    await pay(paid)
+    for link, badge in ((canceled, "Canceled"), (expired, "Expired"), (paid, "Paid")):
+        page = (await visit(link, alice)).ok()
+        assert badge in page.text
+        assert buttons(page) == []
+        (await choose(link)).ok(303)
+        (await simulate(link)).ok(303)
+    assert len((await alice.get("/transactions")).ok().body["transactions"]) == 1
+    assert (await balance(alice))["available_minor"] == 420
+
+
+async def test_time_runs_out_between_choosing_and_paying(alice: Actor) -> None:
+    link = await open_link(alice)
+    (await choose(link)).ok(303)
+    await let_expire(alice, link)
+    (await simulate(link)).ok(303)
+    assert "Expired" in (await visit(link, alice)).text
+    assert (await balance(alice))["available_minor"] == 0
+
+
+async def test_canceling_fails_the_open_attempt(alice: Actor) -> None:
+    link = await open_link(alice)
+    (await choose(link)).ok(303)
+    (await alice.post(f"/payment-links/{link['id']}/cancel")).ok()
+    (await simulate(link)).ok(303)
+    [transaction] = (await alice.get("/transactions")).ok().body["transactions"]
+    assert (transaction["status"], transaction["failure_code"]) == ("failed", "link_canceled")
+    assert await events(alice) == [("payment.failed", 2)]
+    assert (await balance(alice))["available_minor"] == 0
+
+
+@pytest.mark.covers("P-51", "P-53")
+@pytest.mark.parametrize("token", ["a" * 26, "nothing", "018f0000-0000-7000-8000-000000000000"])
+async def test_an_unknown_address_is_not_found(alice: Actor, token: str) -> None:
+    page = await alice.anonymously("GET", f"/pay/{token}", headers={"Accept": "text/html"})
+    assert (page.status, page.headers["Content-Type"].partition(";")[0]) == (404, "text/html")
+    assert (await post_form(f"{alice.service.url}/pay/{token}/method", {"method_id": "sandbox:EUR"})).status == 404
+    assert (await post_form(f"{alice.service.url}/pay/{token}/simulate", {"outcome": "succeed"})).status == 404
+
+
+async def test_the_id_of_a_link_opens_no_checkout(alice: Actor) -> None:
+    link = await open_link(alice)
+    assert (await alice.anonymously("GET", f"/pay/{link['id']}")).status == 404
+
+
+@pytest.mark.covers("P-54")
+async def test_live_has_no_simulator_and_says_what_is_missing(alice: Actor) -> None:
+    await approve_project(alice, "live")
+    body = {"display_name": "Coffee", "amount": "4.20", "currency": "EUR"}
+    link = (await alice.post("/payment-links", body, mode="live")).ok(201).body
+    page = (await visit(link, alice)).ok()
+    assert "There is no way to pay this yet." in page.text
+    assert buttons(page) == []
+    for method_id in ("sandbox:EUR", "sepa:EUR"):
+        assert (await choose(link, method_id)).status == 422
+    assert (await simulate(link)).status == 404
+    assert (await alice.get("/transactions", mode="live")).ok().body["transactions"] == []
+
+
+@pytest.mark.parametrize("method_id", ["", "sandbox:USD", "sepa:EUR", "cash"])
+async def test_a_method_that_is_not_offered_is_refused_on_the_page(alice: Actor, method_id: str) -> None:
+    link = await open_link(alice)
+    page = await post_form(f"{link['url']}/method", {"method_id": method_id}, Accept="text/html")
+    assert page.status == 422
+    assert "Choose one of the ways to pay below." in page.text
+    assert buttons(page) == ["Continue"]
+
+
+@pytest.mark.parametrize("outcome", ["", "Succeed", "refund"])
+async def test_the_simulator_knows_two_outcomes(alice: Actor, outcome: str) -> None:
+    link = await open_link(alice)
+    (await choose(link)).ok(303)
+    assert (await simulate(link, outcome)).status == 422
+    assert await state(link, alice) == "pending"
+
+
+async def test_the_simulator_does_nothing_before_a_method_is_chosen(alice: Actor) -> None:
+    link = await open_link(alice)
+    (await simulate(link)).ok(303)
+    assert await state(link, alice) == "open"
+
+
+@pytest.mark.covers("P-60")
+async def test_the_customer_returns_to_the_shop(alice: Actor) -> None:
+    address = "https://shop.example/thanks?link={PAYMENT_LINK_ID}&payment={TRANSACTION_ID}"
+    link = await open_link(alice, success_url=address)
+    (await choose(link)).ok(303)
+    assert "form-action" not in (await visit(link, alice)).headers["Content-Security-Policy"]
+    back = await simulate(link)
+    [transaction] = (await alice.get("/transactions")).ok().body["transactions"]
+    assert back.ok(303).location == f"https://shop.example/thanks?link={link['id']}&payment={transaction['id']}"
+    assert "Return to Alice" in (await visit(link, alice)).text
+
+
+@pytest.mark.covers("P-61")
+async def test_what_a_merchant_writes_is_escaped(alice: Actor) -> None:
+    link = await open_link(alice, display_name="<script>alert(1)</script>", description="<b>bold</b>")
+    page = (await visit(link, alice)).ok().text
+    assert "<script>alert(1)" not in page
+    assert "&lt;script&gt;" in page
+    assert "<b>bold" not in page
+
+
+async def test_the_page_keeps_to_itself(alice: Actor) -> None:
+    link = await open_link(alice)
+    page = await visit(link, alice)
+    assert page.headers["Referrer-Policy"] == "no-referrer"
+    assert "form-action 'self'" in page.headers["Content-Security-Policy"]
+    assert "Set-Cookie" not in page.headers
+    assert "Access-Control-Allow-Origin" not in page.headers
+
+
+async def test_an_unchanged_status_is_304(alice: Actor) -> None:
+    link = await open_link(alice)
+    path = link["url"].removeprefix(alice.service.url) + "/status"
+    first = (await alice.anonymously("GET", path)).ok()
+    assert (first.body["status"], first.body["amount_due"], first.body["amount_due_minor"]) == ("open", "4.20", 420)
+    tag = {"If-None-Match": first.headers["ETag"]}
+    (await alice.anonymously("GET", path, headers=tag)).ok(304)
+    await pay(link)
+    changed = (await alice.anonymously("GET", path, headers=tag)).ok()
+    assert (changed.body["status"], changed.body["amount_due_minor"]) == ("completed", 0)
+    assert changed.body["amount_received"] == "4.20"
+
+
+@pytest.mark.covers("P-59")
+async def test_a_link_for_three_is_complete_after_three(alice: Actor) -> None:
+    link = await open_link(alice, max_payments=3)
+    for paid in (1, 2, 3):
+        back = await pay(link)
+        assert "Paid" in (await alice.anonymously("GET", back.location, headers={"Accept": "text/html"})).text
+        shown = (await alice.get(f"/payment-links/{link['id']}")).ok().body
+        assert (shown["payments_count"], shown["status"]) == (paid, "completed" if paid == 3 else "active")
+    (await choose(link)).ok(303)
+    (await simulate(link)).ok(303)
+    assert (await balance(alice))["available_minor"] == 3 * 420
+
+
+async def test_a_link_without_limit_stays_open(alice: Actor) -> None:
+    link = await open_link(alice, max_payments=None)
+    for _ in range(2):
+        await pay(link)
+    assert await state(link, alice) == "open"
+    shown = (await alice.get(f"/payment-links/{link['id']}")).ok().body
+    assert (shown["max_payments"], shown["payments_count"], shown["amount_paid_minor"]) == (None, 2, 840)
+
+
+async def test_a_suspended_shop_takes_no_new_payment(alice: Actor) -> None:
+    link = await open_link(alice)
+    await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)
+    page = (await visit(link, alice)).ok()
+    assert "cannot take payments at the moment" in page.text
+    assert buttons(page) == []
+    (await choose(link)).ok(303)
+    assert await state(link, alice) == "paused"
+
+
+async def test_fifty_at_once_pay_a_single_use_link_once(alice: Actor, service: Service) -> None:
+    link = await open_link(alice)
+    (await choose(link)).ok(303)
+    answers = await asyncio.gather(*(simulate(link) for _ in range(50)))
+    assert {answer.status for answer in answers} == {303}
+    assert (await balance(alice))["available_minor"] == 420
+    link = (await alice.get(f"/payment-links/{link['id']}")).ok().body
+    assert (link["status"], link["payments_count"], link["amount_paid_minor"]) == ("completed", 1, 420)
+    assert await events(alice) == [("payment.succeeded", 2), ("balance.updated", 1)]
+    assert await broken_invariants(service.dsn) == []
+
+
+async def test_success_and_failure_race_and_one_of_them_is_true(alice: Actor, service: Service) -> None:
+    link = await open_link(alice)
+    (await choose(link)).ok(303)
+    outcomes = ["succeed", "fail"] * 10
+    assert {answer.status for answer in await asyncio.gather(*(simulate(link, one) for one in outcomes))} == {303}
+    [transaction] = (await alice.get("/transactions")).ok().body["transactions"]
+    paid = transaction["status"] == "succeeded"
+    assert (await balance(alice))["available_minor"] == (420 if paid else 0)
+    assert (await alice.get(f"/payment-links/{link['id']}")).ok().body["payments_count"] == (1 if paid else 0)
+    assert len(transaction["timeline"]) == 2
+    assert await broken_invariants(service.dsn) == []
+
+
+async def test_fifty_customers_choosing_at_once_share_one_attempt(alice: Actor) -> None:
+    link = await open_link(alice)
+    assert {answer.status for answer in await asyncio.gather(*(choose(link) for _ in range(50)))} == {303}
+    [transaction] = (await alice.get("/transactions")).ok().body["transactions"]
+    assert transaction["status"] == "pending"
+
+
+async def test_paying_canceling_and_choosing_race(alice: Actor, service: Service) -> None:
+    """Whoever is first, the link is either paid and credited, or canceled with its attempts failed."""
+    for _ in range(5):
+        link = await open_link(alice)
+        (await choose(link)).ok(303)
+        before = (await balance(alice))["available_minor"]
+        cancel = alice.post(f"/payment-links/{link['id']}/cancel")
+        answers = await asyncio.gather(simulate(link), cancel, choose(link), simulate(link), choose(link))
+        assert all(answer.status in {200, 303, 409} for answer in answers)
+        status = (await alice.get(f"/payment-links/{link['id']}")).ok().body["status"]
+        attempts = (await alice.get(f"/transactions?payment_link_id={link['id']}")).ok().body["transactions"]
+        assert status in {"completed", "canceled"}
+        assert [one["status"] for one in attempts] == (["succeeded"] if status == "completed" else ["failed"])
+        assert (await balance(alice))["available_minor"] - before == (420 if status == "completed" else 0)
+    assert await broken_invariants(service.dsn) == []

@@ -1,0 +1,49 @@
+"""A service where saved addresses still work, on a database of its own, and a desk that records for one of its merchants."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+
+from tests.cast import Actor, sign_up
+from tests.events.desk import Desk
+from tests.service import Service
+from tollhouse import main
+from tollhouse.callers.model import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, Mode, parse_id
+
+Open = Callable[..., Awaitable[Desk]]
+
+
+@pytest.fixture(scope="session")
+def compatible(make_service: Callable[..., Service]) -> Service:
+    """NOTIFY_DEPRECATED_WH=true."""
+    return make_service(fresh=True, NOTIFY_DEPRECATED_WH="true")
+
+
+@pytest.fixture(scope="session")
+def limited(make_service: Callable[..., Service]) -> Service:
+    """Two webhook tests a minute."""
+    return make_service(fresh=True, TOLLHOUSE_RATE_LIMITS="on", TOLLHOUSE_RATE_WEBHOOK_TEST="2")
+
+
+@pytest.fixture
+async def dora(compatible: Service) -> AsyncIterator[Actor]:
+    """Dora sells, and still has a saved address."""
+    async with sign_up(compatible, "dora", "Dora's Dolls") as actor:
+        yield actor
+
+
+@pytest.fixture
+async def desk_of() -> AsyncIterator[Open]:
+    """Desks that record events for a merchant of a running service, whose worker delivers them."""
+    async with AsyncExitStack() as stack:
+
+        async def make(actor: Actor, mode: Mode = "test") -> Desk:
+            house = main.open_house(actor.service.settings, connections=2)
+            stack.push_async_callback(house.db.close)
+            merchant_id = parse_id(actor.merchant_id)
+            assert merchant_id is not None
+            return Desk(house, MerchantEnv(MerchantId(merchant_id), mode))
+
+        yield make
