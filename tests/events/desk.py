@@ -9,11 +9,11 @@ from uuid import UUID
 
 from aiohttp import web
 
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.events import delivery_store, invariants, secrets
 from tollhouse.events.delivery import LEASE, Claim, Worker, sweep
 from tollhouse.events.record import NewEvent, record
 from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.platform.db import Row, Tx
 from tollhouse.web.house import House

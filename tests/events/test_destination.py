@@ -3,8 +3,8 @@
 import pytest
 
 from tests.service import settings_for
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.events.destination import check_destination_url, destination_key
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform.outbound import parse_target
 

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import Account, EntryType, Line, Posted, Posting, Source, available, equity

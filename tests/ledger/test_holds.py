@@ -9,8 +9,8 @@ import pytest
 from tests.invariants import broken_invariants
 from tests.ledger.books import Books
 from tests.service import Service
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.ledger import balances, holds
 from tollhouse.ledger.model import Hold, HoldNotActive, InsufficientFunds, Posted, Source, rail

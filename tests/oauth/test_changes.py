@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.cast import Actor, Answer, Application, application, consent
+from tests.cast import HIDDEN, Actor, Answer, Application, application
 
 CLIENTS = "/oauth/clients"
 SCOPE = "account:read payments:read offline_access"
@@ -252,7 +252,9 @@ async def test_the_small_bodies_are_checked_too(app: Application, what: str) -> 
 async def test_a_save_and_an_answer_at_once_never_leave_a_living_code(app: Application, alice: Actor) -> None:
     for _ in range(3):
         path = (await alice.send("GET", app.authorize_path(SCOPE))).ok(303).location
-        answer, saved = await asyncio.gather(consent(alice, path, ["account:read"]), save(app))
+        hidden = HIDDEN.findall((await alice.send("GET", path)).ok().text)
+        fields = [*hidden, ("scope", "account:read"), ("decision", "allow")]
+        answer, saved = await asyncio.gather(alice.form(path, fields), save(app))
         saved.ok()
         assert answer.status in {303, 409}
         if answer.status == 303:

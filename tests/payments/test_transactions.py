@@ -10,9 +10,9 @@ from tests.invariants import broken_invariants
 from tests.payments.shop import balance, choose, events, open_link, pay
 from tests.service import Service
 from tollhouse import main
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.catalogue.methods import Fees
 from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, parse_id
 from tollhouse.payments import settle, transactions_store
 from tollhouse.platform.db import Tx

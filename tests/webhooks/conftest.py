@@ -9,7 +9,7 @@ from tests.cast import Actor, sign_up
 from tests.events.desk import Desk
 from tests.service import Service
 from tollhouse import main
-from tollhouse.callers.model import MerchantEnv
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, parse_id
 
 Open = Callable[..., Awaitable[Desk]]

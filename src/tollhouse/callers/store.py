@@ -3,7 +3,8 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from tollhouse.callers.model import Caller, MerchantEnv, Person
+from tollhouse.callers.model import Caller, Person
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, UserId
 from tollhouse.kernel.limits import ACCESS_TOKEN_S, ACTIVITY_EVERY_S, SESSION_IDLE_S
 from tollhouse.kernel.scopes import Scopes

@@ -3,9 +3,9 @@
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.catalogue import store
 from tollhouse.catalogue.model import Project, ProjectStatus
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Tx
 

@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.catalogue.model import Project
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
 
 INSERT = """

@@ -14,10 +14,10 @@ from uuid import UUID
 import asyncpg
 from msgspec import Struct
 
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.events import delivery_store, secrets
 from tollhouse.events.schedule import WORKER_LOST, Next, Trigger, following
 from tollhouse.events.signing import signature, standard_headers
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.kernel.limits import DELIVERY_LEASE_S
 from tollhouse.kernel.refusals import TemporarilyUnavailable

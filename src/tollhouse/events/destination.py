@@ -2,7 +2,7 @@
 
 import hashlib
 
-from tollhouse.callers.model import MerchantEnv
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.config import Settings
 from tollhouse.platform.outbound import Gate, TargetRefusedError, is_local_name, parse_target
 

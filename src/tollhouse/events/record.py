@@ -7,11 +7,11 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.events import store
 from tollhouse.events.destination import destination_key
 from tollhouse.events.event_types import TEST_EVENT
 from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import HELD_S
 from tollhouse.platform.db import Tx

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.events import secrets_store, store
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.limits import PENDING_SECRET_S
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.sealing import KeyRing, Sealed

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import format_minor
 from tollhouse.ledger import store

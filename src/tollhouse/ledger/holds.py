@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.callers.model import MerchantEnv
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import store
 from tollhouse.ledger.model import (

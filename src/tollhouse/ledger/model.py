@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.callers.model import MerchantEnv
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.kernel.refusals import Refusal

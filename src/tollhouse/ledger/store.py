@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.callers.model import MerchantEnv
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.ledger.model import Entry, Hold, Posted, Posting, Source, spare_ids
 from tollhouse.platform.db import Pool, Row, Tx

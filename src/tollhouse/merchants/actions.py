@@ -4,10 +4,11 @@ from datetime import datetime
 from uuid import UUID
 
 from tollhouse.callers import sessions
-from tollhouse.callers.model import MerchantEnv, Person
+from tollhouse.callers.model import Person
 from tollhouse.catalogue import projects
 from tollhouse.kernel import limits, scopes, tokens
 from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, UserId, new_id
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.merchants import store

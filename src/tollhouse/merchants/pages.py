@@ -6,8 +6,9 @@ from starlette.responses import Response
 
 from tollhouse.callers import sessions
 from tollhouse.callers.guards import anyone, signed_in_page, visitor
-from tollhouse.callers.model import MerchantEnv, Person
+from tollhouse.callers.model import Person
 from tollhouse.catalogue.currencies import format_amount
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.refusals import Fault, NotFound, Refusal, ValidationFailed
 from tollhouse.ledger import balances as ledger_balances

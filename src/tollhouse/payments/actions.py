@@ -3,9 +3,10 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from tollhouse.callers.model import Caller, MerchantEnv
+from tollhouse.callers.model import Caller
 from tollhouse.catalogue import projects
 from tollhouse.catalogue.methods import Method
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import LINK_EXPIRY_S
 from tollhouse.kernel.refusals import NotFound

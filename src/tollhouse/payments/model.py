@@ -8,8 +8,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.catalogue.currencies import Currency
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import Fault, Refusal
 from tollhouse.rails.provider import Instructions
 

@@ -9,11 +9,11 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.catalogue.currencies import Currency, currency
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.events.destination import check_destination_url
 from tollhouse.kernel import limits
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.payments.model import CurrencyNotSupported

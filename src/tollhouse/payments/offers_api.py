@@ -6,13 +6,14 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.callers.guards import any_credential, scope
-from tollhouse.callers.model import Caller, MerchantEnv
+from tollhouse.callers.model import Caller
 from tollhouse.catalogue import store
 from tollhouse.catalogue.currencies import CURRENCIES, Chain, Currency, currency
 from tollhouse.catalogue.currencies import Operations as CurrencyOperations
 from tollhouse.catalogue.methods import Fees, MethodType, UnavailableReason
 from tollhouse.catalogue.model import Project
 from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed

@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.callers.model import MerchantEnv
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.payments.model import CreatedBy, PaymentLink
 from tollhouse.platform.db import Pool, Row, Tx

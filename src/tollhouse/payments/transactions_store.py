@@ -6,8 +6,8 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.catalogue.methods import Method
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.payments.model import PaymentLink, Step, Transaction, TransactionStatus
 from tollhouse.platform.db import Pool, Row, Tx

@@ -3,11 +3,11 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.events import secrets
 from tollhouse.events.destination import destination_key
 from tollhouse.events.record import record_test
 from tollhouse.kernel.clock import stamp_or_none
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House

@@ -6,7 +6,8 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.callers.guards import scope, signed_in
-from tollhouse.callers.model import Caller, MerchantEnv, Person
+from tollhouse.callers.model import Caller, Person
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House

@@ -6,10 +6,10 @@ from datetime import timedelta
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.events.destination import check_destination_url
 from tollhouse.events.event_types import EVENT_TYPES
 from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.refusals import Fault, Refusal
 from tollhouse.platform.config import Settings

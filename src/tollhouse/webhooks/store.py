@@ -5,8 +5,8 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.callers.model import MerchantEnv
 from tollhouse.kernel.clock import stamp, stamp_or_none
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.webhooks.model import Attempt, Configuration, EventView
 

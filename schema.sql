@@ -1,0 +1,726 @@
+-- The schema after all migrations. Made by `just records`, compared by a test.
+CREATE FUNCTION public.ledger_account_id(p_merchant uuid, p_mode text, p_currency text, p_code text) RETURNS bigint
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT id FROM ledger_accounts
+    WHERE owner = coalesce(p_merchant, '00000000-0000-0000-0000-000000000000')
+      AND mode = p_mode AND currency = p_currency AND code = p_code
+$$;
+CREATE FUNCTION public.ledger_normal_side(p_merchants boolean, p_code text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+    SELECT CASE
+        WHEN p_merchants THEN
+            CASE WHEN p_code IN ('available', 'pending', 'reserved') THEN 'credit' WHEN p_code = 'debt' THEN 'debit' END
+        WHEN p_code = 'fx' OR p_code ~ '^(unapplied|income|payable|equity):[a-z0-9_]+$' THEN 'credit'
+        WHEN p_code ~ '^(rail|expense):[a-z0-9_]+$' THEN 'debit'
+    END
+$_$;
+CREATE TABLE public.ledger_entries (
+    account_id bigint NOT NULL,
+    version bigint NOT NULL,
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    account text NOT NULL,
+    type text NOT NULL,
+    transaction_id uuid NOT NULL,
+    line smallint NOT NULL,
+    delta bigint NOT NULL,
+    balance_after bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT ledger_entries_delta_check CHECK ((delta <> 0)),
+    CONSTRAINT ledger_entries_version_check CHECK ((version > 0))
+);
+CREATE FUNCTION public.ledger_post(p_id uuid, p_mode text, p_kind text, p_source_type text, p_source_id uuid, p_step integer, p_at timestamp with time zone, p_types text[], p_currencies text[], p_amounts bigint[], p_debit_merchants uuid[], p_debit_codes text[], p_credit_merchants uuid[], p_credit_codes text[], p_entry_ids uuid[]) RETURNS SETOF public.ledger_entries
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_debits bigint[];
+    v_credits bigint[];
+BEGIN
+    IF coalesce(cardinality(p_types), 0) = 0 THEN
+        RAISE EXCEPTION 'a transaction has at least one line' USING ERRCODE = 'check_violation';
+    END IF;
+    INSERT INTO ledger_transactions (id, mode, kind, source_type, source_id, step, created_at)
+    VALUES (p_id, p_mode, p_kind, p_source_type, p_source_id, p_step, p_at);
+    -- Accounts are made on first use. Two that make the same one: the second waits here for the first, and finds it below,
+    -- because each statement sees what was committed before it. The order keeps two that make several from a deadlock.
+    INSERT INTO ledger_accounts (mode, currency, merchant_id, code, normal_side, guarded)
+    SELECT p_mode, w.currency, w.merchant_id, w.code,
+           ledger_normal_side(w.merchant_id IS NOT NULL, w.code), w.merchant_id IS NOT NULL
+    FROM (SELECT * FROM unnest(p_currencies, p_debit_merchants, p_debit_codes) AS d (currency, merchant_id, code)
+          UNION SELECT * FROM unnest(p_currencies, p_credit_merchants, p_credit_codes) AS c (currency, merchant_id, code)) w
+    WHERE ledger_account_id(w.merchant_id, p_mode, w.currency, w.code) IS NULL
+    ORDER BY w.merchant_id, w.currency, w.code
+    ON CONFLICT DO NOTHING;
+    SELECT array_agg(ledger_account_id(l.debit_merchant, p_mode, l.currency, l.debit_code) ORDER BY l.line),
+           array_agg(ledger_account_id(l.credit_merchant, p_mode, l.currency, l.credit_code) ORDER BY l.line)
+    INTO v_debits, v_credits
+    FROM unnest(p_currencies, p_debit_merchants, p_debit_codes, p_credit_merchants, p_credit_codes)
+         WITH ORDINALITY AS l (currency, debit_merchant, debit_code, credit_merchant, credit_code, line);
+    PERFORM FROM ledger_accounts a
+    WHERE a.id = ANY (v_debits || v_credits) AND a.guarded
+    ORDER BY a.id FOR NO KEY UPDATE;
+    INSERT INTO ledger_postings (transaction_id, line, type, mode, currency, debit_account_id, credit_account_id, amount)
+    SELECT p_id, l.line, l.type, p_mode, l.currency, l.debit_id, l.credit_id, l.amount
+    FROM unnest(p_types, p_currencies, p_amounts, v_debits, v_credits)
+         WITH ORDINALITY AS l (type, currency, amount, debit_id, credit_id, line);
+    RETURN QUERY
+    WITH touches AS (
+        SELECT a.id AS account_id, a.merchant_id, a.currency, a.code, a.balance, a.version, l.type, l.line, s.side,
+               greatest(p_at, a.updated_at) AS at,
+               CASE WHEN s.side = a.normal_side THEN l.amount ELSE -l.amount END AS delta
+        FROM unnest(p_types, p_amounts, v_debits, v_credits)
+             WITH ORDINALITY AS l (type, amount, debit_id, credit_id, line)
+        CROSS JOIN LATERAL (VALUES (l.debit_id, 'debit'), (l.credit_id, 'credit')) s (account_id, side)
+        JOIN ledger_accounts a ON a.id = s.account_id AND a.guarded
+    ), running AS (
+        SELECT t.*, row_number() OVER w AS nth, sum(t.delta) OVER w AS so_far,
+               row_number() OVER (ORDER BY t.line, t.side) AS any_nth
+        FROM touches t WINDOW w AS (PARTITION BY t.account_id ORDER BY t.line, t.side)
+    ), moved AS (
+        UPDATE ledger_accounts a SET balance = a.balance + n.delta, version = a.version + n.touches, updated_at = n.at
+        FROM (SELECT t.account_id, t.at, sum(t.delta) AS delta, count(*) AS touches
+              FROM touches t GROUP BY t.account_id, t.at) n
+        WHERE a.id = n.account_id
+    ), written AS (
+        INSERT INTO ledger_entries (account_id, version, id, merchant_id, mode, currency, account, type, transaction_id,
+                                    line, delta, balance_after, created_at)
+        SELECT r.account_id, r.version + r.nth, p_entry_ids[r.any_nth], r.merchant_id, p_mode, r.currency, r.code, r.type,
+               p_id, r.line, r.delta, r.balance + r.so_far, r.at
+        FROM running r ORDER BY r.any_nth
+        RETURNING *
+    )
+    SELECT * FROM written;
+END $$;
+CREATE FUNCTION public.ledger_refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'what is posted is never changed: % on %', TG_OP, TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation';
+END $$;
+CREATE FUNCTION public.oauth_make_token_partitions(p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_start timestamptz;
+    v_name text;
+BEGIN
+    FOR v_slot IN 0..4 LOOP
+        v_start := to_timestamp((floor(extract(epoch FROM p_now) / 21600) + v_slot) * 21600);
+        v_name := 'oauth_access_tokens_' || to_char(v_start AT TIME ZONE 'UTC', 'YYYYMMDDHH24');
+        IF to_regclass(v_name) IS NULL THEN
+            PERFORM pg_advisory_xact_lock(hashtextextended('oauth_access_tokens', 0));
+            EXECUTE format('CREATE TABLE IF NOT EXISTS %I PARTITION OF oauth_access_tokens FOR VALUES FROM (%L) TO (%L)',
+                           v_name, v_start, v_start + interval '6 hours');
+        END IF;
+    END LOOP;
+END $$;
+CREATE TABLE public.api_key_activity (
+    api_key_id uuid NOT NULL,
+    last_used_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='70');
+CREATE TABLE public.api_keys (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    name text NOT NULL,
+    key_hash bytea NOT NULL,
+    scope_mask integer NOT NULL,
+    hint text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    revoked_at timestamp with time zone,
+    CONSTRAINT api_keys_key_hash_check CHECK ((octet_length(key_hash) = 32)),
+    CONSTRAINT api_keys_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT api_keys_scope_mask_check CHECK (((scope_mask > 0) AND ((scope_mask & (1 << 18)) = 0)))
+);
+CREATE TABLE public.idempotency_keys (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    caller text NOT NULL,
+    key_hash bytea NOT NULL,
+    fingerprint bytea NOT NULL,
+    status integer,
+    answer bytea,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT idempotency_keys_fingerprint_check CHECK ((octet_length(fingerprint) = 32)),
+    CONSTRAINT idempotency_keys_key_hash_check CHECK ((octet_length(key_hash) = 32)),
+    CONSTRAINT idempotency_keys_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
+CREATE TABLE public.ledger_accounts (
+    id bigint NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    merchant_id uuid,
+    owner uuid GENERATED ALWAYS AS (COALESCE(merchant_id, '00000000-0000-0000-0000-000000000000'::uuid)) STORED NOT NULL,
+    code text NOT NULL,
+    normal_side text NOT NULL,
+    guarded boolean NOT NULL,
+    balance bigint DEFAULT 0 NOT NULL,
+    version bigint DEFAULT 0 NOT NULL,
+    updated_at timestamp with time zone,
+    CONSTRAINT ledger_accounts_chart CHECK (((normal_side = public.ledger_normal_side((merchant_id IS NOT NULL), code)) IS TRUE)),
+    CONSTRAINT ledger_accounts_currency_check CHECK ((currency ~ '^[A-Z0-9]{2,12}$'::text)),
+    CONSTRAINT ledger_accounts_floor CHECK (((NOT guarded) OR (balance >= 0))),
+    CONSTRAINT ledger_accounts_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT ledger_accounts_owner CHECK ((guarded = (merchant_id IS NOT NULL))),
+    CONSTRAINT ledger_accounts_platform CHECK ((guarded OR ((balance = 0) AND (version = 0))))
+)
+WITH (fillfactor='70');
+ALTER TABLE public.ledger_accounts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.ledger_accounts_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+CREATE TABLE public.ledger_holds (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    source_type text NOT NULL,
+    source_id uuid NOT NULL,
+    amount bigint NOT NULL,
+    captured bigint DEFAULT 0 NOT NULL,
+    released bigint DEFAULT 0 NOT NULL,
+    moves integer DEFAULT 0 NOT NULL,
+    status text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    resolved_at timestamp with time zone,
+    CONSTRAINT ledger_holds_amount_check CHECK (((amount >= 1) AND (amount <= '9007199254740991'::bigint))),
+    CONSTRAINT ledger_holds_captured_check CHECK ((captured >= 0)),
+    CONSTRAINT ledger_holds_check CHECK (((captured + released) <= amount)),
+    CONSTRAINT ledger_holds_check1 CHECK (((status = 'resolved'::text) = ((captured + released) = amount))),
+    CONSTRAINT ledger_holds_check2 CHECK (((status = 'resolved'::text) = (resolved_at IS NOT NULL))),
+    CONSTRAINT ledger_holds_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT ledger_holds_released_check CHECK ((released >= 0)),
+    CONSTRAINT ledger_holds_status_check CHECK ((status = ANY (ARRAY['active'::text, 'resolved'::text])))
+);
+CREATE TABLE public.ledger_postings (
+    transaction_id uuid NOT NULL,
+    line smallint NOT NULL,
+    type text NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    debit_account_id bigint NOT NULL,
+    credit_account_id bigint NOT NULL,
+    amount bigint NOT NULL,
+    CONSTRAINT ledger_postings_amount CHECK (((amount >= 1) AND (amount <= '9007199254740991'::bigint))),
+    CONSTRAINT ledger_postings_two_accounts CHECK ((debit_account_id <> credit_account_id))
+);
+CREATE TABLE public.ledger_transactions (
+    id uuid NOT NULL,
+    mode text NOT NULL,
+    kind text NOT NULL,
+    source_type text NOT NULL,
+    source_id uuid NOT NULL,
+    step integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT ledger_transactions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
+CREATE TABLE public.merchants (
+    id uuid NOT NULL,
+    business_name text NOT NULL,
+    suspended_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL
+);
+CREATE TABLE public.oauth_access_tokens (
+    token_hash bytea NOT NULL,
+    grant_id uuid NOT NULL,
+    scope_mask integer NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT oauth_access_tokens_scope_mask_check CHECK (((scope_mask & ((1 << 18) - 1)) <> 0)),
+    CONSTRAINT oauth_access_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32))
+)
+PARTITION BY RANGE (expires_at);
+CREATE TABLE public.oauth_clients (
+    id text NOT NULL,
+    merchant_id uuid NOT NULL,
+    client_type text NOT NULL,
+    name text NOT NULL,
+    description text NOT NULL,
+    website_url text,
+    redirect_uris text[] NOT NULL,
+    scope_mask integer NOT NULL,
+    status text NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    auth_epoch integer DEFAULT 1 NOT NULL,
+    grant_epoch integer DEFAULT 1 NOT NULL,
+    secret_hash bytea,
+    secret_hint text,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    revoked_at timestamp with time zone,
+    CONSTRAINT oauth_clients_check CHECK (((client_type = 'confidential'::text) = (secret_hash IS NOT NULL))),
+    CONSTRAINT oauth_clients_check1 CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
+    CONSTRAINT oauth_clients_client_type_check CHECK ((client_type = ANY (ARRAY['confidential'::text, 'public'::text]))),
+    CONSTRAINT oauth_clients_redirect_uris_check CHECK (((cardinality(redirect_uris) >= 1) AND (cardinality(redirect_uris) <= 10))),
+    CONSTRAINT oauth_clients_scope_mask_check CHECK (((scope_mask & ((1 << 18) - 1)) <> 0)),
+    CONSTRAINT oauth_clients_secret_hash_check CHECK ((octet_length(secret_hash) = 32)),
+    CONSTRAINT oauth_clients_status_check CHECK ((status = ANY (ARRAY['enabled'::text, 'paused'::text, 'revoked'::text])))
+);
+CREATE TABLE public.oauth_codes (
+    code_hash bytea NOT NULL,
+    client_id text NOT NULL,
+    auth_epoch integer NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    redirect_uri text NOT NULL,
+    challenge bytea NOT NULL,
+    scope_mask integer NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone,
+    grant_id uuid,
+    CONSTRAINT oauth_codes_challenge_check CHECK ((octet_length(challenge) = 32)),
+    CONSTRAINT oauth_codes_check CHECK (((used_at IS NULL) = (grant_id IS NULL))),
+    CONSTRAINT oauth_codes_code_hash_check CHECK ((octet_length(code_hash) = 32)),
+    CONSTRAINT oauth_codes_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT oauth_codes_scope_mask_check CHECK (((scope_mask & ((1 << 18) - 1)) <> 0))
+);
+CREATE TABLE public.oauth_grant_activity (
+    grant_id uuid NOT NULL,
+    last_used_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='70');
+CREATE TABLE public.oauth_grant_cutoffs (
+    client_id text NOT NULL,
+    grant_epoch integer NOT NULL,
+    revoked_at timestamp with time zone NOT NULL,
+    revoked_because text NOT NULL
+);
+CREATE TABLE public.oauth_grants (
+    id uuid NOT NULL,
+    client_id text NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    scope_mask integer NOT NULL,
+    grant_epoch integer NOT NULL,
+    refresh_generation integer DEFAULT 0 NOT NULL,
+    refresh_hash bytea,
+    revoked_at timestamp with time zone,
+    revoked_because text,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT oauth_grants_check CHECK (((revoked_at IS NULL) = (revoked_because IS NULL))),
+    CONSTRAINT oauth_grants_check1 CHECK (((revoked_at IS NOT NULL) OR ((scope_mask & ((1 << 18) - 1)) <> 0))),
+    CONSTRAINT oauth_grants_check2 CHECK (((refresh_hash IS NULL) OR ((scope_mask & (1 << 18)) <> 0))),
+    CONSTRAINT oauth_grants_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT oauth_grants_refresh_hash_check CHECK ((octet_length(refresh_hash) = 32))
+)
+WITH (fillfactor='80');
+CREATE TABLE public.oauth_requests (
+    id_hash bytea NOT NULL,
+    client_id text NOT NULL,
+    auth_epoch integer NOT NULL,
+    merchant_id uuid,
+    redirect_uri text NOT NULL,
+    scope_mask integer NOT NULL,
+    state text NOT NULL,
+    challenge bytea NOT NULL,
+    mode text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    decision text,
+    decided_at timestamp with time zone,
+    CONSTRAINT oauth_requests_challenge_check CHECK ((octet_length(challenge) = 32)),
+    CONSTRAINT oauth_requests_check CHECK (((decision IS NULL) = (decided_at IS NULL))),
+    CONSTRAINT oauth_requests_decision_check CHECK ((decision = ANY (ARRAY['allowed'::text, 'denied'::text]))),
+    CONSTRAINT oauth_requests_id_hash_check CHECK ((octet_length(id_hash) = 32)),
+    CONSTRAINT oauth_requests_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT oauth_requests_scope_mask_check CHECK (((scope_mask & ((1 << 18) - 1)) <> 0)),
+    CONSTRAINT oauth_requests_state_check CHECK (((char_length(state) >= 1) AND (char_length(state) <= 512)))
+);
+CREATE TABLE public.payment_links (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    token text NOT NULL,
+    project_id uuid NOT NULL,
+    display_name text NOT NULL,
+    description text,
+    amount_minor bigint NOT NULL,
+    currency text NOT NULL,
+    webhook_url text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    payment_method_ids text[],
+    success_url text,
+    cancel_url text,
+    customer_email text,
+    max_payments integer,
+    payments_count integer DEFAULT 0 NOT NULL,
+    amount_paid_minor bigint DEFAULT 0 NOT NULL,
+    latest_transaction_id uuid,
+    created_by_type text NOT NULL,
+    created_by_client_id text,
+    status text NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    completed_at timestamp with time zone,
+    canceled_at timestamp with time zone,
+    CONSTRAINT payment_links_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT payment_links_amount_paid_minor_check CHECK ((amount_paid_minor >= 0)),
+    CONSTRAINT payment_links_check CHECK (((max_payments IS NULL) OR (payments_count <= max_payments))),
+    CONSTRAINT payment_links_check1 CHECK (((status = 'completed'::text) = (completed_at IS NOT NULL))),
+    CONSTRAINT payment_links_check2 CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),
+    CONSTRAINT payment_links_check3 CHECK ((expires_at > created_at)),
+    CONSTRAINT payment_links_created_by_type_check CHECK ((created_by_type = ANY (ARRAY['api_key'::text, 'oauth'::text, 'dashboard'::text]))),
+    CONSTRAINT payment_links_max_payments_check CHECK (((max_payments >= 1) AND (max_payments <= 10000))),
+    CONSTRAINT payment_links_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT payment_links_payments_count_check CHECK ((payments_count >= 0)),
+    CONSTRAINT payment_links_status_check CHECK ((status = ANY (ARRAY['active'::text, 'completed'::text, 'expired'::text, 'canceled'::text]))),
+    CONSTRAINT payment_links_token_check CHECK ((token ~ '^[a-z2-7]{26}$'::text))
+)
+WITH (fillfactor='85');
+CREATE TABLE public.projects (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    name text NOT NULL,
+    website_url text,
+    description text,
+    status text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT projects_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT projects_status_check CHECK ((status = ANY (ARRAY['in_review'::text, 'approved'::text, 'rejected'::text])))
+);
+CREATE TABLE public.schema_migrations (
+    number integer NOT NULL,
+    name text NOT NULL,
+    digest bytea NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL
+);
+CREATE TABLE public.sessions (
+    id_hash bytea NOT NULL,
+    user_id uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT sessions_id_hash_check CHECK ((octet_length(id_hash) = 32))
+);
+CREATE TABLE public.transaction_steps (
+    transaction_id uuid NOT NULL,
+    version integer NOT NULL,
+    status text NOT NULL,
+    detail text,
+    at timestamp with time zone NOT NULL
+);
+CREATE TABLE public.transactions (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    payment_link_id uuid NOT NULL,
+    method_id text NOT NULL,
+    method_type text NOT NULL,
+    rail text NOT NULL,
+    rail_reference text NOT NULL,
+    instructions jsonb NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    received_minor bigint DEFAULT 0 NOT NULL,
+    fee_minor bigint DEFAULT 0 NOT NULL,
+    refunded_minor bigint DEFAULT 0 NOT NULL,
+    status text NOT NULL,
+    failure_code text,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    succeeded_at timestamp with time zone,
+    CONSTRAINT transactions_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT transactions_check CHECK ((fee_minor <= received_minor)),
+    CONSTRAINT transactions_check1 CHECK ((refunded_minor <= received_minor)),
+    CONSTRAINT transactions_check2 CHECK (((status = 'failed'::text) = (failure_code IS NOT NULL))),
+    CONSTRAINT transactions_check3 CHECK (((status <> 'succeeded'::text) OR ((succeeded_at IS NOT NULL) AND (received_minor > 0)))),
+    CONSTRAINT transactions_fee_minor_check CHECK ((fee_minor >= 0)),
+    CONSTRAINT transactions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT transactions_received_minor_check CHECK ((received_minor >= 0)),
+    CONSTRAINT transactions_refunded_minor_check CHECK ((refunded_minor >= 0)),
+    CONSTRAINT transactions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'succeeded'::text, 'failed'::text, 'expired'::text, 'refund_required'::text, 'partially_refunded'::text, 'refunded'::text, 'chargeback'::text])))
+)
+WITH (fillfactor='85');
+CREATE TABLE public.users (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    email text NOT NULL,
+    email_key text NOT NULL,
+    password_hash text NOT NULL,
+    created_at timestamp with time zone NOT NULL
+);
+CREATE TABLE public.webhook_attempts (
+    event_id uuid NOT NULL,
+    attempt integer NOT NULL,
+    trigger text NOT NULL,
+    status text NOT NULL,
+    error text,
+    http_status integer,
+    started_at timestamp with time zone NOT NULL,
+    duration_ms integer NOT NULL,
+    CONSTRAINT webhook_attempts_check CHECK (((status = 'failed'::text) = (error IS NOT NULL))),
+    CONSTRAINT webhook_attempts_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text]))),
+    CONSTRAINT webhook_attempts_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'manual'::text, 'test'::text])))
+);
+CREATE TABLE public.webhook_deliveries (
+    event_id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    destination_key bigint NOT NULL,
+    run_at timestamp with time zone NOT NULL,
+    automatic_at timestamp with time zone,
+    trigger text DEFAULT 'automatic'::text NOT NULL,
+    redeliveries integer DEFAULT 0 NOT NULL,
+    held boolean DEFAULT false NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    lost integer DEFAULT 0 NOT NULL,
+    sending text,
+    lease_token uuid,
+    lease_until timestamp with time zone,
+    CONSTRAINT webhook_deliveries_check CHECK (((automatic_at IS NOT NULL) OR (redeliveries > 0))),
+    CONSTRAINT webhook_deliveries_check1 CHECK (((lease_token IS NULL) = (lease_until IS NULL))),
+    CONSTRAINT webhook_deliveries_check2 CHECK (((lease_token IS NULL) = (sending IS NULL))),
+    CONSTRAINT webhook_deliveries_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT webhook_deliveries_redeliveries_check CHECK ((redeliveries >= 0)),
+    CONSTRAINT webhook_deliveries_sending_check CHECK ((sending = ANY (ARRAY['automatic'::text, 'manual'::text, 'test'::text]))),
+    CONSTRAINT webhook_deliveries_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'test'::text])))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='500', autovacuum_vacuum_cost_delay='0');
+CREATE TABLE public.webhook_environments (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    delivery_disabled_at timestamp with time zone,
+    url text,
+    destination_key bigint,
+    event_types text[],
+    created_at timestamp with time zone,
+    updated_at timestamp with time zone,
+    CONSTRAINT webhook_environments_check CHECK (((url IS NULL) = (destination_key IS NULL))),
+    CONSTRAINT webhook_environments_check1 CHECK (((url IS NULL) = (event_types IS NULL))),
+    CONSTRAINT webhook_environments_check2 CHECK (((url IS NULL) = (created_at IS NULL))),
+    CONSTRAINT webhook_environments_check3 CHECK (((url IS NULL) = (updated_at IS NULL))),
+    CONSTRAINT webhook_environments_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
+CREATE TABLE public.webhook_events (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    type text NOT NULL,
+    source_type text NOT NULL,
+    source_id uuid NOT NULL,
+    sequence bigint NOT NULL,
+    body bytea NOT NULL,
+    destination_url text,
+    destination_source text NOT NULL,
+    status text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    next_attempt_at timestamp with time zone,
+    delivered_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT webhook_events_check CHECK (((destination_url IS NULL) = (destination_source = 'none'::text))),
+    CONSTRAINT webhook_events_check1 CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL))),
+    CONSTRAINT webhook_events_destination_source_check CHECK ((destination_source = ANY (ARRAY['request'::text, 'saved'::text, 'test'::text, 'none'::text]))),
+    CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
+)
+WITH (fillfactor='85');
+CREATE TABLE public.webhook_secrets (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    version integer NOT NULL,
+    state text NOT NULL,
+    key_id text NOT NULL,
+    nonce bytea NOT NULL,
+    ciphertext bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    activated_at timestamp with time zone,
+    retired_at timestamp with time zone,
+    CONSTRAINT webhook_secrets_check CHECK (((state <> 'active'::text) OR (activated_at IS NOT NULL))),
+    CONSTRAINT webhook_secrets_check1 CHECK (((state = 'retired'::text) = (retired_at IS NOT NULL))),
+    CONSTRAINT webhook_secrets_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT webhook_secrets_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'active'::text, 'retired'::text])))
+);
+ALTER TABLE ONLY public.api_key_activity
+    ADD CONSTRAINT api_key_activity_pkey PRIMARY KEY (api_key_id);
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_key_hash_key UNIQUE (key_hash);
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.idempotency_keys
+    ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (merchant_id, mode, caller, key_hash);
+ALTER TABLE ONLY public.ledger_accounts
+    ADD CONSTRAINT ledger_accounts_id_currency_mode_key UNIQUE (id, currency, mode);
+ALTER TABLE ONLY public.ledger_accounts
+    ADD CONSTRAINT ledger_accounts_owner_mode_currency_code_key UNIQUE (owner, mode, currency, code);
+ALTER TABLE ONLY public.ledger_accounts
+    ADD CONSTRAINT ledger_accounts_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.ledger_entries
+    ADD CONSTRAINT ledger_entries_id_key UNIQUE (id);
+ALTER TABLE ONLY public.ledger_entries
+    ADD CONSTRAINT ledger_entries_pkey PRIMARY KEY (account_id, version);
+ALTER TABLE ONLY public.ledger_holds
+    ADD CONSTRAINT ledger_holds_once UNIQUE (source_type, source_id);
+ALTER TABLE ONLY public.ledger_holds
+    ADD CONSTRAINT ledger_holds_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.ledger_postings
+    ADD CONSTRAINT ledger_postings_pkey PRIMARY KEY (transaction_id, line);
+ALTER TABLE ONLY public.ledger_transactions
+    ADD CONSTRAINT ledger_transactions_once UNIQUE (source_type, source_id, kind, step);
+ALTER TABLE ONLY public.ledger_transactions
+    ADD CONSTRAINT ledger_transactions_pkey PRIMARY KEY (id, mode);
+ALTER TABLE ONLY public.merchants
+    ADD CONSTRAINT merchants_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.oauth_access_tokens
+    ADD CONSTRAINT oauth_access_tokens_pkey PRIMARY KEY (token_hash, expires_at);
+ALTER TABLE ONLY public.oauth_clients
+    ADD CONSTRAINT oauth_clients_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.oauth_codes
+    ADD CONSTRAINT oauth_codes_pkey PRIMARY KEY (code_hash);
+ALTER TABLE ONLY public.oauth_grant_activity
+    ADD CONSTRAINT oauth_grant_activity_pkey PRIMARY KEY (grant_id);
+ALTER TABLE ONLY public.oauth_grant_cutoffs
+    ADD CONSTRAINT oauth_grant_cutoffs_pkey PRIMARY KEY (client_id, grant_epoch);
+ALTER TABLE ONLY public.oauth_grants
+    ADD CONSTRAINT oauth_grants_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.oauth_requests
+    ADD CONSTRAINT oauth_requests_pkey PRIMARY KEY (id_hash);
+ALTER TABLE ONLY public.payment_links
+    ADD CONSTRAINT payment_links_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
+ALTER TABLE ONLY public.payment_links
+    ADD CONSTRAINT payment_links_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.payment_links
+    ADD CONSTRAINT payment_links_token_key UNIQUE (token);
+ALTER TABLE ONLY public.projects
+    ADD CONSTRAINT projects_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
+ALTER TABLE ONLY public.projects
+    ADD CONSTRAINT projects_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.schema_migrations
+    ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (number);
+ALTER TABLE ONLY public.sessions
+    ADD CONSTRAINT sessions_pkey PRIMARY KEY (id_hash);
+ALTER TABLE ONLY public.transaction_steps
+    ADD CONSTRAINT transaction_steps_pkey PRIMARY KEY (transaction_id, version);
+ALTER TABLE ONLY public.transactions
+    ADD CONSTRAINT transactions_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.transactions
+    ADD CONSTRAINT transactions_rail_mode_rail_reference_key UNIQUE (rail, mode, rail_reference);
+ALTER TABLE ONLY public.users
+    ADD CONSTRAINT users_email_key_key UNIQUE (email_key);
+ALTER TABLE ONLY public.users
+    ADD CONSTRAINT users_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.webhook_attempts
+    ADD CONSTRAINT webhook_attempts_pkey PRIMARY KEY (event_id, attempt);
+ALTER TABLE ONLY public.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (event_id);
+ALTER TABLE ONLY public.webhook_environments
+    ADD CONSTRAINT webhook_environments_pkey PRIMARY KEY (merchant_id, mode);
+ALTER TABLE ONLY public.webhook_events
+    ADD CONSTRAINT webhook_events_once UNIQUE (source_type, source_id, type, sequence);
+ALTER TABLE ONLY public.webhook_events
+    ADD CONSTRAINT webhook_events_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.webhook_secrets
+    ADD CONSTRAINT webhook_secrets_pkey PRIMARY KEY (merchant_id, mode, version);
+CREATE INDEX api_keys_of_merchant ON public.api_keys USING btree (merchant_id, created_at DESC, id DESC);
+CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING btree (created_at);
+CREATE INDEX ledger_entries_of_merchant ON public.ledger_entries USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX ledger_holds_active ON public.ledger_holds USING btree (merchant_id, mode, currency) WHERE (status = 'active'::text);
+CREATE INDEX ledger_postings_credit ON public.ledger_postings USING btree (credit_account_id);
+CREATE INDEX ledger_postings_debit ON public.ledger_postings USING btree (debit_account_id);
+CREATE INDEX oauth_clients_of_owner ON public.oauth_clients USING btree (merchant_id, created_at DESC, id DESC);
+CREATE INDEX oauth_codes_by_age ON public.oauth_codes USING btree (created_at);
+CREATE INDEX oauth_grants_of_client ON public.oauth_grants USING btree (client_id, created_at DESC, id DESC);
+CREATE INDEX oauth_grants_of_merchant ON public.oauth_grants USING btree (merchant_id, created_at DESC, id DESC);
+CREATE INDEX oauth_requests_by_age ON public.oauth_requests USING btree (created_at);
+CREATE INDEX payment_links_of_merchant ON public.payment_links USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX sessions_of_user ON public.sessions USING btree (user_id);
+CREATE INDEX transactions_of_link ON public.transactions USING btree (payment_link_id, created_at DESC);
+CREATE INDEX transactions_of_merchant ON public.transactions USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE UNIQUE INDEX transactions_one_open ON public.transactions USING btree (payment_link_id) WHERE (status = ANY (ARRAY['pending'::text, 'processing'::text]));
+CREATE INDEX users_of_merchant ON public.users USING btree (merchant_id);
+CREATE INDEX webhook_deliveries_by_destination ON public.webhook_deliveries USING btree (destination_key, run_at) WHERE (lease_until IS NULL);
+CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (run_at) WHERE (lease_until IS NULL);
+CREATE INDEX webhook_deliveries_held ON public.webhook_deliveries USING btree (merchant_id, mode) WHERE held;
+CREATE INDEX webhook_deliveries_leased ON public.webhook_deliveries USING btree (lease_until) WHERE (lease_until IS NOT NULL);
+CREATE INDEX webhook_deliveries_of_merchant ON public.webhook_deliveries USING btree (merchant_id, mode);
+CREATE INDEX webhook_events_of_merchant ON public.webhook_events USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX webhook_events_tests ON public.webhook_events USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
+CREATE UNIQUE INDEX webhook_secrets_one_active ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'active'::text);
+CREATE UNIQUE INDEX webhook_secrets_one_pending ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'pending'::text);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_postings FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_holds FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_accounts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_holds FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_postings FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transactions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+ALTER TABLE ONLY public.api_key_activity
+    ADD CONSTRAINT api_key_activity_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES public.api_keys(id);
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.idempotency_keys
+    ADD CONSTRAINT idempotency_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.ledger_accounts
+    ADD CONSTRAINT ledger_accounts_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.ledger_entries
+    ADD CONSTRAINT ledger_entries_account_id_currency_mode_fkey FOREIGN KEY (account_id, currency, mode) REFERENCES public.ledger_accounts(id, currency, mode);
+ALTER TABLE ONLY public.ledger_entries
+    ADD CONSTRAINT ledger_entries_transaction_id_line_fkey FOREIGN KEY (transaction_id, line) REFERENCES public.ledger_postings(transaction_id, line);
+ALTER TABLE ONLY public.ledger_holds
+    ADD CONSTRAINT ledger_holds_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.ledger_postings
+    ADD CONSTRAINT ledger_postings_credit_account_id_currency_mode_fkey FOREIGN KEY (credit_account_id, currency, mode) REFERENCES public.ledger_accounts(id, currency, mode);
+ALTER TABLE ONLY public.ledger_postings
+    ADD CONSTRAINT ledger_postings_debit_account_id_currency_mode_fkey FOREIGN KEY (debit_account_id, currency, mode) REFERENCES public.ledger_accounts(id, currency, mode);
+ALTER TABLE ONLY public.ledger_postings
+    ADD CONSTRAINT ledger_postings_transaction_id_mode_fkey FOREIGN KEY (transaction_id, mode) REFERENCES public.ledger_transactions(id, mode);
+ALTER TABLE ONLY public.oauth_clients
+    ADD CONSTRAINT oauth_clients_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.oauth_codes
+    ADD CONSTRAINT oauth_codes_client_id_fkey FOREIGN KEY (client_id) REFERENCES public.oauth_clients(id);
+ALTER TABLE ONLY public.oauth_codes
+    ADD CONSTRAINT oauth_codes_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.oauth_grant_cutoffs
+    ADD CONSTRAINT oauth_grant_cutoffs_client_id_fkey FOREIGN KEY (client_id) REFERENCES public.oauth_clients(id);
+ALTER TABLE ONLY public.oauth_grants
+    ADD CONSTRAINT oauth_grants_client_id_fkey FOREIGN KEY (client_id) REFERENCES public.oauth_clients(id);
+ALTER TABLE ONLY public.oauth_grants
+    ADD CONSTRAINT oauth_grants_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.oauth_requests
+    ADD CONSTRAINT oauth_requests_client_id_fkey FOREIGN KEY (client_id) REFERENCES public.oauth_clients(id);
+ALTER TABLE ONLY public.oauth_requests
+    ADD CONSTRAINT oauth_requests_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.payment_links
+    ADD CONSTRAINT payment_links_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.payment_links
+    ADD CONSTRAINT payment_links_merchant_id_mode_project_id_fkey FOREIGN KEY (merchant_id, mode, project_id) REFERENCES public.projects(merchant_id, mode, id);
+ALTER TABLE ONLY public.projects
+    ADD CONSTRAINT projects_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.sessions
+    ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
+ALTER TABLE ONLY public.transaction_steps
+    ADD CONSTRAINT transaction_steps_transaction_id_fkey FOREIGN KEY (transaction_id) REFERENCES public.transactions(id);
+ALTER TABLE ONLY public.transactions
+    ADD CONSTRAINT transactions_merchant_id_mode_payment_link_id_fkey FOREIGN KEY (merchant_id, mode, payment_link_id) REFERENCES public.payment_links(merchant_id, mode, id);
+ALTER TABLE ONLY public.users
+    ADD CONSTRAINT users_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.webhook_attempts
+    ADD CONSTRAINT webhook_attempts_event_id_fkey FOREIGN KEY (event_id) REFERENCES public.webhook_events(id);
+ALTER TABLE ONLY public.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES public.webhook_events(id);
+ALTER TABLE ONLY public.webhook_environments
+    ADD CONSTRAINT webhook_environments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.webhook_events
+    ADD CONSTRAINT webhook_events_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.webhook_secrets
+    ADD CONSTRAINT webhook_secrets_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
