@@ -38,3 +38,8 @@ records:
 # Resolve the dependencies anew.
 lock:
     scripts/lock
+
+# Take the README's pictures from the last run of the browser journeys.
+pictures:
+    cp tests/pictures/consent-light-1280.png docs/pictures/consent.png
+    cp tests/pictures/checkout-pending-light-1280.png docs/pictures/checkout.png

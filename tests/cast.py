@@ -17,7 +17,7 @@ import asyncpg
 import msgspec
 from multidict import CIMultiDictProxy
 
-from tests.service import Service
+from tests.running import Service
 
 PASSWORD = "correct horse battery"  # noqa: S105 - of people who do not exist
 INTEGRATION = "/api/v2/integration"

@@ -11,7 +11,7 @@ pytest.register_assert_rewrite("tests.cast", "tests.browser", "tests.processes",
 
 from tests.cast import Actor, sign_up  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
-from tests.service import Service, settings_for  # noqa: E402
+from tests.running import Service, settings_for  # noqa: E402
 from tollhouse.platform import embedded  # noqa: E402
 
 

@@ -12,7 +12,7 @@ from typing import Self
 
 import aiohttp
 
-from tests.service import free_port
+from tests.running import free_port
 
 STARTS_WITHIN_S = 60
 

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.service import new_database
+from tests.running import new_database
 from tollhouse import main
 from tollhouse.doors import OPERATIONS
 from tollhouse.platform import embedded

@@ -9,7 +9,7 @@ import pytest
 
 import tollhouse
 from tests import records
-from tests.service import Service
+from tests.running import Service
 from tollhouse.platform import embedded
 
 VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")

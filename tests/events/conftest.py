@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.events.desk import Desk, open_desk
-from tests.service import settings_for
+from tests.running import settings_for
 from tollhouse import main
 from tollhouse.platform import embedded
 from tollhouse.platform.config import Settings

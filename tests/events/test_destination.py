@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.service import settings_for
+from tests.running import settings_for
 from tollhouse.events.destination import check_destination_url, destination_key
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id

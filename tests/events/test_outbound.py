@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from tests.events.raw import RawServer, drips_for_ever, says, stays_silent
 from tests.receiver import Receiver
-from tests.service import settings_for
+from tests.running import settings_for
 from tollhouse.kernel import clock
 from tollhouse.platform import outbound
 from tollhouse.platform.outbound import Outbound, Outcome

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, Page
 
-from tests.browser import CHROMIUM, Look, chromium, visitor
+from tests.browser import CHROMIUM, Look, Visitor, chromium, visitor
 from tests.cast import PASSWORD, Actor, Application
 from tests.journeys.test_get_paid import COFFEE, activate_secret
 from tests.receiver import Receiver
-from tests.service import Service
+from tests.running import Service
 
 LOOKS = [
     Look("light", 1280, axe=False),
@@ -17,6 +17,8 @@ LOOKS = [
     Look("light", 390, axe=True),
     Look("dark", 1280, axe=True),
 ]
+
+ASKED = ("account:read", "payments:read", "balances:read", "payments:write", "withdrawals:write", "offline_access")
 
 pytestmark = [
     pytest.mark.browser,
@@ -42,67 +44,77 @@ async def test_connecting_by_clicking(
 ) -> None:
     callback = receiver.url.replace("/hook", "/callback")
     async with visitor(browser, look, service.url, callback) as someone:
-        page = someone.page
-        # Bob makes an application.
-        await page.goto(service.url)
-        await someone.see("signin")
-        await fill(page, email=bob.email, password="wrong password")  # noqa: S106 - wrong on purpose
-        await page.click("text=Sign in >> nth=-1")
-        await someone.see("signin-wrong")
-        await fill(page, email=bob.email, password=PASSWORD)
-        await page.click("button:has-text('Sign in')")
-        await someone.see("home-empty")
-        await page.click("text=New application")
-        await someone.see("application-new")
-        await fill(page, name="Northwind Ledger", description="Bookkeeping for small studios.", redirect_uris=callback)
-        await page.fill("#website_url", "https://northwind.example")
-        for scope in (
-            "account:read",
-            "payments:read",
-            "balances:read",
-            "payments:write",
-            "withdrawals:write",
-            "offline_access",
-        ):
-            await page.check(f"input[value='{scope}']")
-        await page.click("button:has-text('Create')")
-        await someone.see("application-made")
-        client_id = (await page.inner_text("#client-id")).strip()
-        secret = (await page.inner_text("#client-secret")).strip()
-        await page.click("button:has-text('Sign out')")
-
-        # Alice has no account yet when the application sends her here.
-        app = Application(bob, client_id, secret, redirect_uri=callback)
-        scope = "account:read payments:read balances:read payments:write withdrawals:write offline_access"
-        await page.goto(service.url + app.authorize_path(scope))
-        await someone.see("signin-on-the-way")
-        await page.click("text=Open a merchant account")
-        await someone.see("signup")
-        await fill(page, business_name="Harbour Games", email=f"ana-{bob.email}", password="short")  # noqa: S106
-        await page.click("button:has-text('Open the account')")
-        await someone.see("signup-wrong")
-        await fill(page, password=PASSWORD)
-        await page.click("button:has-text('Open the account')")
-
-        # She sees what is asked, ticks less, and goes back with a code.
-        await page.wait_for_url("**/oauth/consent/**")
-        await someone.see("consent")
-        assert await page.is_checked("input[value='account:read']")
-        assert not await page.is_checked("input[value='payments:write']")
-        assert not await page.is_checked("input[value='offline_access']")
-        for box in ("account:read", "payments:read", "balances:read"):
-            await page.uncheck(f"input[value='{box}']")
-        await page.click("button:has-text('Allow selected')")
-        await someone.see("consent-nothing-ticked")
-        await page.check("input[value='account:read']")
-        await page.check("input[value='offline_access']")
-        await page.click("button:has-text('Allow selected')")
-        await page.wait_for_url("**/callback?**")
-        code = dict(pair.split("=", 1) for pair in page.url.partition("?")[2].split("&"))["code"]
+        await sign_in(someone, bob)
+        app = await register_application(someone, bob, callback)
+        await someone.page.click("button:has-text('Sign out')")
+        await someone.page.goto(service.url + app.authorize_path(" ".join(ASKED)))
+        await sign_up_on_the_way(someone, f"ana-{bob.email}")
+        code = await consent(someone)
     tokens = (await app.exchange(code)).ok().body
     assert tokens["scope"] == "account:read offline_access"
     account = (await app.api(tokens["access_token"], "GET", "/account")).ok().body
     assert account["business_name"] == "Harbour Games"
+
+
+async def sign_in(someone: Visitor, actor: Actor) -> None:
+    """At the second try: the first password is wrong."""
+    page = someone.page
+    await page.goto(actor.service.url)
+    await someone.see("signin")
+    await fill(page, email=actor.email, password="wrong password")  # noqa: S106 - wrong on purpose
+    await page.click("button:has-text('Sign in')")
+    await someone.see("signin-wrong")
+    await fill(page, email=actor.email, password=PASSWORD)
+    await page.click("button:has-text('Sign in')")
+    await someone.see("home-empty")
+
+
+async def register_application(someone: Visitor, owner: Actor, callback: str) -> Application:
+    """By the form of the dashboard, which shows the secret once."""
+    page = someone.page
+    await page.click("text=New application")
+    await someone.see("application-new")
+    await fill(page, name="Northwind Ledger", description="Bookkeeping for small studios.", redirect_uris=callback)
+    await page.fill("#website_url", "https://northwind.example")
+    for scope in ASKED:
+        await page.check(f"input[value='{scope}']")
+    await page.click("button:has-text('Create')")
+    await someone.see("application-made")
+    client_id = (await page.inner_text("#client-id")).strip()
+    secret = (await page.inner_text("#client-secret")).strip()
+    return Application(owner, client_id, secret, redirect_uri=callback)
+
+
+async def sign_up_on_the_way(someone: Visitor, email: str) -> None:
+    """The merchant has no account yet when the application sends her here."""
+    page = someone.page
+    await someone.see("signin-on-the-way")
+    await page.click("text=Open a merchant account")
+    await someone.see("signup")
+    await fill(page, business_name="Harbour Games", email=email, password="short")  # noqa: S106 - refused
+    await page.click("button:has-text('Open the account')")
+    await someone.see("signup-wrong")
+    await fill(page, password=PASSWORD)
+    await page.click("button:has-text('Open the account')")
+    await page.wait_for_url("**/oauth/consent/**")
+
+
+async def consent(someone: Visitor) -> str:
+    """She sees what is asked, ticks nothing, then less than was asked, and goes back with a code."""
+    page = someone.page
+    await someone.see("consent")
+    assert await page.is_checked("input[value='account:read']")
+    assert not await page.is_checked("input[value='payments:write']")
+    assert not await page.is_checked("input[value='offline_access']")
+    for box in ("account:read", "payments:read", "balances:read"):
+        await page.uncheck(f"input[value='{box}']")
+    await page.click("button:has-text('Allow selected')")
+    await someone.see("consent-nothing-ticked")
+    await page.check("input[value='account:read']")
+    await page.check("input[value='offline_access']")
+    await page.click("button:has-text('Allow selected')")
+    await page.wait_for_url("**/callback?**")
+    return dict(pair.split("=", 1) for pair in page.url.partition("?")[2].split("&"))["code"]
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")

@@ -3,7 +3,7 @@
 import aiohttp
 
 from tests.cast import PASSWORD, Actor, application, consent
-from tests.service import Service
+from tests.running import Service
 
 ACCOUNT_FIELDS = {
     "merchant_id",

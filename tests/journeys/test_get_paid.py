@@ -6,7 +6,7 @@ from typing import Any
 from tests.cast import Actor
 from tests.invariants import broken_invariants
 from tests.receiver import Receiver
-from tests.service import Service
+from tests.running import Service
 
 COFFEE = {"display_name": "Coffee", "amount": "4.20", "currency": "EUR"}
 

@@ -5,7 +5,7 @@ import subprocess
 
 from tests.cast import PASSWORD, Actor, application
 from tests.journeys.test_get_paid import COFFEE, activate_secret
-from tests.service import Service
+from tests.running import Service
 from tollhouse.platform import embedded
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from tests.cast import sign_up
 from tests.journeys.test_get_paid import COFFEE, activate_secret, pay
 from tests.processes import Serving, alive
 from tests.receiver import Receiver
-from tests.service import Service, free_port, settings_for
+from tests.running import Service, free_port, settings_for
 from tollhouse.platform import embedded
 
 pytestmark = pytest.mark.xdist_group("serve")
@@ -27,6 +28,7 @@ def data_dir() -> Iterator[Path]:
     """An empty data folder, below a folder that only its owner may enter."""
     with tempfile.TemporaryDirectory(prefix="tollhouse-serve-") as folder:
         yield Path(folder)
+        shutil.rmtree((Path(folder) / "postgres").resolve(), ignore_errors=True)  # where it is but a link
 
 
 def talking_to(serving: Serving) -> Service:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cast import Actor
 from tests.ledger.books import Books
-from tests.service import Service
+from tests.running import Service
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, parse_id
 from tollhouse.platform.db import Pool

@@ -8,7 +8,7 @@ import pytest
 
 from tests.invariants import broken_invariants
 from tests.ledger.books import Books
-from tests.service import Service
+from tests.running import Service
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id

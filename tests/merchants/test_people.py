@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.cast import PASSWORD, Actor, sign_up
-from tests.service import Service
+from tests.running import Service
 from tollhouse.platform.config import load
 from tollhouse.web.cookies import cookie_name
 

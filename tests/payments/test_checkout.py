@@ -8,7 +8,7 @@ import pytest
 from tests.cast import Actor, Answer, post_form
 from tests.invariants import broken_invariants
 from tests.payments.shop import approve_project, balance, choose, events, let_expire, open_link, pay, simulate, visit
-from tests.service import Service
+from tests.running import Service
 
 BUTTON = re.compile(r"<button[^>]*>([^<]+)")
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cast import Actor, application
 from tests.kernel.test_money import NO_AMOUNTS
 from tests.payments.shop import COFFEE, approve_project, events, let_expire, open_link, pay
-from tests.service import Service
+from tests.running import Service
 
 FIELDS = {
     "id", "object", "url", "status", "display_name", "description", "amount", "amount_minor", "currency", "project_id",

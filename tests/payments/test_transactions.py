@@ -8,7 +8,7 @@ import pytest
 from tests.cast import Actor
 from tests.invariants import broken_invariants
 from tests.payments.shop import balance, choose, events, open_link, pay
-from tests.service import Service
+from tests.running import Service
 from tollhouse import main
 from tollhouse.catalogue.methods import Fees
 from tollhouse.kernel import clock

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.service import Service
+from tests.running import Service
 from tollhouse.kernel.refusals import TemporarilyUnavailable
 from tollhouse.platform.db import LOST, Pool, Tx
 

@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from tests.cast import Actor
-from tests.service import Service
+from tests.running import Service
 
 LINKS = "/api/v2/integration/payment-links"
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cast import Actor, sign_up
 from tests.events.desk import Desk
-from tests.service import Service
+from tests.running import Service
 from tollhouse import main
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, parse_id

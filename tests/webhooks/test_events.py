@@ -11,7 +11,7 @@ from aiohttp import web
 from tests.cast import Actor, sign_up
 from tests.events.desk import Desk
 from tests.receiver import Receiver
-from tests.service import Service
+from tests.running import Service
 from tests.webhooks.conftest import Open
 
 OWN = "http://127.0.0.1:1099/"

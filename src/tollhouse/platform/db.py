@@ -69,12 +69,12 @@ class Tx:
 
 
 class Pool:
-    """At most `size` connections to one database. `open` dials nothing; the first statement does."""
+    """At most `connections` to one database. Making one dials nothing; the first statement does."""
 
-    def __init__(self, dsn: str, size: int = 10) -> None:
+    def __init__(self, dsn: str, connections: int = 10) -> None:
         self._dsn = dsn
         self._idle: list[Tx] = []
-        self._room = asyncio.Semaphore(size)
+        self._room = asyncio.Semaphore(connections)
         self._closed = False
 
     @asynccontextmanager
