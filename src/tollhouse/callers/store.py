@@ -53,11 +53,13 @@ OPEN_SESSION = """
 END_SESSION = "UPDATE sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS NULL"
 
 EVERY = timedelta(seconds=ACTIVITY_EVERY_S)
+HORIZON = timedelta(seconds=ACCESS_TOKEN_S + 60)
+"""No living token ends later; a minute is for hosts whose clocks differ."""
 
 
 async def by_bearer(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller, bool] | None:
     """Who holds this access token, and whether the merchant is suspended; None when it is no living token."""
-    row = await db.fetchrow(BEARER, token_hash, now, now + timedelta(seconds=ACCESS_TOKEN_S))
+    row = await db.fetchrow(BEARER, token_hash, now, now + HORIZON)
     if row is None:
         return None
     caller = Caller(
