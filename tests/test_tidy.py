@@ -73,6 +73,12 @@ def test_every_file_is_tidy(path: Path) -> None:
     assert not list(faults(path))
 
 
+def test_no_template_style_script_or_migration_is_too_long() -> None:
+    for path in HERE.glob("src/**/*"):
+        if path.suffix in {".css", ".js", ".html", ".sql", ".toml"}:
+            assert path.read_text().count("\n") <= LINES_MAX, path
+
+
 def test_nothing_of_ours_is_mocked() -> None:
     for path in HERE.glob("tests/**/*.py"):
         assert "unittest" + ".mock" not in path.read_text(), path
