@@ -43,3 +43,7 @@ lock:
 pictures:
     cp tests/pictures/consent-light-1280.png docs/pictures/consent.png
     cp tests/pictures/checkout-pending-light-1280.png docs/pictures/checkout.png
+
+# Measure the OAuth side against its floors; `--quick` takes under a minute.
+bench *args:
+    python -m benchmarks.oauth "$@"

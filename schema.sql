@@ -39,6 +39,7 @@ CREATE FUNCTION public.ledger_post(p_id uuid, p_mode text, p_kind text, p_source
 DECLARE
     v_debits bigint[];
     v_credits bigint[];
+    v_owing record;
 BEGIN
     IF coalesce(cardinality(p_types), 0) = 0 THEN
         RAISE EXCEPTION 'a transaction has at least one line' USING ERRCODE = 'check_violation';
@@ -63,6 +64,25 @@ BEGIN
     PERFORM FROM ledger_accounts a
     WHERE a.id = ANY (v_debits || v_credits) AND a.guarded
     ORDER BY a.id FOR NO KEY UPDATE;
+    -- Looked for only now: a debt is made and repaid under the lock of the available balance beside it.
+    FOR v_owing IN
+        SELECT a.id AS available_id, d.id AS debt_id, a.currency,
+               least(d.balance, a.balance + (
+                   SELECT sum(CASE a.id WHEN l.credit_id THEN l.amount WHEN l.debit_id THEN -l.amount ELSE 0 END)
+                   FROM unnest(p_amounts, v_debits, v_credits) AS l (amount, debit_id, credit_id)))::bigint AS repaid
+        FROM ledger_accounts a
+        JOIN ledger_accounts d ON (d.owner, d.mode, d.currency, d.code) = (a.owner, a.mode, a.currency, 'debt')
+        WHERE a.id = ANY (v_credits) AND a.guarded AND a.code = 'available' AND d.balance > 0
+        ORDER BY d.id FOR NO KEY UPDATE OF d
+    LOOP
+        IF v_owing.repaid > 0 THEN
+            p_types := p_types || 'settlement'::text;
+            p_currencies := p_currencies || v_owing.currency;
+            p_amounts := p_amounts || v_owing.repaid;
+            v_debits := v_debits || v_owing.available_id;
+            v_credits := v_credits || v_owing.debt_id;
+        END IF;
+    END LOOP;
     INSERT INTO ledger_postings (transaction_id, line, type, mode, currency, debit_account_id, credit_account_id, amount)
     SELECT p_id, l.line, l.type, p_mode, l.currency, l.debit_id, l.credit_id, l.amount
     FROM unnest(p_types, p_currencies, p_amounts, v_debits, v_credits)
@@ -113,10 +133,31 @@ BEGIN
         v_name := 'oauth_access_tokens_' || to_char(v_start AT TIME ZONE 'UTC', 'YYYYMMDDHH24');
         IF to_regclass(v_name) IS NULL THEN
             PERFORM pg_advisory_xact_lock(hashtextextended('oauth_access_tokens', 0));
-            EXECUTE format('CREATE TABLE IF NOT EXISTS %I PARTITION OF oauth_access_tokens FOR VALUES FROM (%L) TO (%L)',
+            CONTINUE WHEN to_regclass(v_name) IS NOT NULL;  -- another process made it while we waited
+            EXECUTE format('CREATE TABLE %I (LIKE oauth_access_tokens INCLUDING ALL)', v_name);
+            EXECUTE format('ALTER TABLE oauth_access_tokens ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
                            v_name, v_start, v_start + interval '6 hours');
         END IF;
     END LOOP;
+END $$;
+CREATE FUNCTION public.transactions_refuse_step() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT (CASE OLD.status
+        WHEN 'pending' THEN NEW.status IN ('processing', 'succeeded', 'failed', 'expired', 'refund_required')
+        WHEN 'processing' THEN NEW.status IN ('pending', 'succeeded', 'failed', 'refund_required')
+        WHEN 'failed' THEN NEW.status IN ('succeeded', 'refund_required')
+        WHEN 'expired' THEN NEW.status IN ('succeeded', 'refund_required')
+        WHEN 'refund_required' THEN NEW.status IN ('succeeded', 'partially_refunded', 'refunded')
+        WHEN 'succeeded' THEN NEW.status IN ('partially_refunded', 'refunded', 'chargeback')
+        WHEN 'partially_refunded' THEN NEW.status IN ('succeeded', 'refunded', 'chargeback')
+        WHEN 'refunded' THEN NEW.status IN ('succeeded', 'partially_refunded', 'refund_required')  -- the bank sent it back
+        WHEN 'chargeback' THEN NEW.status IN ('succeeded', 'partially_refunded', 'refunded')  -- won
+    END) THEN
+        RAISE EXCEPTION 'a transaction that is % does not become %', OLD.status, NEW.status USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
 END $$;
 CREATE TABLE public.api_key_activity (
     api_key_id uuid NOT NULL,
@@ -136,6 +177,37 @@ CREATE TABLE public.api_keys (
     CONSTRAINT api_keys_key_hash_check CHECK ((octet_length(key_hash) = 32)),
     CONSTRAINT api_keys_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT api_keys_scope_mask_check CHECK (((scope_mask > 0) AND ((scope_mask & (1 << 18)) = 0)))
+);
+CREATE TABLE public.chargebacks (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    transaction_id uuid NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    fee_minor bigint NOT NULL,
+    reason text NOT NULL,
+    status text NOT NULL,
+    opened_at timestamp with time zone NOT NULL,
+    closed_at timestamp with time zone,
+    CONSTRAINT chargebacks_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT chargebacks_check CHECK (((status = 'open'::text) = (closed_at IS NULL))),
+    CONSTRAINT chargebacks_fee_minor_check CHECK ((fee_minor >= 0)),
+    CONSTRAINT chargebacks_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT chargebacks_status_check CHECK ((status = ANY (ARRAY['open'::text, 'won'::text, 'lost'::text])))
+);
+CREATE TABLE public.currency_scales (
+    code text NOT NULL,
+    decimals integer NOT NULL,
+    CONSTRAINT currency_scales_code_check CHECK ((code ~ '^[A-Z0-9]{2,12}$'::text)),
+    CONSTRAINT currency_scales_decimals_check CHECK (((decimals >= 0) AND (decimals <= 8)))
+);
+CREATE UNLOGGED TABLE public.failed_attempts (
+    name_hash bytea NOT NULL,
+    failed_at timestamp with time zone[] NOT NULL,
+    forget_at timestamp with time zone NOT NULL,
+    CONSTRAINT failed_attempts_failed_at_check CHECK ((cardinality(failed_at) > 0)),
+    CONSTRAINT failed_attempts_name_hash_check CHECK ((octet_length(name_hash) = 32))
 );
 CREATE TABLE public.idempotency_keys (
     merchant_id uuid NOT NULL,
@@ -222,6 +294,34 @@ CREATE TABLE public.ledger_transactions (
     step integer DEFAULT 0 NOT NULL,
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT ledger_transactions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
+CREATE TABLE public.merchant_settings (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    version integer NOT NULL,
+    default_currency text NOT NULL,
+    payment_methods jsonb NOT NULL,
+    link_expiry_minutes integer NOT NULL,
+    underpayment_tolerance_bps integer NOT NULL,
+    overpayment text NOT NULL,
+    late_payments text NOT NULL,
+    late_monitoring_days integer NOT NULL,
+    success_url text,
+    cancel_url text,
+    branding jsonb NOT NULL,
+    confirmations jsonb NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT merchant_settings_branding_check CHECK ((jsonb_typeof(branding) = 'object'::text)),
+    CONSTRAINT merchant_settings_confirmations_check CHECK ((jsonb_typeof(confirmations) = 'object'::text)),
+    CONSTRAINT merchant_settings_default_currency_check CHECK ((default_currency ~ '^[A-Z0-9]{2,12}$'::text)),
+    CONSTRAINT merchant_settings_late_monitoring_days_check CHECK (((late_monitoring_days >= 1) AND (late_monitoring_days <= 365))),
+    CONSTRAINT merchant_settings_late_payments_check CHECK ((late_payments = ANY (ARRAY['refund_required'::text, 'accept'::text]))),
+    CONSTRAINT merchant_settings_link_expiry_minutes_check CHECK (((link_expiry_minutes >= 5) AND (link_expiry_minutes <= 525600))),
+    CONSTRAINT merchant_settings_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT merchant_settings_overpayment_check CHECK ((overpayment = ANY (ARRAY['credit'::text, 'refund_required'::text]))),
+    CONSTRAINT merchant_settings_payment_methods_check CHECK ((jsonb_typeof(payment_methods) = 'array'::text)),
+    CONSTRAINT merchant_settings_underpayment_tolerance_bps_check CHECK (((underpayment_tolerance_bps >= 0) AND (underpayment_tolerance_bps <= 500))),
+    CONSTRAINT merchant_settings_version_check CHECK ((version > 1))
 );
 CREATE TABLE public.merchants (
     id uuid NOT NULL,
@@ -336,6 +436,25 @@ CREATE TABLE public.oauth_requests (
     CONSTRAINT oauth_requests_scope_mask_check CHECK (((scope_mask & ((1 << 18) - 1)) <> 0)),
     CONSTRAINT oauth_requests_state_check CHECK (((char_length(state) >= 1) AND (char_length(state) <= 512)))
 );
+CREATE TABLE public.operator_actions (
+    id uuid NOT NULL,
+    operator text NOT NULL,
+    action text NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text,
+    subject_id uuid NOT NULL,
+    reason text,
+    currency text,
+    amount_minor bigint,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT operator_actions_action_check CHECK ((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text]))),
+    CONSTRAINT operator_actions_amount_minor_check CHECK ((amount_minor <> 0)),
+    CONSTRAINT operator_actions_check CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text])))),
+    CONSTRAINT operator_actions_check1 CHECK ((((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action = 'balance_adjusted'::text))),
+    CONSTRAINT operator_actions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT operator_actions_operator_check CHECK ((operator <> ''::text)),
+    CONSTRAINT operator_actions_reason_check CHECK ((reason <> ''::text))
+);
 CREATE TABLE public.payment_links (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -390,8 +509,69 @@ CREATE TABLE public.projects (
     status text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
+    rejected_because text,
+    CONSTRAINT projects_check CHECK (((rejected_because IS NULL) OR (status = 'rejected'::text))),
     CONSTRAINT projects_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT projects_status_check CHECK ((status = ANY (ARRAY['in_review'::text, 'approved'::text, 'rejected'::text])))
+);
+CREATE TABLE public.rail_observations (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    external_ref text NOT NULL,
+    outcome text NOT NULL,
+    merchant_id uuid NOT NULL,
+    transaction_id uuid NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    confirmations integer DEFAULT 0 NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT rail_observations_amount_minor_check CHECK ((amount_minor >= 0)),
+    CONSTRAINT rail_observations_check CHECK (((outcome = 'seen'::text) OR (confirmations = 0))),
+    CONSTRAINT rail_observations_check1 CHECK (((outcome <> 'confirmed'::text) OR (amount_minor > 0))),
+    CONSTRAINT rail_observations_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT rail_observations_outcome_check CHECK ((outcome = ANY (ARRAY['seen'::text, 'vanished'::text, 'confirmed'::text, 'failed'::text])))
+);
+CREATE TABLE public.refunds (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    transaction_id uuid NOT NULL,
+    rail text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    unapplied_minor bigint NOT NULL,
+    hold_id uuid,
+    status text NOT NULL,
+    reason text NOT NULL,
+    receiver text,
+    failure_code text,
+    provider_reference text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    next_look_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT refunds_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT refunds_check CHECK (((unapplied_minor >= 0) AND (unapplied_minor <= amount_minor))),
+    CONSTRAINT refunds_check1 CHECK (((hold_id IS NULL) = (unapplied_minor = amount_minor))),
+    CONSTRAINT refunds_check2 CHECK (((status = 'failed'::text) = (failure_code IS NOT NULL))),
+    CONSTRAINT refunds_check3 CHECK (((status = 'pending'::text) = (next_look_at IS NOT NULL))),
+    CONSTRAINT refunds_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT refunds_reason_check CHECK ((reason = ANY (ARRAY['duplicate'::text, 'fraudulent'::text, 'customer_request'::text, 'service_issue'::text, 'other'::text]))),
+    CONSTRAINT refunds_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text])))
+)
+WITH (fillfactor='85');
+CREATE TABLE public.sandbox_plans (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text DEFAULT 'test'::text NOT NULL,
+    transaction_id uuid NOT NULL,
+    outcome text NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    CONSTRAINT sandbox_plans_mode_check CHECK ((mode = 'test'::text)),
+    CONSTRAINT sandbox_plans_outcome_check CHECK ((outcome = ANY (ARRAY['succeed'::text, 'chargeback'::text])))
 );
 CREATE TABLE public.schema_migrations (
     number integer NOT NULL,
@@ -407,6 +587,13 @@ CREATE TABLE public.sessions (
     expires_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
     CONSTRAINT sessions_id_hash_check CHECK ((octet_length(id_hash) = 32))
+);
+CREATE TABLE public.test_clocks (
+    merchant_id uuid NOT NULL,
+    mode text DEFAULT 'test'::text NOT NULL,
+    ahead interval NOT NULL,
+    CONSTRAINT test_clocks_ahead_check CHECK (((ahead > '00:00:00'::interval) AND (ahead <= '10 years'::interval))),
+    CONSTRAINT test_clocks_mode_check CHECK ((mode = 'test'::text))
 );
 CREATE TABLE public.transaction_steps (
     transaction_id uuid NOT NULL,
@@ -428,24 +615,49 @@ CREATE TABLE public.transactions (
     currency text NOT NULL,
     amount_minor bigint NOT NULL,
     received_minor bigint DEFAULT 0 NOT NULL,
+    credited_minor bigint DEFAULT 0 NOT NULL,
+    unapplied_minor bigint DEFAULT 0 NOT NULL,
     fee_minor bigint DEFAULT 0 NOT NULL,
     refunded_minor bigint DEFAULT 0 NOT NULL,
+    returning_minor bigint DEFAULT 0 NOT NULL,
+    returning_unapplied_minor bigint DEFAULT 0 NOT NULL,
+    charged_back_minor bigint DEFAULT 0 NOT NULL,
+    confirmations integer,
+    required_confirmations integer,
     status text NOT NULL,
     failure_code text,
+    refund_required_reason text,
+    late boolean DEFAULT false NOT NULL,
     version integer DEFAULT 1 NOT NULL,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     succeeded_at timestamp with time zone,
     CONSTRAINT transactions_amount_minor_check CHECK ((amount_minor > 0)),
-    CONSTRAINT transactions_check CHECK ((fee_minor <= received_minor)),
-    CONSTRAINT transactions_check1 CHECK ((refunded_minor <= received_minor)),
-    CONSTRAINT transactions_check2 CHECK (((status = 'failed'::text) = (failure_code IS NOT NULL))),
-    CONSTRAINT transactions_check3 CHECK (((status <> 'succeeded'::text) OR ((succeeded_at IS NOT NULL) AND (received_minor > 0)))),
+    CONSTRAINT transactions_charged_back_minor_check CHECK ((charged_back_minor >= 0)),
+    CONSTRAINT transactions_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
+    CONSTRAINT transactions_check1 CHECK ((required_confirmations >= confirmations)),
+    CONSTRAINT transactions_check10 CHECK (((status = ANY (ARRAY['succeeded'::text, 'partially_refunded'::text, 'refunded'::text, 'chargeback'::text])) OR (credited_minor = 0))),
+    CONSTRAINT transactions_check11 CHECK (((status = 'chargeback'::text) = (charged_back_minor > 0))),
+    CONSTRAINT transactions_check2 CHECK ((fee_minor <= credited_minor)),
+    CONSTRAINT transactions_check3 CHECK (((credited_minor + unapplied_minor) <= received_minor)),
+    CONSTRAINT transactions_check4 CHECK ((((received_minor - credited_minor) - unapplied_minor) <= refunded_minor)),
+    CONSTRAINT transactions_check5 CHECK ((returning_unapplied_minor <= LEAST(unapplied_minor, returning_minor))),
+    CONSTRAINT transactions_check6 CHECK (((status <> 'failed'::text) OR ((failure_code IS NOT NULL) AND (received_minor = 0)))),
+    CONSTRAINT transactions_check7 CHECK (((status <> 'expired'::text) OR (received_minor = 0))),
+    CONSTRAINT transactions_check8 CHECK (((status <> 'refund_required'::text) OR ((refund_required_reason IS NOT NULL) AND (unapplied_minor > 0)))),
+    CONSTRAINT transactions_check9 CHECK (((status <> ALL (ARRAY['succeeded'::text, 'partially_refunded'::text, 'chargeback'::text])) OR ((succeeded_at IS NOT NULL) AND (credited_minor > 0)))),
+    CONSTRAINT transactions_confirmations_check CHECK ((confirmations >= 0)),
+    CONSTRAINT transactions_credited_minor_check CHECK ((credited_minor >= 0)),
     CONSTRAINT transactions_fee_minor_check CHECK ((fee_minor >= 0)),
+    CONSTRAINT transactions_given_back_once CHECK ((((refunded_minor + returning_minor) + charged_back_minor) <= (received_minor - (unapplied_minor - returning_unapplied_minor)))),
     CONSTRAINT transactions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT transactions_received_minor_check CHECK ((received_minor >= 0)),
+    CONSTRAINT transactions_refund_required_reason_check CHECK ((refund_required_reason = ANY (ARRAY['underpaid'::text, 'late'::text, 'duplicate'::text, 'after_cancel'::text, 'wrong_asset'::text]))),
     CONSTRAINT transactions_refunded_minor_check CHECK ((refunded_minor >= 0)),
-    CONSTRAINT transactions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'succeeded'::text, 'failed'::text, 'expired'::text, 'refund_required'::text, 'partially_refunded'::text, 'refunded'::text, 'chargeback'::text])))
+    CONSTRAINT transactions_returning_minor_check CHECK ((returning_minor >= 0)),
+    CONSTRAINT transactions_returning_unapplied_minor_check CHECK ((returning_unapplied_minor >= 0)),
+    CONSTRAINT transactions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'succeeded'::text, 'failed'::text, 'expired'::text, 'refund_required'::text, 'partially_refunded'::text, 'refunded'::text, 'chargeback'::text]))),
+    CONSTRAINT transactions_unapplied_minor_check CHECK ((unapplied_minor >= 0))
 )
 WITH (fillfactor='85');
 CREATE TABLE public.users (
@@ -547,12 +759,70 @@ CREATE TABLE public.webhook_secrets (
     CONSTRAINT webhook_secrets_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT webhook_secrets_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'active'::text, 'retired'::text])))
 );
+CREATE VIEW public.whole_transactions AS
+ SELECT t.id,
+    t.merchant_id,
+    t.mode,
+    t.payment_link_id,
+    t.method_id,
+    t.method_type,
+    t.rail,
+    t.rail_reference,
+    t.instructions,
+    t.currency,
+    t.amount_minor,
+    t.received_minor,
+    t.credited_minor,
+    t.unapplied_minor,
+    t.fee_minor,
+    t.refunded_minor,
+    t.returning_minor,
+    t.returning_unapplied_minor,
+    t.charged_back_minor,
+    t.confirmations,
+    t.required_confirmations,
+    t.status,
+    t.failure_code,
+    t.refund_required_reason,
+    t.late,
+    t.version,
+    t.created_at,
+    t.updated_at,
+    t.succeeded_at,
+    l.status AS link_status,
+    l.expires_at AS link_expires_at,
+    l.project_id,
+    l.external_id,
+    l.metadata,
+    l.webhook_url,
+    COALESCE(( SELECT c.ahead
+           FROM public.test_clocks c
+          WHERE ((c.merchant_id = t.merchant_id) AND (c.mode = t.mode))), '00:00:00'::interval) AS ahead,
+    COALESCE(( SELECT json_agg(json_build_object('status', s.status, 'at', s.at, 'detail', s.detail) ORDER BY s.version) AS json_agg
+           FROM public.transaction_steps s
+          WHERE (s.transaction_id = t.id)), '[]'::json) AS timeline,
+    COALESCE(( SELECT json_agg(json_build_object('id', r.id, 'transaction_id', r.transaction_id, 'currency', r.currency, 'amount_minor', r.amount_minor, 'unapplied_minor', r.unapplied_minor, 'hold_id', r.hold_id, 'status', r.status, 'reason', r.reason, 'receiver', r.receiver, 'failure_code', r.failure_code, 'provider_reference', r.provider_reference, 'external_id', r.external_id, 'metadata', r.metadata, 'version', r.version, 'created_at', r.created_at, 'updated_at', r.updated_at) ORDER BY r.created_at DESC, r.id DESC) AS json_agg
+           FROM public.refunds r
+          WHERE (r.transaction_id = t.id)), '[]'::json) AS refunds,
+    ( SELECT json_build_object('id', d.id, 'amount_minor', d.amount_minor, 'fee_minor', d.fee_minor, 'reason', d.reason, 'status', d.status, 'opened_at', d.opened_at, 'closed_at', d.closed_at) AS json_build_object
+           FROM public.chargebacks d
+          WHERE (d.transaction_id = t.id)
+          ORDER BY d.opened_at DESC, d.id DESC
+         LIMIT 1) AS chargeback
+   FROM (public.transactions t
+     JOIN public.payment_links l ON (((l.merchant_id = t.merchant_id) AND (l.mode = t.mode) AND (l.id = t.payment_link_id))));
 ALTER TABLE ONLY public.api_key_activity
     ADD CONSTRAINT api_key_activity_pkey PRIMARY KEY (api_key_id);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_key_hash_key UNIQUE (key_hash);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.chargebacks
+    ADD CONSTRAINT chargebacks_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.currency_scales
+    ADD CONSTRAINT currency_scales_pkey PRIMARY KEY (code);
+ALTER TABLE ONLY public.failed_attempts
+    ADD CONSTRAINT failed_attempts_pkey PRIMARY KEY (name_hash);
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (merchant_id, mode, caller, key_hash);
 ALTER TABLE ONLY public.ledger_accounts
@@ -575,6 +845,8 @@ ALTER TABLE ONLY public.ledger_transactions
     ADD CONSTRAINT ledger_transactions_once UNIQUE (source_type, source_id, kind, step);
 ALTER TABLE ONLY public.ledger_transactions
     ADD CONSTRAINT ledger_transactions_pkey PRIMARY KEY (id, mode);
+ALTER TABLE ONLY public.merchant_settings
+    ADD CONSTRAINT merchant_settings_pkey PRIMARY KEY (merchant_id, mode);
 ALTER TABLE ONLY public.merchants
     ADD CONSTRAINT merchants_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.oauth_access_tokens
@@ -591,6 +863,8 @@ ALTER TABLE ONLY public.oauth_grants
     ADD CONSTRAINT oauth_grants_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.oauth_requests
     ADD CONSTRAINT oauth_requests_pkey PRIMARY KEY (id_hash);
+ALTER TABLE ONLY public.operator_actions
+    ADD CONSTRAINT operator_actions_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.payment_links
@@ -601,12 +875,26 @@ ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.rail_observations
+    ADD CONSTRAINT rail_observations_pkey PRIMARY KEY (rail, mode, external_ref, outcome, confirmations);
+ALTER TABLE ONLY public.refunds
+    ADD CONSTRAINT refunds_hold_id_key UNIQUE (hold_id);
+ALTER TABLE ONLY public.refunds
+    ADD CONSTRAINT refunds_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
+ALTER TABLE ONLY public.refunds
+    ADD CONSTRAINT refunds_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.sandbox_plans
+    ADD CONSTRAINT sandbox_plans_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (number);
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (id_hash);
+ALTER TABLE ONLY public.test_clocks
+    ADD CONSTRAINT test_clocks_pkey PRIMARY KEY (merchant_id);
 ALTER TABLE ONLY public.transaction_steps
     ADD CONSTRAINT transaction_steps_pkey PRIMARY KEY (transaction_id, version);
+ALTER TABLE ONLY public.transactions
+    ADD CONSTRAINT transactions_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.transactions
@@ -628,6 +916,8 @@ ALTER TABLE ONLY public.webhook_events
 ALTER TABLE ONLY public.webhook_secrets
     ADD CONSTRAINT webhook_secrets_pkey PRIMARY KEY (merchant_id, mode, version);
 CREATE INDEX api_keys_of_merchant ON public.api_keys USING btree (merchant_id, created_at DESC, id DESC);
+CREATE INDEX chargebacks_of_transaction ON public.chargebacks USING btree (transaction_id, opened_at DESC);
+CREATE UNIQUE INDEX chargebacks_one_standing ON public.chargebacks USING btree (transaction_id) WHERE (status <> 'won'::text);
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING btree (created_at);
 CREATE INDEX ledger_entries_of_merchant ON public.ledger_entries USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX ledger_holds_active ON public.ledger_holds USING btree (merchant_id, mode, currency) WHERE (status = 'active'::text);
@@ -638,11 +928,20 @@ CREATE INDEX oauth_codes_by_age ON public.oauth_codes USING btree (created_at);
 CREATE INDEX oauth_grants_of_client ON public.oauth_grants USING btree (client_id, created_at DESC, id DESC);
 CREATE INDEX oauth_grants_of_merchant ON public.oauth_grants USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX oauth_requests_by_age ON public.oauth_requests USING btree (created_at);
+CREATE INDEX operator_actions_of_merchant ON public.operator_actions USING btree (merchant_id, at DESC, id DESC);
+CREATE INDEX payment_links_due ON public.payment_links USING btree (expires_at) WHERE (status = 'active'::text);
+CREATE INDEX payment_links_due_of_merchant ON public.payment_links USING btree (merchant_id, expires_at) WHERE ((status = 'active'::text) AND (mode = 'test'::text));
 CREATE INDEX payment_links_of_merchant ON public.payment_links USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX rail_observations_of_transaction ON public.rail_observations USING btree (transaction_id);
+CREATE INDEX refunds_due ON public.refunds USING btree (next_look_at) WHERE (status = 'pending'::text);
+CREATE INDEX refunds_of_merchant ON public.refunds USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX refunds_of_transaction ON public.refunds USING btree (transaction_id, created_at DESC, id DESC);
+CREATE INDEX sandbox_plans_due ON public.sandbox_plans USING btree (due_at);
+CREATE INDEX sessions_by_last_use ON public.sessions USING btree (last_seen_at);
 CREATE INDEX sessions_of_user ON public.sessions USING btree (user_id);
-CREATE INDEX transactions_of_link ON public.transactions USING btree (payment_link_id, created_at DESC);
+CREATE INDEX transactions_of_link ON public.transactions USING btree (payment_link_id, created_at DESC, id DESC);
 CREATE INDEX transactions_of_merchant ON public.transactions USING btree (merchant_id, mode, created_at DESC, id DESC);
-CREATE UNIQUE INDEX transactions_one_open ON public.transactions USING btree (payment_link_id) WHERE (status = ANY (ARRAY['pending'::text, 'processing'::text]));
+CREATE INDEX transactions_underpaid ON public.transactions USING btree (payment_link_id) WHERE ((status = 'pending'::text) AND (received_minor > 0));
 CREATE INDEX users_of_merchant ON public.users USING btree (merchant_id);
 CREATE INDEX webhook_deliveries_by_destination ON public.webhook_deliveries USING btree (destination_key, run_at) WHERE (lease_until IS NULL);
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (run_at) WHERE (lease_until IS NULL);
@@ -656,18 +955,25 @@ CREATE UNIQUE INDEX webhook_secrets_one_pending ON public.webhook_secrets USING 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_postings FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.operator_actions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_holds FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.currency_scales FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_accounts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_holds FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_postings FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transactions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER transactions_step BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.transactions_refuse_step();
 ALTER TABLE ONLY public.api_key_activity
     ADD CONSTRAINT api_key_activity_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES public.api_keys(id);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.chargebacks
+    ADD CONSTRAINT chargebacks_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.ledger_accounts
@@ -684,6 +990,8 @@ ALTER TABLE ONLY public.ledger_postings
     ADD CONSTRAINT ledger_postings_debit_account_id_currency_mode_fkey FOREIGN KEY (debit_account_id, currency, mode) REFERENCES public.ledger_accounts(id, currency, mode);
 ALTER TABLE ONLY public.ledger_postings
     ADD CONSTRAINT ledger_postings_transaction_id_mode_fkey FOREIGN KEY (transaction_id, mode) REFERENCES public.ledger_transactions(id, mode);
+ALTER TABLE ONLY public.merchant_settings
+    ADD CONSTRAINT merchant_settings_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.oauth_clients
     ADD CONSTRAINT oauth_clients_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.oauth_codes
@@ -700,14 +1008,26 @@ ALTER TABLE ONLY public.oauth_requests
     ADD CONSTRAINT oauth_requests_client_id_fkey FOREIGN KEY (client_id) REFERENCES public.oauth_clients(id);
 ALTER TABLE ONLY public.oauth_requests
     ADD CONSTRAINT oauth_requests_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.operator_actions
+    ADD CONSTRAINT operator_actions_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_merchant_id_mode_project_id_fkey FOREIGN KEY (merchant_id, mode, project_id) REFERENCES public.projects(merchant_id, mode, id);
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.rail_observations
+    ADD CONSTRAINT rail_observations_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.refunds
+    ADD CONSTRAINT refunds_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES public.ledger_holds(id);
+ALTER TABLE ONLY public.refunds
+    ADD CONSTRAINT refunds_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
+ALTER TABLE ONLY public.sandbox_plans
+    ADD CONSTRAINT sandbox_plans_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
+ALTER TABLE ONLY public.test_clocks
+    ADD CONSTRAINT test_clocks_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.transaction_steps
     ADD CONSTRAINT transaction_steps_transaction_id_fkey FOREIGN KEY (transaction_id) REFERENCES public.transactions(id);
 ALTER TABLE ONLY public.transactions

@@ -15,7 +15,7 @@ from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
 from tollhouse import main as root
-from tollhouse import supervisor
+from tollhouse import operator_commands, supervisor
 from tollhouse.demo.run import run as run_demo
 from tollhouse.demo.seed import DemoError
 from tollhouse.doors import OPERATIONS
@@ -26,6 +26,7 @@ from tollhouse.platform.db import Pool
 STOP_WITHIN_S = 10
 talk = Console(stderr=True, highlight=False)
 app = App(name="tollhouse", help="A self-hosted payment platform for merchants.", version_flags=[])
+app.command(operator_commands.app)
 
 Host = Annotated[str, Parameter(help="Address to listen on.")]
 Port = Annotated[int, Parameter(help="Port to listen on.")]

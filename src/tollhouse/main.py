@@ -5,14 +5,19 @@ from pathlib import Path
 
 from starlette.staticfiles import StaticFiles
 
+from tollhouse.callers import cleaning as callers_cleaning
 from tollhouse.doors import OPERATIONS
 from tollhouse.doors.worker import Job
 from tollhouse.events import invariants as events_invariants
 from tollhouse.idempotency import AnswersInDatabase
 from tollhouse.ledger import invariants as ledger_invariants
+from tollhouse.oauth import cleaning as oauth_cleaning
 from tollhouse.oauth.store import make_token_partitions
+from tollhouse.payments import invariants as payments_invariants
+from tollhouse.payments import jobs as payments_jobs
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool
+from tollhouse.platform.log import log
 from tollhouse.platform.sealing import KeyRing
 from tollhouse.web.front import Front
 from tollhouse.web.house import House
@@ -21,8 +26,15 @@ from tollhouse.web.templates import Templates
 
 STATIC = Path(__file__).parent / "web" / "static"
 WEB_POOL = 10
+WATCH_EVERY_S = 900
 
-JOBS: list[Job] = [(3600.0, lambda house: make_token_partitions(house.db))]
+JOBS: list[Job] = [
+    (3600, lambda house: make_token_partitions(house.db)),
+    *callers_cleaning.JOBS,
+    *oauth_cleaning.JOBS,
+    *((0.5, job) for job in payments_jobs.JOBS),
+    (WATCH_EVERY_S, lambda house: watch_invariants(house)),  # noqa: PLW0108 - it stands below
+]
 """What the worker does beside delivering: seconds between two runs, and the deed."""
 
 
@@ -70,6 +82,16 @@ def route_table(operations: Sequence[Operation]) -> str:
 
 
 async def broken_invariants(db: Pool) -> list[str]:
-    """A line for every invariant of the ledger and of the events that does not hold, all seen in one snapshot."""
+    """A line for every invariant of ledger, payments and events that does not hold, all seen in one snapshot."""
     async with db.connection() as tx, tx.raw.transaction(isolation="repeatable_read", readonly=True):
-        return [*await ledger_invariants.broken(tx), *await events_invariants.broken(tx)]
+        return [
+            *await ledger_invariants.broken(tx),
+            *await payments_invariants.broken(tx),
+            *await events_invariants.broken(tx),
+        ]
+
+
+async def watch_invariants(house: House) -> None:
+    """Look for broken invariants, and log each as an error."""
+    for line in await broken_invariants(house.db):
+        log.error("invariant broken", detail=line)

@@ -47,7 +47,7 @@ async def test_what_is_posted_is_never_changed(books: Books, table: str, stateme
         "UPDATE ledger_accounts SET guarded = false",
         "UPDATE ledger_accounts SET code = 'pending'",
         "UPDATE ledger_accounts SET merchant_id = NULL",
-        "TRUNCATE ledger_holds",
+        "TRUNCATE ledger_holds CASCADE",
     ],
 )
 async def test_an_account_stays_what_it_is(books: Books, statement: str) -> None:

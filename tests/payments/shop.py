@@ -25,9 +25,10 @@ async def choose(link: dict[str, Any], method_id: str | None = None) -> Answer:
     return await post_form(f"{link['url']}/method", {"method_id": method_id or f"sandbox:{link['currency']}"})
 
 
-async def simulate(link: dict[str, Any], outcome: str = "succeed") -> Answer:
-    """Press a button of the simulator."""
-    return await post_form(f"{link['url']}/simulate", {"outcome": outcome})
+async def simulate(link: dict[str, Any], outcome: str = "succeed", *, payment: str = "", **fields: str) -> Answer:
+    """Press a button of the simulator: on the customer's own page, where `payment` says whose."""
+    named = f"?payment={payment}" if payment else ""
+    return await post_form(f"{link['url']}/simulate{named}", {"outcome": outcome} | fields)
 
 
 async def pay(link: dict[str, Any], outcome: str = "succeed") -> Answer:

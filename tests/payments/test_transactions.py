@@ -60,10 +60,12 @@ async def settle_with(house: House, actor: Actor, link: dict[str, Any], received
     assert attempt_id is not None
     transaction = await transactions_store.one(house.db, MerchantEnv(MerchantId(merchant_id), "test"), attempt_id)
     assert transaction is not None
-    seen = Observation(transaction.instructions.reference, "succeeded", received_minor)
+    reference = transaction.instructions.reference
+    seen = Observation(reference=reference, outcome="confirmed", external_ref=reference, amount_minor=received_minor)
 
     async def deed(tx: Tx) -> bool:
-        return await settle.settle(tx, transaction, seen, house, clock.now(), fees=fees)
+        done = await settle.settle(tx, transaction.env, transaction.id, seen, house, clock.now(), fees=fees)
+        return done is not None
 
     return [await house.db.transact(deed) for _ in range(2)]
 

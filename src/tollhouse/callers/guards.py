@@ -12,27 +12,33 @@ from tollhouse.callers.model import (
     SignInFirst,
 )
 from tollhouse.callers.sessions import person_of
+from tollhouse.callers.throttle import Meter
 from tollhouse.kernel import scopes, tokens
 from tollhouse.kernel.refusals import AuthenticationRequired, InvalidRequest
 from tollhouse.web import cookies
 from tollhouse.web.ask import Ask
+
+REQUESTS = Meter()
 
 
 class Credential:
     """An API key or an access token that holds one of the scopes (any credential, when none is named)."""
 
     def __init__(self, *any_of: str) -> None:
-        if scopes.parse(any_of) is None:
+        wanted = scopes.parse(any_of)
+        if wanted is None:
             raise ValueError(f"{any_of} names no scope")
         self._any_of = any_of
+        self._wanted = wanted
         self.label = " or ".join(any_of) or "any credential"
 
     async def admit(self, ask: Ask) -> Caller:
-        """Authentication 401, then suspension 403, then scope 403."""
+        """Authentication 401, then too many requests 429, then suspension 403, then scope 403."""
         caller, suspended = await _credential(ask)
+        _meter(ask, caller)
         if suspended:
             raise AccountSuspended
-        if self._any_of and not any(name in caller.scopes for name in self._any_of):
+        if self._wanted and not self._wanted & caller.scopes:
             raise MissingScope(self._any_of[0])
         return caller
 
@@ -96,6 +102,14 @@ visitor = Anyone(own_forms=True)
 """Forms of pages for people without a session."""
 client = Anyone("client authentication")
 """The token and revoke endpoints, which authenticate the application themselves, in the protocol's own order."""
+
+
+def _meter(ask: Ask, caller: Caller) -> None:
+    """One more request of this key or connection."""
+    settings = ask.house.settings
+    credential = caller.grant_id or caller.api_key_id
+    if settings.rate_limits and settings.rate_api_per_min and credential is not None:
+        REQUESTS.take(credential, settings.rate_api_per_min, ask.now)
 
 
 async def _credential(ask: Ask) -> tuple[Caller, bool]:

@@ -1,16 +1,19 @@
 """The currencies of the house, from a data file: scale, chains, and what can be done with each."""
 
 import tomllib
+from collections.abc import Mapping
 from importlib import resources
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from tollhouse.kernel.money import format_minor
 
 DECIMALS_MAX = 8
 """The ledger's finest scale: a minor amount then fits a bigint and an integer that every JSON reader can hold."""
+
+Words = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,60}$")]
 
 
 class Operations(Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,10 +28,10 @@ class Operations(Struct, frozen=True, forbid_unknown_fields=True):
 class Chain(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A network that carries the currency. `deposit` does not imply `withdrawal`."""
 
-    network: str
-    asset_id: str | None = None
-    onchain_decimals: int
-    confirmations: str
+    network: Annotated[str, Meta(pattern="^[a-z0-9_-]{1,32}$")]
+    asset_id: Words | None = None
+    onchain_decimals: Annotated[int, Meta(ge=0, le=36)]
+    confirmations: Annotated[str, Meta(pattern="^(finalized|[1-9][0-9]{0,3})$")]
     deposit: bool
     withdrawal: bool
 
@@ -37,17 +40,13 @@ class Currency(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One currency, as GET /currencies shows it but for the environment."""
 
     code: str
-    name: str
+    name: Words
     type: Literal["fiat", "crypto"]
-    decimals: int
-    symbol: str
+    decimals: Annotated[int, Meta(ge=0, le=DECIMALS_MAX)]
+    symbol: Words
     operations: Operations = Operations()
     balance_payment_supported: bool = True
     chains: tuple[Chain, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.decimals <= DECIMALS_MAX:
-            raise ValueError(f"{self.code} must have 0 to {DECIMALS_MAX} decimals")
 
     def format(self, minor: int) -> str:
         """The decimal string of an amount."""
@@ -69,4 +68,6 @@ def _read() -> dict[str, Currency]:
     return {code: msgspec.convert({"code": code, **facts}, Currency) for code, facts in tomllib.loads(text).items()}
 
 
-CURRENCIES: dict[str, Currency] = _read()
+BUILT_IN: Mapping[str, Currency] = _read()
+CURRENCIES: dict[str, Currency] = dict(BUILT_IN)
+"""What this house has: the built-in ones, and what its operator added before it opened."""

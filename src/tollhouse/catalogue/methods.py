@@ -1,14 +1,16 @@
-"""The hosted checkout methods that live mode knows, from a data file, and what a method is."""
+"""The hosted checkout methods: those that live mode knows, from a data file, and the sandbox's, one for each currency."""
 
 import tomllib
+from collections.abc import Iterable, Mapping
 from importlib import resources
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.kernel.money import percentage
+from tollhouse.catalogue.currencies import BUILT_IN as BUILT_IN_CURRENCIES
+from tollhouse.catalogue.currencies import Words
+from tollhouse.kernel.money import MINOR_MAX, percentage
 
 MethodType = Literal["card", "bank_transfer", "crypto", "simulator"]
 UnavailableReason = Literal[
@@ -23,13 +25,16 @@ UnavailableReason = Literal[
 ]
 
 
+Minor = Annotated[int, Meta(ge=0, le=MINOR_MAX)]
+
+
 class Fees(Struct, frozen=True, forbid_unknown_fields=True):
     """What the platform keeps of a payment: a fixed part and a share, within bounds. Free, left to itself."""
 
-    fixed_minor: int = 0
-    basis_points: int = 0
-    minimum_minor: int = 0
-    maximum_minor: int | None = None
+    fixed_minor: Minor = 0
+    basis_points: Annotated[int, Meta(ge=0, le=10_000)] = 0
+    minimum_minor: Minor = 0
+    maximum_minor: Minor | None = None
 
     def of(self, amount_minor: int) -> int:
         """The fee of this amount, in minor units; never more than the amount."""
@@ -43,11 +48,12 @@ class Method(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A way to pay at the hosted checkout. `push`: the customer sends the money, nobody draws it."""
 
     method_id: str
-    name: str
+    name: Words
     type: MethodType
-    rail: str
-    minimum_minor: int = 1
-    maximum_minor: int | None = None
+    rail: Annotated[str, Meta(pattern="^[a-z0-9_]{1,32}$")]
+    enabled: bool = True
+    minimum_minor: Annotated[int, Meta(ge=1, le=MINOR_MAX)] = 1
+    maximum_minor: Annotated[int, Meta(ge=1, le=MINOR_MAX)] | None = None
     fees: Fees = Fees()
     push: bool = True
     refundable: bool = True
@@ -68,21 +74,26 @@ class Method(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return self.minimum_minor <= amount_minor and (self.maximum_minor is None or amount_minor <= self.maximum_minor)
 
 
-def _read() -> tuple[Method, ...]:
+def sandbox_methods(codes: Iterable[str]) -> dict[str, Method]:
+    """The simulator's methods, for these currencies."""
+    return {
+        f"sandbox:{code}": Method(
+            method_id=f"sandbox:{code}",
+            name=f"Test payment in {code}",
+            type="simulator",
+            rail="sandbox",
+            confirmation="instant",
+        )
+        for code in codes
+    }
+
+
+def _read() -> dict[str, Method]:
     text = (resources.files("tollhouse.catalogue") / "data" / "methods.toml").read_text("utf-8")
     found: dict[str, Any] = tomllib.loads(text)
-    return tuple(msgspec.convert({"method_id": method_id, **facts}, Method) for method_id, facts in found.items())
+    return {method_id: msgspec.convert({"method_id": method_id, **facts}, Method) for method_id, facts in found.items()}
 
 
-LIVE_METHODS: tuple[Method, ...] = _read()
-SANDBOX_METHODS: tuple[Method, ...] = tuple(
-    Method(
-        method_id=f"sandbox:{code}",
-        name=f"Test payment in {code}",
-        type="simulator",
-        rail="sandbox",
-        confirmation="instant",
-    )
-    for code in CURRENCIES
-)
-METHODS: dict[str, Method] = {method.method_id: method for method in (*SANDBOX_METHODS, *LIVE_METHODS)}
+BUILT_IN: Mapping[str, Method] = _read()
+METHODS: dict[str, Method] = sandbox_methods(BUILT_IN_CURRENCIES) | BUILT_IN
+"""What this house has: the sandbox's first, then the built-in ones, and what its operator added before it opened."""

@@ -6,6 +6,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.kernel.ids import Mode
+
 ProjectStatus = Literal["in_review", "approved", "rejected"]
 
 
@@ -18,3 +20,23 @@ class Project(Struct, frozen=True):
     description: str | None
     status: ProjectStatus
     created_at: datetime
+
+
+class ProjectFacts(Struct, frozen=True):
+    """What a project says of itself."""
+
+    name: str
+    website_url: str | None
+    description: str | None
+
+
+class ReviewedProject(Struct, frozen=True, kw_only=True):
+    """A project as its merchant sees it: approved or not, and why not."""
+
+    id: UUID
+    mode: Mode
+    facts: ProjectFacts
+    status: ProjectStatus
+    rejected_because: str | None
+    created_at: datetime
+    updated_at: datetime

@@ -4,33 +4,38 @@ from datetime import datetime
 from uuid import UUID
 
 from tollhouse.catalogue import store
-from tollhouse.catalogue.model import Project, ProjectStatus
+from tollhouse.catalogue.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.platform.db import Tx
 
 FIRST_NAME = "Default"
 
 
-async def open_project(
-    tx: Tx,
-    env: MerchantEnv,
-    name: str,
-    status: ProjectStatus,
-    now: datetime,
-    *,
-    website_url: str | None = None,
-    description: str | None = None,
-) -> Project:
-    """A new project. In live mode it starts in review; an operator approves it."""
-    project = Project(new_id(), name, website_url, description, status, now)
+FIRST_STATUS: dict[Mode, ProjectStatus] = {"test": "approved", "live": "in_review"}
+"""Where a project starts: in live mode an operator approves it."""
+
+
+async def open_project(tx: Tx, env: MerchantEnv, facts: ProjectFacts, now: datetime) -> Project:
+    """A new project."""
+    project = Project(new_id(), facts.name, facts.website_url, facts.description, FIRST_STATUS[env.mode], now)
     await store.insert(tx, env, project)
     return project
 
 
 async def open_first(tx: Tx, env: MerchantEnv, now: datetime) -> Project:
     """The approved project that every merchant starts with in test mode."""
-    return await open_project(tx, env, FIRST_NAME, "approved", now)
+    return await open_project(tx, env, ProjectFacts(FIRST_NAME, None, None), now)
+
+
+async def change(
+    tx: Tx, merchant_id: MerchantId, project_id: UUID, facts: ProjectFacts, now: datetime
+) -> ReviewedProject | None:
+    """Rewrite a project; None when there is no such one. One that was rejected starts again."""
+    mode = await store.mode_of(tx, merchant_id, project_id)
+    if mode is None:
+        return None
+    return await store.change(tx, MerchantEnv(merchant_id, mode), project_id, facts, FIRST_STATUS[mode], now)
 
 
 async def seller(tx: Tx, env: MerchantEnv, project_id: UUID | None) -> Project | None:

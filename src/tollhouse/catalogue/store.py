@@ -1,9 +1,11 @@
 """Every SQL statement about projects."""
 
+from datetime import datetime
 from uuid import UUID
 
-from tollhouse.catalogue.model import Project
+from tollhouse.catalogue.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.db import Pool, Row, Tx
 
 INSERT = """
@@ -17,6 +19,20 @@ APPROVED = """
 APPROVED_ONE = """
     SELECT id, name, website_url, description, status, created_at FROM projects
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'approved'
+"""
+STATUS = "SELECT status FROM projects WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+# Of both environments, for the dashboard.
+EVERY = """
+    SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
+    WHERE merchant_id = $1 AND ($2::text IS NULL OR mode = $2) ORDER BY created_at DESC, id DESC LIMIT $3 OFFSET $4
+"""
+MODE = "SELECT mode FROM projects WHERE merchant_id = $1 AND id = $2"
+# A rejected project goes back to where it began; one in review or approved stays there.
+CHANGE = """
+    UPDATE projects SET name = $4, website_url = $5, description = $6, updated_at = $7, rejected_because = NULL,
+        status = CASE WHEN status = 'rejected' THEN $8 ELSE status END
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3
+    RETURNING id, mode, name, website_url, description, status, rejected_because, created_at, updated_at
 """
 
 
@@ -35,6 +51,44 @@ async def approved_one(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> Pro
     """This approved project; None when it is another merchant's, another mode's, or not approved."""
     row = await db.fetchrow(APPROVED_ONE, env.merchant_id, env.mode, project_id)
     return None if row is None else _project(row)
+
+
+async def status_of(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> ProjectStatus | None:
+    """How far this project is; None when it is another merchant's or another mode's."""
+    row = await db.fetchrow(STATUS, env.merchant_id, env.mode, project_id)
+    return None if row is None else row["status"]
+
+
+async def every(db: Pool, merchant_id: MerchantId, mode: Mode | None, limit: int, offset: int) -> list[ReviewedProject]:
+    """All projects of this merchant, in one mode or both, newest first."""
+    return [_reviewed(row) for row in await db.fetch(EVERY, merchant_id, mode, limit, offset)]
+
+
+async def mode_of(tx: Tx, merchant_id: MerchantId, project_id: UUID) -> Mode | None:
+    """The environment of this merchant's project; None when there is no such one."""
+    row = await tx.fetchrow(MODE, merchant_id, project_id)
+    return None if row is None else row["mode"]
+
+
+async def change(
+    tx: Tx, env: MerchantEnv, project_id: UUID, facts: ProjectFacts, starts_as: ProjectStatus, now: datetime
+) -> ReviewedProject | None:
+    """Rewrite what a project says of itself; None when there is no such project."""
+    said = (facts.name, facts.website_url, facts.description)
+    row = await tx.fetchrow(CHANGE, env.merchant_id, env.mode, project_id, *said, now, starts_as)
+    return None if row is None else _reviewed(row)
+
+
+def _reviewed(row: Row) -> ReviewedProject:
+    return ReviewedProject(
+        id=row["id"],
+        mode=row["mode"],
+        facts=ProjectFacts(row["name"], row["website_url"], row["description"]),
+        status=row["status"],
+        rejected_because=row["rejected_because"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
 
 
 def _project(row: Row) -> Project:

@@ -1,10 +1,11 @@
 """The ways in. Each door lists the operations of the slices that stand behind it."""
 
-from tollhouse.doors import dashboard, health, integration, oauth, pages
+from tollhouse.doors import dashboard, health, integration, oauth, pages, reference
 from tollhouse.web.operations import Operation
 
 OPERATIONS: list[Operation] = [
     *health.OPERATIONS,
+    *reference.OPERATIONS,
     *oauth.OPERATIONS,
     *integration.OPERATIONS,
     *dashboard.OPERATIONS,

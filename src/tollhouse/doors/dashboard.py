@@ -2,11 +2,13 @@
 
 from tollhouse.merchants import api as merchants
 from tollhouse.oauth import endpoints as oauth
+from tollhouse.settings import projects_api as projects
 from tollhouse.web.operations import Operation
 from tollhouse.webhooks import api as webhooks
 
 OPERATIONS: list[Operation] = [
     *merchants.DASHBOARD_OPERATIONS,
     *oauth.DASHBOARD_OPERATIONS,
+    *projects.DASHBOARD_OPERATIONS,
     *webhooks.DASHBOARD_OPERATIONS,
 ]

@@ -2,11 +2,15 @@
 
 from tollhouse.merchants import api as merchants
 from tollhouse.payments import operations as payments
+from tollhouse.reports import api as reports
+from tollhouse.settings import api as settings
 from tollhouse.web.operations import Operation
 from tollhouse.webhooks import api as webhooks
 
 OPERATIONS: list[Operation] = [
     *merchants.INTEGRATION_OPERATIONS,
     *payments.INTEGRATION_OPERATIONS,
+    *reports.INTEGRATION_OPERATIONS,
+    *settings.INTEGRATION_OPERATIONS,
     *webhooks.INTEGRATION_OPERATIONS,
 ]

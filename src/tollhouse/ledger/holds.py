@@ -33,14 +33,25 @@ async def reserve(
 
 
 async def capture(
-    tx: Tx, env: MerchantEnv, hold_id: UUID, amount_minor: int, now: datetime, *, entry_type: EntryType, to: Account
+    tx: Tx,
+    env: MerchantEnv,
+    hold_id: UUID,
+    amount_minor: int,
+    now: datetime,
+    *,
+    entry_type: EntryType,
+    to: Account,
+    along: tuple[Line, ...] = (),
 ) -> tuple[Hold, Posted]:
-    """Pay `amount_minor` of the hold to an account. Raises `HoldNotActive` where somebody else was first."""
+    """Pay `amount_minor` of the hold to an account, and post the lines `along` in the same ledger transaction.
+
+    Raises `HoldNotActive` where somebody else was first.
+    """
     hold = await store.capture_hold(tx, env, hold_id, amount_minor, now)
     if hold is None:
         raise HoldNotActive
     line = Line(entry_type, hold.currency, amount_minor, reserved(env), to)
-    return hold, await post(tx, Posting(env.mode, entry_type, hold.source, (line,), now))
+    return hold, await post(tx, Posting(env.mode, entry_type, hold.source, (line, *along), now))
 
 
 async def release(tx: Tx, env: MerchantEnv, hold_id: UUID, now: datetime) -> tuple[Hold, Posted]:

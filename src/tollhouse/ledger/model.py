@@ -169,6 +169,16 @@ def rail(name: str) -> Account:
     return Account(f"rail:{name}")
 
 
+def unapplied(rail_name: str) -> Account:
+    """Customers' money that came by a rail and could not be applied."""
+    return Account(f"unapplied:{rail_name}")
+
+
+def debt(env: MerchantEnv) -> Account:
+    """What the merchant owes beyond its available balance."""
+    return Account("debt", env.merchant_id)
+
+
 def income(
     fee: Literal["payment_fee", "withdrawal_fee", "conversion_fee", "chargeback_fee", "fulfillment_margin"],
 ) -> Account:
@@ -182,5 +192,5 @@ def equity(what: Literal["adjustment", "test_funding"]) -> Account:
 
 
 def spare_ids(lines: Sequence[Line]) -> list[UUID]:
-    """Ids for the entries these lines can make: at most two each."""
-    return [new_id() for _ in range(2 * len(lines))]
+    """Ids for the entries these lines can make: two each, and two more for the debt that it may repay."""
+    return [new_id() for _ in range(4 * len(lines))]

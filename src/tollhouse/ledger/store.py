@@ -54,6 +54,11 @@ ENTRY = """
     FROM ledger_entries e JOIN ledger_transactions t ON t.id = e.transaction_id AND t.mode = e.mode
     WHERE e.merchant_id = $1 AND e.mode = $2 AND e.id = $3
 """
+# Whoever is to be charged more than it may have is locked first: what it has then stays so until it is charged.
+LOCK_AVAILABLE = """
+    SELECT balance FROM ledger_accounts
+    WHERE owner = $1 AND mode = $2 AND currency = $3 AND code = 'available' FOR NO KEY UPDATE
+"""
 INSERT_HOLD = """
     INSERT INTO ledger_holds (id, merchant_id, mode, currency, source_type, source_id, amount, status, created_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, 'active', $8)
@@ -158,6 +163,11 @@ async def entry(db: Pool, env: MerchantEnv, entry_id: UUID) -> Entry | None:
     """One entry of this merchant."""
     row = await db.fetchrow(ENTRY, env.merchant_id, env.mode, entry_id)
     return None if row is None else _entry(row)
+
+
+async def lock_available(tx: Tx, env: MerchantEnv, currency: str) -> int:
+    """What the merchant can spend, which nobody changes until this transaction ends."""
+    return await tx.fetchval(LOCK_AVAILABLE, env.merchant_id, env.mode, currency) or 0
 
 
 async def insert_hold(tx: Tx, hold: Hold, now: datetime) -> None:

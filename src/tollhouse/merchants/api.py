@@ -8,6 +8,7 @@ from starlette.responses import Response
 from tollhouse.callers import sessions
 from tollhouse.callers.guards import anyone_with_cookie, scope, signed_in
 from tollhouse.callers.model import Caller, Person
+from tollhouse.callers.throttle import RateLimited
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.merchants import actions, store
 from tollhouse.merchants.model import (
@@ -33,7 +34,12 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 
 
 @DASHBOARD_OPERATIONS.add(
-    "POST", "/signup", guard=anyone_with_cookie, status=201, refuses=(SignupClosed, EmailTaken, ValidationFailed)
+    "POST",
+    "/signup",
+    guard=anyone_with_cookie,
+    status=201,
+    refuses=(SignupClosed, EmailTaken, ValidationFailed),
+    answers=SessionView,
 )
 async def sign_up(ask: Ask, body: SignUp) -> Response:
     """Open a merchant account and a session."""
@@ -41,7 +47,9 @@ async def sign_up(ask: Ask, body: SignUp) -> Response:
     return sessions.give(ask, json_answer(view, 201), secret)
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/login", guard=anyone_with_cookie, refuses=(InvalidCredentials,))
+@DASHBOARD_OPERATIONS.add(
+    "POST", "/login", guard=anyone_with_cookie, refuses=(InvalidCredentials, RateLimited), answers=SessionView
+)
 async def sign_in(ask: Ask, body: SignIn) -> Response:
     """Open a session."""
     view, secret = await actions.sign_in(ask, body)

@@ -44,9 +44,11 @@ async def sign_in(ask: Ask) -> Response:
     try:
         _, secret = await actions.sign_in(ask, SignIn(email, form.one("password") or ""))
     except Refusal as refusal:
-        return page(
+        shown = page(
             ask, "merchants/signin.html", refusal.status, request=_request(form), email=email, message=refusal.message
         )
+        shown.headers.update(refusal.headers)
+        return shown
     return sessions.give(ask, see_other(_after(form)), secret)
 
 

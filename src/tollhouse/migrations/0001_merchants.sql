@@ -27,6 +27,15 @@ CREATE TABLE sessions (
     ended_at timestamptz
 );
 CREATE INDEX sessions_of_user ON sessions (user_id);
+CREATE INDEX sessions_by_last_use ON sessions (last_seen_at);  -- a session that ended is seen no more: this finds them all
+
+-- Failed attempts of late, under a digest of what they were about. Unlogged: after a crash everybody begins anew, and
+-- no failure waits for the disk.
+CREATE UNLOGGED TABLE failed_attempts (
+    name_hash bytea PRIMARY KEY CHECK (octet_length(name_hash) = 32),
+    failed_at timestamptz[] NOT NULL CHECK (cardinality(failed_at) > 0),
+    forget_at timestamptz NOT NULL
+);
 
 CREATE TABLE api_keys (
     id uuid PRIMARY KEY,

@@ -103,7 +103,8 @@ CREATE TABLE oauth_access_tokens (
     PRIMARY KEY (token_hash, expires_at)
 ) PARTITION BY RANGE (expires_at);
 
--- Make the partitions of the coming day, six hours each. Cheap when they are there; any process may call it.
+-- Make the partitions of the coming day, six hours each. Cheap when they are there; any process may call it. A table that
+-- is attached holds up no reader or writer of the others, as CREATE TABLE ... PARTITION OF would.
 CREATE FUNCTION oauth_make_token_partitions(p_now timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_start timestamptz;
@@ -114,7 +115,9 @@ BEGIN
         v_name := 'oauth_access_tokens_' || to_char(v_start AT TIME ZONE 'UTC', 'YYYYMMDDHH24');
         IF to_regclass(v_name) IS NULL THEN
             PERFORM pg_advisory_xact_lock(hashtextextended('oauth_access_tokens', 0));
-            EXECUTE format('CREATE TABLE IF NOT EXISTS %I PARTITION OF oauth_access_tokens FOR VALUES FROM (%L) TO (%L)',
+            CONTINUE WHEN to_regclass(v_name) IS NOT NULL;  -- another process made it while we waited
+            EXECUTE format('CREATE TABLE %I (LIKE oauth_access_tokens INCLUDING ALL)', v_name);
+            EXECUTE format('ALTER TABLE oauth_access_tokens ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
                            v_name, v_start, v_start + interval '6 hours');
         END IF;
     END LOOP;

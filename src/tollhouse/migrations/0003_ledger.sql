@@ -117,7 +117,9 @@ $$;
 
 -- Post one transaction of several debit/credit lines, in one round trip; the merchants' entries it made. A null merchant
 -- is the platform. Merchants' rows are locked in the order of their ids and judged on the end state, not line by line.
--- The arrays run in parallel, a line at each place; p_entry_ids has two spare ids for each line.
+-- The arrays run in parallel, a line at each place; p_entry_ids has four spare ids for each line: two for its own entries,
+-- two for those of the debt that it may repay. Whoever owes repays first: a merchant that would end with money available
+-- beside a debt in that currency gets one more line, from the one to the other.
 CREATE FUNCTION ledger_post(
     p_id uuid, p_mode text, p_kind text, p_source_type text, p_source_id uuid, p_step int, p_at timestamptz,
     p_types text[], p_currencies text[], p_amounts bigint[],
@@ -126,6 +128,7 @@ CREATE FUNCTION ledger_post(
 DECLARE
     v_debits bigint[];
     v_credits bigint[];
+    v_owing record;
 BEGIN
     IF coalesce(cardinality(p_types), 0) = 0 THEN
         RAISE EXCEPTION 'a transaction has at least one line' USING ERRCODE = 'check_violation';
@@ -154,6 +157,26 @@ BEGIN
     PERFORM FROM ledger_accounts a
     WHERE a.id = ANY (v_debits || v_credits) AND a.guarded
     ORDER BY a.id FOR NO KEY UPDATE;
+
+    -- Looked for only now: a debt is made and repaid under the lock of the available balance beside it.
+    FOR v_owing IN
+        SELECT a.id AS available_id, d.id AS debt_id, a.currency,
+               least(d.balance, a.balance + (
+                   SELECT sum(CASE a.id WHEN l.credit_id THEN l.amount WHEN l.debit_id THEN -l.amount ELSE 0 END)
+                   FROM unnest(p_amounts, v_debits, v_credits) AS l (amount, debit_id, credit_id)))::bigint AS repaid
+        FROM ledger_accounts a
+        JOIN ledger_accounts d ON (d.owner, d.mode, d.currency, d.code) = (a.owner, a.mode, a.currency, 'debt')
+        WHERE a.id = ANY (v_credits) AND a.guarded AND a.code = 'available' AND d.balance > 0
+        ORDER BY d.id FOR NO KEY UPDATE OF d
+    LOOP
+        IF v_owing.repaid > 0 THEN
+            p_types := p_types || 'settlement'::text;
+            p_currencies := p_currencies || v_owing.currency;
+            p_amounts := p_amounts || v_owing.repaid;
+            v_debits := v_debits || v_owing.available_id;
+            v_credits := v_credits || v_owing.debt_id;
+        END IF;
+    END LOOP;
 
     INSERT INTO ledger_postings (transaction_id, line, type, mode, currency, debit_account_id, credit_account_id, amount)
     SELECT p_id, l.line, l.type, p_mode, l.currency, l.debit_id, l.credit_id, l.amount

@@ -8,16 +8,16 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Callable
-from typing import cast
+from typing import Annotated, Literal, cast
 
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.responses import Response
 
 from tollhouse.callers.guards import anyone
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.ids import ClientId, Mode
-from tollhouse.kernel.limits import STATE_CHARS_MAX
-from tollhouse.kernel.refusals import InvalidRequest, Refusal
+from tollhouse.kernel.limits import CHALLENGE_CHARS, STATE_CHARS_MAX
+from tollhouse.kernel.refusals import InvalidRequest, Refusal, ServerError
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import callbacks, clients_store, pkce, requests_store
 from tollhouse.oauth.model import (
@@ -27,6 +27,7 @@ from tollhouse.oauth.model import (
     UnknownApplication,
     UnsupportedResponseType,
 )
+from tollhouse.platform.log import log
 from tollhouse.web.answers import see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.forms import Form, parse_form
@@ -35,6 +36,19 @@ from tollhouse.web.operations import AUTHORIZE, Operations
 OPERATIONS = Operations(AUTHORIZE)
 ONCE = ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "mode")
 REQUEST_ID = re.compile(rf"[0-9A-Za-z]{{{tokens.BODY_CHARS}}}")
+
+
+class AuthorizeQuery(Struct, frozen=True, kw_only=True):
+    """The parameters of an authorize call."""
+
+    response_type: Literal["code"]
+    client_id: str
+    redirect_uri: str
+    scope: Annotated[str, Meta(description="Separated by spaces; at least one beside offline_access.")]
+    state: Annotated[str, Meta(min_length=1, max_length=STATE_CHARS_MAX)]
+    code_challenge: Annotated[str, Meta(pattern=f"^[A-Za-z0-9_-]{{{CHALLENGE_CHARS}}}$")]
+    code_challenge_method: Literal["S256"]
+    mode: Mode | UnsetType = UNSET
 
 
 class Asked(Struct, frozen=True):
@@ -160,7 +174,14 @@ BY_REDIRECT: tuple[Rule, ...] = (
 )
 
 
-@OPERATIONS.add("GET", "/api/v2/oauth/authorize", guard=anyone, refuses=(InvalidRequest, UnknownApplication))
+@OPERATIONS.add(
+    "GET",
+    "/api/v2/oauth/authorize",
+    guard=anyone,
+    status=303,
+    refuses=(InvalidRequest, UnknownApplication),
+    reads=AuthorizeQuery,
+)
 async def start(ask: Ask) -> Response:
     """Check what an application asks for, keep it for ten minutes, and send the browser to the consent page."""
     asked = await _read(ask)
@@ -174,7 +195,11 @@ async def start(ask: Ask) -> Response:
     # Nothing below this line may refuse.
     request_id = tokens.base62(int.from_bytes(secrets.token_bytes(32)), tokens.BODY_CHARS)
     expires_at = ask.now + clock.seconds(ask.house.settings.authorization_request_ttl)
-    await requests_store.insert(ask.house.db, tokens.digest(request_id), _request(asked), ask.now, expires_at)
+    try:
+        await requests_store.insert(ask.house.db, tokens.digest(request_id), _request(asked), ask.now, expires_at)
+    except Exception as fault:  # noqa: BLE001 - whatever it is, the application is told where it listens
+        log.error("failed", code=ServerError.code, exc_info=fault)
+        return _by_redirect(ask, asked, ServerError())
     return see_other(f"/oauth/consent/{request_id}")
 
 

@@ -7,20 +7,19 @@ answer is one compare-and-set, so a second click, a second tab or a late change 
 import base64
 import binascii
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
+from tollhouse.callers import sessions
 from tollhouse.callers.guards import visitor
 from tollhouse.callers.model import Person, SignInFirst
-from tollhouse.callers.sessions import person_of
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.refusals import Forbidden, InvalidRequest, NotFound
 from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
 from tollhouse.oauth import callbacks, requests_store
 from tollhouse.oauth.authorize import REQUEST_ID
 from tollhouse.oauth.model import ConsentRequest
-from tollhouse.platform.db import Tx
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.forms import Form
@@ -34,6 +33,7 @@ GROUPS = (
     ("write", "Change data or move money"),
     ("offline", "Stay connected"),
 )
+LINES_SHOWN, CHARS_SHOWN = 4, 320
 PRESELECTED = scopes.parse(permission.scope for permission in PERMISSIONS if permission.default_selected)
 
 
@@ -43,6 +43,8 @@ class Stop(NamedTuple):
     status: int
     title: str
     advice: str
+    another_account: bool = False
+    """Whether somebody else may still answer."""
 
 
 class Choice(NamedTuple):
@@ -60,21 +62,21 @@ class Group(NamedTuple):
 
 
 @OPERATIONS.add("GET", "/oauth/consent/{request_id}", guard=visitor, refuses=(SignInFirst, NotFound))
-async def show(ask: Ask, tx: Tx, request_id: str) -> Response:
+async def show(ask: Ask, request_id: str) -> Response:
     """What an application asks for, with the reading permissions ticked."""
-    person, request = await _open(ask, tx, request_id)
+    person, request = await _open(ask, request_id)
     stop = _stop(ask.now, person, request)
     if stop is not None:
-        return _stopped(ask, request, stop)
+        return _stopped(ask, request_id, person, request, stop)
     return _form(ask, request_id, person, request, ticked=PRESELECTED or Scopes(0))
 
 
 @OPERATIONS.add(
     "POST", "/oauth/consent/{request_id}", guard=visitor, refuses=(SignInFirst, NotFound, Forbidden, InvalidRequest)
 )
-async def decide(ask: Ask, tx: Tx, request_id: str) -> Response:
+async def decide(ask: Ask, request_id: str) -> Response:
     """The merchant's answer: back to the application with a code, or with access_denied."""
-    person, request = await _open(ask, tx, request_id)
+    person, request = await _open(ask, request_id)
     form = ask.form()
     _refuse_foreign_form(ask, form, person, request_id)
     decision = form.one("decision")
@@ -82,43 +84,54 @@ async def decide(ask: Ask, tx: Tx, request_id: str) -> Response:
         raise InvalidRequest("Allow or deny.")
     stop = _stop(ask.now, person, request)
     if stop is not None:
-        return _stopped(ask, request, stop)
-    return await (_allow if decision == "allow" else _deny)(ask, tx, request_id, person, request, form)
+        return _stopped(ask, request_id, person, request, stop)
+    return await (_allow if decision == "allow" else _deny)(ask, request_id, person, request, form)
 
 
-async def _allow(ask: Ask, tx: Tx, request_id: str, person: Person, request: ConsentRequest, form: Form) -> Response:
+@OPERATIONS.add(
+    "POST", "/oauth/consent/{request_id}/switch", guard=visitor, refuses=(SignInFirst, NotFound, Forbidden, InvalidRequest)
+)
+async def use_another_account(ask: Ask, request_id: str) -> Response:
+    """Sign out, and in again as somebody else. The request is kept, and belongs to the merchant that opens it next."""
+    person, request = await _open(ask, request_id)
+    _refuse_foreign_form(ask, ask.form(), person, request_id)
+    await requests_store.release(ask.house.db, request)
+    return await sessions.end(ask, see_other(f"/signin?request={request_id}"))
+
+
+async def _allow(ask: Ask, request_id: str, person: Person, request: ConsentRequest, form: Form) -> Response:
     ticked = scopes.parse(name for name in form.all("scope") if name in scopes.ALL) or Scopes(0)
     if not (ticked & request.scopes).has_api:
         return _form(ask, request_id, person, request, ticked=ticked, nothing_ticked=True)
     code = tokens.mint("thac")
     code_expires_at = ask.now + clock.seconds(ask.house.settings.authorization_code_ttl)
-    if not await requests_store.allow(tx, request, ticked, tokens.digest(code), ask.now, code_expires_at):
-        return await _too_late(ask, tx, request_id)
+    if not await requests_store.allow(ask.house.db, request, ticked, tokens.digest(code), ask.now, code_expires_at):
+        return await _too_late(ask, request_id)
     return _return(ask, request, code=code)
 
 
-async def _deny(ask: Ask, tx: Tx, request_id: str, _person: Person, request: ConsentRequest, _form: Form) -> Response:
-    if not await requests_store.deny(tx, request, ask.now):
-        return await _too_late(ask, tx, request_id)
+async def _deny(ask: Ask, request_id: str, _person: Person, request: ConsentRequest, _form: Form) -> Response:
+    if not await requests_store.deny(ask.house.db, request, ask.now):
+        return await _too_late(ask, request_id)
     return _return(ask, request, error="access_denied", error_description="The merchant denied the request.")
 
 
-async def _too_late(ask: Ask, tx: Tx, request_id: str) -> Response:
+async def _too_late(ask: Ask, request_id: str) -> Response:
     """Somebody answered, or something changed, between our look and our answer: say what."""
-    person, request = await _open(ask, tx, request_id)
+    person, request = await _open(ask, request_id)
     stop = _stop(ask.now, person, request)
     if stop is None:
         raise AssertionError("a request that cannot be answered is in a state that says why")
-    return _stopped(ask, request, stop)
+    return _stopped(ask, request_id, person, request, stop)
 
 
-async def _open(ask: Ask, tx: Tx, request_id: str) -> tuple[Person, ConsentRequest]:
+async def _open(ask: Ask, request_id: str) -> tuple[Person, ConsentRequest]:
     if REQUEST_ID.fullmatch(request_id) is None:
         raise NotFound
-    person = await person_of(ask)
+    person = await sessions.person_of(ask)
     if person is None:
         raise SignInFirst(f"/signin?request={request_id}")
-    request = await requests_store.open_for(tx, tokens.digest(request_id), person.merchant_id)
+    request = await requests_store.open_for(ask.house.db, tokens.digest(request_id), person.merchant_id)
     if request is None:
         raise NotFound
     return person, request
@@ -135,12 +148,22 @@ def _stop(now: datetime, person: Person, request: ConsentRequest) -> Stop | None
     if request.settings_changed:
         return Stop(409, "The application changed its settings", "Start again from the application.")
     if person.suspended:
-        return Stop(403, "Your merchant account is suspended", "It cannot be connected to applications for now.")
+        advice = "It cannot be connected to applications for now."
+        return Stop(403, "Your merchant account is suspended", advice, another_account=True)
     return None
 
 
-def _stopped(ask: Ask, request: ConsentRequest, stop: Stop) -> Response:
-    return page(ask, "oauth/stopped.html", stop.status, request=request, stop=stop, website=_website(request))
+def _stopped(ask: Ask, request_id: str, person: Person, request: ConsentRequest, stop: Stop) -> Response:
+    return page(
+        ask,
+        "oauth/stopped.html",
+        stop.status,
+        person=person,
+        request=request,
+        stop=stop,
+        website=_website(request),
+        **_form_parts(ask, request_id, person),
+    )
 
 
 def _form(
@@ -157,10 +180,27 @@ def _form(
         callback_origin=callbacks.origin_of(request.redirect_uri),
         groups=_groups(request.scopes, ticked),
         access_ends=_span(ask.house.settings.grant_ttl),
-        form_token=base64.urlsafe_b64encode(ask.house.keys.mac(_bound(person, request_id))).decode(),
-        form_action=f"/oauth/consent/{request_id}",
+        description=_folded(request.description),
         nothing_ticked=nothing_ticked,
+        **_form_parts(ask, request_id, person),
     )
+
+
+def _form_parts(ask: Ask, request_id: str, person: Person) -> dict[str, Any]:
+    """Where the forms of a request go, and the token without which they count for nothing."""
+    return {
+        "form_token": base64.urlsafe_b64encode(ask.house.keys.mac(_bound(person, request_id))).decode(),
+        "form_action": f"/oauth/consent/{request_id}",
+        "switch_action": f"/oauth/consent/{request_id}/switch",
+    }
+
+
+def _folded(description: str) -> tuple[str, str]:
+    """The first lines of a description, and the rest, which the page folds away."""
+    shown = "".join(description.splitlines(keepends=True)[:LINES_SHOWN])
+    if len(shown) > CHARS_SHOWN:
+        shown = shown[:CHARS_SHOWN].rpartition(" ")[0] or shown[:CHARS_SHOWN]
+    return shown.rstrip(), description[len(shown) :].strip()
 
 
 def _span(seconds: int) -> str:

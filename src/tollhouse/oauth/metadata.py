@@ -47,7 +47,7 @@ class PermissionList(Struct, frozen=True):
     permissions: list[PermissionView]
 
 
-@OPERATIONS.add("GET", "/.well-known/oauth-authorization-server", guard=anyone)
+@OPERATIONS.add("GET", "/.well-known/oauth-authorization-server", guard=anyone, answers=Metadata)
 async def metadata(house: House) -> Response:
     """Where the endpoints are and what they support."""
     issuer = house.settings.base_url

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
 
+from tollhouse.callers.throttle import RateLimited
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
 from tollhouse.kernel.refusals import Refusal
@@ -172,6 +173,12 @@ class InvalidClient(Refusal):
     def __init__(self, *, detail: str = "") -> None:
         challenge = 'Basic realm="tollhouse", error="invalid_client"'
         super().__init__(detail=detail, headers={"WWW-Authenticate": challenge})
+
+
+class TooManyFailures(RateLimited):
+    """429: client authentication failed too often of late. The protocol has a word of its own for it."""
+
+    code, message = "temporarily_unavailable", "Client authentication failed too often. Try again later."
 
 
 class UnknownApplication(Refusal):

@@ -5,7 +5,7 @@ from datetime import datetime
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.model import AuthorizationRequest, ConsentRequest
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.platform.db import Pool, Row
 
 INSERT = """
     INSERT INTO oauth_requests
@@ -13,6 +13,7 @@ INSERT = """
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 """
 BIND = "UPDATE oauth_requests SET merchant_id = $2 WHERE id_hash = $1 AND merchant_id IS NULL"
+RELEASE = "UPDATE oauth_requests SET merchant_id = NULL WHERE id_hash = $1 AND merchant_id = $2 AND decision IS NULL"
 OPENED = """
     SELECT r.id_hash, r.client_id, r.merchant_id, r.redirect_uri, r.scope_mask & c.scope_mask AS scope_mask, r.state, r.mode,
            r.expires_at, r.decision, r.auth_epoch <> c.auth_epoch AS settings_changed, c.status, c.name, c.description,
@@ -62,24 +63,29 @@ async def insert(db: Pool, id_hash: bytes, request: AuthorizationRequest, now: d
     )
 
 
-async def open_for(tx: Tx, id_hash: bytes, merchant_id: MerchantId) -> ConsentRequest | None:
+async def open_for(db: Pool, id_hash: bytes, merchant_id: MerchantId) -> ConsentRequest | None:
     """The request, given to the first merchant that opens it; None when there is none, or it is another merchant's."""
-    await tx.execute(BIND, id_hash, merchant_id)
-    row = await tx.fetchrow(OPENED, id_hash, merchant_id)
+    await db.execute(BIND, id_hash, merchant_id)
+    row = await db.fetchrow(OPENED, id_hash, merchant_id)
     return _opened(row) if row else None
 
 
+async def release(db: Pool, request: ConsentRequest) -> None:
+    """Let another merchant open the request. One that is answered stays with whom it was answered by."""
+    await db.execute(RELEASE, request.id_hash, request.merchant_id)
+
+
 async def allow(
-    tx: Tx, request: ConsentRequest, ticked: Scopes, code_hash: bytes, now: datetime, code_expires_at: datetime
+    db: Pool, request: ConsentRequest, ticked: Scopes, code_hash: bytes, now: datetime, code_expires_at: datetime
 ) -> bool:
     """Answer with a code that carries what was ticked; False when somebody answered, or something changed, before."""
-    written = await tx.execute(ALLOW, request.id_hash, request.merchant_id, ticked.mask, now, code_hash, code_expires_at)
+    written = await db.execute(ALLOW, request.id_hash, request.merchant_id, ticked.mask, now, code_hash, code_expires_at)
     return written > 0
 
 
-async def deny(tx: Tx, request: ConsentRequest, now: datetime) -> bool:
+async def deny(db: Pool, request: ConsentRequest, now: datetime) -> bool:
     """Answer with a refusal; False when somebody answered, or something changed, before."""
-    return await tx.execute(DENY, request.id_hash, request.merchant_id, now) > 0
+    return await db.execute(DENY, request.id_hash, request.merchant_id, now) > 0
 
 
 def _opened(row: Row) -> ConsentRequest:

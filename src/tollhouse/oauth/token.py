@@ -4,8 +4,9 @@ A refusal that must leave a trace (a replay ends the whole grant) is returned, s
 """
 
 from datetime import datetime
+from typing import Literal
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
 from tollhouse.callers.guards import client as client_guard
@@ -20,6 +21,7 @@ from tollhouse.oauth.model import (
     InvalidScope,
     Issued,
     TokenResponse,
+    TooManyFailures,
     UnsupportedGrantType,
     VerifiedClient,
 )
@@ -42,11 +44,26 @@ PARAMETERS = (
 )
 
 
+class TokenForm(Struct, frozen=True):
+    """What the form may hold: a code and what belongs to it, or a refresh token, and the client's credentials."""
+
+    grant_type: Literal["authorization_code", "refresh_token"]
+    code: str | UnsetType = UNSET
+    redirect_uri: str | UnsetType = UNSET
+    code_verifier: str | UnsetType = UNSET
+    refresh_token: str | UnsetType = UNSET
+    scope: str | UnsetType = UNSET
+    client_id: str | UnsetType = UNSET
+    client_secret: str | UnsetType = UNSET
+
+
 @OPERATIONS.add(
     "POST",
     "/api/v2/oauth/token",
     guard=client_guard,
-    refuses=(InvalidRequest, UnsupportedGrantType, InvalidClient, InvalidGrant, InvalidScope),
+    refuses=(InvalidRequest, UnsupportedGrantType, InvalidClient, TooManyFailures, InvalidGrant, InvalidScope),
+    reads=TokenForm,
+    answers=TokenResponse,
 )
 async def issue(ask: Ask) -> Response | Refusal:
     """Exchange a code, or refresh."""

@@ -3,30 +3,41 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import msgspec
+
 from tollhouse.callers.model import Caller
-from tollhouse.catalogue import projects
+from tollhouse.catalogue import payment_settings, projects
 from tollhouse.catalogue.methods import Method
+from tollhouse.catalogue.payment_settings import PaymentSettings
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
-from tollhouse.kernel.limits import LINK_EXPIRY_S
 from tollhouse.kernel.refusals import NotFound
-from tollhouse.payments import settle, store, transactions_store
-from tollhouse.payments.model import CreatedBy, InvalidProject, LinkNotActive, MethodUnavailable, PaymentLink, new_token
+from tollhouse.payments import sandbox_store, settle, store, transactions_store
+from tollhouse.payments.model import NO_LEAD, CreatedBy, PaymentLink, new_token
 from tollhouse.payments.new_link import NewLink, check
 from tollhouse.payments.offers import offers_for
+from tollhouse.payments.refusals import InvalidProject, LinkNotActive, MethodUnavailable
 from tollhouse.platform.db import Tx
 from tollhouse.rails.configured import rail
 from tollhouse.rails.provider import Attempt, Instructions
 from tollhouse.web.house import House
 
+ATTEMPTS_OPEN_MAX = 100
+"""So many may stand open at one link; a visitor must not be able to fill the books."""
+
 
 async def open_link(tx: Tx, caller: Caller, new: NewLink, house: House, now: datetime) -> PaymentLink:
     """Open a payment link. Raises `ValidationFailed`, `CurrencyNotSupported` and `InvalidProject`."""
-    priced = check(new, caller.env, house.settings, now)
+    # The clock of a test environment matters only to a time that was named; any other is reckoned where it is kept.
+    named = new.expires_at is not None and not caller.env.livemode
+    ahead = await sandbox_store.ahead(tx, caller.env) if named else NO_LEAD
+    priced = check(new, caller.env, house.settings, now + ahead)
     project = await projects.seller(tx, caller.env, new.project_id)
     if project is None:
         raise InvalidProject
+    settings = await payment_settings.of(tx, caller.env)
     # Nothing below this line may refuse.
+    lifetime = timedelta(minutes=settings.link_expiry_minutes)
     link = PaymentLink(
         id=new_id(),
         env=caller.env,
@@ -47,10 +58,12 @@ async def open_link(tx: Tx, caller: Caller, new: NewLink, house: House, now: dat
         created_by=CreatedBy("api_key" if caller.client_id is None else "oauth", caller.client_id),
         created_at=now,
         updated_at=now,
-        expires_at=new.expires_at or now + timedelta(seconds=LINK_EXPIRY_S),
+        expires_at=new.expires_at or now + lifetime,
+        ahead=ahead,
     )
-    await store.insert(tx, link)
-    return link
+    expires_at = await store.insert(tx, link, new.expires_at, lifetime)
+    # A link is born active; what its merchant's clock shows was reckoned with.
+    return msgspec.structs.replace(link, expires_at=expires_at)
 
 
 async def cancel(tx: Tx, env: MerchantEnv, link_id: UUID, house: House, now: datetime) -> PaymentLink:
@@ -63,21 +76,22 @@ async def cancel(tx: Tx, env: MerchantEnv, link_id: UUID, house: House, now: dat
         raise NotFound
     if link.status == "canceled":
         return link
-    if not await store.cancel_if_active(tx, env, link_id, now):
-        raise LinkNotActive(link.status_at(now))
+    standing = link.status_at(now)
+    if standing != "active" or not await store.end_if_active(tx, env, link_id, "canceled", now):
+        raise LinkNotActive(standing)
     # Nothing below this line may refuse.
-    attempt = await transactions_store.open_of(tx, link)
-    if attempt is not None and attempt.status == "pending":
-        await settle.fail(tx, attempt, "link_canceled", house, now)
+    for attempt in await transactions_store.open_of(tx, link):
+        if attempt.status == "pending":
+            await settle.fail(tx, attempt, "link_canceled", house, now)
     canceled = await store.one(tx, env, link_id)
     if canceled is None:
         raise AssertionError("links are never deleted")
     return canceled
 
 
-async def start(link: PaymentLink, method_id: str) -> tuple[UUID, Method, Instructions]:
+async def start(link: PaymentLink, settings: PaymentSettings, method_id: str) -> tuple[UUID, Method, Instructions]:
     """Ask the rail of the method for instructions, with no transaction open. Raises `MethodUnavailable`."""
-    offer = next((offer for offer in offers_for(link) if offer.method.method_id == method_id), None)
+    offer = next((offer for offer in offers_for(link, settings) if offer.method.method_id == method_id), None)
     if offer is None or not offer.available:
         raise MethodUnavailable(None if offer is None else offer.unavailable_reason)
     provider = rail(offer.method.rail, link.env.mode)
@@ -87,14 +101,22 @@ async def start(link: PaymentLink, method_id: str) -> tuple[UUID, Method, Instru
     return attempt.id, offer.method, await provider.start_payment(attempt)
 
 
-async def begin(tx: Tx, shown: PaymentLink, attempt_id: UUID, method: Method, told: Instructions, now: datetime) -> None:
-    """Make the attempt, where the link is still active and has no open one. A customer who was second sees the first one's.
+async def begin(
+    tx: Tx, shown: PaymentLink, attempt_id: UUID, method: Method, told: Instructions, now: datetime
+) -> UUID | None:
+    """Begin an attempt of a link that is still active; the attempt's id, None where the link is not active any more.
 
-    Everything that pays, cancels or expires a link locks the link first: so none of them can cross this.
+    Every customer has an attempt of their own, up to a bound: whoever comes beyond it shares the newest that uses the same
+    method. Everything that pays, cancels or expires a link locks the link first: so none of them can cross this.
     """
     link = await store.lock(tx, shown.env, shown.id)
     if link is None or link.status_at(now) != "active":
-        return
-    if await transactions_store.begin_if_none_open(tx, link, attempt_id, method, told, now):
-        await transactions_store.add_step(tx, attempt_id, 1, "pending", None, now)
-        await store.note_attempt(tx, link, attempt_id, now)
+        return None
+    open_ones = await transactions_store.newest_open(tx, link, ATTEMPTS_OPEN_MAX)
+    if len(open_ones) >= ATTEMPTS_OPEN_MAX:
+        shared = next((one_id for one_id, method_id in open_ones if method_id == method.method_id), None)
+        if shared is not None:
+            return shared
+    await transactions_store.begin(tx, link, attempt_id, method, told, now)
+    await store.note_attempt(tx, link, attempt_id, now)
+    return attempt_id

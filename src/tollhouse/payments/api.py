@@ -1,7 +1,7 @@
 """Payment links and transactions as the Integration API offers them."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Meta, Struct
@@ -9,9 +9,10 @@ from msgspec import Meta, Struct
 from tollhouse.callers.guards import scope
 from tollhouse.callers.model import Caller
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
-from tollhouse.payments import actions, store, transactions_store
-from tollhouse.payments.model import CurrencyNotSupported, InvalidProject, LinkNotActive, LinkStatus, TransactionStatus
+from tollhouse.payments import actions, settle, store, transactions_store
+from tollhouse.payments.model import LinkStatus, TransactionStatus
 from tollhouse.payments.new_link import NewLink
+from tollhouse.payments.refusals import CurrencyNotSupported, InvalidProject, LinkNotActive, NotNow
 from tollhouse.payments.store import LinkFilter
 from tollhouse.payments.transactions_store import TransactionFilter
 from tollhouse.payments.views import LinkView, TransactionView, link_view, transaction_view
@@ -39,6 +40,7 @@ class TransactionsQuery(PageQuery, frozen=True):
     """Filters of GET /transactions. `created_from` is within, `created_to` without."""
 
     status: TransactionStatus | None = None
+    type: Literal["payment"] | None = None
     currency: str | None = None
     payment_link_id: UUID | None = None
     method_id: str | None = None
@@ -79,7 +81,7 @@ async def open_link(caller: Caller, body: NewLink, tx: Tx, now: datetime, house:
 @OPERATIONS.add("GET", "/payment-links", guard=scope("payments:read"))
 async def list_links(caller: Caller, query: LinksQuery, db: Pool, now: datetime, house: House) -> LinksAnswer:
     """List payment links, newest first."""
-    _refuse_empty_span(query.created_from, query.created_to)
+    refuse_empty_span(query.created_from, query.created_to)
     wanted = LinkFilter(
         query.status, query.currency, query.project_id, query.external_id, query.created_from, query.created_to
     )
@@ -110,9 +112,9 @@ async def cancel_link(caller: Caller, link_id: UUID, tx: Tx, now: datetime, hous
 
 
 @OPERATIONS.add("GET", "/transactions", guard=scope("payments:read"))
-async def list_transactions(caller: Caller, query: TransactionsQuery, db: Pool) -> TransactionsAnswer:
+async def list_transactions(caller: Caller, query: TransactionsQuery, db: Pool, now: datetime) -> TransactionsAnswer:
     """List transactions, newest first."""
-    _refuse_empty_span(query.created_from, query.created_to)
+    refuse_empty_span(query.created_from, query.created_to)
     wanted = TransactionFilter(
         query.status,
         query.currency,
@@ -123,21 +125,32 @@ async def list_transactions(caller: Caller, query: TransactionsQuery, db: Pool) 
         query.created_from,
         query.created_to,
     )
-    found, more = query.cut(await transactions_store.listed(db, caller.env, wanted, query.fetch, query.offset))
-    timelines = await transactions_store.timelines(db, caller.env, [one.id for one in found])
-    return TransactionsAnswer([transaction_view(one, timelines[one.id]) for one in found], more)
+    found, more = query.cut(await transactions_store.listed(db, caller.env, wanted, now, query.fetch, query.offset))
+    return TransactionsAnswer([transaction_view(one, now) for one in found], more)
 
 
 @OPERATIONS.add("GET", "/transactions/{transaction_id}", guard=scope("payments:read"), refuses=(NotFound,))
-async def read_transaction(caller: Caller, transaction_id: UUID, db: Pool) -> TransactionView:
+async def read_transaction(caller: Caller, transaction_id: UUID, db: Pool, now: datetime) -> TransactionView:
     """Read a transaction."""
     transaction = await transactions_store.one(db, caller.env, transaction_id)
     if transaction is None:
         raise NotFound
-    timelines = await transactions_store.timelines(db, caller.env, [transaction.id])
-    return transaction_view(transaction, timelines[transaction.id])
+    return transaction_view(transaction, now)
 
 
-def _refuse_empty_span(begins: datetime | None, ends: datetime | None) -> None:
+@OPERATIONS.add(
+    "POST",
+    "/transactions/{transaction_id}/accept",
+    guard=scope("payments:write"),
+    idempotency="honoured",
+    refuses=(NotFound, NotNow),
+)
+async def accept(caller: Caller, transaction_id: UUID, tx: Tx, now: datetime, house: House) -> TransactionView:
+    """Accept money that came late, twice, after a cancel, or in another amount than asked."""
+    return transaction_view(await settle.accept(tx, caller.env, transaction_id, house, now), now)
+
+
+def refuse_empty_span(begins: datetime | None, ends: datetime | None) -> None:
+    """A span of time ends after it begins. Raises `ValidationFailed`."""
     if begins is not None and ends is not None and begins >= ends:
         raise ValidationFailed(Fault("created_to", "invalid_value", "Must be later than created_from."))

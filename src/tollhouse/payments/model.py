@@ -1,8 +1,8 @@
-"""Payment links and the transactions that pay them: what they are, and the rules that need no database."""
+"""Payment links, the transactions that pay them, refunds and chargebacks: what they are, without a database."""
 
 import base64
 import secrets
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
 
@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import Fault, Refusal
 from tollhouse.rails.provider import Instructions
 
 LinkStatus = Literal["active", "completed", "expired", "canceled"]
@@ -25,12 +24,21 @@ TransactionStatus = Literal[
     "refunded",
     "chargeback",
 ]
+RefundRequiredReason = Literal["underpaid", "late", "duplicate", "after_cancel", "wrong_asset"]
+RefundStatus = Literal["pending", "succeeded", "failed"]
+RefundReason = Literal["duplicate", "fraudulent", "customer_request", "service_issue", "other"]
+ChargebackStatus = Literal["open", "won", "lost"]
 OPEN: frozenset[TransactionStatus] = frozenset({"pending", "processing"})
+CREDITED: frozenset[TransactionStatus] = frozenset({"succeeded", "partially_refunded"})
 FAILURES = {
     "card_declined": "The payment was declined.",
     "insufficient_funds": "There was not enough money for the payment.",
+    "expired_method": "The way to pay has expired.",
+    "double_spend": "The money was spent elsewhere.",
+    "canceled_by_customer": "The payment was canceled.",
     "link_canceled": "The payment link was canceled.",
 }
+NO_LEAD = timedelta()
 
 
 class CreatedBy(Struct, frozen=True):
@@ -40,8 +48,16 @@ class CreatedBy(Struct, frozen=True):
     oauth_client_id: str | None = None
 
 
+def standing(status: LinkStatus, expires_at: datetime, now: datetime) -> LinkStatus:
+    """The status of a link at a moment: it is expired when its time has come, whether or not anybody wrote it down."""
+    return "expired" if status == "active" and now >= expires_at else status
+
+
 class PaymentLink(Struct, frozen=True, kw_only=True):
-    """An offer to be paid a fixed price, until it is paid often enough, expires or is canceled."""
+    """An offer to be paid a fixed price, until it is paid often enough, expires or is canceled.
+
+    `ahead` is how far the merchant has moved its test clock: product timers are compared with the time that it shows.
+    """
 
     id: UUID
     env: MerchantEnv
@@ -63,6 +79,7 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
     created_at: datetime
     expires_at: datetime
     updated_at: datetime
+    ahead: timedelta = NO_LEAD
     payments_count: int = 0
     amount_paid_minor: int = 0
     latest_transaction_id: UUID | None = None
@@ -72,8 +89,8 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
     canceled_at: datetime | None = None
 
     def status_at(self, now: datetime) -> LinkStatus:
-        """The status at this moment: a link is expired when its time has come, whether or not anybody wrote it down."""
-        return "expired" if self.status == "active" and now >= self.expires_at else self.status
+        """The status at this moment."""
+        return standing(self.status, self.expires_at, now + self.ahead)
 
 
 class Step(Struct, frozen=True):
@@ -84,12 +101,52 @@ class Step(Struct, frozen=True):
     detail: str | None = None
 
 
+class Refund(Struct, frozen=True, kw_only=True):
+    """Money on its way back to a customer. `unapplied_minor` of it was never the merchant's; the rest is on hold."""
+
+    id: UUID
+    transaction_id: UUID
+    currency: str
+    amount_minor: int
+    unapplied_minor: int
+    hold_id: UUID | None
+    status: RefundStatus
+    reason: RefundReason
+    receiver: str | None
+    failure_code: str | None
+    provider_reference: str | None
+    external_id: str | None
+    metadata: dict[str, str]
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class Chargeback(Struct, frozen=True, kw_only=True):
+    """A customer's bank took the money back; `fee_minor` is what that costs the merchant, whoever wins."""
+
+    id: UUID
+    amount_minor: int
+    fee_minor: int
+    reason: str
+    status: ChargebackStatus
+    opened_at: datetime
+    closed_at: datetime | None
+
+
 class Transaction(Struct, frozen=True, kw_only=True):
-    """A customer's attempt to pay a link. One that failed stays failed: trying again makes a new one."""
+    """A customer's attempt to pay a link, and all money that came and went by it.
+
+    What was received is `credited_minor` (the merchant's, ever), `unapplied_minor` (waiting for a decision), or was given
+    back from there. `returning_minor` is in refunds that have not ended, `returning_unapplied_minor` of it unapplied.
+    """
 
     id: UUID
     env: MerchantEnv
     payment_link_id: UUID
+    link_status: LinkStatus
+    link_expires_at: datetime
+    ahead: timedelta
     project_id: UUID
     external_id: str | None
     metadata: dict[str, str]
@@ -100,15 +157,27 @@ class Transaction(Struct, frozen=True, kw_only=True):
     instructions: Instructions
     currency: str
     amount_minor: int
-    received_minor: int
-    fee_minor: int
-    refunded_minor: int
-    status: TransactionStatus
-    failure_code: str | None
-    version: int
+    received_minor: int = 0
+    credited_minor: int = 0
+    unapplied_minor: int = 0
+    fee_minor: int = 0
+    refunded_minor: int = 0
+    returning_minor: int = 0
+    returning_unapplied_minor: int = 0
+    charged_back_minor: int = 0
+    confirmations: int | None = None
+    required_confirmations: int | None = None
+    status: TransactionStatus = "pending"
+    failure_code: str | None = None
+    refund_required_reason: RefundRequiredReason | None = None
+    late: bool = False
+    version: int = 1
     created_at: datetime
     updated_at: datetime
-    succeeded_at: datetime | None
+    succeeded_at: datetime | None = None
+    timeline: tuple[Step, ...] = ()
+    refunds: tuple[Refund, ...] = ()
+    chargeback: Chargeback | None = None
 
     @property
     def is_open(self) -> bool:
@@ -116,49 +185,30 @@ class Transaction(Struct, frozen=True, kw_only=True):
         return self.status in OPEN
 
     @property
-    def remaining_minor(self) -> int:
-        """What was received and not given back."""
-        return self.received_minor - self.refunded_minor
+    def unapplied_free_minor(self) -> int:
+        """What waits for a decision and is in no refund."""
+        return self.unapplied_minor - self.returning_unapplied_minor
 
+    @property
+    def kept_minor(self) -> int:
+        """What the merchant got by it and has not given back, nor is about to, nor was taken."""
+        given_back = self.refunded_minor - (self.received_minor - self.credited_minor - self.unapplied_minor)
+        on_hold = self.returning_minor - self.returning_unapplied_minor
+        return self.credited_minor - given_back - on_hold - self.charged_back_minor
 
-class CurrencyNotSupported(Refusal):
-    """422: links cannot be paid in this currency."""
+    @property
+    def refundable_minor(self) -> int:
+        """What can be refunded beside the refunds that are under way."""
+        return self.unapplied_free_minor + self.kept_minor
 
-    code, status = "currency_not_supported", 422
-    message = "Payments are not possible in this currency."
+    def link_standing(self, now: datetime) -> LinkStatus:
+        """The status of its link at this moment."""
+        return standing(self.link_status, self.link_expires_at, now + self.ahead)
 
-    def __init__(self) -> None:
-        super().__init__(faults=[Fault("currency", self.code, self.message)])
-
-
-class InvalidProject(Refusal):
-    """422: no such approved project in this environment, or not said which of several."""
-
-    code, status = "invalid_project", 422
-    message = "Name an approved project of this environment."
-
-    def __init__(self) -> None:
-        super().__init__(faults=[Fault("project_id", self.code, self.message)])
-
-
-class LinkNotActive(Refusal):
-    """409: a completed or expired link cannot be canceled."""
-
-    code, status = "invalid_state", 409
-    message = "Only an active payment link can be canceled."
-
-    def __init__(self, status: LinkStatus) -> None:
-        super().__init__(members={"details": {"status": status}})
-
-
-class MethodUnavailable(Refusal):
-    """422: the method cannot be used for this now."""
-
-    code, status = "method_unavailable", 422
-    message = "This payment method is not available here."
-
-    def __init__(self, reason: str | None = None) -> None:
-        super().__init__(members={"details": {"unavailable_reason": reason}} if reason else None)
+    def status_at(self, now: datetime) -> TransactionStatus:
+        """The status at this moment: an attempt is over when its link is, unless money is there or on its way."""
+        over = self.status == "pending" and self.received_minor == 0
+        return "expired" if over and self.link_standing(now) in {"expired", "completed"} else self.status
 
 
 def new_token() -> str:

@@ -16,7 +16,7 @@ from tollhouse.kernel import limits
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.refusals import Fault, ValidationFailed
-from tollhouse.payments.model import CurrencyNotSupported
+from tollhouse.payments.refusals import CurrencyNotSupported
 from tollhouse.platform.config import Settings
 
 CURRENCY_CODE = re.compile(r"[A-Z0-9]{2,12}")
@@ -58,7 +58,7 @@ def check(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime) -> 
     faults = [
         *_text_faults(new),
         *_price_faults(new, known, amount_minor),
-        *_metadata_faults(new.metadata or {}),
+        *metadata_faults(new.metadata or {}),
         *_method_faults(new, env, amount_minor),
         *_url_faults(new, env, settings),
         *_bounds_faults(new, now),
@@ -102,7 +102,8 @@ def _price_faults(new: NewLink, known: Currency | None, amount_minor: int | None
         yield Fault("amount", "invalid_amount", f"A decimal string above zero with {digits}, such as 10.50.")
 
 
-def _metadata_faults(metadata: dict[str, str]) -> Iterator[Fault]:
+def metadata_faults(metadata: dict[str, str]) -> Iterator[Fault]:
+    """What is wrong with the keys and values that a merchant attaches."""
     if len(metadata) > limits.METADATA_KEYS_MAX:
         yield Fault("metadata", "too_many", "At most 20 keys.")
     for key, value in metadata.items():

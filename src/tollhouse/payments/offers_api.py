@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from tollhouse.callers.guards import any_credential, scope
 from tollhouse.callers.model import Caller
-from tollhouse.catalogue import store
+from tollhouse.catalogue import payment_settings, store
+from tollhouse.catalogue.availability import Offer, Wanted, offers
 from tollhouse.catalogue.currencies import CURRENCIES, Chain, Currency, currency
 from tollhouse.catalogue.currencies import Operations as CurrencyOperations
 from tollhouse.catalogue.methods import Fees, MethodType, UnavailableReason
@@ -17,8 +18,8 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
-from tollhouse.payments.model import InvalidProject
-from tollhouse.payments.offers import Offer, offers
+from tollhouse.payments.offers import rail_fault
+from tollhouse.payments.refusals import InvalidProject
 from tollhouse.platform.db import Pool
 from tollhouse.web.operations import INTEGRATION, Operations
 from tollhouse.web.paging import PageQuery
@@ -127,7 +128,8 @@ async def list_methods(caller: Caller, query: MethodsQuery, db: Pool) -> Methods
     amount_minor = _amount(query)
     if query.project_id is not None and await store.approved_one(db, caller.env, query.project_id) is None:
         raise InvalidProject
-    every = [offer.narrowed(query.currency, amount_minor) for offer in offers(caller.env.mode)]
+    settings = await payment_settings.of(db, caller.env)
+    every = offers(caller.env.mode, settings, rail_fault, Wanted(query.currency, amount_minor))
     shown, more = query.cut(every[query.offset : query.offset + query.fetch])
     return MethodsAnswer([_method(offer, caller.env) for offer in shown], more)
 
@@ -136,7 +138,8 @@ async def list_methods(caller: Caller, query: MethodsQuery, db: Pool) -> Methods
 async def list_projects(caller: Caller, query: PageQuery, db: Pool) -> ProjectsAnswer:
     """List approved projects, newest first."""
     shown, more = query.cut(await store.approved(db, caller.env, query.fetch, query.offset))
-    return ProjectsAnswer([_project(project, caller.env) for project in shown], more)
+    methods = await _offered(db, caller.env)
+    return ProjectsAnswer([_project(project, caller.env, methods) for project in shown], more)
 
 
 @OPERATIONS.add("GET", "/projects/{project_id}", guard=scope("projects:read"), refuses=(NotFound,))
@@ -145,7 +148,13 @@ async def read_project(caller: Caller, project_id: UUID, db: Pool) -> ProjectVie
     project = await store.approved_one(db, caller.env, project_id)
     if project is None:
         raise NotFound
-    return _project(project, caller.env)
+    return _project(project, caller.env, await _offered(db, caller.env))
+
+
+async def _offered(db: Pool, env: MerchantEnv) -> list[str]:
+    """The methods that a project of this merchant can be paid with now."""
+    settings = await payment_settings.of(db, env)
+    return [offer.method.method_id for offer in offers(env.mode, settings, rail_fault) if offer.available]
 
 
 def _amount(query: MethodsQuery) -> int | None:
@@ -199,13 +208,13 @@ def _method(offer: Offer, env: MerchantEnv) -> MethodView:
     )
 
 
-def _project(project: Project, env: MerchantEnv) -> ProjectView:
+def _project(project: Project, env: MerchantEnv, methods: list[str]) -> ProjectView:
     return ProjectView(
         id=project.id,
         name=project.name,
         website_url=project.website_url,
         description=project.description,
-        payment_method_ids=[offer.method.method_id for offer in offers(env.mode) if offer.available],
+        payment_method_ids=methods,
         created_at=stamp(project.created_at),
         mode=env.mode,
         livemode=env.livemode,

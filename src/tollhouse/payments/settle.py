@@ -1,106 +1,188 @@
-"""Settling: what a rail saw becomes the end of an attempt, money on the balance, and events; all in one transaction."""
+"""Settling: what a rail saw becomes the state of a payment, money on the balance, and events; all in one transaction.
+
+Everything that changes a payment locks its link first, then the accounts: always in this order.
+"""
 
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
+
+from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import METHODS, Fees
-from tollhouse.events.record import NewEvent, record
-from tollhouse.ledger.balances import balance_view, entry_view, in_currency
-from tollhouse.ledger.model import Line, Posted, Posting, Source, available, income, rail
+from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import Mode, new_id
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.ledger.model import Line, Posting, Source, available, income, rail, unapplied
 from tollhouse.ledger.post import post
-from tollhouse.payments import store, transactions_store
-from tollhouse.payments.model import Transaction, TransactionStatus
-from tollhouse.payments.views import transaction_view
+from tollhouse.payments import store, tell, transactions_store, verdict
+from tollhouse.payments.model import Transaction
+from tollhouse.payments.refusals import NotNow
+from tollhouse.payments.tell import Cause
 from tollhouse.platform.db import Tx
+from tollhouse.platform.log import log
 from tollhouse.rails.provider import Observation
 from tollhouse.web.house import House
 
 SOURCE = "transaction"
 
 
+async def observe(house: House, rail_name: str, mode: Mode, seen: Observation, now: datetime) -> Transaction | None:
+    """Let a rail's observation take effect; the payment it changed. None: nothing did, such as for a repeated one."""
+
+    async def deed(tx: Tx) -> Transaction | None:
+        found = await transactions_store.by_reference(tx, rail_name, mode, seen.reference)
+        if found is None:
+            log.error("observation of no payment", part=rail_name, mode=mode)
+            return None
+        return await settle(tx, *found, seen, house, now)
+
+    return await house.db.transact(deed)
+
+
 async def settle(
-    tx: Tx, transaction: Transaction, seen: Observation, house: House, now: datetime, *, fees: Fees | None = None
-) -> bool:
-    """Let an open attempt end as the rail saw it. False when it had ended before: then nothing was done.
-
-    `fees` are the method's own unless said. Locks the link, then the transaction, then the accounts: always in this order.
-    """
-    link = await store.lock(tx, transaction.env, transaction.payment_link_id)
-    if link is None:
-        raise AssertionError("a transaction has a link")
+    tx: Tx,
+    env: MerchantEnv,
+    transaction_id: UUID,
+    seen: Observation,
+    house: House,
+    now: datetime,
+    *,
+    fees: Fees | None = None,
+) -> Transaction | None:
+    """The same for the attempt of this id. `fees` are the method's own unless said."""
+    present = await hold_still(tx, env, transaction_id)
+    if seen.currency is not None and seen.currency not in CURRENCIES:
+        log.error("observation in an unknown currency", part=present.rail, mode=env.mode)
+        return None
+    stray = seen.outcome == "confirmed" and verdict.is_stray(present, seen.currency)
+    target_id = new_id() if stray else present.id
+    if not await transactions_store.note_observation(tx, present, seen, target_id, now):
+        return None
+    if stray:
+        return await _take_stray(tx, present, target_id, seen, house, now)
+    if seen.outcome == "confirmed":
+        return await _receive(tx, present, seen.amount_minor, fees or _fees_of(present), house, now)
     if seen.outcome == "failed":
-        return await fail(tx, transaction, seen.failure_code or "card_declined", house, now)
-    if link.status_at(now) != "active":
-        return False
-    fee_minor = (fees or _fees_of(transaction)).of(seen.received_minor)
-    version = await transactions_store.succeed_if_open(tx, transaction, seen.received_minor, fee_minor, now)
-    if version is None:
-        return False
-    # Nothing below this line may refuse.
-    if not await store.count_payment(tx, link, transaction.id, seen.received_minor, now):
-        raise AssertionError("a locked, active link takes a payment")
-    await transactions_store.add_step(tx, transaction.id, version, "succeeded", None, now)
-    posted = await _credit(tx, transaction, seen.received_minor, fee_minor, now)
-    await _tell(tx, transaction, "payment.succeeded", house, now)
-    await _tell_balance(tx, transaction, posted, "succeeded", version, house, now)
-    return True
+        return await fail(tx, present, seen.failure_code or "card_declined", house, now) if present.is_open else None
+    return await _follow(tx, present, seen, now)
 
 
-async def fail(tx: Tx, transaction: Transaction, failure_code: str, house: House, now: datetime) -> bool:
-    """Let an open attempt fail, and say so. False when it had ended before. The link must be locked."""
-    version = await transactions_store.fail_if_open(tx, transaction, failure_code, now)
-    if version is None:
-        return False
+async def hold_still(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
+    """The payment, which nobody else changes until this transaction ends. Raises `NotFound`."""
+    found = await transactions_store.hold_still(tx, env, transaction_id)
+    if found is None:
+        raise NotFound
+    return found
+
+
+async def fail(tx: Tx, present: Transaction, failure_code: str, house: House, now: datetime) -> Transaction:
+    """Let an open attempt fail, and say so; part of the money, where it is there, then waits for the merchant."""
+    failed = await change(tx, verdict.fail(present, failure_code), failure_code, now)
+    event_type = "payment.failed" if failed.status == "failed" else "payment.refund_required"
+    await tell.payment(tx, event_type, failed, house, now)
+    return failed
+
+
+async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, house: House, now: datetime) -> Transaction:
+    """Take money that waits for a decision. Raises `NotFound` and `NotNow`."""
+    present = await hold_still(tx, env, transaction_id)
+    waits = present.status in {"refund_required", "succeeded", "partially_refunded"} and present.unapplied_minor > 0
+    if not waits or present.returning_unapplied_minor > 0 or present.refund_required_reason == "wrong_asset":
+        raise NotNow(present.status_at(now))
     # Nothing below this line may refuse.
-    await transactions_store.add_step(tx, transaction.id, version, "failed", failure_code, now)
-    await _tell(tx, transaction, "payment.failed", house, now)
-    return True
+    taken = verdict.accept(present)
+    fee_minor = max(present.fee_minor, _fees_of(present).of(taken.credited_minor))
+    taken = msgspec.structs.replace(taken, fee_minor=fee_minor, succeeded_at=present.succeeded_at or now)
+    accepted = await change(tx, taken, "accepted", now)
+    lines = [Line("payment", present.currency, present.unapplied_minor, unapplied(present.rail), available(env))]
+    if present.status == "refund_required":
+        await store.count_payment(tx, env, present.payment_link_id, present.id, present.unapplied_minor, now)
+        await tell.payment(tx, "payment.succeeded", accepted, house, now)
+    await _post(tx, accepted, [*lines, *_fee(accepted, fee_minor - present.fee_minor)], house, now)
+    return accepted
+
+
+async def change(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction:
+    """Write a payment that is held still, as judged; as it is then."""
+    moved = await transactions_store.move(tx, new, detail, now)
+    if moved is None:
+        raise AssertionError("nobody else changes a payment whose link is locked")
+    return moved
+
+
+async def _receive(tx: Tx, present: Transaction, arrived_minor: int, fees: Fees, house: House, now: datetime) -> Transaction:
+    """Money is there for good: apply it or keep it apart."""
+    env, currency = present.env, present.currency
+    exact = verdict.fits(present, arrived_minor, now)
+    settings = PaymentSettings() if exact else await payment_settings.of(tx, env)
+    judged = verdict.receive(present, arrived_minor, settings, now)
+    credited_minor, apart_minor = judged.credited_minor, judged.unapplied_minor - present.unapplied_minor
+    fee_minor = fees.of(credited_minor) if credited_minor else 0
+    detail = None if exact else judged.refund_required_reason or f"{CURRENCIES[currency].format(arrived_minor)} received"
+    received = await change(tx, msgspec.structs.replace(judged, fee_minor=fee_minor), detail, now)
+    lines: list[Line] = []
+    if apart_minor < 0:  # what was kept apart before is applied now, together with what has just come
+        lines.append(Line("payment", currency, arrived_minor, rail(present.rail), unapplied(present.rail)))
+        lines.append(Line("payment", currency, credited_minor, unapplied(present.rail), available(env)))
+    else:
+        if credited_minor:
+            lines.append(Line("payment", currency, credited_minor, rail(present.rail), available(env)))
+        if apart_minor:
+            lines.append(Line("payment", currency, apart_minor, rail(present.rail), unapplied(present.rail)))
+    if received.status == "succeeded":
+        await store.count_payment(tx, env, present.payment_link_id, present.id, credited_minor, now)
+        await tell.payment(tx, "payment.succeeded", received, house, now)
+    if received.status == "refund_required" or (received.status == "succeeded" and received.unapplied_minor > 0):
+        await tell.payment(tx, "payment.refund_required", received, house, now)
+    await _post(tx, received, [*lines, *_fee(received, fee_minor)], house, now)
+    return received
+
+
+async def _take_stray(
+    tx: Tx, beside: Transaction, stray_id: UUID, seen: Observation, house: House, now: datetime
+) -> Transaction:
+    """Keep money apart that came where nothing was to be paid, as a payment of its own."""
+    reason = verdict.stray_reason(beside, seen.currency, now)
+    await transactions_store.begin_stray(tx, beside, stray_id, seen, reason, now)
+    stray = await transactions_store.one(tx, beside.env, stray_id)
+    if stray is None:
+        raise AssertionError("it was begun just now")
+    await tell.payment(tx, "payment.refund_required", stray, house, now)
+    line = Line("payment", stray.currency, stray.received_minor, rail(stray.rail), unapplied(stray.rail))
+    await _post(tx, stray, [line], house, now)
+    return stray
+
+
+async def _follow(tx: Tx, present: Transaction, seen: Observation, now: datetime) -> Transaction | None:
+    """Money on its way, or not any more: no money moves and nobody is told."""
+    facts = {"confirmations": seen.confirmations, "required_confirmations": seen.required_confirmations}
+    if seen.outcome == "vanished":
+        gone = msgspec.structs.replace(present, status="pending", confirmations=None, required_confirmations=None)
+        return await change(tx, gone, "vanished", now) if present.status == "processing" else None
+    in_time = present.status == "processing" or (present.status == "pending" and present.link_standing(now) == "active")
+    if not in_time:
+        return None
+    return await change(tx, msgspec.structs.replace(present, status="processing", **facts), None, now)
+
+
+async def _post(tx: Tx, transaction: Transaction, lines: list[Line], house: House, now: datetime) -> None:
+    """Post a transition, and tell what it did to the balance."""
+    source = Source(SOURCE, transaction.id, transaction.version)
+    posted = await post(tx, Posting(transaction.env.mode, "payment", source, tuple(lines), now))
+    cause = Cause(SOURCE, transaction.id, transaction.status, transaction.version)
+    await tell.moved(tx, transaction, posted, cause, house, now)
+
+
+def _fee(transaction: Transaction, fee_minor: int) -> list[Line]:
+    if fee_minor <= 0:
+        return []
+    return [Line("payment_fee", transaction.currency, fee_minor, available(transaction.env), income("payment_fee"))]
 
 
 def _fees_of(transaction: Transaction) -> Fees:
     """The fees of its method; none where the method has left the catalogue meanwhile."""
     method = METHODS.get(transaction.method_id)
     return Fees() if method is None else method.fees
-
-
-async def _credit(tx: Tx, transaction: Transaction, received_minor: int, fee_minor: int, now: datetime) -> Posted:
-    mine, currency = available(transaction.env), transaction.currency
-    lines = [Line("payment", currency, received_minor, rail(transaction.rail), mine)]
-    if fee_minor > 0:
-        lines.append(Line("payment_fee", currency, fee_minor, mine, income("payment_fee")))
-    source = Source(SOURCE, transaction.id)
-    return await post(tx, Posting(transaction.env.mode, "payment", source, tuple(lines), now))
-
-
-async def _tell(tx: Tx, transaction: Transaction, event_type: str, house: House, now: datetime) -> None:
-    """Record an event with the transaction as it is now."""
-    env = transaction.env
-    present = await transactions_store.one(tx, env, transaction.id)
-    if present is None:
-        raise AssertionError("transactions are never deleted")
-    timeline = (await transactions_store.timelines(tx, env, [present.id]))[present.id]
-    view = transaction_view(present, timeline)
-    event = NewEvent(event_type, SOURCE, present.id, present.version, view, transaction.webhook_url)
-    await record(tx, env, event, house=house, now=now)
-
-
-async def _tell_balance(
-    tx: Tx,
-    transaction: Transaction,
-    posted: Posted,
-    status: TransactionStatus,
-    version: int,
-    house: House,
-    now: datetime,
-) -> None:
-    """Record that the balance changed: one event for the ledger transaction, which is in one currency."""
-    env, decimals = transaction.env, CURRENCIES[transaction.currency].decimals
-    balance = await in_currency(tx, env, transaction.currency)
-    cause: dict[str, str | int | UUID] = {"type": SOURCE, "id": transaction.id, "status": status, "version": version}
-    extra = {"source": cause, "entries": [entry_view(entry, env, decimals) for entry in posted.entries]}
-    view = balance_view(balance, env, decimals)
-    event = NewEvent(
-        "balance.updated", "ledger_transaction", posted.id, balance.version, view, transaction.webhook_url, extra
-    )
-    await record(tx, env, event, house=house, now=now)

@@ -1,6 +1,7 @@
 """Every SQL statement about payment links."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Literal
 from uuid import UUID
 
 import msgspec
@@ -8,7 +9,7 @@ from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.payments.model import CreatedBy, PaymentLink
+from tollhouse.payments.model import CreatedBy, LinkStatus, PaymentLink
 from tollhouse.platform.db import Pool, Row, Tx
 
 INSERT = """
@@ -16,20 +17,25 @@ INSERT = """
                                webhook_url, external_id, metadata, payment_method_ids, success_url, cancel_url,
                                customer_email, max_payments, created_by_type, created_by_client_id, status,
                                created_at, updated_at, expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 'active', $20, $20, $21)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 'active', $20, $20,
+            coalesce($21, $20::timestamptz + $22::interval
+                          + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($2, $3)), '0')))
+    RETURNING expires_at
 """
 ONE = """
     SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
            external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
            payments_count, amount_paid_minor, latest_transaction_id, created_by_type, created_by_client_id, status,
-           version, created_at, updated_at, expires_at, completed_at, canceled_at
+           version, created_at, updated_at, expires_at, completed_at, canceled_at,
+           coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
     FROM payment_links WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
 LOCK = """
     SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
            external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
            payments_count, amount_paid_minor, latest_transaction_id, created_by_type, created_by_client_id, status,
-           version, created_at, updated_at, expires_at, completed_at, canceled_at
+           version, created_at, updated_at, expires_at, completed_at, canceled_at,
+           coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
     FROM payment_links WHERE merchant_id = $1 AND mode = $2 AND id = $3 FOR NO KEY UPDATE
 """
 # The customer knows the token alone; whose link it is comes out of it.
@@ -38,7 +44,9 @@ BEHIND_ADDRESS = """
            l.webhook_url, l.external_id, l.metadata, l.payment_method_ids, l.success_url, l.cancel_url, l.customer_email,
            l.max_payments, l.payments_count, l.amount_paid_minor, l.latest_transaction_id, l.created_by_type,
            l.created_by_client_id, l.status, l.version, l.created_at, l.updated_at, l.expires_at, l.completed_at,
-           l.canceled_at, m.business_name, m.suspended_at
+           l.canceled_at, m.business_name, m.suspended_at,
+           coalesce((SELECT c.ahead FROM test_clocks c WHERE c.merchant_id = l.merchant_id AND c.mode = l.mode), '0')
+               AS ahead
     FROM payment_links l JOIN merchants m ON m.id = l.merchant_id WHERE l.token = $1
 """
 # A link is expired from its time on, though nobody may have written that down yet.
@@ -46,29 +54,50 @@ LIST = """
     SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
            external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
            payments_count, amount_paid_minor, latest_transaction_id, created_by_type, created_by_client_id, status,
-           version, created_at, updated_at, expires_at, completed_at, canceled_at
+           version, created_at, updated_at, expires_at, completed_at, canceled_at,
+           coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
     FROM payment_links
     WHERE merchant_id = $1 AND mode = $2
-      AND ($3::text IS NULL OR CASE WHEN status = 'active' AND expires_at <= $4 THEN 'expired' ELSE status END = $3)
+      AND ($3::text IS NULL OR CASE WHEN status = 'active' AND expires_at <= $4::timestamptz + coalesce(
+               (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')
+               THEN 'expired' ELSE status END = $3)
       AND ($5::text IS NULL OR currency = $5) AND ($6::uuid IS NULL OR project_id = $6)
       AND ($7::text IS NULL OR external_id = $7)
       AND ($8::timestamptz IS NULL OR created_at >= $8) AND ($9::timestamptz IS NULL OR created_at < $9)
     ORDER BY created_at DESC, id DESC LIMIT $10 OFFSET $11
 """
-CANCEL_IF_ACTIVE = """
-    UPDATE payment_links SET status = 'canceled', canceled_at = $4, updated_at = $4, version = version + 1
-    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'active' AND expires_at > $4
+# The link is locked and was judged with the time of its clock.
+END_IF_ACTIVE = """
+    UPDATE payment_links SET status = $4, canceled_at = CASE $4 WHEN 'canceled' THEN $5::timestamptz END, updated_at = $5,
+        version = version + 1
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'active'
 """
 NOTE_ATTEMPT = """
     UPDATE payment_links SET latest_transaction_id = $4, updated_at = $5, version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
+# Money may be honoured after the link has ended: then it stays as it ended.
 COUNT_PAYMENT = """
-    UPDATE payment_links SET payments_count = payments_count + 1, amount_paid_minor = amount_paid_minor + $5,
+    UPDATE payment_links SET payments_count = least(payments_count + 1, max_payments),
+        amount_paid_minor = amount_paid_minor + $5,
         latest_transaction_id = $4, updated_at = $6, version = version + 1,
-        status = CASE WHEN payments_count + 1 = max_payments THEN 'completed' ELSE status END,
-        completed_at = CASE WHEN payments_count + 1 = max_payments THEN $6::timestamptz END
-    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'active'
+        status = CASE WHEN status = 'active' AND payments_count + 1 = max_payments THEN 'completed' ELSE status END,
+        completed_at = CASE WHEN status = 'active' AND payments_count + 1 = max_payments THEN $6 ELSE completed_at END
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3
+    RETURNING status
+"""
+DUE = """
+    SELECT l.merchant_id, l.mode, l.id FROM payment_links l WHERE l.status = 'active' AND l.expires_at <= $1
+    ORDER BY l.expires_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
+"""
+# The same where a merchant has moved its test clock ahead.
+DUE_BY_CLOCK = """
+    SELECT l.merchant_id, l.mode, l.id FROM test_clocks c
+    CROSS JOIN LATERAL (SELECT * FROM payment_links p
+                        WHERE p.merchant_id = c.merchant_id AND p.mode = 'test' AND p.status = 'active'
+                          AND p.expires_at <= $1::timestamptz + c.ahead LIMIT $2) l
+    WHERE $3::uuid IS NULL OR c.merchant_id = $3
+    LIMIT $2
 """
 
 
@@ -91,9 +120,9 @@ class Shown(Struct, frozen=True):
     suspended: bool
 
 
-async def insert(tx: Tx, link: PaymentLink) -> None:
-    """Keep a new link."""
-    await tx.execute(
+async def insert(tx: Tx, link: PaymentLink, expires_at: datetime | None, lifetime: timedelta) -> datetime:
+    """Keep a new link; when it expires: as said, else its lifetime from now on by the merchant's clock."""
+    row = await tx.fetchrow(
         INSERT,
         link.id,
         link.env.merchant_id,
@@ -115,8 +144,12 @@ async def insert(tx: Tx, link: PaymentLink) -> None:
         link.created_by.type,
         link.created_by.oauth_client_id,
         link.created_at,
-        link.expires_at,
+        expires_at,
+        lifetime,
     )
+    if row is None:
+        raise AssertionError("what is inserted is returned")
+    return row["expires_at"]
 
 
 async def one(db: Pool | Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink | None:
@@ -158,9 +191,11 @@ async def listed(
     return [_link(row) for row in rows]
 
 
-async def cancel_if_active(tx: Tx, env: MerchantEnv, link_id: UUID, now: datetime) -> bool:
-    """Move an active link to canceled; False when it is not active."""
-    return await tx.execute(CANCEL_IF_ACTIVE, env.merchant_id, env.mode, link_id, now) == 1
+async def end_if_active(
+    tx: Tx, env: MerchantEnv, link_id: UUID, becomes: Literal["canceled", "expired"], now: datetime
+) -> bool:
+    """Close an active link; False when it is not active."""
+    return await tx.execute(END_IF_ACTIVE, env.merchant_id, env.mode, link_id, becomes, now) == 1
 
 
 async def note_attempt(tx: Tx, link: PaymentLink, transaction_id: UUID, now: datetime) -> None:
@@ -168,10 +203,25 @@ async def note_attempt(tx: Tx, link: PaymentLink, transaction_id: UUID, now: dat
     await tx.execute(NOTE_ATTEMPT, link.env.merchant_id, link.env.mode, link.id, transaction_id, now)
 
 
-async def count_payment(tx: Tx, link: PaymentLink, transaction_id: UUID, received_minor: int, now: datetime) -> bool:
-    """Count a payment, and complete the link with its last one; False when the link is no longer active."""
-    env = link.env
-    return await tx.execute(COUNT_PAYMENT, env.merchant_id, env.mode, link.id, transaction_id, received_minor, now) == 1
+async def count_payment(
+    tx: Tx, env: MerchantEnv, link_id: UUID, transaction_id: UUID, credited_minor: int, now: datetime
+) -> LinkStatus:
+    """Count a payment, and complete an active link with its last one; the link's status then."""
+    row = await tx.fetchrow(COUNT_PAYMENT, env.merchant_id, env.mode, link_id, transaction_id, credited_minor, now)
+    if row is None:
+        raise AssertionError("links are never deleted")
+    return row["status"]
+
+
+async def due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:
+    """Active links whose time is over, which nobody has closed yet."""
+    rows = [*await db.fetch(DUE, now, limit), *await db.fetch(DUE_BY_CLOCK, now, limit, None)]
+    return [(MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["id"]) for row in rows]
+
+
+async def due_of(tx: Tx, env: MerchantEnv, now: datetime, limit: int) -> list[UUID]:
+    """The same of one merchant that has just moved its test clock."""
+    return [row["id"] for row in await tx.fetch(DUE_BY_CLOCK, now, limit, env.merchant_id)]
 
 
 def _link(row: Row) -> PaymentLink:
@@ -197,6 +247,7 @@ def _link(row: Row) -> PaymentLink:
         created_at=row["created_at"],
         expires_at=row["expires_at"],
         updated_at=row["updated_at"],
+        ahead=row["ahead"],
         payments_count=row["payments_count"],
         amount_paid_minor=row["amount_paid_minor"],
         latest_transaction_id=row["latest_transaction_id"],

@@ -8,61 +8,93 @@ from msgspec import Struct
 
 from tollhouse.catalogue.methods import Method
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId
-from tollhouse.payments.model import PaymentLink, Step, Transaction, TransactionStatus
+from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.payments.model import Chargeback, PaymentLink, Refund, RefundRequiredReason, Step, Transaction
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.rails.provider import Instructions
+from tollhouse.rails.provider import Instructions, Observation
 
-# One open attempt per link: who comes second finds the first one's.
-BEGIN_IF_NONE_OPEN = """
-    INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
-                              instructions, currency, amount_minor, status, created_at, updated_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending', $12, $12)
-    ON CONFLICT (payment_link_id) WHERE status IN ('pending', 'processing') DO NOTHING
+BEGIN = """
+    WITH begun AS (
+        INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
+                                  instructions, currency, amount_minor, status, created_at, updated_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending', $12, $12)
+    )
+    INSERT INTO transaction_steps (transaction_id, version, status, at) VALUES ($1, 1, 'pending', $12)
 """
-ONE = """
-    SELECT t.id, t.merchant_id, t.mode, t.payment_link_id, t.method_id, t.method_type, t.rail, t.instructions, t.currency,
-           t.amount_minor, t.received_minor, t.fee_minor, t.refunded_minor, t.status, t.failure_code, t.version,
-           t.created_at, t.updated_at, t.succeeded_at, l.project_id, l.external_id, l.metadata, l.webhook_url
-    FROM transactions t JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
-    WHERE t.merchant_id = $1 AND t.mode = $2 AND t.id = $3
+# A payment of its own for money that came where nothing was to be paid.
+BEGIN_STRAY = """
+    WITH begun AS (
+        INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
+                                  instructions, currency, amount_minor, received_minor, unapplied_minor, status,
+                                  refund_required_reason, late, created_at, updated_at)
+        SELECT $1, t.merchant_id, t.mode, t.payment_link_id, t.method_id, t.method_type, t.rail,
+               t.rail_reference || '/' || $5,
+               t.instructions, $6, $7, $7, $7, 'refund_required', $8, $8 = 'late', $9, $9
+        FROM transactions t WHERE t.merchant_id = $2 AND t.mode = $3 AND t.id = $4
+    )
+    INSERT INTO transaction_steps (transaction_id, version, status, detail, at) VALUES ($1, 1, 'refund_required', $8, $9)
 """
+# A transfer that was confirmed or is gone is not on its way any more, whatever a straggler says.
+OBSERVE = """
+    INSERT INTO rail_observations (rail, mode, external_ref, outcome, merchant_id, transaction_id, currency, amount_minor,
+                                   confirmations, at)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
+    WHERE $4 <> 'seen' OR NOT EXISTS (
+        SELECT FROM rail_observations
+        WHERE rail = $1 AND mode = $2 AND external_ref = $3 AND outcome IN ('confirmed', 'vanished'))
+    ON CONFLICT DO NOTHING
+"""
+# Part of the money came, and then the link ended otherwise than by its time.
+STRANDED = """
+    SELECT t.merchant_id, t.mode, t.id FROM transactions t
+    JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
+    WHERE t.status = 'pending' AND t.received_minor > 0 AND l.status <> 'active' LIMIT $1
+"""
+BY_REFERENCE = "SELECT merchant_id, id FROM transactions WHERE rail = $1 AND mode = $2 AND rail_reference = $3"
+LOCK_LINK = """
+    SELECT l.id FROM payment_links l
+    WHERE l.merchant_id = $1 AND l.mode = $2
+      AND l.id = (SELECT t.payment_link_id FROM transactions t WHERE t.merchant_id = $1 AND t.mode = $2 AND t.id = $3)
+    FOR NO KEY UPDATE
+"""
+ONE = "SELECT * FROM whole_transactions WHERE merchant_id = $1 AND mode = $2 AND id = $3"
 OPEN_OF_LINK = """
-    SELECT t.id, t.merchant_id, t.mode, t.payment_link_id, t.method_id, t.method_type, t.rail, t.instructions, t.currency,
-           t.amount_minor, t.received_minor, t.fee_minor, t.refunded_minor, t.status, t.failure_code, t.version,
-           t.created_at, t.updated_at, t.succeeded_at, l.project_id, l.external_id, l.metadata, l.webhook_url
-    FROM transactions t JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
-    WHERE t.merchant_id = $1 AND t.mode = $2 AND t.payment_link_id = $3 AND t.status IN ('pending', 'processing')
+    SELECT * FROM whole_transactions
+    WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
+    ORDER BY created_at DESC, id DESC
 """
+NEWEST_OPEN = """
+    SELECT id, method_id FROM transactions
+    WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
+    ORDER BY created_at DESC, id DESC LIMIT $4
+"""
+# An attempt is over when its link is, though nobody may have written that down yet.
 LIST = """
-    SELECT t.id, t.merchant_id, t.mode, t.payment_link_id, t.method_id, t.method_type, t.rail, t.instructions, t.currency,
-           t.amount_minor, t.received_minor, t.fee_minor, t.refunded_minor, t.status, t.failure_code, t.version,
-           t.created_at, t.updated_at, t.succeeded_at, l.project_id, l.external_id, l.metadata, l.webhook_url
-    FROM transactions t JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
-    WHERE t.merchant_id = $1 AND t.mode = $2
-      AND ($3::text IS NULL OR t.status = $3) AND ($4::text IS NULL OR t.currency = $4)
-      AND ($5::uuid IS NULL OR t.payment_link_id = $5) AND ($6::text IS NULL OR t.method_id = $6)
-      AND ($7::uuid IS NULL OR l.project_id = $7) AND ($8::text IS NULL OR l.external_id = $8)
-      AND ($9::timestamptz IS NULL OR t.created_at >= $9) AND ($10::timestamptz IS NULL OR t.created_at < $10)
-    ORDER BY t.created_at DESC, t.id DESC LIMIT $11 OFFSET $12
+    SELECT * FROM whole_transactions
+    WHERE merchant_id = $1 AND mode = $2
+      AND ($3::text IS NULL OR $3 = CASE WHEN status = 'pending' AND received_minor = 0
+                                              AND (link_status = 'completed' OR (link_status = 'active'
+                                                   AND link_expires_at <= $4::timestamptz + ahead))
+                                         THEN 'expired' ELSE status END)
+      AND ($5::text IS NULL OR currency = $5)
+      AND ($6::uuid IS NULL OR payment_link_id = $6) AND ($7::text IS NULL OR method_id = $7)
+      AND ($8::uuid IS NULL OR project_id = $8) AND ($9::text IS NULL OR external_id = $9)
+      AND ($10::timestamptz IS NULL OR created_at >= $10) AND ($11::timestamptz IS NULL OR created_at < $11)
+    ORDER BY created_at DESC, id DESC LIMIT $12 OFFSET $13
 """
-TIMELINES = """
-    SELECT s.transaction_id, s.status, s.detail, s.at FROM transaction_steps s
-    JOIN transactions t ON t.id = s.transaction_id
-    WHERE t.merchant_id = $1 AND t.mode = $2 AND t.id = ANY ($3::uuid[]) ORDER BY s.transaction_id, s.version
+# Every change of a transaction: the whole row as it shall be, if it is still the version that was judged.
+MOVE_IF_SAME = """
+    WITH moved AS (
+        UPDATE transactions SET status = $5, received_minor = $6, credited_minor = $7, unapplied_minor = $8, fee_minor = $9,
+            refunded_minor = $10, returning_minor = $11, returning_unapplied_minor = $12, charged_back_minor = $13,
+            confirmations = $14, required_confirmations = $15, failure_code = $16, refund_required_reason = $17, late = $18,
+            succeeded_at = $19, updated_at = $20, version = version + 1
+        WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND version = $4
+        RETURNING id, version
+    )
+    INSERT INTO transaction_steps (transaction_id, version, status, detail, at)
+    SELECT id, version, $5, $21, $20 FROM moved
 """
-SUCCEED_IF_OPEN = """
-    UPDATE transactions SET status = 'succeeded', received_minor = $4, fee_minor = $5, succeeded_at = $6, updated_at = $6,
-        version = version + 1
-    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status IN ('pending', 'processing')
-    RETURNING version
-"""
-FAIL_IF_OPEN = """
-    UPDATE transactions SET status = 'failed', failure_code = $4, updated_at = $5, version = version + 1
-    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status IN ('pending', 'processing')
-    RETURNING version
-"""
-ADD_STEP = "INSERT INTO transaction_steps (transaction_id, version, status, detail, at) VALUES ($1, $2, $3, $4, $5)"
 
 
 class TransactionFilter(Struct, frozen=True):
@@ -78,26 +110,52 @@ class TransactionFilter(Struct, frozen=True):
     created_to: datetime | None = None
 
 
-async def begin_if_none_open(
-    tx: Tx, link: PaymentLink, transaction_id: UUID, method: Method, told: Instructions, now: datetime
-) -> bool:
-    """Begin an attempt; False when the link has an open one already."""
-    begun = await tx.execute(
-        BEGIN_IF_NONE_OPEN,
-        transaction_id,
-        link.env.merchant_id,
-        link.env.mode,
-        link.id,
-        method.method_id,
-        method.type,
-        method.rail,
-        told.reference,
-        msgspec.json.encode(told).decode(),
-        link.currency,
-        link.amount_minor,
-        now,
-    )
-    return begun == 1
+async def begin(tx: Tx, link: PaymentLink, transaction_id: UUID, method: Method, told: Instructions, now: datetime) -> None:
+    """Begin an attempt."""
+    env = link.env
+    how = (method.method_id, method.type, method.rail, told.reference, msgspec.json.encode(told).decode())
+    price = (link.currency, link.amount_minor)
+    await tx.execute(BEGIN, transaction_id, env.merchant_id, env.mode, link.id, *how, *price, now)
+
+
+async def begin_stray(
+    tx: Tx,
+    beside: Transaction,
+    transaction_id: UUID,
+    seen: Observation,
+    reason: RefundRequiredReason,
+    now: datetime,
+) -> None:
+    """Begin a payment that waits for a decision, beside the one whose reference its money came with."""
+    env, currency = beside.env, seen.currency or beside.currency
+    facts = (seen.external_ref, currency, seen.amount_minor, reason, now)
+    await tx.execute(BEGIN_STRAY, transaction_id, env.merchant_id, env.mode, beside.id, *facts)
+
+
+async def note_observation(tx: Tx, of: Transaction, seen: Observation, transaction_id: UUID, now: datetime) -> bool:
+    """Note what the rail saw, for this transaction; False where it was noted before."""
+    step = (seen.confirmations or 0) if seen.outcome == "seen" else 0
+    whose = (of.env.merchant_id, transaction_id, seen.currency or of.currency, seen.amount_minor, step, now)
+    return await tx.execute(OBSERVE, of.rail, of.env.mode, seen.external_ref, seen.outcome, *whose) == 1
+
+
+async def stranded(db: Pool, limit: int) -> list[tuple[MerchantEnv, UUID]]:
+    """Partly paid attempts of links that have ended meanwhile."""
+    rows = await db.fetch(STRANDED, limit)
+    return [(MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["id"]) for row in rows]
+
+
+async def by_reference(db: Pool | Tx, rail: str, mode: Mode, reference: str) -> tuple[MerchantEnv, UUID] | None:
+    """Whose attempt carries this reference at the rail, and its id."""
+    row = await db.fetchrow(BY_REFERENCE, rail, mode, reference)
+    return None if row is None else (MerchantEnv(MerchantId(row["merchant_id"]), mode), row["id"])
+
+
+async def hold_still(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
+    """This transaction, and nobody else changes it or its link until this one of the database ends."""
+    if await tx.fetchrow(LOCK_LINK, env.merchant_id, env.mode, transaction_id) is None:
+        return None
+    return await one(tx, env, transaction_id)
 
 
 async def one(db: Pool | Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
@@ -106,19 +164,28 @@ async def one(db: Pool | Tx, env: MerchantEnv, transaction_id: UUID) -> Transact
     return None if row is None else _transaction(row)
 
 
-async def open_of(db: Pool | Tx, link: PaymentLink) -> Transaction | None:
-    """The open attempt of a link, if there is one."""
-    row = await db.fetchrow(OPEN_OF_LINK, link.env.merchant_id, link.env.mode, link.id)
-    return None if row is None else _transaction(row)
+async def open_of(db: Pool | Tx, link: PaymentLink) -> list[Transaction]:
+    """The open attempts of a link, newest first."""
+    rows = await db.fetch(OPEN_OF_LINK, link.env.merchant_id, link.env.mode, link.id)
+    return [_transaction(row) for row in rows]
 
 
-async def listed(db: Pool, env: MerchantEnv, wanted: TransactionFilter, limit: int, offset: int) -> list[Transaction]:
+async def newest_open(tx: Tx, link: PaymentLink, limit: int) -> list[tuple[UUID, str]]:
+    """The newest open attempts of a link: their ids and methods."""
+    rows = await tx.fetch(NEWEST_OPEN, link.env.merchant_id, link.env.mode, link.id, limit)
+    return [(row["id"], row["method_id"]) for row in rows]
+
+
+async def listed(
+    db: Pool, env: MerchantEnv, wanted: TransactionFilter, now: datetime, limit: int, offset: int
+) -> list[Transaction]:
     """A page of transactions, newest first."""
     rows = await db.fetch(
         LIST,
         env.merchant_id,
         env.mode,
         wanted.status,
+        now,
         wanted.currency,
         wanted.payment_link_id,
         wanted.method_id,
@@ -132,35 +199,36 @@ async def listed(db: Pool, env: MerchantEnv, wanted: TransactionFilter, limit: i
     return [_transaction(row) for row in rows]
 
 
-async def timelines(db: Pool | Tx, env: MerchantEnv, transaction_ids: list[UUID]) -> dict[UUID, list[Step]]:
-    """The steps of each of these transactions, in order."""
-    found: dict[UUID, list[Step]] = {transaction_id: [] for transaction_id in transaction_ids}
-    for row in await db.fetch(TIMELINES, env.merchant_id, env.mode, transaction_ids):
-        found[row["transaction_id"]].append(Step(row["status"], row["at"], row["detail"]))
-    return found
-
-
-async def succeed_if_open(
-    tx: Tx, transaction: Transaction, received_minor: int, fee_minor: int, now: datetime
-) -> int | None:
-    """Move an open transaction to succeeded; its new version, None when it is open no more."""
-    env = transaction.env
-    row = await tx.fetchrow(SUCCEED_IF_OPEN, env.merchant_id, env.mode, transaction.id, received_minor, fee_minor, now)
-    return None if row is None else row["version"]
-
-
-async def fail_if_open(tx: Tx, transaction: Transaction, failure_code: str, now: datetime) -> int | None:
-    """Move an open transaction to failed; its new version, None when it is open no more."""
-    env = transaction.env
-    row = await tx.fetchrow(FAIL_IF_OPEN, env.merchant_id, env.mode, transaction.id, failure_code, now)
-    return None if row is None else row["version"]
-
-
-async def add_step(
-    tx: Tx, transaction_id: UUID, version: int, status: TransactionStatus, detail: str | None, now: datetime
-) -> None:
-    """Write a line of the timeline."""
-    await tx.execute(ADD_STEP, transaction_id, version, status, detail, now)
+async def move(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction | None:
+    """Write `new` over the version it was made from; as it is now, None where somebody else was first."""
+    moved = await tx.execute(
+        MOVE_IF_SAME,
+        new.env.merchant_id,
+        new.env.mode,
+        new.id,
+        new.version,
+        new.status,
+        new.received_minor,
+        new.credited_minor,
+        new.unapplied_minor,
+        new.fee_minor,
+        new.refunded_minor,
+        new.returning_minor,
+        new.returning_unapplied_minor,
+        new.charged_back_minor,
+        new.confirmations,
+        new.required_confirmations,
+        new.failure_code,
+        new.refund_required_reason,
+        new.late,
+        new.succeeded_at,
+        now,
+        detail,
+    )
+    if moved != 1:
+        return None
+    timeline = (*new.timeline, Step(new.status, now, detail))
+    return msgspec.structs.replace(new, version=new.version + 1, updated_at=now, timeline=timeline)
 
 
 def _transaction(row: Row) -> Transaction:
@@ -168,6 +236,9 @@ def _transaction(row: Row) -> Transaction:
         id=row["id"],
         env=MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
         payment_link_id=row["payment_link_id"],
+        link_status=row["link_status"],
+        link_expires_at=row["link_expires_at"],
+        ahead=row["ahead"],
         project_id=row["project_id"],
         external_id=row["external_id"],
         metadata=msgspec.json.decode(row["metadata"], type=dict[str, str]),
@@ -179,12 +250,24 @@ def _transaction(row: Row) -> Transaction:
         currency=row["currency"],
         amount_minor=row["amount_minor"],
         received_minor=row["received_minor"],
+        credited_minor=row["credited_minor"],
+        unapplied_minor=row["unapplied_minor"],
         fee_minor=row["fee_minor"],
         refunded_minor=row["refunded_minor"],
+        returning_minor=row["returning_minor"],
+        returning_unapplied_minor=row["returning_unapplied_minor"],
+        charged_back_minor=row["charged_back_minor"],
+        confirmations=row["confirmations"],
+        required_confirmations=row["required_confirmations"],
         status=row["status"],
         failure_code=row["failure_code"],
+        refund_required_reason=row["refund_required_reason"],
+        late=row["late"],
         version=row["version"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         succeeded_at=row["succeeded_at"],
+        timeline=msgspec.json.decode(row["timeline"], type=tuple[Step, ...]),
+        refunds=msgspec.json.decode(row["refunds"], type=tuple[Refund, ...]),
+        chargeback=None if row["chargeback"] is None else msgspec.json.decode(row["chargeback"], type=Chargeback),
     )

@@ -1,4 +1,4 @@
-"""Payment links and transactions as the Integration API and the events show them."""
+"""Payment links, transactions, refunds and chargebacks as the Integration API and the events show them."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -9,17 +9,24 @@ from msgspec import Struct
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.payments.model import (
     FAILURES,
+    Chargeback,
+    ChargebackStatus,
     CreatedBy,
     LinkStatus,
     PaymentLink,
-    Step,
+    Refund,
+    RefundReason,
+    RefundRequiredReason,
+    RefundStatus,
     Transaction,
     TransactionStatus,
     money,
 )
+from tollhouse.payments.refusals import NotRefundable
 
 
 class LinkView(Struct, frozen=True, kw_only=True):
@@ -81,6 +88,45 @@ class StepView(Struct, frozen=True):
     detail: str | None
 
 
+class RefundView(Struct, frozen=True, kw_only=True):
+    """GET /refunds/{id}. The fee of the payment is not returned."""
+
+    id: UUID
+    object: Literal["refund"] = "refund"
+    transaction_id: UUID
+    amount: str
+    amount_minor: int
+    currency: str
+    fee_refunded: str
+    fee_refunded_minor: int
+    status: RefundStatus
+    reason: RefundReason
+    receiver: str | None
+    failure_code: str | None
+    provider_reference: str | None
+    external_id: str | None
+    metadata: dict[str, str]
+    mode: Mode
+    livemode: bool
+    created_at: Timestamp
+    updated_at: Timestamp
+    version: int
+
+
+class ChargebackView(Struct, frozen=True, kw_only=True):
+    """The latest dispute of a transaction."""
+
+    id: UUID
+    status: ChargebackStatus
+    amount: str
+    amount_minor: int
+    fee: str
+    fee_minor: int
+    reason: str
+    opened_at: Timestamp
+    closed_at: Timestamp | None
+
+
 class TransactionView(Struct, frozen=True, kw_only=True):
     """GET /transactions/{id}."""
 
@@ -107,18 +153,18 @@ class TransactionView(Struct, frozen=True, kw_only=True):
     refundable: bool
     refundable_amount: str
     refundable_amount_minor: int
-    refund_unavailable_reason: Literal["not_refundable_method", "status", "window_passed"] | None
+    refund_unavailable_reason: NotRefundable | None
     method_id: str
     method_type: str
     payment_details: PaymentDetails
     failure_code: str | None
     failure_message: str | None
-    refund_required_reason: None = None
+    refund_required_reason: RefundRequiredReason | None
     refund_required_amount: str
     refund_required_amount_minor: int
-    late: bool = False
-    chargeback: None = None
-    refunds: tuple[()] = ()
+    late: bool
+    chargeback: ChargebackView | None
+    refunds: list[RefundView]
     timeline: list[StepView]
     metadata: dict[str, str]
     mode: Mode
@@ -166,8 +212,8 @@ def link_view(link: PaymentLink, base_url: str, now: datetime) -> LinkView:
     )
 
 
-def transaction_view(transaction: Transaction, timeline: list[Step]) -> TransactionView:
-    """A transaction and how it came to be what it is."""
+def transaction_view(transaction: Transaction, now: datetime) -> TransactionView:
+    """A transaction as it is now, and how it came to be so."""
     told = transaction.instructions
     refused = _refund_refused(transaction)
     return TransactionView(
@@ -175,9 +221,9 @@ def transaction_view(transaction: Transaction, timeline: list[Step]) -> Transact
         payment_link_id=transaction.payment_link_id,
         project_id=transaction.project_id,
         external_id=transaction.external_id,
-        status=transaction.status,
+        status=transaction.status_at(now),
         currency=transaction.currency,
-        **_amounts(transaction, refundable_minor=0 if refused else transaction.remaining_minor),
+        **_amounts(transaction, refundable_minor=0 if refused else transaction.refundable_minor),
         refundable=refused is None,
         refund_unavailable_reason=refused,
         method_id=transaction.method_id,
@@ -187,10 +233,16 @@ def transaction_view(transaction: Transaction, timeline: list[Step]) -> Transact
             asset=transaction.method_id.partition(":")[2],
             pay_amount=told.pay_amount,
             address=told.address,
+            confirmations=transaction.confirmations,
+            required_confirmations=transaction.required_confirmations,
         ),
         failure_code=transaction.failure_code,
         failure_message=None if transaction.failure_code is None else FAILURES.get(transaction.failure_code, "It failed."),
-        timeline=[StepView(step.status, stamp(step.at), step.detail) for step in timeline],
+        refund_required_reason=transaction.refund_required_reason,
+        late=transaction.late,
+        chargeback=None if transaction.chargeback is None else chargeback_view(transaction.chargeback, transaction.currency),
+        refunds=[refund_view(one, transaction.env) for one in transaction.refunds],
+        timeline=[StepView(step.status, stamp(step.at), step.detail) for step in transaction.timeline],
         metadata=transaction.metadata,
         mode=transaction.env.mode,
         livemode=transaction.env.livemode,
@@ -201,24 +253,65 @@ def transaction_view(transaction: Transaction, timeline: list[Step]) -> Transact
     )
 
 
-def _refund_refused(transaction: Transaction) -> Literal["not_refundable_method", "status"] | None:
-    if transaction.status not in {"succeeded", "partially_refunded"} or transaction.remaining_minor <= 0:
+def refund_view(refund: Refund, env: MerchantEnv) -> RefundView:
+    """A refund as it is now."""
+    currency = CURRENCIES[refund.currency]
+    amounts: dict[str, Any] = money("amount", refund.amount_minor, currency) | money("fee_refunded", 0, currency)
+    return RefundView(
+        id=refund.id,
+        transaction_id=refund.transaction_id,
+        **amounts,
+        currency=refund.currency,
+        status=refund.status,
+        reason=refund.reason,
+        receiver=refund.receiver,
+        failure_code=refund.failure_code,
+        provider_reference=refund.provider_reference,
+        external_id=refund.external_id,
+        metadata=refund.metadata,
+        mode=env.mode,
+        livemode=env.livemode,
+        created_at=stamp(refund.created_at),
+        updated_at=stamp(refund.updated_at),
+        version=refund.version,
+    )
+
+
+def chargeback_view(chargeback: Chargeback, code: str) -> ChargebackView:
+    """A dispute as it is now."""
+    currency = CURRENCIES[code]
+    amounts: dict[str, Any] = money("amount", chargeback.amount_minor, currency) | money(
+        "fee", chargeback.fee_minor, currency
+    )
+    return ChargebackView(
+        id=chargeback.id,
+        status=chargeback.status,
+        **amounts,
+        reason=chargeback.reason,
+        opened_at=stamp(chargeback.opened_at),
+        closed_at=stamp_or_none(chargeback.closed_at),
+    )
+
+
+def _refund_refused(transaction: Transaction) -> NotRefundable | None:
+    refundable = transaction.status in {"succeeded", "partially_refunded", "refund_required"}
+    if not refundable or transaction.refundable_minor <= 0:
         return "status"
     method = METHODS.get(transaction.method_id)
     return None if method is not None and method.refundable else "not_refundable_method"
 
 
 def _amounts(transaction: Transaction, *, refundable_minor: int) -> dict[str, Any]:
-    received, fee = transaction.received_minor, transaction.fee_minor
+    received, credited, fee = transaction.received_minor, transaction.credited_minor, transaction.fee_minor
     minors = {
         "amount": transaction.amount_minor,
         "amount_received": received,
         "fee": fee,
-        "net": received - fee,
+        "net": credited - fee,
         "amount_refunded": transaction.refunded_minor,
-        "overpaid": max(0, received - transaction.amount_minor),
+        "overpaid": max(0, received - transaction.amount_minor) if credited else 0,
         "refundable_amount": refundable_minor,
-        "refund_required_amount": 0,
+        "refund_required_amount": transaction.unapplied_minor if transaction.status not in {"pending", "processing"} else 0,
     }
     currency = CURRENCIES[transaction.currency]
     pairs: dict[str, Any] = {}

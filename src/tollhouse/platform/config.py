@@ -27,6 +27,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     bank_iban: str | None
     bank_bic: str | None
     bank_holder: str | None
+    catalogue_file: Path | None
     signup_open: bool
     rate_limits: bool
     rate_client_auth_per_min: int
@@ -177,6 +178,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TOLLHOUSE_BANK_IBAN", "bank_iban", "account of the bank rail", "", _or_none(str)),
     Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "bank of the bank rail", "", _or_none(str)),
     Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "account holder of the bank rail", "", _or_none(str)),
+    Setting("TOLLHOUSE_CATALOGUE_FILE", "catalogue_file", "TOML file of added currencies and fees", "", _or_none(_file)),
     Setting(
         "TOLLHOUSE_SIGNUP", "signup_open", "open or closed: whether strangers may sign up", "open", _choice("open", "closed")
     ),

@@ -5,8 +5,7 @@ SET LOCAL, no session locks, no LISTEN. A connection that comes back inside a tr
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import asyncpg
@@ -30,6 +29,8 @@ LOST = (
     asyncpg.CrashShutdownError,
 )
 """The database is not there, or went while we talked to it."""
+UNREACHABLE = (OSError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError, TimeoutError)
+"""Connecting failed."""
 SPOILED = (*LOST, asyncio.CancelledError, asyncpg.InvalidCachedStatementError)
 """What leaves a connection that nobody should get again."""
 
@@ -77,24 +78,13 @@ class Pool:
         self._room = asyncio.Semaphore(connections)
         self._closed = False
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncIterator[Tx]:
+    def connection(self) -> "Lent":
         """A connection outside any transaction: each statement is its own."""
-        async with self._room:
-            tx = await self._lend()
-            try:
-                yield tx
-            except SPOILED:
-                tx.raw.terminate()
-                raise
-            finally:
-                self._give_back(tx)
+        return Lent(self)
 
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Tx]:
+    def transaction(self) -> "InTransaction":
         """A READ COMMITTED transaction: committed when the block ends, rolled back when it raises."""
-        async with self.connection() as tx, tx.raw.transaction():
-            yield tx
+        return InTransaction(self)
 
     async def fetchrow(self, sql: str, *args: object) -> Row | None:
         """One statement on its own: the first row, or None."""
@@ -128,23 +118,71 @@ class Pool:
         while self._idle:
             await self._idle.pop().raw.close()
 
-    async def _lend(self) -> Tx:
-        while self._idle:
-            tx = self._idle.pop()
-            if not tx.raw.is_closed():
-                return tx
+    async def lend(self) -> Tx:
+        """A connection, when one is free. What is lent must be given back."""
+        await self._room.acquire()
         try:
+            while self._idle:
+                tx = self._idle.pop()
+                if not tx.raw.is_closed():
+                    return tx
             return Tx(await connect(self._dsn))
-        except (OSError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError, TimeoutError) as fault:
-            raise TemporarilyUnavailable(detail=f"cannot reach the database: {type(fault).__name__}") from fault
+        except BaseException as fault:
+            self._room.release()
+            if isinstance(fault, UNREACHABLE):
+                raise TemporarilyUnavailable(detail=f"cannot reach the database: {type(fault).__name__}") from fault
+            raise
 
-    def _give_back(self, tx: Tx) -> None:
-        if tx.raw.is_closed():
-            return
-        if self._closed or tx.raw.is_in_transaction():
+    def take_back(self, tx: Tx, fault: BaseException | None) -> None:
+        """Keep a lent connection for the next, unless `fault` or what it is in the middle of spoiled it."""
+        if isinstance(fault, SPOILED):
             tx.raw.terminate()
-        else:
-            self._idle.append(tx)
+        if not tx.raw.is_closed():
+            if self._closed or tx.raw.is_in_transaction():
+                tx.raw.terminate()
+            else:
+                self._idle.append(tx)
+        self._room.release()
+
+
+class Lent:
+    """A connection for the length of a block. A plain class: every request passes here, most of them twice."""
+
+    __slots__ = ("_pool", "_tx")
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def __aenter__(self) -> Tx:
+        self._tx = await self._pool.lend()
+        return self._tx
+
+    async def __aexit__(self, _kind: object, fault: BaseException | None, _trace: object) -> None:
+        self._pool.take_back(self._tx, fault)
+
+
+class InTransaction(Lent):
+    """A connection for the length of a block, which is one transaction."""
+
+    __slots__ = ("_transaction",)
+
+    async def __aenter__(self) -> Tx:
+        tx = await super().__aenter__()
+        self._transaction = tx.raw.transaction()
+        try:
+            await self._transaction.start()
+        except BaseException as fault:
+            self._pool.take_back(tx, fault)
+            raise
+        return tx
+
+    async def __aexit__(self, _kind: object, fault: BaseException | None, _trace: object) -> None:
+        try:
+            await (self._transaction.commit() if fault is None else self._transaction.rollback())
+        except BaseException as later:
+            self._pool.take_back(self._tx, later)
+            raise
+        self._pool.take_back(self._tx, fault)
 
 
 async def connect(dsn: str, *, timeout_s: float = 5) -> "asyncpg.Connection[asyncpg.Record]":

@@ -3,12 +3,17 @@
 What may be logged is on a list. A field that is not on it is replaced by its kind, so a new call cannot leak by accident.
 """
 
+import json
 import logging
 import sys
+from contextvars import ContextVar
 from typing import Any
 
+import msgspec
 import structlog
 from structlog.typing import EventDict, WrappedLogger
+
+from tollhouse.kernel import clock
 
 ALLOWED = frozenset(
     {
@@ -20,6 +25,12 @@ ALLOWED = frozenset(
 )  # fmt: skip
 
 
+request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
+"""The request that is being answered, for every line written meanwhile."""
+
+_ENCODER = msgspec.json.Encoder(enc_hook=repr)
+
+
 def redact(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
     """Keep the fields of the list; of every other one, only say that it was there."""
     return {name: value if name in ALLOWED else "[redacted]" for name, value in entry.items()}
@@ -28,21 +39,36 @@ def redact(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
 def set_up(*, human: bool | None = None) -> None:
     """Log to standard error: readable lines on a terminal, JSON anywhere else."""
     human = sys.stderr.isatty() if human is None else human
-    renderer: Any = structlog.dev.ConsoleRenderer() if human else structlog.processors.JSONRenderer()
+    renderer, out = (
+        (structlog.dev.ConsoleRenderer(), structlog.PrintLoggerFactory(sys.stderr))
+        if human
+        else (_as_json, structlog.BytesLoggerFactory(sys.stderr.buffer))
+    )
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            _traceback_without_locals,
-            redact,
-            renderer,
-        ],
+        processors=[_circumstances, _traceback_without_locals, redact, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=out,
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s", force=True)
+
+
+def _circumstances(_logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:
+    """Of which request, how grave and when."""
+    asked = request_id.get()
+    if asked is not None:
+        entry["request_id"] = asked
+    entry["level"] = method
+    entry["timestamp"] = clock.now()
+    return entry
+
+
+def _as_json(_logger: WrappedLogger, _method: str, entry: EventDict) -> bytes:
+    """One line. What no JSON can hold is shown as Python shows it: writing a line may not fail a request."""
+    try:
+        return _ENCODER.encode(entry)
+    except UnicodeEncodeError:
+        return json.dumps(entry, default=str).encode()  # half a character: this encoder spells it out
 
 
 def _traceback_without_locals(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:

@@ -1,5 +1,6 @@
 """The seam to a provider: what is asked of a rail, and what it reports. Stateless; all state is in our rows."""
 
+from datetime import datetime
 from typing import Literal, Protocol
 from uuid import UUID
 
@@ -7,7 +8,8 @@ from msgspec import Struct
 
 from tollhouse.kernel.ids import Mode
 
-Decline = Literal["card_declined", "insufficient_funds"]
+Decline = Literal["card_declined", "insufficient_funds", "expired_method", "double_spend", "canceled_by_customer"]
+RefundFault = Literal["refund_declined", "receiver_invalid", "returned_by_bank"]
 
 
 class Health(Struct, frozen=True):
@@ -33,15 +35,52 @@ class Instructions(Struct, frozen=True):
     words: str
     address: str | None = None
     pay_amount: str | None = None
+    uri: str | None = None
 
 
-class Observation(Struct, frozen=True):
-    """What a rail saw happen to the attempt of this reference. Repeats and stragglers are expected, and change nothing."""
+class Observation(Struct, frozen=True, kw_only=True):
+    """What a rail saw happen to the attempt of this reference. Repeats and stragglers are expected, and change nothing.
+
+    `seen`: money is on its way and may still not come; `vanished`: it will not; `confirmed`: it is there for good;
+    `failed`: the attempt was declined. `external_ref` is the rail's own name of the transfer or callback: two observations
+    with the same one and the same outcome are one. No currency: that of the attempt.
+    """
 
     reference: str
-    outcome: Literal["succeeded", "failed"]
-    received_minor: int = 0
+    outcome: Literal["seen", "vanished", "confirmed", "failed"]
+    external_ref: str
+    amount_minor: int = 0
+    currency: str | None = None
     failure_code: Decline | None = None
+    confirmations: int | None = None
+    required_confirmations: int | None = None
+
+
+class RefundOrder(Struct, frozen=True):
+    """Money to give back. Its id is our reference at the provider, so that asking twice gives it back once."""
+
+    id: UUID
+    reference: str
+    currency: str
+    amount_minor: int
+    receiver: str | None
+    payment_minor: int
+    ordered_at: datetime
+
+
+class Submission(Struct, frozen=True):
+    """What became of handing an order in. `unknown` (a timeout, a broken line) is not a refusal: it never frees funds."""
+
+    outcome: Literal["accepted", "rejected", "unknown"]
+    provider_reference: str | None = None
+    failure_code: RefundFault | None = None
+
+
+class RefundState(Struct, frozen=True):
+    """What the provider says of an order that it has accepted."""
+
+    outcome: Literal["pending", "succeeded", "failed"]
+    failure_code: RefundFault | None = None
 
 
 class Provider(Protocol):
@@ -63,4 +102,16 @@ class Provider(Protocol):
 
     async def start_payment(self, attempt: Attempt) -> Instructions:
         """Begin an attempt; the same id begins it once. Called with no transaction open."""
+        ...
+
+    def receiver_fault(self, receiver: str | None) -> str | None:
+        """Why a refund cannot go to this receiver, in a sentence; None where it can. None is no receiver at all."""
+        ...
+
+    async def refund(self, order: RefundOrder) -> Submission:
+        """Hand a refund in; the same id is given back once. Called with no transaction open."""
+        ...
+
+    async def refund_state(self, order: RefundOrder, now: datetime) -> RefundState:
+        """What became of a refund that was accepted. Called with no transaction open."""
         ...

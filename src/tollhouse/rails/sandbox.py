@@ -1,12 +1,22 @@
 """The sandbox: the rail of test mode. No money exists here; the simulator plays the customer and the bank."""
 
-from typing import Literal
+from datetime import datetime, timedelta
 
 from tollhouse.kernel.ids import Mode
-from tollhouse.rails.provider import Attempt, Health, Instructions, Observation
+from tollhouse.rails.provider import Attempt, Health, Instructions, RefundOrder, RefundState, Submission
 
-Outcome = Literal["succeed", "fail"]
 WORDS = "This is a test payment: nothing is charged. Choose below how it ends."
+REFUND_TAKES = timedelta(seconds=1)
+RECEIVER_CHARS_MAX = 256
+MAGIC_DIGITS = 10_000
+"""The last four digits of an amount in minor units say what becomes of the payment."""
+
+DECLINED, WITHOUT_FUNDS, THEN_CHARGEBACK, SLOW, UNDERPAID, REFUND_FAILS = 2, 9995, 259, 77, 4040, 5150
+
+
+def magic(amount_minor: int) -> int:
+    """The digits that may mean something."""
+    return amount_minor % MAGIC_DIGITS
 
 
 class Sandbox:
@@ -23,8 +33,20 @@ class Sandbox:
         """The attempt's id is all the reference it needs."""
         return Instructions(reference=str(attempt.id), words=WORDS)
 
-    def simulate(self, reference: str, amount_minor: int, outcome: Outcome) -> Observation:
-        """What a rail would have seen, had the customer paid in full or been declined."""
-        if outcome == "succeed":
-            return Observation(reference, "succeeded", received_minor=amount_minor)
-        return Observation(reference, "failed", failure_code="card_declined")
+    def receiver_fault(self, receiver: str | None) -> str | None:
+        """The money of nobody can go back to nobody; a receiver that is named must be readable."""
+        if receiver is None or (1 <= len(receiver) <= RECEIVER_CHARS_MAX and receiver.isprintable()):
+            return None
+        return "1 to 256 printable characters."
+
+    async def refund(self, order: RefundOrder) -> Submission:
+        """Every order is accepted."""
+        return Submission("accepted", f"sandbox-{order.id}")
+
+    async def refund_state(self, order: RefundOrder, now: datetime) -> RefundState:
+        """Succeeded after a second, but for the amount that fails."""
+        if now < order.ordered_at + REFUND_TAKES:
+            return RefundState("pending")
+        if REFUND_FAILS in {magic(order.payment_minor), magic(order.amount_minor)}:
+            return RefundState("failed", "refund_declined")
+        return RefundState("succeeded")

@@ -1,5 +1,6 @@
 """Answers: JSON, pages and refusals, with the headers each must carry."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ from tollhouse.kernel.refusals import Refusal
 from tollhouse.web.ask import Ask
 
 ENCODER = msgspec.json.Encoder()
+JSON_TYPE = (b"content-type", b"application/json")
 CSP = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -22,9 +24,23 @@ PAGE_HEADERS = {
 }
 
 
-def json_answer(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+class JsonResponse(Response):
+    """JSON that is bytes already. Its headers are known, so nothing of what Starlette asks about a response is asked."""
+
+    def __init__(self, body: bytes, status: int, headers: Mapping[str, str] | None = None) -> None:
+        self.status_code = status
+        self.body = body
+        self.background = None
+        self.raw_headers = [(b"content-length", b"%d" % len(body)), JSON_TYPE]
+        if headers:
+            self.raw_headers += [
+                (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()
+            ]
+
+
+def json_answer(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> JsonResponse:
     """A JSON answer of anything msgspec encodes."""
-    return Response(ENCODER.encode(body), status, headers, media_type="application/json")
+    return JsonResponse(ENCODER.encode(body), status, headers)
 
 
 def page(ask: Ask, template: str, status: int = 200, *, free_redirect: bool = False, **facts: Any) -> Response:

@@ -2,11 +2,31 @@
 
 from datetime import datetime
 
-from starlette.datastructures import Headers
-
 from tollhouse.kernel.refusals import InvalidRequest, UnsupportedMediaType
 from tollhouse.web.forms import FORM, Form, parse_form
 from tollhouse.web.house import House
+
+
+class Headers:
+    """The headers of a request, as they were sent. Names are in lower case."""
+
+    __slots__ = ("_lines",)
+
+    def __init__(self, lines: list[tuple[bytes, bytes]]) -> None:
+        self._lines = lines
+
+    def get(self, name: str) -> str | None:
+        """The first of this name."""
+        wanted = name.encode()
+        for line_name, value in self._lines:
+            if line_name == wanted:
+                return value.decode("latin-1")
+        return None
+
+    def getlist(self, name: str) -> list[str]:
+        """All of this name."""
+        wanted = name.encode()
+        return [value.decode("latin-1") for line_name, value in self._lines if line_name == wanted]
 
 
 class Ask:
@@ -41,7 +61,7 @@ class Ask:
     @property
     def media_type(self) -> str:
         """The content type without its parameters, in lower case."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return (self.headers.get("content-type") or "").partition(";")[0].strip().lower()
 
     def require_json(self) -> None:
         """A body must say that it is JSON. Raises `UnsupportedMediaType`."""
@@ -57,6 +77,6 @@ class Ask:
     @property
     def wants_html(self) -> bool:
         """Whether a browser asks: HTML is named in Accept, and JSON is not named before it."""
-        accept = self.headers.get("accept", "")
+        accept = self.headers.get("accept") or ""
         html, json = accept.find("text/html"), accept.find("application/json")
         return html >= 0 and (json < 0 or html < json)

@@ -6,13 +6,12 @@ from uuid import UUID
 
 import msgspec
 from msgspec import Struct
-from starlette.responses import Response
 
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX
 from tollhouse.kernel.refusals import NotFound, Refusal
 from tollhouse.platform.db import Tx
-from tollhouse.web.answers import ENCODER
+from tollhouse.web.answers import ENCODER, JsonResponse
 from tollhouse.web.ask import Ask
 from tollhouse.web.bodies import parse_json, shape, shape_query
 from tollhouse.web.operations import Operation
@@ -90,13 +89,13 @@ class Answerer:
         fingerprint = hashlib.sha256(CANONICAL.encode([ask.method, ask.path, parsed])).digest()
         stored = await self._keeper.claim(tx, supply["caller"], key, fingerprint, ask)
         if stored is not None:
-            return Response(stored.body, stored.status, {"Idempotency-Replayed": "true"}, media_type="application/json")
+            return JsonResponse(stored.body, stored.status, {"Idempotency-Replayed": "true"})
         answer = await _call(operation, supply, parsed)
         if isinstance(answer, Refusal):
             raise TypeError("an operation with a key raises its refusals, so that the key is released")
         body = ENCODER.encode(answer)
         await self._keeper.keep(tx, supply["caller"], key, Stored(operation.status, body))
-        return Response(body, operation.status, media_type="application/json")
+        return JsonResponse(body, operation.status)
 
 
 async def _call(operation: Operation, supply: dict[str, Any], parsed: Any) -> Any:

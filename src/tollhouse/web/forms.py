@@ -28,6 +28,8 @@ class Form:
 
     def repeated(self, names: tuple[str, ...]) -> str | None:
         """The first of these parameters that was sent more than once."""
+        if len({name for name, _ in self.pairs}) == len(self.pairs):
+            return None
         return next((name for name in names if len(self.all(name)) > 1), None)
 
 
@@ -43,7 +45,7 @@ def parse_form(raw: bytes) -> Form:
 
 def decode(raw: bytes) -> str:
     """One form-encoded name or value. Raises `InvalidRequest`."""
-    if BAD_PERCENT.search(raw):
+    if b"%" in raw and BAD_PERCENT.search(raw):
         raise InvalidRequest("A parameter holds a percent sign that encodes nothing.")
     try:
         text = unquote_to_bytes(raw.replace(b"+", b" ")).decode("utf-8", "strict")

@@ -4,14 +4,12 @@ It gives a request its id, finds the operation, lets the guard decide, decodes, 
 the dialect of the door, adds the headers every answer carries, and writes one line of log.
 """
 
+import gc
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 
 import asyncpg
-import structlog
-from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -27,15 +25,24 @@ from tollhouse.kernel.refusals import (
     TemporarilyUnavailable,
 )
 from tollhouse.platform.db import LOST
-from tollhouse.platform.log import log
+from tollhouse.platform.log import log, request_id
 from tollhouse.web.answers import json_answer, refused
-from tollhouse.web.ask import Ask
+from tollhouse.web.ask import Ask, Headers
 from tollhouse.web.dispatch import Answerer, Keeper
 from tollhouse.web.house import House
 from tollhouse.web.operations import Operation, Routes
 
-ALLOW_HEADERS = "Authorization, Content-Type, Idempotency-Key, X-API-Key"
-EXPOSE_HEADERS = "X-Request-Id, Retry-After, WWW-Authenticate, Idempotency-Replayed"
+NO_STORE = (b"cache-control", b"no-store")
+NO_SNIFFING = (b"x-content-type-options", b"nosniff")
+HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
+CORS = (
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-expose-headers", b"X-Request-Id, Retry-After, WWW-Authenticate, Idempotency-Replayed"),
+)
+PREFLIGHT = (
+    (b"access-control-allow-headers", b"Authorization, Content-Type, Idempotency-Key, X-API-Key"),
+    (b"access-control-max-age", b"86400"),
+)
 STATIC = "/static/"
 BUSY = (
     asyncpg.LockNotAvailableError,
@@ -65,6 +72,7 @@ class Front:
         self._answerer = Answerer(keeper)
         self._static = static
         self._hooks = (after_start, before_stop)
+        self._always = (NO_SNIFFING, HTTPS_ONLY) if house.settings.secure else (NO_SNIFFING,)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -79,6 +87,9 @@ class Front:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         await self._hooks[0]()
+        # What is there now stays: the collector need not walk through it again and again.
+        gc.collect()
+        gc.freeze()
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self._hooks[1]()
@@ -86,20 +97,8 @@ class Front:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.monotonic()
-        headers = Headers(scope=scope)
-        asked_id = parse_id(headers.get("x-request-id", ""))
-        ask = Ask(
-            self._house,
-            scope["method"],
-            scope["path"],
-            headers=headers,
-            query=scope["query_string"],
-            raw=b"",
-            address=(scope.get("client") or ("", 0))[0],
-            request_id=str(asked_id or new_id()),
-            now=clock.now(),
-        )
-        structlog.contextvars.bind_contextvars(request_id=ask.request_id)
+        ask = self._ask(scope)
+        request_id.set(ask.request_id)
         methods, ask.params = self._routes.find(ask.path)
         operation = methods.get(ask.method)
         if ask.method == "HEAD" and "GET" in methods and methods["GET"].door.head:
@@ -109,31 +108,44 @@ class Front:
             if door is not None and door.cors and ask.method == "OPTIONS":
                 answer = Response(status_code=204)
             else:
-                answer = await self._answer(ask, operation, methods, Request(scope, receive))
+                answer = await self._answer(ask, operation, methods, receive)
         except ClientDisconnect:
             return
         except Exception as fault:  # noqa: BLE001 - the last line: every fault becomes an answer and a line of log
             answer = self._refuse(ask, fault, html=ask.wants_html and (door is None or door.html))
-        self._finish(ask, answer, door_cors=_is_cors(ask.path) if door is None else door.cors, methods=methods)
-        route = f"{operation.door.name} {operation.full_path}" if operation else "none"
+        self._finish(ask, answer, cors=_is_cors(ask.path) if door is None else door.cors, methods=methods)
         log.info(
             "answered",
             method=ask.method,
-            route=route,
+            route=f"{operation.door.name} {operation.full_path}" if operation else "none",
             status=answer.status_code,
             duration_ms=round((time.monotonic() - started) * 1000, 1),
         )
         await answer(scope, receive, send)
 
+    def _ask(self, scope: Scope) -> Ask:
+        headers = Headers(scope["headers"])
+        return Ask(
+            self._house,
+            scope["method"],
+            scope["path"],
+            headers=headers,
+            query=scope["query_string"],
+            raw=b"",
+            address=(scope.get("client") or ("", 0))[0],
+            request_id=str(parse_id(headers.get("x-request-id") or "") or new_id()),
+            now=clock.now(),
+        )
+
     async def _answer(
-        self, ask: Ask, operation: Operation | None, methods: dict[str, Operation], request: Request
+        self, ask: Ask, operation: Operation | None, methods: dict[str, Operation], receive: Receive
     ) -> Response:
         if not methods:
             raise NotFound
         if operation is None:
             allowed = sorted({*methods, *({"OPTIONS"} if next(iter(methods.values())).door.cors else ())})
             raise MethodNotAllowed(headers={"Allow": ", ".join(allowed)})
-        ask.raw = await _read(request)
+        ask.raw = await _read(ask.headers, receive)
         answer = await self._answerer.answer(ask, operation)
         if isinstance(answer, Refusal):
             return self._refuse(ask, answer, html=ask.wants_html and operation.door.html)
@@ -153,35 +165,35 @@ class Front:
             log.info("refused", code=refusal.code, detail=refusal.detail)
         return refused(ask, refusal, html=html)
 
-    def _finish(self, ask: Ask, answer: Response, *, door_cors: bool, methods: dict[str, Operation]) -> None:
-        headers = answer.headers
-        headers["X-Request-Id"] = ask.request_id
-        headers.setdefault("Cache-Control", "no-store")
-        headers["X-Content-Type-Options"] = "nosniff"
-        if self._house.settings.secure:
-            headers["Strict-Transport-Security"] = "max-age=31536000"
-        if door_cors:
-            headers["Access-Control-Allow-Origin"] = "*"
-            headers["Access-Control-Expose-Headers"] = EXPOSE_HEADERS
+    def _finish(self, ask: Ask, answer: Response, *, cors: bool, methods: dict[str, Operation]) -> None:
+        headers = answer.raw_headers
+        if b"cache-control" not in [name for name, _ in headers]:
+            headers.append(NO_STORE)
+        headers.append((b"x-request-id", ask.request_id.encode()))
+        headers += self._always
+        if cors:
+            headers += CORS
             if ask.method == "OPTIONS":
-                headers["Access-Control-Allow-Methods"] = ", ".join(sorted({*methods, "OPTIONS"}))
-                headers["Access-Control-Allow-Headers"] = ALLOW_HEADERS
-                headers["Access-Control-Max-Age"] = "86400"
+                headers.append((b"access-control-allow-methods", ", ".join(sorted({*methods, "OPTIONS"})).encode()))
+                headers += PREFLIGHT
 
 
-async def _read(request: Request) -> bytes:
+async def _read(headers: Headers, receive: Receive) -> bytes:
     """The whole body. Raises `PayloadTooLarge` as soon as it is over the limit."""
-    with suppress(ValueError):
-        if int(request.headers.get("content-length", "0")) > BODY_BYTES_MAX:
+    announced = headers.get("content-length")
+    if announced is not None and announced.isdecimal() and int(announced) > BODY_BYTES_MAX:
+        raise PayloadTooLarge
+    body = b""
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        body += message.get("body", b"")
+        if len(body) > BODY_BYTES_MAX:
             raise PayloadTooLarge
-    parts: list[bytes] = []
-    total = 0
-    async for part in request.stream():
-        total += len(part)
-        if total > BODY_BYTES_MAX:
-            raise PayloadTooLarge
-        parts.append(part)
-    return b"".join(parts)
+        more = message.get("more_body", False)
+    return body
 
 
 def _is_cors(path: str) -> bool:

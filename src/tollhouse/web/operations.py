@@ -5,7 +5,8 @@ guard cannot be declared.
 
 A handler is a function that asks for what it needs by name: `caller`, `body`, `query`, `tx` (an open transaction,
 committed when the handler returns), `db` (the pool, for reads), `now`, `house`, `ask`, and the `{names}` of its path.
-It returns a Struct, a Response, or a Refusal that is answered after the commit.
+It returns a Struct, a Response, or a Refusal that is answered after the commit. What a handler reads from `ask` itself
+or puts into a Response, no annotation tells: `reads` and `answers` do.
 """
 
 import inspect
@@ -78,6 +79,8 @@ class Operation(Struct, frozen=True):
     query: type[Any] | None
     uuids: frozenset[str]
     answer: Any
+    reads: type[Struct] | None
+    formats: tuple[str, ...]
 
     @property
     def full_path(self) -> str:
@@ -106,8 +109,15 @@ class Operations(list[Operation]):
         status: int = 200,
         idempotency: Idempotency = "no",
         refuses: Sequence[type[Refusal]] = (),
+        reads: type[Struct] | None = None,
+        answers: Any = None,
+        formats: Sequence[str] = (),
     ) -> Callable[[H], H]:
-        """Declare the handler below as this operation."""
+        """Declare the handler below as this operation.
+
+        `reads`: the form (of a GET, the query) that the handler takes from `ask` itself. `answers`: what the Response
+        it returns holds. `formats`: the media types it has beside JSON. All three are for the reference alone.
+        """
 
         def declare(handler: H) -> H:
             hints = get_type_hints(handler)
@@ -129,7 +139,9 @@ class Operations(list[Operation]):
                     body=hints.get("body"),
                     query=hints.get("query"),
                     uuids=frozenset(name for name in names if hints.get(name) is UUID),
-                    answer=hints.get("return"),
+                    answer=hints.get("return") if answers is None else answers,
+                    reads=reads,
+                    formats=tuple(formats),
                 )
             )
             return handler
@@ -144,9 +156,14 @@ class Routes:
         self._root = _Node()
         for operation in operations:
             self._place(operation)
+        fixed = {operation.full_path for operation in operations if "{" not in operation.full_path}
+        self._fixed = {path: self._walk(path) for path in fixed}
 
     def find(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
         """The operations of this path by method, and what its `{names}` are here. Empty when there is no such path."""
+        return self._fixed.get(path) or self._walk(path)
+
+    def _walk(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
         node, values = self._root, list[str]()
         for segment in path.split("/")[1:]:
             below = node.below.get(segment)

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from tollhouse.callers.throttle import RateLimited
 from tollhouse.events import secrets
 from tollhouse.events.destination import destination_key
 from tollhouse.events.record import record_test
@@ -17,7 +18,6 @@ from tollhouse.webhooks.model import (
     DeprecatedWebhookRemoved,
     EventView,
     NewConfiguration,
-    RateLimited,
     SecretStateView,
     WebhookDeliveryDisabled,
     WebhookDestinationMissing,

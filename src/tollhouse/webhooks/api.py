@@ -7,6 +7,7 @@ import msgspec
 
 from tollhouse.callers.guards import scope, signed_in
 from tollhouse.callers.model import Caller, Person
+from tollhouse.callers.throttle import RateLimited
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
@@ -22,7 +23,6 @@ from tollhouse.webhooks.model import (
     EventWithHistory,
     InMode,
     NewConfiguration,
-    RateLimited,
     SecretStateView,
     SecretView,
     TestAddress,

@@ -1,8 +1,5 @@
 """The saved configuration, events as answers show them, what can be asked, and how it is refused."""
 
-import math
-from datetime import timedelta
-
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
@@ -141,15 +138,6 @@ class WebhookDestinationMissing(Refusal):
     """409: the event has no address of its own, and no saved address counts."""
 
     code, status, message = "webhook_destination_missing", 409, "There is no address this event could be sent to."
-
-
-class RateLimited(Refusal):
-    """429: too many in too short a time."""
-
-    code, status, message = "rate_limited", 429, "Too many requests. Try again later."
-
-    def __init__(self, wait: timedelta) -> None:
-        super().__init__(headers={"Retry-After": str(max(1, math.ceil(wait.total_seconds())))})
 
 
 def url_faults(url: str, env: MerchantEnv, settings: Settings) -> list[Fault]:

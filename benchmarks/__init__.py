@@ -1,0 +1,1 @@
+"""Measurements, each against a floor of the same run, so that the numbers to keep are ratios."""

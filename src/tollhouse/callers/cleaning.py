@@ -1,0 +1,48 @@
+"""What is over around callers is forgotten: sessions, failed attempts, answers kept for repeated requests.
+
+Nothing depends on these jobs but the size of the tables: whatever is over is found to be over by the clock when it is used.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+
+from tollhouse.callers import cleaning_store
+from tollhouse.kernel import clock
+from tollhouse.kernel.limits import IDEMPOTENCY_KEPT_S, SESSION_IDLE_S
+from tollhouse.platform.db import Pool
+from tollhouse.web.house import House
+
+BATCH = 1_000
+"""Rows of one DELETE: short enough that nobody waits for it."""
+
+
+async def forget(db: Pool, statement: str, until: datetime) -> int:
+    """Delete what the statement finds to be over at `until`, batch by batch; how many rows that were."""
+    gone = last = await db.execute(statement, until, BATCH)
+    while last == BATCH:
+        last = await db.execute(statement, until, BATCH)
+        gone += last
+    return gone
+
+
+async def forget_sessions(house: House) -> None:
+    """Sessions that nobody can use any more. One that was ended, or grew too old, is not seen again and so falls idle."""
+    await forget(house.db, cleaning_store.FORGET_SESSIONS, clock.now() - timedelta(seconds=SESSION_IDLE_S))
+
+
+async def forget_failures(house: House) -> None:
+    """Failed attempts that count for nothing any more."""
+    await forget(house.db, cleaning_store.FORGET_FAILURES, clock.now())
+
+
+async def forget_answers(house: House) -> None:
+    """Answers of requests whose Idempotency-Key is older than we keep them."""
+    await forget(house.db, cleaning_store.FORGET_ANSWERS, clock.now() - timedelta(seconds=IDEMPOTENCY_KEPT_S))
+
+
+JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [
+    (60, forget_failures),
+    (3600, forget_sessions),
+    (3600, forget_answers),
+]
+"""Seconds between two runs, and what is done."""

@@ -1,0 +1,15 @@
+"""Every SQL statement that forgets what is over around callers, a batch at a time: `$1` is a moment, `$2` the batch."""
+
+FORGET_SESSIONS = """
+    DELETE FROM sessions WHERE id_hash IN (
+        SELECT id_hash FROM sessions WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
+FORGET_FAILURES = """
+    DELETE FROM failed_attempts WHERE name_hash IN (
+        SELECT name_hash FROM failed_attempts WHERE forget_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
+FORGET_ANSWERS = """
+    DELETE FROM idempotency_keys WHERE (merchant_id, mode, caller, key_hash) IN (
+        SELECT merchant_id, mode, caller, key_hash FROM idempotency_keys WHERE created_at <= $1
+        ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""

@@ -1,0 +1,17 @@
+"""Addresses that a browser is sent to: a shop's website, where a customer returns to."""
+
+from urllib.parse import urlsplit
+
+from tollhouse.kernel.limits import URL_CHARS_MAX
+
+
+def is_web_address(url: str, *, https_only: bool) -> bool:
+    """Whether this is a whole http(s) address without user name, in plain characters, not too long."""
+    if len(url) > URL_CHARS_MAX or not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
+        return False
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ({"https"} if https_only else {"https", "http"}) and bool(host) and "@" not in parts.netloc

@@ -1,0 +1,140 @@
+"""The operator's own currencies, methods and fees, from a TOML file that is read once, before the house opens.
+
+    [currencies.PLN]
+    name = "Polish Zloty"
+    type = "fiat"
+    symbol = "zł"
+    decimals = 2
+
+    [methods."sepa:EUR"]
+    fees = { fixed_minor = 30, basis_points = 150 }
+
+What is built in can be changed, but for what money already counts in: a currency's decimals and type, a method's type
+and rail.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.catalogue import currencies, methods
+from tollhouse.catalogue.currencies import Currency
+from tollhouse.catalogue.methods import Method
+from tollhouse.kernel.refusals import ValidationFailed
+from tollhouse.platform.config import SettingsRefusedError
+from tollhouse.web.bodies import shape
+
+SETTING = "TOLLHOUSE_CATALOGUE_FILE"
+CODE = re.compile(r"[A-Z0-9]{2,12}")
+METHOD_ID = re.compile(r"[a-z0-9_-]{1,32}:(?P<asset>[A-Z0-9]{2,12})")
+T = TypeVar("T")
+
+
+class Catalogue(Struct, frozen=True):
+    """What a house has to be paid with and in."""
+
+    currencies: dict[str, Currency]
+    methods: dict[str, Method]
+
+
+def extend(path: Path | None) -> None:
+    """Make the catalogue of this process the built-in one, with what the file adds. Raises `SettingsRefusedError`."""
+    house = read(b"" if path is None else path.read_bytes())
+    currencies.CURRENCIES.clear()
+    currencies.CURRENCIES.update(house.currencies)
+    methods.METHODS.clear()
+    methods.METHODS.update(house.methods)
+
+
+def read(raw: bytes) -> Catalogue:
+    """The built-in catalogue with what this file adds. Raises `SettingsRefusedError` with every fault there is."""
+    try:
+        given: dict[str, Any] = tomllib.loads(raw.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
+        raise SettingsRefusedError([f"{SETTING} is not TOML: {fault}"]) from None
+    faults = [f"{name}: there is no such table" for name in given if name not in {"currencies", "methods"}]
+    tables = {name: given.get(name, {}) for name in ("currencies", "methods")}
+    if broken := [f"{name}: must be a table" for name, table in tables.items() if not isinstance(table, dict)]:
+        raise SettingsRefusedError([f"{SETTING} {fault}" for fault in (*faults, *broken)])
+    all_currencies = _currencies(tables["currencies"], faults)
+    all_methods = _methods(tables["methods"], all_currencies, faults)
+    if faults:
+        raise SettingsRefusedError([f"{SETTING} {fault}" for fault in faults])
+    return Catalogue(all_currencies, all_methods)
+
+
+def _currencies(given: dict[str, Any], faults: list[str]) -> dict[str, Currency]:
+    found = dict(currencies.BUILT_IN)
+    for code, facts in given.items():
+        member, built_in = f"currencies.{code}", currencies.BUILT_IN.get(code)
+        if not CODE.fullmatch(code):
+            faults.append(f"{member}: a code is 2 to 12 capital letters and digits")
+            continue
+        currency = _member(member, Currency, {"code": code}, built_in, facts, faults)
+        if currency is None:
+            continue
+        if built_in is not None:
+            faults += _unchanged(member, built_in, currency, ("decimals", "type"))
+        found[code] = currency
+    return found
+
+
+def _methods(given: dict[str, Any], known: Mapping[str, Currency], faults: list[str]) -> dict[str, Method]:
+    found = methods.sandbox_methods(known) | dict(methods.BUILT_IN)
+    for method_id, facts in given.items():
+        member, built_in = f'methods."{method_id}"', found.get(method_id)
+        parts = METHOD_ID.fullmatch(method_id)
+        if parts is None or parts["asset"] not in known:
+            faults.append(f"{member}: a method is network:CURRENCY, of a currency there is")
+            continue
+        method = _member(member, Method, {"method_id": method_id}, built_in, facts, faults)
+        if method is None:
+            continue
+        faults += _bounds(member, method)
+        if built_in is not None:
+            faults += _unchanged(member, built_in, method, ("type", "rail"))
+        elif "sandbox" in {method.network, method.rail} or method.type == "simulator":
+            faults.append(f"{member}: the sandbox has its methods already")
+        found[method_id] = method
+    return found
+
+
+def _member(member: str, kind: type[T], name: dict[str, str], built_in: T | None, facts: Any, faults: list[str]) -> T | None:
+    """What the file says of one member, over what is built in; None, and faults told, where it cannot be."""
+    if not isinstance(facts, dict):
+        faults.append(f"{member}: must be a table")
+        return None
+    before: dict[str, Any] = {} if built_in is None else msgspec.to_builtins(built_in)
+    try:
+        return shape(_over(before, facts) | name, kind)  # pyright: ignore[reportUnknownArgumentType]
+    except ValidationFailed as refused:
+        faults += [f"{member}.{fault.field}: {fault.message}" for fault in refused.faults]
+        return None
+
+
+def _over(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The facts with what is given over them; of a table inside, such as `operations`, what is not given stays."""
+    merged: dict[str, Any] = {
+        name: before[name] | value if isinstance(value, dict) and isinstance(before.get(name), dict) else value
+        for name, value in given.items()
+    }
+    return before | merged
+
+
+def _unchanged(member: str, before: Struct, after: Struct, names: tuple[str, ...]) -> Iterator[str]:
+    for name in names:
+        if getattr(before, name) != getattr(after, name):
+            yield f"{member}.{name}: is {getattr(before, name)} and cannot be changed"
+
+
+def _bounds(member: str, method: Method) -> Iterator[str]:
+    if method.maximum_minor is not None and method.maximum_minor < method.minimum_minor:
+        yield f"{member}.maximum_minor: is below minimum_minor"
+    fees = method.fees
+    if fees.maximum_minor is not None and fees.maximum_minor < fees.minimum_minor:
+        yield f"{member}.fees.maximum_minor: is below fees.minimum_minor"

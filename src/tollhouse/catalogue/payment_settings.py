@@ -1,0 +1,104 @@
+"""What a merchant has set for its payments in an environment: what is offered, and what becomes of unfitting amounts."""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.catalogue import settings_store
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.platform.db import Pool, Row, Tx
+
+Finality = int | Literal["finalized"]
+"""After how many blocks a payment counts, or when the chain itself calls it final."""
+
+
+class MethodChoice(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether a merchant offers a method. One that is not mentioned is offered."""
+
+    method_id: str
+    enabled: bool
+
+
+class Branding(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the merchant's checkout page looks."""
+
+    display_name: str | None = None
+    logo_url: str | None = None
+    accent_color: str | None = None
+    support_email: str | None = None
+
+
+class PaymentSettings(Struct, frozen=True, kw_only=True):
+    """Everything that can be set. As it stands here is how it is before anybody set anything, which is version 1."""
+
+    default_currency: str = "EUR"
+    payment_methods: tuple[MethodChoice, ...] = ()
+    link_expiry_minutes: int = 1440
+    underpayment_tolerance_bps: int = 50
+    overpayment: Literal["credit", "refund_required"] = "credit"
+    late_payments: Literal["refund_required", "accept"] = "refund_required"
+    late_monitoring_days: int = 14
+    success_url: str | None = None
+    cancel_url: str | None = None
+    branding: Branding = Branding()
+    confirmations: dict[str, Finality] = {}
+    version: int = 1
+    updated_at: datetime | None = None
+
+    def offers(self, method_id: str) -> bool:
+        """Whether the merchant wants to be paid by this method."""
+        return all(choice.enabled for choice in self.payment_methods if choice.method_id == method_id)
+
+
+async def of(db: Pool | Tx, env: MerchantEnv) -> PaymentSettings:
+    """The settings of this merchant in this environment."""
+    row = await settings_store.row_of(db, env)
+    return PaymentSettings() if row is None else _settings(row)
+
+
+async def save(tx: Tx, env: MerchantEnv, new: PaymentSettings, now: datetime) -> PaymentSettings | None:
+    """Replace everything, where `new.version` is still the present one; None where somebody else was first."""
+    version = await settings_store.save(
+        tx,
+        env,
+        new.version,
+        (
+            new.default_currency,
+            _json(new.payment_methods),
+            new.link_expiry_minutes,
+            new.underpayment_tolerance_bps,
+            new.overpayment,
+            new.late_payments,
+            new.late_monitoring_days,
+            new.success_url,
+            new.cancel_url,
+            _json(new.branding),
+            _json(new.confirmations),
+            now,
+        ),
+    )
+    return None if version is None else msgspec.structs.replace(new, version=version, updated_at=now)
+
+
+def _settings(row: Row) -> PaymentSettings:
+    return PaymentSettings(
+        default_currency=row["default_currency"],
+        payment_methods=msgspec.json.decode(row["payment_methods"], type=tuple[MethodChoice, ...]),
+        link_expiry_minutes=row["link_expiry_minutes"],
+        underpayment_tolerance_bps=row["underpayment_tolerance_bps"],
+        overpayment=row["overpayment"],
+        late_payments=row["late_payments"],
+        late_monitoring_days=row["late_monitoring_days"],
+        success_url=row["success_url"],
+        cancel_url=row["cancel_url"],
+        branding=msgspec.json.decode(row["branding"], type=Branding),
+        confirmations=msgspec.json.decode(row["confirmations"], type=dict[str, Finality]),
+        version=row["version"],
+        updated_at=row["updated_at"],
+    )
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,40 @@
+"""Every SQL statement about a merchant's payment settings."""
+
+from collections.abc import Sequence
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.platform.db import Pool, Row, Tx
+
+SETTINGS = """
+    SELECT version, default_currency, payment_methods, link_expiry_minutes, underpayment_tolerance_bps, overpayment,
+           late_payments, late_monitoring_days, success_url, cancel_url, branding, confirmations, updated_at
+    FROM merchant_settings WHERE merchant_id = $1 AND mode = $2
+"""
+# $3 is the version that was read: 1 where there is no row yet. Neither branch writes over anybody else's change.
+SAVE = """
+    INSERT INTO merchant_settings AS s (merchant_id, mode, version, default_currency, payment_methods, link_expiry_minutes,
+                                   underpayment_tolerance_bps, overpayment, late_payments, late_monitoring_days,
+                                   success_url, cancel_url, branding, confirmations, updated_at)
+    SELECT $1, $2, 2, $4, $5::jsonb, $6, $7, $8, $9, $10, $11, $12, $13::jsonb, $14::jsonb, $15
+    WHERE $3 = 1 OR EXISTS (SELECT FROM merchant_settings WHERE merchant_id = $1 AND mode = $2)
+    ON CONFLICT (merchant_id, mode) DO UPDATE SET
+        version = s.version + 1, default_currency = excluded.default_currency,
+        payment_methods = excluded.payment_methods, link_expiry_minutes = excluded.link_expiry_minutes,
+        underpayment_tolerance_bps = excluded.underpayment_tolerance_bps, overpayment = excluded.overpayment,
+        late_payments = excluded.late_payments, late_monitoring_days = excluded.late_monitoring_days,
+        success_url = excluded.success_url, cancel_url = excluded.cancel_url, branding = excluded.branding,
+        confirmations = excluded.confirmations, updated_at = excluded.updated_at
+    WHERE s.version = $3
+    RETURNING version
+"""
+
+
+async def row_of(db: Pool | Tx, env: MerchantEnv) -> Row | None:
+    """What the merchant has set; None where it never did."""
+    return await db.fetchrow(SETTINGS, env.merchant_id, env.mode)
+
+
+async def save(tx: Tx, env: MerchantEnv, version: int, facts: Sequence[object]) -> int | None:
+    """Replace everything, where `version` is still the present one; the new version, or None."""
+    row = await tx.fetchrow(SAVE, env.merchant_id, env.mode, version, *facts)
+    return None if row is None else row["version"]

@@ -1,0 +1,99 @@
+"""The reference of all JSON doors, as OpenAPI: made once from the table of operations, open to everybody."""
+
+from functools import cache
+from typing import Any
+
+from starlette.responses import Response
+
+from tollhouse.callers import guards
+from tollhouse.callers.guards import Credential, Session, anyone
+from tollhouse.callers.model import AccountSuspended, InvalidApiKey, InvalidToken, MissingScope, NoCredential
+from tollhouse.callers.throttle import RateLimited
+from tollhouse.doors import dashboard, health, integration, oauth
+from tollhouse.idempotency import KeyInProgress, KeyReused
+from tollhouse.kernel.refusals import AuthenticationRequired, CrossOriginForbidden, InvalidRequest
+from tollhouse.kernel.scopes import ALL, PERMISSIONS
+from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
+from tollhouse.platform.config import Settings
+from tollhouse.web.answers import ENCODER
+from tollhouse.web.cookies import SAFE, cookie_name
+from tollhouse.web.house import House
+from tollhouse.web.openapi import document
+from tollhouse.web.openapi_answers import Admission
+from tollhouse.web.openapi_schemas import Json
+from tollhouse.web.operations import Door, Operation, Operations
+
+OPERATIONS = Operations(Door("reference", "", cors=True, html=False))
+
+
+@OPERATIONS.add("GET", "/openapi.json", guard=anyone, answers=dict[str, Any])
+async def openapi(house: House) -> Response:
+    """Everything a program can ask this service for, as OpenAPI 3.1."""
+    return Response(encoded(house.settings), 200, {"Cache-Control": "public, max-age=300"}, "application/json")
+
+
+def described() -> list[Operation]:
+    """The operations that the reference tells of: all but the pages."""
+    return [*health.OPERATIONS, *OPERATIONS, *oauth.OPERATIONS, *integration.OPERATIONS, *dashboard.OPERATIONS]
+
+
+@cache
+def encoded(settings: Settings) -> bytes:
+    """The document of a house with these settings, as it is sent."""
+    return ENCODER.encode(
+        document(
+            described(),
+            base_url=settings.base_url,
+            security_schemes=_security_schemes(settings),
+            admission=_admission,
+            keeper_refuses=(KeyReused, KeyInProgress),
+        )
+    )
+
+
+def _admission(operation: Operation) -> Admission:
+    """What each guard of `callers.guards` wants and how it refuses."""
+    guard = operation.guard
+    cross_origin = () if operation.method in SAFE else (CrossOriginForbidden,)
+    if isinstance(guard, Credential):
+        scopes = [name for name in guard.label.split(" or ") if name in ALL]
+        refuses = (InvalidRequest, NoCredential, InvalidToken, InvalidApiKey, AccountSuspended, RateLimited)
+        by_token = [{"access_token": (name,)} for name in scopes] or [{"access_token": ()}]
+        return Admission(({"api_key": ()}, *by_token), (*refuses, *([MissingScope] if scopes else [])))
+    if isinstance(guard, Session):
+        return Admission(({"session": ()},), (AuthenticationRequired, *cross_origin))
+    if guard is guards.client:
+        return Admission(({"client": ()}, {}))
+    if guard is guards.anyone_with_cookie:
+        return Admission(refuses=cross_origin)
+    return Admission()
+
+
+def _security_schemes(settings: Settings) -> Json:
+    issuer = settings.base_url
+    return {
+        "api_key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "A key of the merchant's own."},
+        "access_token": {
+            "type": "oauth2",
+            "description": "A bearer token of an application. PKCE with S256 is required.",
+            "flows": {
+                "authorizationCode": {
+                    "authorizationUrl": authorization_endpoint(issuer),
+                    "tokenUrl": token_endpoint(issuer),
+                    "refreshUrl": token_endpoint(issuer),
+                    "scopes": {permission.scope: permission.description for permission in PERMISSIONS},
+                }
+            },
+        },
+        "session": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": cookie_name(settings),
+            "description": "The session of a person at the dashboard.",
+        },
+        "client": {
+            "type": "http",
+            "scheme": "basic",
+            "description": "An application's own credentials: so, or as client_id and client_secret in the form.",
+        },
+    }

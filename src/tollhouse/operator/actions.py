@@ -1,0 +1,130 @@
+"""What an operator does. Each deed is one transaction, which also keeps who did it, when and why."""
+
+from typing import Any
+from uuid import UUID
+
+from tollhouse.catalogue.currencies import Currency
+from tollhouse.events.record import NewEvent, record
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.ledger.balances import balance_view, entry_view, in_currency
+from tollhouse.ledger.model import InsufficientFunds, Line, Posted, Posting, Source, available, equity
+from tollhouse.ledger.post import post
+from tollhouse.operator import store
+from tollhouse.operator.model import Action, Deed, Hand, OperatorRefusedError
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+
+SOURCE = "adjustment"
+
+
+async def suspend(tx: Tx, merchant_id: MerchantId, hand: Hand) -> Deed:
+    """From now on every call with the merchant's credentials is refused."""
+    if not await store.suspend(tx, merchant_id, hand.at):
+        raise await _why_not_merchant(tx, merchant_id, "is suspended already")
+    return await _keep(tx, hand, "merchant_suspended", merchant_id, subject_id=merchant_id)
+
+
+async def reactivate(tx: Tx, merchant_id: MerchantId, hand: Hand) -> Deed:
+    """What the merchant had works again."""
+    if not await store.reactivate(tx, merchant_id):
+        raise await _why_not_merchant(tx, merchant_id, "is not suspended")
+    return await _keep(tx, hand, "merchant_reactivated", merchant_id, subject_id=merchant_id)
+
+
+async def approve(tx: Tx, project_id: UUID, hand: Hand) -> Deed:
+    """The project can sell."""
+    env = await store.approve(tx, project_id, hand.at)
+    if env is None:
+        raise await _why_not_project(tx, project_id)
+    return await _keep(tx, hand, "project_approved", env, subject_id=project_id)
+
+
+async def reject(tx: Tx, project_id: UUID, hand: Hand) -> Deed:
+    """The project cannot sell; its merchant sees why."""
+    if hand.reason is None:
+        raise OperatorRefusedError("A rejection needs a reason.")
+    env = await store.reject(tx, project_id, hand.reason, hand.at)
+    if env is None:
+        raise await _why_not_project(tx, project_id)
+    return await _keep(tx, hand, "project_rejected", env, subject_id=project_id)
+
+
+async def adjust(tx: Tx, env: MerchantEnv, currency: Currency, amount_minor: int, hand: Hand, house: House) -> Deed:
+    """Give to the merchant's available balance, or, with an amount below zero, take from it."""
+    if not await store.is_merchant(tx, env.merchant_id):
+        raise OperatorRefusedError(f"There is no merchant {env.merchant_id}.")
+    had = await in_currency(tx, env, currency.code)
+    deed = await _keep(
+        tx,
+        hand,
+        "balance_adjusted",
+        env,
+        subject_id=env.merchant_id,
+        currency=currency.code,
+        amount_minor=amount_minor,
+    )
+    ours, theirs = equity("adjustment"), available(env)
+    debit, credit = (ours, theirs) if amount_minor > 0 else (theirs, ours)
+    line = Line("adjustment", currency.code, abs(amount_minor), debit, credit)
+    try:
+        posted = await post(tx, Posting(env.mode, "adjustment", Source(SOURCE, deed.action_id), (line,), hand.at))
+    except InsufficientFunds:
+        raise OperatorRefusedError(
+            f"The available balance is {currency.format(had.available_minor)} {currency.code}: "
+            f"{currency.format(-amount_minor)} cannot be taken from it."
+        ) from None
+    await _tell_balance(tx, env, currency, posted, deed, house)
+    return deed
+
+
+async def _tell_balance(tx: Tx, env: MerchantEnv, currency: Currency, posted: Posted, deed: Deed, house: House) -> None:
+    balance = await in_currency(tx, env, currency.code)
+    extra: dict[str, Any] = {
+        "source": {"type": SOURCE, "id": deed.action_id, "status": "posted", "version": 1},
+        "entries": [entry_view(entry, env, currency.decimals) for entry in posted.entries],
+    }
+    view = balance_view(balance, env, currency.decimals)
+    event = NewEvent("balance.updated", "ledger_entry", posted.entries[0].id, view.version, view, extra=extra)
+    await record(tx, env, event, house=house, now=posted.entries[0].created_at)
+
+
+async def _keep(
+    tx: Tx,
+    hand: Hand,
+    action: Action,
+    whose: MerchantEnv | MerchantId,
+    *,
+    subject_id: UUID,
+    currency: str | None = None,
+    amount_minor: int | None = None,
+) -> Deed:
+    env = whose if isinstance(whose, MerchantEnv) else None
+    deed = Deed(
+        action_id=new_id(),
+        operator=hand.operator,
+        action=action,
+        merchant_id=whose.merchant_id if isinstance(whose, MerchantEnv) else whose,
+        mode=None if env is None else env.mode,
+        subject_id=subject_id,
+        reason=hand.reason,
+        currency=currency,
+        amount_minor=amount_minor,
+        at=stamp(hand.at),
+    )
+    await store.keep(tx, deed, hand.at)
+    return deed
+
+
+async def _why_not_merchant(tx: Tx, merchant_id: UUID, otherwise: str) -> OperatorRefusedError:
+    if not await store.is_merchant(tx, merchant_id):
+        return OperatorRefusedError(f"There is no merchant {merchant_id}.")
+    return OperatorRefusedError(f"Merchant {merchant_id} {otherwise}.")
+
+
+async def _why_not_project(tx: Tx, project_id: UUID) -> OperatorRefusedError:
+    status = await store.status_of(tx, project_id)
+    if status is None:
+        return OperatorRefusedError(f"There is no project {project_id}.")
+    return OperatorRefusedError(f"Project {project_id} is {status} already.")

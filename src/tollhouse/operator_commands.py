@@ -1,0 +1,217 @@
+"""`tollhouse operator`: what the people who run a house do at its command line."""
+
+import asyncio
+import os
+import pwd
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal, TypeVar
+from uuid import UUID
+
+import asyncpg
+import msgspec
+from cyclopts import App, Parameter
+from rich.console import Console
+
+from tollhouse import main as root
+from tollhouse import supervisor
+from tollhouse.catalogue import extension, scales
+from tollhouse.catalogue.currencies import CURRENCIES, Currency
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.kernel.money import parse_amount
+from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.operator import actions, store
+from tollhouse.operator.model import Deed, Hand, OperatorRefusedError
+from tollhouse.platform import config, embedded
+from tollhouse.web.house import House
+
+REASON_CHARS_MAX = 500
+CONNECTIONS = 1
+SIGNED = re.compile(r"(?P<sign>-?)(?P<amount>[0-9.]+)")
+T = TypeVar("T")
+
+talk = Console(stderr=True, highlight=False)
+app = App(name="operator", help="Suspend merchants, review projects, correct balances. Each deed is kept for ever.")
+merchants = App(name="merchants", help="See, suspend and reactivate merchants.")
+projects = App(name="projects", help="See, approve and reject projects.")
+app.command(merchants)
+app.command(projects)
+
+
+class UsageError(ValueError):
+    """What was typed cannot be meant: exit 2."""
+
+
+def _some_words(_: Any, value: Any) -> None:
+    if isinstance(value, str) and not (1 <= len(value.strip()) <= len(value) <= REASON_CHARS_MAX and value.isprintable()):
+        raise ValueError(f"A reason has 1 to {REASON_CHARS_MAX} characters, on one line.")
+
+
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
+Reason = Annotated[str, Parameter(help="Why; kept for ever.", validator=_some_words)]
+MaybeReason = Annotated[str | None, Parameter(help="Why; kept for ever.", validator=_some_words)]
+Status = Annotated[Literal["in_review", "approved", "rejected"] | None, Parameter(help="Only those.")]
+MerchantArgument = Annotated[UUID, Parameter(help="The merchant's id.")]
+ProjectArgument = Annotated[UUID, Parameter(help="The project's id.")]
+
+
+@merchants.command(name="list")
+def list_merchants(*, as_json: Json = False) -> int:
+    """List all merchants, newest first."""
+
+    async def read(house: House) -> list[Any]:
+        return list(await store.merchants(house.db))
+
+    return _listed("merchants", read, as_json=as_json)
+
+
+@merchants.command
+def suspend(merchant_id: MerchantArgument, /, *, reason: MaybeReason = None, as_json: Json = False) -> int:
+    """Refuse every call with the merchant's credentials from now on. Its grants stay."""
+    hand = _hand(reason)
+    return _done(
+        lambda house: house.db.transact(lambda tx: actions.suspend(tx, MerchantId(merchant_id), hand)), as_json=as_json
+    )
+
+
+@merchants.command
+def reactivate(merchant_id: MerchantArgument, /, *, reason: MaybeReason = None, as_json: Json = False) -> int:
+    """Let a suspended merchant's credentials work again."""
+    hand = _hand(reason)
+    return _done(
+        lambda house: house.db.transact(lambda tx: actions.reactivate(tx, MerchantId(merchant_id), hand)), as_json=as_json
+    )
+
+
+@projects.command(name="list")
+def list_projects(*, status: Status = None, as_json: Json = False) -> int:
+    """List projects, newest first."""
+
+    async def read(house: House) -> list[Any]:
+        return list(await store.projects(house.db, status))
+
+    return _listed("projects", read, as_json=as_json)
+
+
+@projects.command
+def approve(project_id: ProjectArgument, /, *, reason: MaybeReason = None, as_json: Json = False) -> int:
+    """Let a project sell."""
+    hand = _hand(reason)
+    return _done(lambda house: house.db.transact(lambda tx: actions.approve(tx, project_id, hand)), as_json=as_json)
+
+
+@projects.command
+def reject(project_id: ProjectArgument, /, *, reason: Reason, as_json: Json = False) -> int:
+    """Refuse a project. Its merchant sees the reason, and can change the project to have it reviewed again."""
+    hand = _hand(reason)
+    return _done(lambda house: house.db.transact(lambda tx: actions.reject(tx, project_id, hand)), as_json=as_json)
+
+
+@app.command
+def adjust(
+    merchant_id: MerchantArgument,
+    /,
+    *,
+    mode: Annotated[Mode, Parameter(help="The environment.")],
+    currency: Annotated[str, Parameter(help="The currency's code.")],
+    amount: Annotated[str, Parameter(help="Such as 100.00; below zero takes.", allow_leading_hyphen=True)],
+    reason: Reason,
+    as_json: Json = False,
+) -> int:
+    """Give to a merchant's available balance, or take from it with an amount below zero."""
+    hand, env = _hand(reason), MerchantEnv(MerchantId(merchant_id), mode)
+
+    async def deed(house: House) -> Deed:
+        known = CURRENCIES.get(currency)
+        if known is None:
+            raise UsageError(f"There is no currency {currency}. There are {', '.join(CURRENCIES)}.")
+        amount_minor = _signed(amount, known)
+        return await house.db.transact(lambda tx: actions.adjust(tx, env, known, amount_minor, hand, house))
+
+    return _done(deed, as_json=as_json)
+
+
+def _signed(text: str, currency: Currency) -> int:
+    """Minor units of an amount that may have a minus before it."""
+    parts = SIGNED.fullmatch(text)
+    amount_minor = parse_amount(parts["amount"], currency.decimals) if parts else None
+    if parts is None or amount_minor is None:
+        raise UsageError(f"{text} is no amount of {currency.code}: it has at most {currency.decimals} decimals.")
+    return -amount_minor if parts["sign"] else amount_minor
+
+
+def _hand(reason: str | None) -> Hand:
+    """Whoever runs this process: its environment could name anybody."""
+    try:
+        operator = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        operator = f"uid {os.getuid()}"
+    return Hand(operator, clock.now(), reason)
+
+
+def _listed(name: str, read: Callable[[House], Awaitable[list[Any]]], *, as_json: bool) -> int:
+    rows = _run(read)
+    if isinstance(rows, int):
+        return rows
+    if as_json:
+        print(msgspec.json.encode({name: rows}).decode())
+        return 0
+    for row in rows:
+        facts: dict[str, Any] = msgspec.to_builtins(row)
+        print("  ".join(str(value) for value in facts.values() if value is not None))
+    talk.print(f"{len(rows)} {name}.")
+    return 0
+
+
+def _done(deed: Callable[[House], Awaitable[Deed]], *, as_json: bool) -> int:
+    done = _run(deed)
+    if isinstance(done, int):
+        return done
+    if as_json:
+        print(msgspec.json.encode(done).decode())
+    else:
+        print(f"{done.action} {done.subject_id}")
+    talk.print(f"Kept as {done.action_id}: {done.operator}, {done.at}.")
+    return 0
+
+
+def _run(deed: Callable[[House], Awaitable[T]]) -> T | int:
+    """What came of it, or the exit status where nothing did."""
+    try:
+        with _database() as settings:
+            return asyncio.run(_in_house(settings, deed))
+    except UsageError as fault:
+        talk.print(str(fault), style="red", markup=False)
+        return 2
+    except OperatorRefusedError as fault:
+        sentence = str(fault)
+    except asyncpg.UndefinedTableError:
+        sentence = "The database is not of this version: run `tollhouse migrate`."
+    except TemporarilyUnavailable:
+        sentence = "The database cannot be reached."
+    talk.print(sentence, style="red", markup=False)
+    return 1
+
+
+async def _in_house(settings: config.Settings, deed: Callable[[House], Awaitable[T]]) -> T:
+    house = root.open_house(settings, connections=CONNECTIONS)
+    try:
+        await scales.hold(house.db)
+        return await deed(house)
+    finally:
+        await house.db.close()
+
+
+@contextmanager
+def _database() -> Iterator[config.Settings]:
+    """The settings with the catalogue read and a database: the set one, or the embedded one, lent for a while."""
+    settings = config.load()
+    extension.extend(settings.catalogue_file)
+    if settings.database_url is not None:
+        yield settings
+        return
+    with embedded.borrowed(settings.data_dir) as dsn:
+        yield msgspec.structs.replace(supervisor.with_keys(settings), database_url=dsn)

@@ -1,0 +1,117 @@
+"""Every SQL statement that looks for what must never be true of payments: each returns offending rows as a line of text."""
+
+from tollhouse.platform.db import Tx
+
+I7_RECEIVED = """
+    SELECT format('transaction %s received %s, its rail confirmed %s', t.id, t.received_minor,
+                  coalesce(o.confirmed, 0)) AS line
+    FROM transactions t
+    LEFT JOIN (SELECT transaction_id, sum(amount_minor) AS confirmed FROM rail_observations
+               WHERE outcome = 'confirmed' GROUP BY transaction_id) o ON o.transaction_id = t.id
+    WHERE t.received_minor <> coalesce(o.confirmed, 0)
+"""
+I7_CREDITED = """
+    SELECT format('transaction %s credited %s for a fee of %s, the ledger says %s and %s', t.id,
+                  t.credited_minor, t.fee_minor, coalesce(e.credited, 0), coalesce(e.fee, 0)) AS line
+    FROM transactions t
+    LEFT JOIN (SELECT l.source_id, sum(e.delta) FILTER (WHERE e.type = 'payment') AS credited,
+                      -sum(e.delta) FILTER (WHERE e.type = 'payment_fee') AS fee
+               FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
+               WHERE l.source_type = 'transaction' AND e.account = 'available' GROUP BY l.source_id) e ON e.source_id = t.id
+    WHERE (t.credited_minor, t.fee_minor) <> (coalesce(e.credited, 0), coalesce(e.fee, 0))
+"""
+I7_GIVEN_BACK = """
+    SELECT format('transaction %s gave back %s, is giving back %s, lost %s; its refunds and chargebacks say %s, %s, %s',
+                  t.id, t.refunded_minor, t.returning_minor, t.charged_back_minor,
+                  coalesce(r.refunded, 0), coalesce(r.returning, 0), coalesce(c.taken, 0)) AS line
+    FROM transactions t
+    LEFT JOIN (SELECT transaction_id, sum(amount_minor) FILTER (WHERE status = 'succeeded') AS refunded,
+                      sum(amount_minor) FILTER (WHERE status = 'pending') AS returning,
+                      sum(unapplied_minor) FILTER (WHERE status = 'succeeded') AS from_unapplied,
+                      sum(unapplied_minor) FILTER (WHERE status = 'pending') AS returning_unapplied
+               FROM refunds GROUP BY transaction_id) r ON r.transaction_id = t.id
+    LEFT JOIN (SELECT transaction_id, sum(amount_minor) AS taken FROM chargebacks WHERE status <> 'won'
+               GROUP BY transaction_id) c ON c.transaction_id = t.id
+    WHERE (t.refunded_minor, t.returning_minor, t.returning_unapplied_minor, t.charged_back_minor,
+           t.received_minor - t.credited_minor - t.unapplied_minor)
+       <> (coalesce(r.refunded, 0), coalesce(r.returning, 0), coalesce(r.returning_unapplied, 0), coalesce(c.taken, 0),
+           coalesce(r.from_unapplied, 0))
+"""
+I7_COUNTED = """
+    SELECT format('link %s counts %s payments, %s were credited', l.id, l.payments_count, coalesce(t.credited, 0)) AS line
+    FROM payment_links l
+    LEFT JOIN (SELECT payment_link_id, count(*) FILTER (WHERE credited_minor > 0) AS credited FROM transactions
+               GROUP BY payment_link_id) t ON t.payment_link_id = l.id
+    WHERE l.payments_count <> least(coalesce(t.credited, 0), l.max_payments)
+"""
+I7_HELD = """
+    SELECT format('refund %s is %s and holds %s', r.id, r.status, h.amount - h.captured - h.released) AS line
+    FROM refunds r JOIN ledger_holds h ON h.id = r.hold_id
+    WHERE (r.status = 'pending') <> (h.status = 'active') OR h.amount <> r.amount_minor - r.unapplied_minor
+"""
+I14_TOLD = """
+    SELECT format('ledger transaction %s moved the %s %s balance of %s and was told %s times', g.transaction_id, g.mode,
+                  g.currency, g.merchant_id, told.times) AS line
+    FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
+          FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
+          WHERE l.source_type IN ('transaction', 'refund', 'chargeback', 'test_funding')
+          GROUP BY e.transaction_id, e.merchant_id, e.mode, e.currency) g
+    CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_events w
+                        WHERE w.source_type = 'ledger_entry' AND w.source_id = ANY (g.entry_ids)
+                          AND w.type = 'balance.updated') told
+    WHERE told.times <> 1
+"""
+I14_STATES = """
+    SELECT format('transaction %s is %s and %s was told %s times', t.id, t.status, want.type, count(w.id)) AS line
+    FROM transactions t
+    JOIN (VALUES ('succeeded', 'payment.succeeded'), ('failed', 'payment.failed'), ('chargeback', 'payment.chargeback'),
+                 ('refund_required', 'payment.refund_required'), ('partially_refunded', 'payment.refunded'),
+                 ('refunded', 'payment.refunded')) AS want (status, type) ON want.status = t.status
+    LEFT JOIN webhook_events w ON w.source_type = 'transaction' AND w.source_id = t.id AND w.type = want.type
+    GROUP BY t.id, t.status, want.type HAVING count(w.id) = 0
+"""
+# What the rail holds for us by its own reports, against what our books say it holds by payments.
+I15_RAILS = """
+    SELECT format('%s %s %s: the books say %s, the rail %s', mode, rail, currency, sum(booked), sum(reported)) AS line
+    FROM (SELECT p.mode, p.currency, substr(a.code, 6) AS rail,
+                 CASE a.id WHEN p.debit_account_id THEN p.amount ELSE -p.amount END AS booked, 0 AS reported
+          FROM ledger_postings p JOIN ledger_transactions l ON l.id = p.transaction_id AND l.mode = p.mode
+          JOIN ledger_accounts a ON a.id IN (p.debit_account_id, p.credit_account_id) AND a.code LIKE 'rail:%'
+          WHERE l.source_type IN ('transaction', 'refund', 'chargeback')
+          UNION ALL
+          SELECT mode, currency, rail, 0, amount_minor FROM rail_observations WHERE outcome = 'confirmed'
+          UNION ALL
+          SELECT mode, currency, rail, 0, -amount_minor FROM refunds WHERE status = 'succeeded'
+          UNION ALL
+          SELECT c.mode, c.currency, t.rail, 0, -c.amount_minor
+          FROM chargebacks c JOIN transactions t ON t.id = c.transaction_id
+          WHERE c.status <> 'won') books
+    GROUP BY mode, currency, rail HAVING sum(booked) <> sum(reported)
+"""
+I15_UNAPPLIED = """
+    SELECT format('%s %s %s: the books keep %s apart, the payments %s', mode, rail, currency, sum(booked), sum(kept)) AS line
+    FROM (SELECT p.mode, p.currency, substr(a.code, 11) AS rail,
+                 CASE a.id WHEN p.credit_account_id THEN p.amount ELSE -p.amount END AS booked, 0 AS kept
+          FROM ledger_postings p
+          JOIN ledger_accounts a ON a.id IN (p.debit_account_id, p.credit_account_id) AND a.code LIKE 'unapplied:%'
+          UNION ALL
+          SELECT mode, currency, rail, 0, unapplied_minor FROM transactions) books
+    GROUP BY mode, currency, rail HAVING sum(booked) <> sum(kept)
+"""
+
+INVARIANTS: tuple[tuple[str, str, str], ...] = (
+    ("I7", "what was received is what the rail confirmed", I7_RECEIVED),
+    ("I7", "what was credited is in the ledger", I7_CREDITED),
+    ("I7", "what was given back is in refunds and chargebacks", I7_GIVEN_BACK),
+    ("I7", "a link counts its payments", I7_COUNTED),
+    ("I7", "a pending refund has its hold", I7_HELD),
+    ("I14", "every change of a balance is told once", I14_TOLD),
+    ("I14", "every state of a payment is told", I14_STATES),
+    ("I15", "the books agree with the rails", I15_RAILS),
+    ("I15", "what is kept apart belongs to payments", I15_UNAPPLIED),
+)
+
+
+async def offending(tx: Tx, statement: str) -> list[str]:
+    """The lines that one of the statements above finds."""
+    return [row["line"] for row in await tx.fetch(statement)]

@@ -1,0 +1,205 @@
+"""Refunds, in two phases: the money is set aside at once, and leaves, or comes back, when the rail says so."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.methods import METHODS
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.ledger import holds
+from tollhouse.ledger.balances import in_currency
+from tollhouse.ledger.model import InsufficientFunds, Line, Posted, Posting, Source, available, rail, unapplied
+from tollhouse.ledger.post import post
+from tollhouse.payments import refunds_store, settle, tell, verdict
+from tollhouse.payments.model import Refund, Transaction
+from tollhouse.payments.new_refund import NewRefund, check
+from tollhouse.payments.refusals import ChargedBack, NotNow, RefundNotAllowed, RefundTooLarge
+from tollhouse.payments.tell import Cause
+from tollhouse.platform.db import Tx
+from tollhouse.rails import configured
+from tollhouse.web.house import House
+
+SOURCE = "refund"
+WINDOW = timedelta(days=180)
+
+
+async def request(
+    tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, house: House, now: datetime
+) -> tuple[Refund, Transaction]:
+    """Set money aside to be given back. Raises `NotFound`, the refusals of `_amount` and `InsufficientFunds`."""
+    present = await settle.hold_still(tx, env, transaction_id)
+    amount_minor = _amount(present, new, now)
+    from_unapplied = min(amount_minor, present.unapplied_free_minor)
+    of_merchant = amount_minor - from_unapplied
+    if of_merchant:
+        there = (await in_currency(tx, env, present.currency)).available_minor
+        if there < of_merchant:
+            details = {"available_minor": there, "required_minor": of_merchant, "currency": present.currency}
+            raise InsufficientFunds(details)
+    # The database judges the balance once more below, and its verdict refuses everything.
+    refund_id = new_id()
+    hold_id, posted = None, None
+    if of_merchant:
+        hold, posted = await holds.reserve(tx, env, Source(SOURCE, refund_id), present.currency, of_merchant, now)
+        hold_id = hold.id
+    refund = Refund(
+        id=refund_id,
+        transaction_id=present.id,
+        currency=present.currency,
+        amount_minor=amount_minor,
+        unapplied_minor=from_unapplied,
+        hold_id=hold_id,
+        status="pending",
+        reason=new.reason,
+        receiver=new.receiver,
+        failure_code=None,
+        provider_reference=None,
+        external_id=new.external_id,
+        metadata=new.metadata or {},
+        version=1,
+        created_at=now,
+        updated_at=now,
+    )
+    await refunds_store.insert(tx, present, refund)
+    held = msgspec.structs.replace(
+        present,
+        returning_minor=present.returning_minor + amount_minor,
+        returning_unapplied_minor=present.returning_unapplied_minor + from_unapplied,
+        refunds=(refund, *present.refunds),
+    )
+    changed = await settle.change(tx, held, "refund requested", now)
+    await _tell_balance(tx, changed, refund, posted, house, now)
+    return refund, changed
+
+
+async def succeed(tx: Tx, env: MerchantEnv, refund_id: UUID, house: House, now: datetime) -> Refund:
+    """The customer has the money. Raises `NotFound` and `NotNow`."""
+    present, refund = await _ended(tx, env, refund_id, "pending", "succeeded", None, now)
+    changed = await _change(tx, present, refund, "refunded", now, refunded=refund.amount_minor, freed=True)
+    given = _from_unapplied(present, refund)
+    if refund.hold_id is None:
+        posted = await post(tx, Posting(env.mode, "refund", Source(SOURCE, refund.id), given, now))
+    else:
+        of_merchant = refund.amount_minor - refund.unapplied_minor
+        _, posted = await holds.capture(
+            tx, env, refund.hold_id, of_merchant, now, entry_type="refund", to=rail(present.rail), along=given
+        )
+    await tell.payment(tx, "payment.refunded", changed, house, now, refund=refund)
+    await _tell_balance(tx, changed, refund, posted, house, now)
+    return refund
+
+
+async def fail(tx: Tx, env: MerchantEnv, refund_id: UUID, failure_code: str, house: House, now: datetime) -> Refund:
+    """The rail refused it: the money comes back. Raises `NotFound` and `NotNow`."""
+    present, refund = await _ended(tx, env, refund_id, "pending", "failed", failure_code, now)
+    changed = await _change(tx, present, refund, f"refund failed: {failure_code}", now, freed=True)
+    await _give_back(tx, changed, refund, house, now)
+    return refund
+
+
+async def drop(tx: Tx, present: Transaction, house: House, now: datetime) -> Transaction:
+    """Fail the refunds of a held payment that no rail has accepted yet: the customer's bank took the money itself."""
+    for one in present.refunds:
+        if one.status == "pending" and one.provider_reference is None:
+            code = ChargedBack.code
+            refund = await refunds_store.end_if(tx, present.env, one.id, "pending", "failed", code, now)
+            if refund is None:
+                raise AssertionError("refunds of a held payment do not change")
+            present = await _change(tx, present, refund, f"refund failed: {code}", now, freed=True)
+            await _give_back(tx, present, refund, house, now)
+    return present
+
+
+async def come_back(tx: Tx, env: MerchantEnv, refund_id: UUID, house: House, now: datetime) -> Refund:
+    """The bank returned a refund that had succeeded. Raises `NotFound` and `NotNow`."""
+    present, refund = await _ended(tx, env, refund_id, "succeeded", "failed", "returned_by_bank", now)
+    changed = await _change(tx, present, refund, "refund returned", now, refunded=-refund.amount_minor)
+    of_merchant = refund.amount_minor - refund.unapplied_minor
+    to_merchant = (
+        Line("refund_reversal", refund.currency, of_merchant, rail(present.rail), available(env)) if of_merchant else None
+    )
+    apart = refund.unapplied_minor
+    back = Line("refund_reversal", refund.currency, apart, rail(present.rail), unapplied(present.rail)) if apart else None
+    lines = tuple(line for line in (to_merchant, back) if line is not None)
+    posted = await post(tx, Posting(env.mode, "refund_reversal", Source(SOURCE, refund.id), lines, now))
+    await _tell_balance(tx, changed, refund, posted, house, now)
+    return refund
+
+
+def _amount(present: Transaction, new: NewRefund, now: datetime) -> int:
+    """How much, in minor units. Raises `ValidationFailed`, `ChargedBack`, `RefundNotAllowed` and `RefundTooLarge`."""
+    provider = configured.rail(present.rail, present.env.mode)
+    asked_minor = check(new, CURRENCIES[present.currency], provider)
+    if present.status == "chargeback":
+        raise ChargedBack
+    if present.status not in {"succeeded", "partially_refunded", "refund_required"}:
+        raise RefundNotAllowed("status")
+    method = METHODS.get(present.method_id)
+    if method is None or not method.refundable or provider is None:
+        raise RefundNotAllowed("not_refundable_method")
+    if now >= (present.succeeded_at or present.updated_at) + WINDOW:
+        raise RefundNotAllowed("window_passed")
+    left_minor = present.refundable_minor
+    amount_minor = asked_minor or left_minor
+    if not 0 < amount_minor <= left_minor:
+        raise RefundTooLarge({"remaining_minor": left_minor, "currency": present.currency})
+    return amount_minor
+
+
+async def _ended(
+    tx: Tx, env: MerchantEnv, refund_id: UUID, was: str, becomes: str, failure_code: str | None, now: datetime
+) -> tuple[Transaction, Refund]:
+    """The held payment and its refund, which ends now. Raises `NotFound`, and `NotNow` where it is in another state."""
+    found = await refunds_store.one(tx, env, refund_id)
+    if found is None:
+        raise NotFound
+    present = await settle.hold_still(tx, env, found.transaction_id)
+    refund = await refunds_store.end_if(tx, env, refund_id, was, becomes, failure_code, now)
+    if refund is None:
+        raise NotNow(next(one.status for one in present.refunds if one.id == refund_id))
+    return present, refund
+
+
+async def _change(
+    tx: Tx, present: Transaction, refund: Refund, detail: str, now: datetime, *, refunded: int = 0, freed: bool = False
+) -> Transaction:
+    """Write what the end of a refund makes of its payment. `refunded` came to be given back; negative: came back."""
+    apart = refund.unapplied_minor
+    left_apart = apart if refunded > 0 else -apart if refunded < 0 else 0
+    new = msgspec.structs.replace(
+        present,
+        refunded_minor=present.refunded_minor + refunded,
+        unapplied_minor=present.unapplied_minor - left_apart,
+        returning_minor=present.returning_minor - (refund.amount_minor if freed else 0),
+        returning_unapplied_minor=present.returning_unapplied_minor - (apart if freed else 0),
+        refunds=_with(present.refunds, refund),
+    )
+    return await settle.change(tx, verdict.settled(new), detail, now)
+
+
+async def _give_back(tx: Tx, changed: Transaction, refund: Refund, house: House, now: datetime) -> None:
+    """Release what a failed refund had on hold."""
+    if refund.hold_id is not None:
+        _, posted = await holds.release(tx, changed.env, refund.hold_id, now)
+        await _tell_balance(tx, changed, refund, posted, house, now)
+
+
+def _from_unapplied(present: Transaction, refund: Refund) -> tuple[Line, ...]:
+    apart = refund.unapplied_minor
+    return (Line("refund", refund.currency, apart, unapplied(present.rail), rail(present.rail)),) if apart else ()
+
+
+def _with(refunds: Sequence[Refund], changed: Refund) -> tuple[Refund, ...]:
+    return tuple(changed if one.id == changed.id else one for one in refunds)
+
+
+async def _tell_balance(
+    tx: Tx, transaction: Transaction, refund: Refund, posted: Posted | None, house: House, now: datetime
+) -> None:
+    if posted is not None:
+        await tell.moved(tx, transaction, posted, Cause(SOURCE, refund.id, refund.status, refund.version), house, now)

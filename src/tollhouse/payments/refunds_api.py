@@ -1,0 +1,88 @@
+"""Refunds as the Integration API offers them."""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.callers.guards import scope
+from tollhouse.callers.model import Caller
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.payments import refunds, refunds_store, transactions_store
+from tollhouse.payments.api import Moment, refuse_empty_span
+from tollhouse.payments.model import RefundStatus
+from tollhouse.payments.new_refund import NewRefund
+from tollhouse.payments.refunds_store import RefundFilter
+from tollhouse.payments.refusals import ChargedBack, RefundNotAllowed, RefundTooLarge
+from tollhouse.payments.views import RefundView, refund_view
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.web.house import House
+from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.paging import PageQuery
+
+OPERATIONS = Operations(INTEGRATION)
+
+
+class RefundsQuery(PageQuery, frozen=True):
+    """Filters of GET /refunds. `created_from` is within, `created_to` without."""
+
+    transaction_id: UUID | None = None
+    status: RefundStatus | None = None
+    currency: str | None = None
+    external_id: str | None = None
+    created_from: Moment | None = None
+    created_to: Moment | None = None
+
+
+class RefundsAnswer(Struct, frozen=True):
+    """A page of refunds."""
+
+    refunds: list[RefundView]
+    has_more: bool
+
+
+@OPERATIONS.add(
+    "POST",
+    "/transactions/{transaction_id}/refunds",
+    guard=scope("payments:write"),
+    status=201,
+    idempotency="required",
+    refuses=(NotFound, ValidationFailed, ChargedBack, RefundNotAllowed, RefundTooLarge, InsufficientFunds),
+)
+async def request_refund(
+    caller: Caller, transaction_id: UUID, body: NewRefund, tx: Tx, now: datetime, house: House
+) -> RefundView:
+    """Give money back to the customer: all that is left, or a part."""
+    refund, _ = await refunds.request(tx, caller.env, transaction_id, body, house, now)
+    return refund_view(refund, caller.env)
+
+
+@OPERATIONS.add("GET", "/transactions/{transaction_id}/refunds", guard=scope("payments:read"), refuses=(NotFound,))
+async def list_refunds_of(caller: Caller, transaction_id: UUID, query: PageQuery, db: Pool) -> RefundsAnswer:
+    """List the refunds of a transaction, newest first."""
+    if await transactions_store.one(db, caller.env, transaction_id) is None:
+        raise NotFound
+    wanted = RefundFilter(transaction_id=transaction_id)
+    found, more = query.cut(await refunds_store.listed(db, caller.env, wanted, query.fetch, query.offset))
+    return RefundsAnswer([refund_view(one, caller.env) for one in found], more)
+
+
+@OPERATIONS.add("GET", "/refunds", guard=scope("payments:read"))
+async def list_refunds(caller: Caller, query: RefundsQuery, db: Pool) -> RefundsAnswer:
+    """List refunds, newest first."""
+    refuse_empty_span(query.created_from, query.created_to)
+    wanted = RefundFilter(
+        query.transaction_id, query.status, query.currency, query.external_id, query.created_from, query.created_to
+    )
+    found, more = query.cut(await refunds_store.listed(db, caller.env, wanted, query.fetch, query.offset))
+    return RefundsAnswer([refund_view(one, caller.env) for one in found], more)
+
+
+@OPERATIONS.add("GET", "/refunds/{refund_id}", guard=scope("payments:read"), refuses=(NotFound,))
+async def read_refund(caller: Caller, refund_id: UUID, db: Pool) -> RefundView:
+    """Read a refund."""
+    refund = await refunds_store.one(db, caller.env, refund_id)
+    if refund is None:
+        raise NotFound
+    return refund_view(refund, caller.env)

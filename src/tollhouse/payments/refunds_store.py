@@ -1,0 +1,168 @@
+"""Every SQL statement about refunds and chargebacks."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.payments.model import Chargeback, Refund, Transaction
+from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.rails.provider import RefundOrder
+
+INSERT = """
+    INSERT INTO refunds (id, merchant_id, mode, transaction_id, rail, currency, amount_minor, unapplied_minor, hold_id,
+                         status, reason, receiver, external_id, metadata, next_look_at, created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'pending', $10, $11, $12, $13, $14, $14, $14)
+"""
+ONE = """
+    SELECT id, transaction_id, currency, amount_minor, unapplied_minor, hold_id, status, reason, receiver, failure_code,
+           provider_reference, external_id, metadata, version, created_at, updated_at
+    FROM refunds WHERE merchant_id = $1 AND mode = $2 AND id = $3
+"""
+LIST = """
+    SELECT id, transaction_id, currency, amount_minor, unapplied_minor, hold_id, status, reason, receiver, failure_code,
+           provider_reference, external_id, metadata, version, created_at, updated_at
+    FROM refunds
+    WHERE merchant_id = $1 AND mode = $2 AND ($3::uuid IS NULL OR transaction_id = $3) AND ($4::text IS NULL OR status = $4)
+      AND ($5::text IS NULL OR currency = $5) AND ($6::text IS NULL OR external_id = $6)
+      AND ($7::timestamptz IS NULL OR created_at >= $7) AND ($8::timestamptz IS NULL OR created_at < $8)
+    ORDER BY created_at DESC, id DESC LIMIT $9 OFFSET $10
+"""
+END_IF = """
+    UPDATE refunds SET status = $5, failure_code = $6, next_look_at = NULL, updated_at = $7, version = version + 1
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = $4
+    RETURNING id, transaction_id, currency, amount_minor, unapplied_minor, hold_id, status, reason, receiver, failure_code,
+              provider_reference, external_id, metadata, version, created_at, updated_at
+"""
+# Taken for a while by moving the next look: a worker that dies leaves it to the next one.
+TAKE_DUE = """
+    UPDATE refunds r SET next_look_at = $1::timestamptz + $2::interval
+    FROM (SELECT id FROM refunds WHERE status = 'pending' AND next_look_at <= $1
+          ORDER BY next_look_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED) due, transactions t
+    WHERE r.id = due.id AND t.id = r.transaction_id
+    RETURNING r.merchant_id, r.mode, r.id, r.rail, r.currency, r.amount_minor, r.receiver, r.provider_reference,
+              r.created_at, t.rail_reference, t.amount_minor AS payment_minor
+"""
+LOOK_AGAIN = """
+    UPDATE refunds SET next_look_at = $4, provider_reference = coalesce(provider_reference, $5)
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'pending'
+"""
+OPEN_CHARGEBACK = """
+    INSERT INTO chargebacks (id, merchant_id, mode, transaction_id, currency, amount_minor, fee_minor, reason, status,
+                             opened_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9)
+"""
+CLOSE_CHARGEBACK = """
+    UPDATE chargebacks SET status = $4, closed_at = $5 WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'open'
+"""
+
+
+class RefundFilter(Struct, frozen=True):
+    """Which refunds to list; None leaves a filter out."""
+
+    transaction_id: UUID | None = None
+    status: str | None = None
+    currency: str | None = None
+    external_id: str | None = None
+    created_from: datetime | None = None
+    created_to: datetime | None = None
+
+
+class Due(Struct, frozen=True):
+    """A refund that a rail is to be asked about, and whether it has it already."""
+
+    env: MerchantEnv
+    rail: str
+    order: RefundOrder
+    accepted: bool
+
+
+async def insert(tx: Tx, transaction: Transaction, refund: Refund) -> None:
+    """Keep a new refund; the worker hands it in."""
+    env = transaction.env
+    facts = (refund.amount_minor, refund.unapplied_minor, refund.hold_id, refund.reason, refund.receiver)
+    said = (refund.external_id, msgspec.json.encode(refund.metadata).decode(), refund.created_at)
+    whose = (transaction.id, transaction.rail, refund.currency)
+    await tx.execute(INSERT, refund.id, env.merchant_id, env.mode, *whose, *facts, *said)
+
+
+async def one(db: Pool | Tx, env: MerchantEnv, refund_id: UUID) -> Refund | None:
+    """This refund of this merchant and mode."""
+    row = await db.fetchrow(ONE, env.merchant_id, env.mode, refund_id)
+    return None if row is None else _refund(row)
+
+
+async def listed(db: Pool, env: MerchantEnv, wanted: RefundFilter, limit: int, offset: int) -> list[Refund]:
+    """A page of refunds, newest first."""
+    which = (wanted.transaction_id, wanted.status, wanted.currency, wanted.external_id)
+    span = (wanted.created_from, wanted.created_to)
+    rows = await db.fetch(LIST, env.merchant_id, env.mode, *which, *span, limit, offset)
+    return [_refund(row) for row in rows]
+
+
+async def end_if(
+    tx: Tx, env: MerchantEnv, refund_id: UUID, was: str, becomes: str, failure_code: str | None, now: datetime
+) -> Refund | None:
+    """Move a refund from one state to another; None where it was in another one."""
+    row = await tx.fetchrow(END_IF, env.merchant_id, env.mode, refund_id, was, becomes, failure_code, now)
+    return None if row is None else _refund(row)
+
+
+async def take_due(db: Pool, now: datetime, patience: object, limit: int) -> list[Due]:
+    """Refunds whose time to be asked about has come, each for this caller alone until its patience ends."""
+    return [_due(row) for row in await db.fetch(TAKE_DUE, now, patience, limit)]
+
+
+async def look_again(db: Pool, due: Due, at: datetime, provider_reference: str | None) -> None:
+    """Ask about it again at this time; `provider_reference` says that the rail has it."""
+    await db.execute(LOOK_AGAIN, due.env.merchant_id, due.env.mode, due.order.id, at, provider_reference)
+
+
+async def open_chargeback(tx: Tx, transaction: Transaction, chargeback: Chargeback) -> None:
+    """Keep a new chargeback. A transaction has one that stands, at most."""
+    env = transaction.env
+    facts = (chargeback.amount_minor, chargeback.fee_minor, chargeback.reason, chargeback.opened_at)
+    await tx.execute(OPEN_CHARGEBACK, chargeback.id, env.merchant_id, env.mode, transaction.id, transaction.currency, *facts)
+
+
+async def close_chargeback(tx: Tx, env: MerchantEnv, chargeback_id: UUID, status: str, now: datetime) -> bool:
+    """Decide an open chargeback; False where it is decided."""
+    return await tx.execute(CLOSE_CHARGEBACK, env.merchant_id, env.mode, chargeback_id, status, now) == 1
+
+
+def _refund(row: Row) -> Refund:
+    return Refund(
+        id=row["id"],
+        transaction_id=row["transaction_id"],
+        currency=row["currency"],
+        amount_minor=row["amount_minor"],
+        unapplied_minor=row["unapplied_minor"],
+        hold_id=row["hold_id"],
+        status=row["status"],
+        reason=row["reason"],
+        receiver=row["receiver"],
+        failure_code=row["failure_code"],
+        provider_reference=row["provider_reference"],
+        external_id=row["external_id"],
+        metadata=msgspec.json.decode(row["metadata"], type=dict[str, str]),
+        version=row["version"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def _due(row: Row) -> Due:
+    mode: Mode = row["mode"]
+    order = RefundOrder(
+        row["id"],
+        row["rail_reference"],
+        row["currency"],
+        row["amount_minor"],
+        row["receiver"],
+        row["payment_minor"],
+        row["created_at"],
+    )
+    return Due(MerchantEnv(MerchantId(row["merchant_id"]), mode), row["rail"], order, row["provider_reference"] is not None)

@@ -1,0 +1,204 @@
+"""The test endpoints of the Integration API: the simulator, test money, and the clock of a test environment."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from tollhouse.callers.guards import Credential
+from tollhouse.callers.model import Caller
+from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
+from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import Mode, new_id
+from tollhouse.kernel.money import parse_amount
+from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
+from tollhouse.ledger.balances import BalanceView
+from tollhouse.ledger.model import Line, Posting, Source, available, equity
+from tollhouse.ledger.post import post
+from tollhouse.payments import expiry, refunds, refunds_store, sandbox_store, simulator, store, tell, transactions_store
+from tollhouse.payments.new_link import AMOUNT_SCHEMA
+from tollhouse.payments.refusals import NotNow, TestModeOnly
+from tollhouse.payments.simulator import Outcome, Simulated
+from tollhouse.payments.tell import Cause
+from tollhouse.payments.views import RefundView, TransactionView, refund_view, transaction_view
+from tollhouse.platform.db import Tx
+from tollhouse.rails.provider import Decline
+from tollhouse.web.ask import Ask
+from tollhouse.web.house import House
+from tollhouse.web.operations import INTEGRATION, Operations
+
+OPERATIONS = Operations(INTEGRATION)
+SOURCE = "test_funding"
+AHEAD_MAX = timedelta(days=3_650)
+EXPIRED_AT_ONCE = 100
+"""So many links are closed when the clock is moved; the worker closes the others."""
+
+Amount = Annotated[Any, Meta(extra_json_schema=AMOUNT_SCHEMA)]
+
+
+class TestCredential(Credential):
+    """A credential of the test environment with this permission."""
+
+    async def admit(self, ask: Ask) -> Caller:
+        """As ever, and then 403 for live."""
+        caller = await super().admit(ask)
+        if caller.env.livemode:
+            raise TestModeOnly
+        return caller
+
+
+class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What shall happen to a payment. `amount` is for those outcomes that move money; it has a usual value."""
+
+    outcome: Outcome
+    amount: Amount = None
+    failure_code: Decline | None = None
+
+
+class RefundSimulation(Struct, frozen=True, forbid_unknown_fields=True):
+    """What shall become of a refund; `return`: the bank sends it back later."""
+
+    outcome: Literal["succeed", "fail", "return"]
+
+
+class Funding(Struct, frozen=True, forbid_unknown_fields=True):
+    """How much test money."""
+
+    currency: str
+    amount: Amount
+
+
+class ClockAdvance(Struct, frozen=True, forbid_unknown_fields=True):
+    """By how much to move the clock."""
+
+    seconds: Annotated[int, Meta(ge=1, le=315_360_000)]
+
+
+class ClockView(Struct, frozen=True, kw_only=True):
+    """The clock that the expiry of links, quotes and the like is compared with, in this test environment."""
+
+    object: Literal["test_clock"] = "test_clock"
+    now: Timestamp
+    ahead_seconds: int
+    mode: Mode
+    livemode: bool
+
+
+@OPERATIONS.add(
+    "POST",
+    "/test/transactions/{transaction_id}/simulate",
+    guard=TestCredential("payments:write"),
+    idempotency="honoured",
+    refuses=(TestModeOnly, NotFound, ValidationFailed, NotNow),
+)
+async def simulate_transaction(
+    caller: Caller, transaction_id: UUID, body: Simulation, tx: Tx, now: datetime, house: House
+) -> TransactionView:
+    """Play the customer and the bank for a transaction."""
+    found = await transactions_store.one(tx, caller.env, transaction_id)
+    if found is None:
+        raise NotFound
+    amount_minor = None if body.amount is None else _minor(body.amount, CURRENCIES[found.currency])
+    played = await Simulated(tx, caller.env, transaction_id, house, now).play(body.outcome, amount_minor, body.failure_code)
+    return transaction_view(played, now)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/test/payment-links/{link_id}/simulate",
+    guard=TestCredential("payments:write"),
+    idempotency="honoured",
+    refuses=(TestModeOnly, NotFound, ValidationFailed, NotNow),
+)
+async def simulate_link(
+    caller: Caller, link_id: UUID, body: Simulation, tx: Tx, now: datetime, house: House
+) -> TransactionView:
+    """Let a new customer choose how to pay, and play them; the transaction that comes of it."""
+    link = await store.lock(tx, caller.env, link_id)
+    if link is None:
+        raise NotFound
+    amount_minor = None if body.amount is None else _minor(body.amount, CURRENCIES[link.currency])
+    attempt_id = await simulator.attempt(tx, link, now)
+    played = await Simulated(tx, caller.env, attempt_id, house, now).play(body.outcome, amount_minor, body.failure_code)
+    return transaction_view(played, now)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/test/refunds/{refund_id}/simulate",
+    guard=TestCredential("payments:write"),
+    idempotency="honoured",
+    refuses=(TestModeOnly, NotFound, NotNow),
+)
+async def simulate_refund(
+    caller: Caller, refund_id: UUID, body: RefundSimulation, tx: Tx, now: datetime, house: House
+) -> RefundView:
+    """Play the bank for a refund."""
+    env = caller.env
+    match body.outcome:
+        case "succeed":
+            refund = await refunds.succeed(tx, env, refund_id, house, now)
+        case "fail":
+            refund = await refunds.fail(tx, env, refund_id, "refund_declined", house, now)
+        case "return":
+            found = await refunds_store.one(tx, env, refund_id)
+            if found is not None and found.status == "pending":
+                await refunds.succeed(tx, env, refund_id, house, now)
+            refund = await refunds.come_back(tx, env, refund_id, house, now)
+    return refund_view(refund, env)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/test/balances/fund",
+    guard=TestCredential("payments:write"),
+    status=201,
+    idempotency="honoured",
+    refuses=(TestModeOnly, ValidationFailed),
+)
+async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, house: House) -> BalanceView:
+    """Put test money on a balance."""
+    known = currency(body.currency)
+    if known is None or not known.operations.balances:
+        raise ValidationFailed(Fault("currency", "invalid_currency", "There is no balance in this currency."))
+    amount_minor = _minor(body.amount, known)
+    # Nothing below this line may refuse.
+    funding_id = new_id()
+    line = Line("test_funding", known.code, amount_minor, equity("test_funding"), available(caller.env))
+    posted = await post(tx, Posting("test", "test_funding", Source(SOURCE, funding_id), (line,), now))
+    cause = Cause(SOURCE, funding_id, "succeeded", 1)
+    return await tell.balance(tx, caller.env, known.code, posted, cause, None, house, now)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/test/clock/advance",
+    guard=TestCredential("payments:write"),
+    idempotency="honoured",
+    refuses=(TestModeOnly, ValidationFailed),
+)
+async def advance_clock(caller: Caller, body: ClockAdvance, tx: Tx, now: datetime, house: House) -> ClockView:
+    """Move the clock of the test environment ahead; links whose time is over then expire."""
+    env = caller.env
+    if await sandbox_store.ahead(tx, env) + timedelta(seconds=body.seconds) > AHEAD_MAX:
+        raise ValidationFailed(Fault("seconds", "out_of_range", "The clock can be ten years ahead, at most."))
+    ahead = await sandbox_store.advance(tx, env, timedelta(seconds=body.seconds))
+    for link_id in await store.due_of(tx, env, now, EXPIRED_AT_ONCE):
+        await expiry.expire_due(tx, env, link_id, house, now)
+    return _clock(env, ahead, now)
+
+
+def _clock(env: MerchantEnv, ahead: timedelta, now: datetime) -> ClockView:
+    seconds = ahead // timedelta(seconds=1)
+    return ClockView(now=stamp(now + ahead), ahead_seconds=seconds, mode=env.mode, livemode=env.livemode)
+
+
+def _minor(amount: Any, known: Currency) -> int:
+    """The amount in minor units. Raises `ValidationFailed`."""
+    amount_minor = parse_amount(amount, known.decimals) if isinstance(amount, str) else None
+    if amount_minor is None:
+        digits = f"at most {known.decimals} digits after the point"
+        raise ValidationFailed(Fault("amount", "invalid_amount", f"A decimal string above zero with {digits}."))
+    return amount_minor

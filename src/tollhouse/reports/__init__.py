@@ -1,0 +1,1 @@
+"""Financial reports, computed from ledger entries and from nothing else."""

@@ -1,0 +1,38 @@
+"""The reports of the Integration API."""
+
+from datetime import datetime
+
+from starlette.responses import Response
+
+from tollhouse.callers.guards import scope
+from tollhouse.callers.model import Caller
+from tollhouse.catalogue import store as projects
+from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.platform.db import Pool
+from tollhouse.reports.model import Report, SummaryQuery
+from tollhouse.reports.summary import report, summaries
+from tollhouse.reports.table import as_csv
+from tollhouse.web.operations import INTEGRATION, Operations
+
+INTEGRATION_OPERATIONS = Operations(INTEGRATION)
+
+
+@INTEGRATION_OPERATIONS.add(
+    "GET",
+    "/reports/financial-summary",
+    guard=scope("reports:read"),
+    refuses=(ValidationFailed,),
+    answers=Report,
+    formats=("text/csv",),
+)
+async def financial_summary(caller: Caller, query: SummaryQuery, db: Pool, now: datetime) -> Report | Response:
+    """What changed the balances in an interval, by currency, from the ledger alone; as JSON or CSV."""
+    interval = query.interval(now)
+    if query.project_id is not None and await projects.status_of(db, caller.env, query.project_id) is None:
+        raise ValidationFailed(Fault("project_id", "invalid_project", "There is no such project in this environment."))
+    found = await summaries(db, caller.env, interval, query.group_by, query.currency, query.project_id)
+    if query.format == "csv":
+        name = f"financial-summary-{interval.start:%Y%m%d}-{interval.end:%Y%m%d}.csv"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(as_csv(found), 200, headers, media_type="text/csv; charset=utf-8; header=present")
+    return report(found, caller.env, interval, query.group_by)

@@ -1,0 +1,202 @@
+"""What a report is asked for, its periods, its lines, and how it is shown."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.ledger.model import EntryType
+
+GroupBy = Literal["none", "day", "month"]
+LineName = Literal[
+    "payments_gross",
+    "payment_fees",
+    "refunds",
+    "chargebacks",
+    "chargeback_fees",
+    "withdrawals",
+    "withdrawal_fees",
+    "conversions_in",
+    "conversions_out",
+    "conversion_fees",
+    "fulfillments",
+    "balance_payments_in",
+    "balance_payments_out",
+    "adjustments",
+]
+LINES: tuple[LineName, ...] = LineName.__args__  # pyright: ignore[reportAttributeAccessIssue]
+LINE_OF: Mapping[EntryType, LineName] = {
+    "payment": "payments_gross",
+    "payment_fee": "payment_fees",
+    "refund": "refunds",
+    "refund_reversal": "refunds",
+    "chargeback": "chargebacks",
+    "chargeback_reversal": "chargebacks",
+    "chargeback_fee": "chargeback_fees",
+    "withdrawal": "withdrawals",
+    "withdrawal_return": "withdrawals",
+    "withdrawal_fee": "withdrawal_fees",
+    "network_fee": "withdrawal_fees",
+    "conversion_in": "conversions_in",
+    "conversion_out": "conversions_out",
+    "conversion_fee": "conversion_fees",
+    "fulfillment": "fulfillments",
+    "fulfillment_refund": "fulfillments",
+    "balance_payment_in": "balance_payments_in",
+    "balance_payment_out": "balance_payments_out",
+}
+INNER: frozenset[EntryType] = frozenset({"hold", "release", "settlement"})
+"""What a merchant's money does between its own accounts: such a transaction moves no total."""
+
+LONGEST = timedelta(days=366)
+USUAL = timedelta(days=30)
+FIRST_YEAR, LAST_YEAR = 1970, 2999
+DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+class Interval(Struct, frozen=True):
+    """From a moment up to, and without, another one."""
+
+    start: datetime
+    end: datetime
+
+    def periods(self, group_by: GroupBy) -> list["Interval"]:
+        """The whole, or its days or months (UTC); the first and last one as long as they are inside."""
+        starts = [self.start]
+        while group_by != "none" and (after := _next(starts[-1], group_by)) < self.end:
+            starts.append(after)
+        return [Interval(start, end) for start, end in zip(starts, [*starts[1:], self.end], strict=True)]
+
+
+class SummaryQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`?from=&to=` are times or dates (midnight UTC), at most 366 days apart. Left out: the 30 days up to now."""
+
+    start: str | None = msgspec.field(name="from", default=None)
+    to: str | None = None
+    currency: str | None = None
+    project_id: UUID | None = None
+    group_by: GroupBy = "none"
+    format: Literal["json", "csv"] = "json"
+
+    def interval(self, now: datetime) -> Interval:
+        """What is reported. Raises `ValidationFailed` with every fault."""
+        end = now if self.to is None else _moment(self.to)
+        start = None if self.start is None else _moment(self.start)
+        if start is None and self.start is None and end is not None:
+            start = end - USUAL
+        faults = list(self._faults(start, end))
+        if start is None or end is None or faults:
+            raise ValidationFailed(*faults)
+        return Interval(start, end)
+
+    def _faults(self, start: datetime | None, end: datetime | None) -> Iterator[Fault]:
+        for name, moment in (("from", start), ("to", end)):
+            if moment is None:
+                yield Fault(name, "invalid_time", "A time such as 2026-11-21T00:00:00Z, or a date.")
+        if start is not None and end is not None:
+            if start >= end:
+                yield Fault("from", "out_of_range", "This must be before the end.")
+            elif end - start > LONGEST:
+                yield Fault("from", "out_of_range", "A report covers at most 366 days.")
+        if self.currency is not None and self.currency not in CURRENCIES:
+            yield Fault("currency", "invalid_currency", "This must be a currency of the list.")
+
+
+class Summary(Struct, frozen=True):
+    """One currency in one period. Lines are signed: opening and all lines together are closing."""
+
+    currency: str
+    period: Interval
+    opening_minor: int
+    lines: dict[LineName, int]
+    counts: dict[LineName, int]
+
+    @property
+    def closing_minor(self) -> int:
+        """What the total was when the period ended."""
+        return self.opening_minor + sum(self.lines.values())
+
+
+class SummaryView(Struct, frozen=True, kw_only=True):
+    """One currency in one period, as JSON. Totals are available + pending + reserved - debt."""
+
+    currency: str
+    decimals: int
+    start: Timestamp = msgspec.field(name="from")
+    to: Timestamp
+    opening: str
+    opening_minor: int
+    payments_gross: str
+    payments_gross_minor: int
+    payment_fees: str
+    payment_fees_minor: int
+    refunds: str
+    refunds_minor: int
+    chargebacks: str
+    chargebacks_minor: int
+    chargeback_fees: str
+    chargeback_fees_minor: int
+    withdrawals: str
+    withdrawals_minor: int
+    withdrawal_fees: str
+    withdrawal_fees_minor: int
+    conversions_in: str
+    conversions_in_minor: int
+    conversions_out: str
+    conversions_out_minor: int
+    conversion_fees: str
+    conversion_fees_minor: int
+    fulfillments: str
+    fulfillments_minor: int
+    balance_payments_in: str
+    balance_payments_in_minor: int
+    balance_payments_out: str
+    balance_payments_out_minor: int
+    adjustments: str
+    adjustments_minor: int
+    closing: str
+    closing_minor: int
+    counts: dict[str, int]
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """The financial summary: a row for each currency and period, by currency and then by time."""
+
+    object: Literal["financial_summary"] = "financial_summary"
+    start: Timestamp = msgspec.field(name="from")
+    to: Timestamp
+    group_by: GroupBy
+    financial_summaries: list[SummaryView]
+    mode: Mode
+    livemode: bool
+
+
+def line_of(entry_type: EntryType, *, raised: bool) -> LineName:
+    """The line that an entry counts in. A returned balance payment lessens whichever side it is on."""
+    if entry_type == "balance_payment_refund":
+        return "balance_payments_out" if raised else "balance_payments_in"
+    return LINE_OF.get(entry_type, "adjustments")
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        found = msgspec.convert(f"{text}T00:00:00Z" if DATE.fullmatch(text) else text, datetime)
+    except msgspec.ValidationError:
+        return None
+    return None if found.tzinfo is None or not FIRST_YEAR <= found.year <= LAST_YEAR else found.astimezone(UTC)
+
+
+def _next(moment: datetime, group_by: GroupBy) -> datetime:
+    """When the next day or month begins."""
+    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    if group_by == "day":
+        return midnight + timedelta(days=1)
+    return (midnight.replace(day=1) + timedelta(days=32)).replace(day=1)

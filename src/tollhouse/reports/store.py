@@ -1,0 +1,65 @@
+"""Every SQL statement of the financial summary."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.platform.db import Row, Tx
+
+TOTALS = """
+    SELECT currency, sum(CASE code WHEN 'debt' THEN -balance ELSE balance END)::text AS total
+    FROM ledger_accounts WHERE owner = $1 AND mode = $2 AND ($3::text IS NULL OR currency = $3)
+    GROUP BY currency ORDER BY currency
+"""
+# By the moment of the ledger transaction, so that what it moved between two accounts is never told apart. An entry is
+# never older than its transaction: so its own time, which has the index, leaves out nothing that counts.
+# Period 1 begins at the first moment of $4; the last period is everything after the report.
+MOVES = """
+    SELECT e.currency, width_bucket(t.created_at, $4::timestamptz[]) AS period, e.type, m.delta > 0 AS raised,
+           sum(m.delta)::text AS moved, count(DISTINCT e.transaction_id) AS transactions
+    FROM ledger_entries e
+    JOIN ledger_transactions t ON t.id = e.transaction_id AND t.mode = e.mode
+    CROSS JOIN LATERAL (SELECT CASE e.account WHEN 'debt' THEN -e.delta ELSE e.delta END AS delta) m
+    WHERE e.merchant_id = $1 AND e.mode = $2 AND ($3::text IS NULL OR e.currency = $3)
+      AND e.created_at >= $4[1] AND t.created_at >= $4[1]
+    GROUP BY 1, 2, 3, 4
+"""
+
+# The same for what was paid to one project, from the very first entry on: period 0 is everything before the report.
+MOVES_OF_PROJECT = """
+    WITH paid AS (
+        SELECT x.id FROM transactions x
+        JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (x.merchant_id, x.mode, x.payment_link_id)
+        WHERE x.merchant_id = $1 AND x.mode = $2 AND l.project_id = $5
+    ), sources AS (
+        SELECT 'transaction' AS type, id FROM paid
+        UNION ALL SELECT 'refund', r.id FROM refunds r JOIN paid ON paid.id = r.transaction_id
+        UNION ALL SELECT 'chargeback', c.id FROM chargebacks c JOIN paid ON paid.id = c.transaction_id
+    )
+    SELECT e.currency, width_bucket(t.created_at, $4::timestamptz[]) AS period, e.type, m.delta > 0 AS raised,
+           sum(m.delta)::text AS moved, count(DISTINCT e.transaction_id) AS transactions
+    FROM ledger_entries e
+    JOIN ledger_transactions t ON t.id = e.transaction_id AND t.mode = e.mode
+    JOIN sources s ON (s.type, s.id) = (t.source_type, t.source_id)
+    CROSS JOIN LATERAL (SELECT CASE e.account WHEN 'debt' THEN -e.delta ELSE e.delta END AS delta) m
+    WHERE e.merchant_id = $1 AND e.mode = $2 AND ($3::text IS NULL OR e.currency = $3)
+    GROUP BY 1, 2, 3, 4
+"""
+
+
+async def totals(tx: Tx, env: MerchantEnv, currency: str | None) -> dict[str, int]:
+    """Everything the merchant has now, less what it owes, in each currency with any history."""
+    return {row["currency"]: int(row["total"]) for row in await tx.fetch(TOTALS, env.merchant_id, env.mode, currency)}
+
+
+async def moves(tx: Tx, env: MerchantEnv, currency: str | None, moments: Sequence[datetime]) -> list[Row]:
+    """What changed the total since the first of these moments, by currency, period, type and direction."""
+    return await tx.fetch(MOVES, env.merchant_id, env.mode, currency, list(moments))
+
+
+async def moves_of_project(
+    tx: Tx, env: MerchantEnv, currency: str | None, moments: Sequence[datetime], project_id: UUID
+) -> list[Row]:
+    """What the payments of one project ever changed, by currency, period, type and direction."""
+    return await tx.fetch(MOVES_OF_PROJECT, env.merchant_id, env.mode, currency, list(moments), project_id)

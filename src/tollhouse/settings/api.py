@@ -1,0 +1,25 @@
+"""The settings of the Integration API."""
+
+from datetime import datetime
+
+from tollhouse.callers.guards import scope
+from tollhouse.callers.model import Caller
+from tollhouse.kernel.refusals import ValidationFailed
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.settings import actions
+from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
+from tollhouse.web.operations import INTEGRATION, Operations
+
+INTEGRATION_OPERATIONS = Operations(INTEGRATION)
+
+
+@INTEGRATION_OPERATIONS.add("GET", "/settings", guard=scope("settings:read"))
+async def read_settings(caller: Caller, db: Pool, now: datetime) -> SettingsView:
+    """The settings of the current environment."""
+    return await actions.present(db, caller.env, now)
+
+
+@INTEGRATION_OPERATIONS.add("PUT", "/settings", guard=scope("settings:write"), refuses=(ValidationFailed, SettingsChanged))
+async def save_settings(caller: Caller, body: NewSettings, tx: Tx, now: datetime) -> SettingsView:
+    """Replace the settings of the current environment. Needs the version that was read."""
+    return await actions.save(tx, caller.env, body, now)

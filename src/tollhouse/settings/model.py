@@ -1,0 +1,151 @@
+"""The settings as they are sent and shown, every rule of them, and how a stale form is refused."""
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from tollhouse.catalogue.addresses import is_web_address
+from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.methods import METHODS
+from tollhouse.catalogue.payment_settings import Branding, Finality, MethodChoice, PaymentSettings
+from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.limits import EMAIL_CHARS_MAX
+from tollhouse.kernel.refusals import Fault, Refusal
+
+EXPIRY_MINUTES = (5, 525_600)
+TOLERANCE_BPS = (0, 500)
+MONITORING_DAYS = (1, 365)
+CONFIRMATIONS = (1, 1_000)
+BRAND_CHARS_MAX = 60
+COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
+EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
+VERSION_MAX = 2**31 - 1
+
+
+class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The complete body of PUT. `version` is the one that was read; a method that is not named is offered."""
+
+    default_currency: str
+    payment_methods: list[MethodChoice]
+    link_expiry_minutes: int
+    underpayment_tolerance_bps: int
+    overpayment: Literal["credit", "refund_required"]
+    late_payments: Literal["refund_required", "accept"]
+    late_monitoring_days: int
+    success_url: str | None = None
+    cancel_url: str | None = None
+    branding: Branding
+    confirmations: dict[str, Finality]
+    version: Annotated[int, Meta(ge=1, le=VERSION_MAX)]
+
+    def faults(self, env: MerchantEnv) -> list[Fault]:
+        """Every field that is refused."""
+        return [
+            *self._offer_faults(),
+            *self._number_faults(),
+            *self._address_faults(env),
+            *_branding_faults(self.branding),
+            *_confirmation_faults(self.confirmations),
+        ]
+
+    def settings(self) -> PaymentSettings:
+        """What is kept of it."""
+        return PaymentSettings(
+            default_currency=self.default_currency,
+            payment_methods=tuple(self.payment_methods),
+            link_expiry_minutes=self.link_expiry_minutes,
+            underpayment_tolerance_bps=self.underpayment_tolerance_bps,
+            overpayment=self.overpayment,
+            late_payments=self.late_payments,
+            late_monitoring_days=self.late_monitoring_days,
+            success_url=self.success_url,
+            cancel_url=self.cancel_url,
+            branding=self.branding,
+            confirmations=self.confirmations,
+            version=self.version,
+        )
+
+    def _offer_faults(self) -> Iterator[Fault]:
+        if self.default_currency not in CURRENCIES:
+            yield Fault("default_currency", "invalid_currency", "This must be a currency of the list.")
+        seen: set[str] = set()
+        for place, choice in enumerate(self.payment_methods):
+            if choice.method_id not in METHODS:
+                yield Fault(f"payment_methods.{place}.method_id", "unknown_method", "There is no such payment method.")
+            elif choice.method_id in seen:
+                yield Fault(f"payment_methods.{place}.method_id", "duplicate", "This method is named before.")
+            seen.add(choice.method_id)
+
+    def _number_faults(self) -> Iterator[Fault]:
+        bounded = (
+            ("link_expiry_minutes", self.link_expiry_minutes, EXPIRY_MINUTES),
+            ("underpayment_tolerance_bps", self.underpayment_tolerance_bps, TOLERANCE_BPS),
+            ("late_monitoring_days", self.late_monitoring_days, MONITORING_DAYS),
+        )
+        for name, number, (least, most) in bounded:
+            if not least <= number <= most:
+                yield Fault(name, "out_of_range", f"From {least:,} to {most:,}.")
+
+    def _address_faults(self, env: MerchantEnv) -> Iterator[Fault]:
+        for field, url in (("success_url", self.success_url), ("cancel_url", self.cancel_url)):
+            if url is not None and not is_web_address(url, https_only=env.livemode):
+                yield Fault(field, "invalid_url", "An https address (in test mode http too), at most 2,048 characters.")
+
+
+class SettingsView(Struct, frozen=True, kw_only=True):
+    """The settings of an environment. `payment_methods` names every method of it, in the order of the list."""
+
+    object: Literal["settings"] = "settings"
+    default_currency: str
+    payment_methods: list[MethodChoice]
+    link_expiry_minutes: int
+    underpayment_tolerance_bps: int
+    overpayment: Literal["credit", "refund_required"]
+    late_payments: Literal["refund_required", "accept"]
+    late_monitoring_days: int
+    success_url: str | None
+    cancel_url: str | None
+    branding: Branding
+    confirmations: dict[str, Finality]
+    version: int
+    updated_at: Timestamp | None
+    supported_payment_methods: list[str]
+    webhook_signing_secret_configured: bool
+    mode: Mode
+    livemode: bool
+
+
+class SettingsChanged(Refusal):
+    """409: somebody saved the settings since this version was read."""
+
+    code, status = "settings_changed", 409
+    message = "The settings changed meanwhile. Read them again."
+
+    def __init__(self, version: int) -> None:
+        super().__init__(members={"details": {"version": version}})
+
+
+def _branding_faults(branding: Branding) -> Iterator[Fault]:
+    name, email = branding.display_name, branding.support_email
+    if name is not None and not (1 <= len(name.strip()) <= len(name) <= BRAND_CHARS_MAX and name.isprintable()):
+        yield Fault("branding.display_name", "invalid_value", "1 to 60 characters, none of them control characters.")
+    if branding.logo_url is not None and not is_web_address(branding.logo_url, https_only=True):
+        yield Fault("branding.logo_url", "invalid_url", "An https address, at most 2,048 characters.")
+    if branding.accent_color is not None and not COLOR.fullmatch(branding.accent_color):
+        yield Fault("branding.accent_color", "invalid_value", "A color such as #1a6b4f.")
+    if email is not None and not (len(email) <= EMAIL_CHARS_MAX and email.isprintable() and EMAIL.fullmatch(email)):
+        yield Fault("branding.support_email", "invalid_email", "This is no e-mail address.")
+
+
+def _confirmation_faults(confirmations: dict[str, Finality]) -> Iterator[Fault]:
+    networks = {chain.network for currency in CURRENCIES.values() for chain in currency.chains}
+    least, most = CONFIRMATIONS
+    for network, count in confirmations.items():
+        if network not in networks:
+            yield Fault(f"confirmations.{network}", "unknown_network", "No currency is on this network.")
+        elif isinstance(count, int) and not least <= count <= most:
+            yield Fault(f"confirmations.{network}", "out_of_range", f"From {least} to {most:,} blocks, or finalized.")

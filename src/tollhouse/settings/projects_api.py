@@ -1,0 +1,155 @@
+"""The projects of a merchant in the dashboard: those in review and rejected too."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from msgspec import UNSET, Struct, UnsetType
+
+from tollhouse.callers.guards import signed_in
+from tollhouse.callers.model import AccountSuspended, Person
+from tollhouse.catalogue import projects, store
+from tollhouse.catalogue.addresses import is_web_address
+from tollhouse.catalogue.model import ProjectFacts, ProjectStatus, ReviewedProject
+from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.limits import DESCRIPTION_CHARS_MAX
+from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.web.operations import DASHBOARD, Operations
+from tollhouse.web.paging import PageQuery
+
+DASHBOARD_OPERATIONS = Operations(DASHBOARD)
+NAME_CHARS_MAX = 100
+
+
+class SaidProject(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a merchant may say of a project."""
+
+    name: str
+    website_url: str | None = None
+    description: str | None = None
+
+    def facts(self) -> ProjectFacts:
+        """What is kept of it. Raises `ValidationFailed` with every fault."""
+        if faults := list(self._faults()):
+            raise ValidationFailed(*faults)
+        return ProjectFacts(self.name.strip(), self.website_url, self.description)
+
+    def _faults(self) -> Iterator[Fault]:
+        if not (1 <= len(self.name.strip()) <= len(self.name) <= NAME_CHARS_MAX and self.name.isprintable()):
+            yield Fault("name", "invalid_value", "1 to 100 characters, none of them control characters.")
+        if self.website_url is not None and not is_web_address(self.website_url, https_only=False):
+            yield Fault("website_url", "invalid_url", "An http or https address without user name.")
+        text = self.description or ""
+        if len(text) > DESCRIPTION_CHARS_MAX or any(not char.isprintable() and char not in "\r\n\t" for char in text):
+            yield Fault("description", "invalid_value", "At most 1,000 characters, none of them control characters.")
+
+
+class NewProject(SaidProject, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The body that opens a project."""
+
+    mode: Mode
+
+
+class ChangedProject(SaidProject, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The complete body of a change. The mode may be repeated, and never changes."""
+
+    mode: Mode | UnsetType = UNSET
+
+
+class ProjectsQuery(PageQuery, frozen=True):
+    """Which projects: of both environments, where none is named."""
+
+    mode: Mode | None = None
+
+
+class ReviewedProjectView(Struct, frozen=True, kw_only=True):
+    """One project, with how its review stands."""
+
+    id: UUID
+    object: Literal["project"] = "project"
+    name: str
+    status: ProjectStatus
+    rejected_because: str | None
+    website_url: str | None
+    description: str | None
+    created_at: Timestamp
+    updated_at: Timestamp
+    mode: Mode
+    livemode: bool
+
+
+class ReviewedProjects(Struct, frozen=True):
+    """A page of projects."""
+
+    projects: list[ReviewedProjectView]
+    has_more: bool
+
+
+@DASHBOARD_OPERATIONS.add("GET", "/projects", guard=signed_in, refuses=(ValidationFailed,))
+async def list_projects(caller: Person, query: ProjectsQuery, db: Pool) -> ReviewedProjects:
+    """All projects of the merchant, newest first, those in review and rejected included."""
+    found = await store.every(db, caller.merchant_id, query.mode, query.fetch, query.offset)
+    shown, more = query.cut(found)
+    return ReviewedProjects([_view(project) for project in shown], more)
+
+
+@DASHBOARD_OPERATIONS.add("POST", "/projects", guard=signed_in, status=201, refuses=(AccountSuspended, ValidationFailed))
+async def open_project(caller: Person, body: NewProject, tx: Tx, now: datetime) -> ReviewedProjectView:
+    """Open a project. In test mode it is approved at once, in live mode an operator approves it."""
+    _refuse_suspended(caller)
+    facts = body.facts()
+    # Nothing below this line may refuse.
+    opened = await projects.open_project(tx, MerchantEnv(caller.merchant_id, body.mode), facts, now)
+    return _view(
+        ReviewedProject(
+            id=opened.id,
+            mode=body.mode,
+            facts=facts,
+            status=opened.status,
+            rejected_because=None,
+            created_at=now,
+            updated_at=now,
+        )
+    )
+
+
+@DASHBOARD_OPERATIONS.add(
+    "PUT", "/projects/{project_id}", guard=signed_in, refuses=(AccountSuspended, ValidationFailed, NotFound)
+)
+async def change_project(
+    caller: Person, project_id: UUID, body: ChangedProject, tx: Tx, now: datetime
+) -> ReviewedProjectView:
+    """Change what a project says of itself. One that was rejected is reviewed again."""
+    _refuse_suspended(caller)
+    facts = body.facts()
+    changed = await projects.change(tx, caller.merchant_id, project_id, facts, now)
+    if changed is None:
+        raise NotFound
+    if body.mode not in {UNSET, changed.mode}:
+        raise ValidationFailed(Fault("mode", "fixed", "A project stays in the environment it was opened in."))
+    return _view(changed)
+
+
+def _refuse_suspended(person: Person) -> None:
+    """The dashboard of a suspended merchant stays readable, and nothing more."""
+    if person.suspended:
+        raise AccountSuspended
+
+
+def _view(project: ReviewedProject) -> ReviewedProjectView:
+    return ReviewedProjectView(
+        id=project.id,
+        name=project.facts.name,
+        status=project.status,
+        rejected_because=project.rejected_because,
+        website_url=project.facts.website_url,
+        description=project.facts.description,
+        created_at=stamp(project.created_at),
+        updated_at=stamp(project.updated_at),
+        mode=project.mode,
+        livemode=project.mode == "live",
+    )

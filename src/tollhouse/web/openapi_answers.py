@@ -1,0 +1,117 @@
+"""Answers of the reference: what each operation can say, success and every refusal, by status."""
+
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+from typing import Any, get_args
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.kernel.refusals import (
+    InvalidRequest,
+    NotFound,
+    PayloadTooLarge,
+    Refusal,
+    ServerError,
+    TemporarilyUnavailable,
+    UnsupportedMediaType,
+    ValidationFailed,
+)
+from tollhouse.web.dispatch import IdempotencyKeyInvalid, IdempotencyKeyRequired
+from tollhouse.web.openapi_schemas import REF, REFUSAL, Json
+from tollhouse.web.operations import Operation
+
+JSON = "application/json"
+HEADERS: Json = {
+    "X-Request-Id": {"description": "Names this request, in our log too.", "schema": {"type": "string", "format": "uuid"}},
+    "Location": {"description": "Where the browser goes.", "schema": {"type": "string"}},
+    "Retry-After": {"description": "After how many seconds to try again.", "schema": {"type": "string"}},
+    "WWW-Authenticate": {"description": "How to authenticate, and what was wrong.", "schema": {"type": "string"}},
+    "Idempotency-Replayed": {
+        "description": "There when this is the stored answer of the key's first request.",
+        "schema": {"enum": ["true"]},
+    },
+}
+AT_STATUS = {
+    HTTPStatus.SEE_OTHER: "Location",
+    HTTPStatus.UNAUTHORIZED: "WWW-Authenticate",
+    HTTPStatus.TOO_MANY_REQUESTS: "Retry-After",
+    HTTPStatus.SERVICE_UNAVAILABLE: "Retry-After",
+}
+BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.SEE_OTHER})
+
+
+class Admission(Struct, frozen=True):
+    """What a guard wants, as OpenAPI's alternatives of security schemes and scopes, and how it refuses."""
+
+    security: tuple[dict[str, tuple[str, ...]], ...] = ()
+    refuses: tuple[type[Refusal], ...] = ()
+
+
+def refusals(
+    operation: Operation, admission: Admission, of_keys: Sequence[type[Refusal]]
+) -> dict[HTTPStatus, list[type[Refusal]]]:
+    """How an operation may refuse, by status, each code once. `of_keys` are those of the Idempotency-Key's keeper."""
+    found: dict[HTTPStatus, dict[str, type[Refusal]]] = {}
+    for refusal in (
+        *admission.refuses,
+        *operation.refuses,
+        *_of_decoding(operation),
+        *(of_keys if operation.idempotency != "no" else ()),
+        ServerError,
+        TemporarilyUnavailable,
+    ):
+        found.setdefault(HTTPStatus(refusal.status), {}).setdefault(refusal.code, refusal)
+    return {status: list(found[status].values()) for status in sorted(found)}
+
+
+def success(operation: Operation, schema: Json | None) -> Json:
+    """The answer of a deed that is done."""
+    replayable = operation.idempotency != "no"
+    answer = _answer(HTTPStatus(operation.status), "Done.", ["Idempotency-Replayed"] if replayable else [])
+    if schema is not None:
+        text = {"schema": {"type": "string"}}
+        answer["content"] = {JSON: {"schema": schema}} | dict.fromkeys(operation.formats, text)
+    return answer
+
+
+def refused(status: HTTPStatus, kinds: Iterable[type[Refusal]]) -> Json:
+    """The answer of a deed that is not done: the one shape, with the codes that are possible here."""
+    kinds = tuple(kinds)
+    answer = _answer(status, "\n".join(f"- `{kind.code}`: {kind.message}" for kind in kinds))
+    codes = {"properties": {"error": {"enum": [kind.code for kind in kinds]}}}
+    answer["content"] = {JSON: {"schema": {"allOf": [{"$ref": REF.format(name=REFUSAL)}, codes]}}}
+    return answer
+
+
+def answer_type(operation: Operation) -> Any:
+    """What a success holds; None where it has no body. Raises `TypeError` where nobody says it."""
+    if operation.status in BODILESS:
+        return None
+    if Response in {operation.answer, *get_args(operation.answer)}:
+        raise TypeError(f"{operation.handler.__qualname__} returns a Response: declare what it answers")
+    return operation.answer
+
+
+def _of_decoding(operation: Operation) -> list[type[Refusal]]:
+    found: list[type[Refusal]] = []
+    if "{" in operation.path:
+        found.append(NotFound)
+    if operation.method != "GET":
+        found.append(PayloadTooLarge)
+    if operation.body is not None:
+        found += [InvalidRequest, UnsupportedMediaType, ValidationFailed]
+    if operation.query is not None:
+        found += [InvalidRequest, ValidationFailed]
+    if operation.reads is not None:
+        found.append(InvalidRequest)
+    if operation.idempotency != "no":
+        found += [InvalidRequest, IdempotencyKeyInvalid]
+    if operation.idempotency == "required":
+        found.append(IdempotencyKeyRequired)
+    return found
+
+
+def _answer(status: HTTPStatus, description: str, headers: Sequence[str] = ()) -> Json:
+    named = ["X-Request-Id", *headers, *([AT_STATUS[status]] if status in AT_STATUS else [])]
+    return {"description": description, "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in named}}

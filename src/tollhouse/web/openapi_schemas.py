@@ -1,0 +1,109 @@
+"""Schemas of the reference: each Struct that goes in or out, once, as the wire shows it."""
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, cast, get_args
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.refusals import Fault
+
+Json = dict[str, Any]
+REF = "#/components/schemas/{name}"
+REFUSAL = "Refusal"
+REFUSAL_SCHEMA: Json = {
+    "title": REFUSAL,
+    "description": "How every request that is not done is answered. `errors` names each refused field.",
+    "type": "object",
+    "properties": {
+        "error": {"type": "string", "description": "The code, for programs."},
+        "error_description": {"type": "string", "description": "The sentence, for people."},
+        "request_id": {"type": "string", "format": "uuid"},
+        "errors": {"type": "array", "items": {"$ref": REF.format(name="Fault")}},
+        "scope": {"type": "string", "description": "The permission that `missing_scope` is about."},
+        "details": {"type": "object", "description": "What the code says about this object."},
+    },
+    "required": ["error", "error_description", "request_id"],
+}
+
+
+class Schemas:
+    """The components of some types that are sent and some that are answered."""
+
+    def __init__(self, sent: Iterable[Any], answered: Iterable[Any]) -> None:
+        sent, answered = tuple(sent), tuple(answered)
+        kinds = (*sent, *answered, Fault)
+        shown, components = msgspec.json.schema_components(kinds, ref_template=REF)
+        self._shown = dict(zip(kinds, shown, strict=True))
+        self.components: Json = {REFUSAL: REFUSAL_SCHEMA, **components}
+        asked, given = set(_structs(sent)), set(_structs(answered))
+        for kind in asked | given:
+            name = kind.__name__ if kind.__name__ in components else _full_name(kind)
+            components[name]["description"] = inspect.getdoc(kind)
+            if kind in given:
+                _show_times(components[name], kind)
+            if kind in given - asked and not kind.__struct_config__.omit_defaults:
+                _require_defaults(components[name])
+            _forget_absence(components[name])
+
+    def of(self, kind: Any) -> Json:
+        """The schema of a type that this was made with."""
+        return self._shown[kind]
+
+
+def query_parameters(kind: type[Struct]) -> list[Json]:
+    """A Struct as query parameters. None is to leave one out: a query has no word for it."""
+    _, components = msgspec.json.schema_components((kind,), ref_template=REF)
+    shown = components.pop(kind.__name__)
+    if components:
+        raise TypeError(f"{kind.__name__} is no flat query")
+    return [
+        {"name": name, "in": "query", "required": name in shown["required"], "schema": _without_null(schema)}
+        for name, schema in cast("Json", shown["properties"]).items()
+    ]
+
+
+def _structs(kinds: Iterable[Any], seen: frozenset[type] = frozenset()) -> Iterator[type[Struct]]:
+    """Every Struct in these types, those within others too."""
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, Struct):
+            if kind not in seen:
+                yield kind
+                yield from _structs((field.type for field in msgspec.structs.fields(kind)), seen | {kind})
+        else:
+            yield from _structs(get_args(kind), seen)
+
+
+def _full_name(kind: type) -> str:
+    return re.sub(r"[^a-zA-Z0-9.\-_]", "_", f"{kind.__module__}.{kind.__qualname__}")
+
+
+def _show_times(schema: Json, kind: type[Struct]) -> None:
+    for field in msgspec.structs.fields(kind):
+        if Timestamp in {field.type, *get_args(field.type)}:
+            shown = schema["properties"][field.encode_name]
+            for text in (one for one in (shown, *shown.get("anyOf", ())) if one.get("type") == "string"):
+                text["format"] = "date-time"
+
+
+def _require_defaults(schema: Json) -> None:
+    """A member that has a default is in every answer all the same."""
+    members: Json = schema["properties"]
+    schema["required"] = [name for name in members if name in schema["required"] or "default" in members[name]]
+    for member in members.values():
+        member.pop("default", None)
+
+
+def _forget_absence(schema: Json) -> None:
+    """None stands for what is left out; as a default it would say nothing, and might not fit the type."""
+    for member in cast("Json", schema["properties"]).values():
+        if member.get("default", ...) is None:
+            del member["default"]
+
+
+def _without_null(schema: Json) -> Json:
+    kinds = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+    return kinds[0] if len(kinds) == 1 else schema

@@ -1,0 +1,1 @@
+"""Tests of the catalogue and of what an operator adds to it."""

@@ -1,0 +1,75 @@
+"""Why a method cannot be used: every reason, and which is told first."""
+
+import pytest
+
+from tollhouse.catalogue import extension, methods
+from tollhouse.catalogue.availability import ANYTHING, Offer, Wanted, offers
+from tollhouse.catalogue.methods import Method, UnavailableReason
+from tollhouse.catalogue.payment_settings import MethodChoice, PaymentSettings
+from tollhouse.kernel.ids import Mode
+
+OFF = PaymentSettings(payment_methods=(MethodChoice("sandbox:EUR", enabled=False), MethodChoice("sepa:EUR", enabled=False)))
+
+
+def healthy(_method: Method, _mode: Mode) -> UnavailableReason | None:
+    """Every rail works."""
+    return None
+
+
+def unconfigured(_method: Method, _mode: Mode) -> UnavailableReason | None:
+    """No rail is there."""
+    return "provider_not_configured"
+
+
+def reasons(found: list[Offer]) -> dict[str, UnavailableReason | None]:
+    return {offer.method.method_id: offer.unavailable_reason for offer in found}
+
+
+@pytest.mark.covers("P-39")
+def test_every_method_is_listed_always() -> None:
+    test, live = (reasons(offers(mode, PaymentSettings(), healthy)) for mode in ("test", "live"))
+    assert set(test) == set(methods.METHODS)
+    assert {test[name] for name in methods.BUILT_IN} == {"not_in_environment"}
+    assert set(live) == set(methods.BUILT_IN)
+    assert set(live.values()) == {None}
+
+
+@pytest.mark.covers("P-39", "P-40")
+@pytest.mark.parametrize(
+    ("method_id", "mode", "settings", "wanted", "reason"),
+    [
+        ("sandbox:EUR", "test", PaymentSettings(), ANYTHING, None),
+        ("sandbox:EUR", "test", PaymentSettings(), Wanted("EUR", 100, "approved"), None),
+        ("sandbox:EUR", "test", PaymentSettings(), Wanted(currency="USD"), "currency_not_supported"),
+        ("sandbox:EUR", "test", PaymentSettings(), Wanted(project="in_review"), "project_not_allowed"),
+        ("sandbox:EUR", "test", PaymentSettings(), Wanted("USD", 1, "rejected"), "project_not_allowed"),
+        ("sandbox:EUR", "test", OFF, Wanted("USD", 1, "rejected"), "disabled_by_merchant"),
+        ("sandbox:USD", "test", OFF, ANYTHING, None),
+        ("sepa:EUR", "live", PaymentSettings(), Wanted("EUR", 99), "amount_out_of_range"),
+        ("sepa:EUR", "live", PaymentSettings(), Wanted("EUR", 100), None),
+        ("sepa:EUR", "live", OFF, ANYTHING, "disabled_by_merchant"),
+        ("sepa:EUR", "test", OFF, Wanted("USD", 1, "rejected"), "not_in_environment"),
+    ],
+)
+def test_the_first_reason_is_told(
+    method_id: str, mode: Mode, settings: PaymentSettings, wanted: Wanted, reason: UnavailableReason | None
+) -> None:
+    assert reasons(offers(mode, settings, healthy, wanted))[method_id] == reason
+
+
+def test_a_rail_that_is_missing_is_told_before_what_the_merchant_chose() -> None:
+    assert reasons(offers("live", OFF, unconfigured))["sepa:EUR"] == "provider_not_configured"
+
+
+def test_an_operator_disables_a_method_and_a_currency() -> None:
+    house = extension.read(
+        b'[methods."sandbox:EUR"]\nenabled = false\n[currencies.USD]\noperations = { payments = false }\n'
+    )
+    before = dict(methods.METHODS)
+    try:
+        methods.METHODS.update(house.methods)
+        found = reasons(offers("test", OFF, unconfigured))
+        assert found["sandbox:EUR"] == "disabled_by_operator"
+    finally:
+        methods.METHODS.clear()
+        methods.METHODS.update(before)

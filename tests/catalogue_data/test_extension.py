@@ -1,0 +1,170 @@
+"""What an operator adds to the catalogue by a file: read whole, faults told all at once, built-in scales untouchable."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cast import Actor
+from tests.operator.desk import operator
+from tests.payments.shop import open_link, pay
+from tests.running import Service, new_database
+from tollhouse.catalogue import currencies, extension, methods, scales
+from tollhouse.platform.config import SettingsRefusedError
+from tollhouse.platform.db import Pool
+from tollhouse.platform.migrations import migrate
+
+ZLOTY = """
+[currencies.PLN]
+name = "Polish Zloty"
+type = "fiat"
+symbol = "zł"
+decimals = 2
+"""
+BANK = """
+[methods."elixir:PLN"]
+name = "Polish bank transfer"
+type = "bank_transfer"
+rail = "elixir"
+confirmation = "days"
+fees = { fixed_minor = 100, basis_points = 50, maximum_minor = 900 }
+"""
+
+
+def faults(text: str) -> list[str]:
+    """What is wrong with this file, without the name of the setting."""
+    with pytest.raises(SettingsRefusedError) as refused:
+        extension.read(text.encode())
+    assert all(fault.startswith("TOLLHOUSE_CATALOGUE_FILE ") for fault in refused.value.faults)
+    return [fault.removeprefix("TOLLHOUSE_CATALOGUE_FILE ") for fault in refused.value.faults]
+
+
+@pytest.fixture
+def zloty_house(tmp_path: Path) -> Iterator[None]:
+    """The catalogue of this process, extended for a while."""
+    file = tmp_path / "catalogue.toml"
+    file.write_text(ZLOTY + BANK + '[methods."sandbox:PLN"]\nfees = { fixed_minor = 30, basis_points = 100 }\n')
+    extension.extend(file)
+    yield
+    extension.extend(None)
+
+
+def test_an_empty_file_changes_nothing() -> None:
+    house = extension.read(b"")
+    assert house.currencies == dict(currencies.BUILT_IN)
+    assert list(house.methods) == list(methods.METHODS)
+
+
+def test_a_currency_and_a_method_are_added() -> None:
+    house = extension.read((ZLOTY + BANK).encode())
+    assert (house.currencies["PLN"].decimals, house.currencies["PLN"].operations.payments) == (2, True)
+    assert house.methods["elixir:PLN"].fees.of(100_000) == 600
+    assert house.methods["sandbox:PLN"].type == "simulator"
+    assert "PLN" not in currencies.CURRENCIES
+
+
+def test_what_is_built_in_can_be_changed_a_little() -> None:
+    house = extension.read(
+        b'[methods."sepa:EUR"]\nenabled = false\nfees = { basis_points = 10 }\n'
+        b"[currencies.ETH]\noperations = { payments = false }\n"
+    )
+    sepa, ether = house.methods["sepa:EUR"], house.currencies["ETH"]
+    assert (sepa.enabled, sepa.fees.basis_points, sepa.minimum_minor) == (False, 10, 100)
+    assert (ether.operations.payments, ether.operations.conversions, ether.decimals) == (False, False, 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[currencies.BTC]\ndecimals = 6", ["currencies.BTC.decimals: is 8 and cannot be changed"]),
+        ('[currencies.EUR]\ntype = "crypto"', ["currencies.EUR.type: is fiat and cannot be changed"]),
+        (ZLOTY.replace("2", "9"), ["currencies.PLN.decimals: Expected int <= 8."]),
+        (ZLOTY.replace("2", "-1"), ["currencies.PLN.decimals: Expected int >= 0."]),
+        (ZLOTY.replace("2", "2.0"), ["currencies.PLN.decimals: Expected int, got float."]),
+        (ZLOTY.replace("PLN", "pln"), ["currencies.pln: a code is 2 to 12 capital letters and digits"]),
+        (ZLOTY + "scale = 2", ["currencies.PLN.scale: There is no such field."]),
+        (
+            "[currencies.PLN]\ndecimals = 2",
+            [f"currencies.PLN.{name}: This field is required." for name in ("name", "type", "symbol")],
+        ),
+        ("[currencies]\nPLN = 2", ["currencies.PLN: must be a table"]),
+        ("currencies = 1", ["currencies: must be a table"]),
+        ("[coins.PLN]", ["coins: there is no such table"]),
+        (BANK, ['methods."elixir:PLN": a method is network:CURRENCY, of a currency there is']),
+        ('[methods."sepa:EUR"]\nrail = "sandbox"', ['methods."sepa:EUR".rail: is bank and cannot be changed']),
+        ('[methods."sepa:EUR"]\nminimum_minor = 0', ['methods."sepa:EUR".minimum_minor: Expected int >= 1.']),
+        (
+            '[methods."sepa:EUR"]\nmaximum_minor = 99\nfees = { minimum_minor = 2, maximum_minor = 1 }',
+            [
+                'methods."sepa:EUR".maximum_minor: is below minimum_minor',
+                'methods."sepa:EUR".fees.maximum_minor: is below fees.minimum_minor',
+            ],
+        ),
+        (
+            ZLOTY + BANK.replace('rail = "elixir"', 'rail = "sandbox"'),
+            ['methods."elixir:PLN": the sandbox has its methods already'],
+        ),
+        ('[methods."sepa:EUR"]\nfees = { fixed_minor = -1 }', ['methods."sepa:EUR".fees.fixed_minor: Expected int >= 0.']),
+    ],
+)  # fmt: skip
+def test_a_fault_names_its_member(text: str, expected: list[str]) -> None:
+    assert faults(text) == expected
+
+
+def test_all_faults_are_told_at_once() -> None:
+    text = '[coins]\n[currencies.BTC]\ndecimals = 2\n[currencies.x]\n[methods."sepa:EUR"]\nname = ""\n'
+    assert [fault.partition(":")[0] for fault in faults(text)] == [
+        "coins", "currencies.BTC.decimals", "currencies.x", 'methods."sepa',
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("raw", [b"[currencies", b"\xff\xfe"])
+def test_what_is_not_toml_is_said_to_be(raw: bytes) -> None:
+    with pytest.raises(SettingsRefusedError, match="is not TOML"):
+        extension.read(raw)
+
+
+@pytest.mark.usefixtures("zloty_house")
+async def test_an_added_currency_works_like_any_other(alice: Actor) -> None:
+    listed = {one["code"]: one for one in (await alice.get("/currencies")).ok().body["currencies"]}
+    assert (listed["PLN"]["symbol"], listed["PLN"]["decimals"], listed["PLN"]["chains"]) == ("zł", 2, [])
+    await pay(await open_link(alice, currency="PLN", amount="10.00"))
+    assert (await alice.get("/balances/PLN")).ok().body["available"] == "9.60"
+    live = {one["method_id"]: one for one in (await alice.get("/payment-methods", mode="live")).ok().body["payment_methods"]}
+    assert live["elixir:PLN"]["unavailable_reason"] == "provider_not_configured"
+
+
+async def test_the_command_line_reads_the_file(alice: Actor, service: Service, tmp_path: Path) -> None:
+    file = tmp_path / "catalogue.toml"
+    file.write_text("[currencies.BTC]\ndecimals = 6\n[currencies.pln]\n")
+    refused = await operator(service, "merchants", "list", TOLLHOUSE_CATALOGUE_FILE=str(file))
+    assert (refused.status, refused.out) == (1, "")
+    assert "currencies.BTC.decimals: is 8 and cannot be changed" in refused.talk
+    assert "currencies.pln" in refused.talk
+    missing = await operator(service, "merchants", "list", TOLLHOUSE_CATALOGUE_FILE=str(tmp_path / "none.toml"))
+    assert (missing.status, "TOLLHOUSE_CATALOGUE_FILE" in missing.talk) == (1, True)
+    assert alice.merchant_id
+
+
+async def test_decimals_are_held_for_ever(service: Service) -> None:
+    dsn = await new_database(service.dsn)
+    await migrate(dsn)
+    pool = Pool(dsn, 1)
+    try:
+        for text in ("", ZLOTY, ZLOTY):
+            _install(extension.read(text.encode()))
+            await scales.hold(pool)
+        _install(extension.read(ZLOTY.replace("2", "3").encode()))
+        with pytest.raises(SettingsRefusedError, match=r"currencies\.PLN: this database counts it in 2 decimals"):
+            await scales.hold(pool)
+        _install(extension.read(b""))
+        with pytest.raises(SettingsRefusedError, match=r"currencies\.PLN"):
+            await scales.hold(pool)
+    finally:
+        extension.extend(None)
+        await pool.close()
+
+
+def _install(house: extension.Catalogue) -> None:
+    currencies.CURRENCIES.clear()
+    currencies.CURRENCIES.update(house.currencies)

@@ -1,0 +1,1 @@
+"""OAuth clients that others wrote, against a running service."""

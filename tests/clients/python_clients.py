@@ -1,0 +1,155 @@
+"""Authlib and requests-oauthlib, driven the way their documentation says."""
+
+import asyncio
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import authlib.integrations.requests_client as authlib_requests
+import requests_oauthlib
+from authlib.integrations.base_client.errors import OAuthError
+from oauthlib.oauth2 import OAuth2Error
+from requests.auth import HTTPBasicAuth
+
+from tests.clients.driven import RefusedError, Registration
+
+AUTHLIB_METHODS = {"basic": "client_secret_basic", "body": "client_secret_post", "none": "none"}
+
+
+class AuthlibClient:
+    """Authlib's session for requests. It refreshes with the scope it holds, so it is told what was granted."""
+
+    session: Any
+    metadata: Any
+
+    async def discover(self, registration: Registration) -> str:
+        """Authlib reads metadata in its web frameworks only; here its session fetches the document."""
+        self.session = authlib_requests.OAuth2Session(
+            registration.client_id,
+            registration.client_secret,
+            token_endpoint_auth_method=AUTHLIB_METHODS[registration.method],
+            revocation_endpoint_auth_method=AUTHLIB_METHODS[registration.method],
+            redirect_uri=registration.redirect_uri,
+            code_challenge_method="S256",
+        )
+        self.metadata = await _fetch(self.session, registration.issuer)
+        return self.metadata["issuer"]
+
+    async def authorize(self, scope: str) -> str:
+        """With a verifier that Authlib makes the challenge of."""
+        self.session.scope = scope
+        self.verifier = "Authlib-leaves-it-to-us.~" * 2
+        url, self.state = self.session.create_authorization_url(
+            self.metadata["authorization_endpoint"], code_verifier=self.verifier, mode="test"
+        )
+        return url
+
+    async def exchange(self, callback: str) -> dict[str, Any]:
+        """Authlib checks the state, but takes a callback with an error for one without a code: that is left to us."""
+        error = parse_qs(urlsplit(callback).query).get("error")
+        if error:
+            raise RefusedError(error[0], callback)
+        tokens = await self._ask(
+            self.session.fetch_token,
+            self.metadata["token_endpoint"],
+            authorization_response=callback,
+            state=self.state,
+            code_verifier=self.verifier,
+        )
+        self.session.scope = tokens["scope"]
+        return tokens
+
+    async def refresh(self) -> dict[str, Any]:
+        """With the refresh token of before."""
+        return await self._ask(self.session.refresh_token, self.metadata["token_endpoint"])
+
+    async def revoke(self) -> None:
+        """By the refresh token."""
+        token = self.session.token["refresh_token"]
+        answer = await self._ask(self.session.revoke_token, self.metadata["revocation_endpoint"], token)
+        assert answer.status_code == 200
+
+    async def _ask(self, call: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return await asyncio.to_thread(call, *args, **kwargs)
+        except OAuthError as fault:
+            raise RefusedError(fault.error, str(fault)) from fault
+
+
+class RequestsOAuthlibClient:
+    """requests-oauthlib's session. It has no revocation: that is a request of one's own with its authentication."""
+
+    session: Any
+    metadata: Any
+    auth: Any
+
+    async def discover(self, registration: Registration) -> str:
+        """It knows no metadata; its session fetches the document."""
+        self.registration = registration
+        self.session = requests_oauthlib.OAuth2Session(
+            registration.client_id, redirect_uri=registration.redirect_uri, pkce="S256"
+        )
+        basic = registration.method == "basic"
+        self.auth = HTTPBasicAuth(registration.client_id, registration.client_secret or "") if basic else None
+        self.metadata = await _fetch(self.session, registration.issuer)
+        return self.metadata["issuer"]
+
+    async def authorize(self, scope: str) -> str:
+        """It makes verifier, challenge and state."""
+        self.session.scope = scope.split(" ")
+        return self.session.authorization_url(self.metadata["authorization_endpoint"], mode="test")[0]
+
+    async def exchange(self, callback: str) -> dict[str, Any]:
+        """With `include_client_id` for public clients and the body; the session has to be told what was granted."""
+        tokens = await self._ask(
+            self.session.fetch_token,
+            self.metadata["token_endpoint"],
+            authorization_response=callback,
+            include_client_id=self.auth is None,
+            client_secret=self.registration.client_secret if self.registration.method == "body" else None,
+            auth=self.auth,
+        )
+        self.session.scope = tokens["scope"]
+        return tokens
+
+    async def refresh(self) -> dict[str, Any]:
+        """Credentials for the body are parameters like any other here."""
+        return await self._ask(
+            self.session.refresh_token, self.metadata["token_endpoint"], auth=self.auth or _no_auth, **self._body()
+        )
+
+    async def revoke(self) -> None:
+        """By the access token, with a request of our own."""
+        fields = {"token": self.session.token["access_token"], **self._body()}
+        answer = await asyncio.to_thread(
+            self.session.request,
+            "POST",
+            self.metadata["revocation_endpoint"],
+            data=fields,
+            auth=self.auth or _no_auth,
+            withhold_token=True,
+        )
+        assert answer.status_code == 200, answer.text
+
+    def _body(self) -> dict[str, str]:
+        if self.auth is not None:
+            return {}
+        secret = self.registration.client_secret
+        return {"client_id": self.registration.client_id} | ({"client_secret": secret} if secret else {})
+
+    async def _ask(self, call: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return await asyncio.to_thread(call, *args, **kwargs)
+        except OAuth2Error as fault:
+            raise RefusedError(fault.error, str(fault)) from fault
+
+
+async def _fetch(session: Any, issuer: str) -> Any:
+    address = f"{issuer}/.well-known/oauth-authorization-server"
+    answer = await asyncio.to_thread(session.request, "GET", address, withhold_token=True)
+    assert answer.status_code == 200
+    return answer.json()
+
+
+def _no_auth(request: Any) -> Any:
+    """Keeps requests from authenticating on its own account."""
+    return request

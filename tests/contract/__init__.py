@@ -1,0 +1,1 @@
+"""What the reference promises, tried with thousands of requests made from it."""

@@ -1,0 +1,220 @@
+"""Who sends the requests of the contract tests, and what of theirs is really there: credentials, ids, good bodies."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from typing import Any, TypeVar
+from urllib.parse import quote
+from uuid import uuid4
+
+import msgspec
+
+from tests.cast import CALLBACK, PASSWORD, Actor, Application, application, every_scope, sign_up
+from tests.payments.shop import choose, open_link, pay
+from tests.running import Service
+from tollhouse.settings.model import NewSettings
+
+T = TypeVar("T")
+Json = dict[str, Any]
+SETTINGS = tuple(field.encode_name for field in msgspec.structs.fields(NewSettings))
+WEBHOOK = "http://127.0.0.1:9999/hook"
+
+
+class Standing:
+    """A person at the dashboard, a merchant with an API key and a token, and an application with its credentials.
+
+    The dashboard is Dora's, the credentials are Alice's and Bob's: whatever Dora ends, the others' requests go on.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._stack = AsyncExitStack()
+
+    def move_in(self) -> None:
+        """Sign up, connect, sell."""
+        self._thread.start()
+        self._do(self._move_in())
+
+    def move_out(self) -> None:
+        """Leave."""
+        self._do(self._stack.aclose())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    @property
+    def cookie(self) -> str:
+        """Dora's session."""
+        return _cookie(self._dora)
+
+    def spare_cookie(self) -> str:
+        """A session that may be ended."""
+        return self._do(self._sign_in_and_go())
+
+    @property
+    def api_key(self) -> str:
+        """Alice's API key, of the test environment."""
+        return self._alice.keys["test None"]
+
+    @property
+    def credentials(self) -> Json:
+        """Bob's application, as a form authenticates it."""
+        return {"client_id": self._app.client_id, "client_secret": self._app.client_secret}
+
+    @property
+    def basic(self) -> tuple[str, str]:
+        """Bob's application, as HTTP Basic authenticates it."""
+        return quote(self._app.client_id), quote(self._app.client_secret or "")
+
+    def path_values(self, operation_id: str) -> Json:
+        """Ids that are there, for an operation to have a try at."""
+        spent: dict[str, Callable[[], Json]] = {
+            "revoke_client": lambda: {"client_id": self._do(application(self._dora)).client_id},
+            "revoke_api_key": lambda: {"api_key_id": self._do(self._spare_key())},
+            "cancel_link": lambda: {"link_id": self._do(open_link(self._alice))["id"]},
+            "redeliver_event": lambda: self._do(self._switch_delivery_on()),
+            "withdraw_grant": lambda: {"grant_id": self._given},
+            "change_project": lambda: {"project_id": self._dora_project},
+            "simulate_link": lambda: {"link_id": self._do(open_link(self._alice))["id"]},
+            "simulate_transaction": lambda: {"transaction_id": self._do(self._chosen())},
+            "request_refund": lambda: {"transaction_id": self._do(self._paid())},
+            "simulate_refund": lambda: {"refund_id": self._do(self._refunded())},
+        }
+        return self._ids | (spent[operation_id]() if operation_id in spent else {})
+
+    def good_body(self, operation_id: str, path_values: Json) -> Json | None:
+        """A body that is accepted; None where there is nothing to say."""
+        make: Callable[[], Json] | None = {
+            "register_client": lambda: self._settings,
+            "save_client": lambda: self._settings | {"version": self._version(path_values)},
+            "pause_or_resume_client": lambda: {"enabled": True, "version": self._version(path_values)},
+            "rotate_client_secret": lambda: {"revoke_grants": False, "version": self._version(path_values)},
+            "make_api_key": lambda: {"name": "Till", "mode": "test", "scopes": ["payments:read"]},
+            "sign_in": lambda: {"email": self._dora.email, "password": PASSWORD},
+            "generate_secret": lambda: {"mode": "test"},
+            "activate_secret": lambda: {"mode": "test"},
+            "open_link": lambda: {"display_name": "Coffee", "amount": "4.20", "currency": "EUR"},
+            "save_configuration": lambda: {"url": WEBHOOK, "event_types": ["payment.succeeded"], "enabled": True},
+            "send_test_event": lambda: {"url": WEBHOOK},
+            "open_project": lambda: {"name": "Coffee", "mode": "test"},
+            "change_project": lambda: {"name": "Coffee and tea"},
+            "save_settings": self._payment_settings,
+            "request_refund": lambda: {"amount": "0.20"},
+            "simulate_link": lambda: {"outcome": "succeed"},
+            "simulate_transaction": lambda: {"outcome": "succeed"},
+            "simulate_refund": lambda: {"outcome": "succeed"},
+            "fund": lambda: {"currency": "EUR", "amount": "1.00"},
+            "advance_clock": lambda: {"seconds": 1},
+            "sign_up": lambda: {"email": f"{uuid4()}@example.com", "password": PASSWORD, "business_name": "Erin's Eggs"},
+            "give_back": lambda: {"token": self._connected()["access_token"], **self.credentials},
+        }.get(operation_id)
+        return make() if make else None
+
+    def code_form(self) -> Json:
+        """The form of an exchange that succeeds."""
+        code = self._do(self._app.code(self._alice, "account:read offline_access"))
+        sent = {"grant_type": "authorization_code", "code": code, "redirect_uri": CALLBACK}
+        return {**sent, "code_verifier": self._app.verifier, **self.credentials}
+
+    def refresh_form(self) -> Json:
+        """The form of a refresh that succeeds."""
+        return {"grant_type": "refresh_token", "refresh_token": self._connected()["refresh_token"], **self.credentials}
+
+    def authorize_query(self) -> Json:
+        """The parameters of an authorize call that succeeds."""
+        return self._app.authorize_query("account:read offline_access")
+
+    async def _move_in(self) -> None:
+        come = self._stack.enter_async_context
+        self._dora: Actor = await come(sign_up(self.service, "dora", "Dora's Desk"))
+        self._alice: Actor = await come(sign_up(self.service, "alice", "Alice's Coffee"))
+        bob: Actor = await come(sign_up(self.service, "bob", "Bob's Books"))
+        self._app: Application = await application(bob)
+        scopes = await every_scope(bob)
+        self.token: str = (await self._app.connect(self._alice, " ".join(scopes)))["access_token"]
+        await self._alice.key()
+        await self._sell()
+        await self._connect_dora()
+        self._settings: Json = {
+            "name": "Northwind Ledger",
+            "client_type": "confidential",
+            "redirect_uris": [CALLBACK],
+            "scopes": scopes,
+        }
+
+    async def _sell(self) -> None:
+        """Something of everything that a merchant has."""
+        link = await open_link(self._alice)
+        await pay(link)
+        await self._switch_delivery_on()
+        event = (await self._alice.post("/webhook/test", {"url": WEBHOOK})).ok(202).body
+        self._ids: Json = {
+            "link_id": link["id"],
+            "event_id": event["id"],
+            "transaction_id": await self._first("transactions"),
+            "entry_id": await self._first("ledger"),
+            "project_id": await self._first("projects"),
+            "refund_id": await self._refunded(),
+            "code": "EUR",
+        }
+
+    async def _first(self, listed: str) -> str:
+        return (await self._alice.get(f"/{listed}")).ok().body[listed][0]["id"]
+
+    async def _connect_dora(self) -> None:
+        """An application of Dora's that Alice is connected to, and a grant that Dora has given."""
+        own = await application(self._dora)
+        await own.connect(self._alice, "account:read")
+        await self._app.connect(self._dora, "account:read")
+        shown = (await self._dora.dashboard("GET", f"/oauth/clients/{own.client_id}/connections")).ok().body
+        self._given: str = (await self._dora.dashboard("GET", "/oauth/grants")).ok().body["grants"][0]["grant_id"]
+        opened = await self._dora.dashboard("POST", "/projects", {"name": "Coffee", "mode": "test"})
+        self._dora_project: str = opened.ok(201).body["id"]
+        self._ids |= {"client_id": own.client_id, "grant_id": shown["connections"][0]["grant_id"]}
+
+    async def _sign_in_and_go(self) -> str:
+        async with sign_up(self.service, "erin", "Erin's Eggs") as erin:
+            return _cookie(erin)
+
+    async def _spare_key(self) -> str:
+        made = await self._dora.dashboard("POST", "/api-keys", {"name": "Spare", "mode": "test"})
+        return made.ok(201).body["api_key_id"]
+
+    async def _switch_delivery_on(self) -> Json:
+        (await self._alice.call("PUT", "/webhook", {"url": WEBHOOK, "event_types": ["payment.succeeded"]})).ok()
+        return {}
+
+    async def _chosen(self) -> str:
+        link = await open_link(self._alice)
+        (await choose(link)).ok(303)
+        return await self._first("transactions")
+
+    async def _paid(self) -> str:
+        link = await open_link(self._alice)
+        paid = await self._alice.post(f"/test/payment-links/{link['id']}/simulate", {"outcome": "succeed"})
+        return paid.ok().body["id"]
+
+    async def _refunded(self) -> str:
+        refunds = f"/transactions/{await self._paid()}/refunds"
+        return (await self._alice.post(refunds, {"amount": "0.20"}, key=str(uuid4()))).ok(201).body["id"]
+
+    def _payment_settings(self) -> Json:
+        shown = self._do(self._alice.get("/settings")).ok().body
+        return {name: shown[name] for name in SETTINGS}
+
+    def _connected(self) -> Json:
+        return self._do(self._app.connect(self._alice, "account:read offline_access"))
+
+    def _version(self, path_values: Json) -> int:
+        shown = self._do(self._dora.dashboard("GET", f"/oauth/clients/{path_values['client_id']}"))
+        return shown.body["client"]["version"] if shown.status == 200 else 1
+
+    def _do(self, deed: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(deed, self._loop).result(30)
+
+
+def _cookie(actor: Actor) -> str:
+    return "; ".join(f"{one.key}={one.value}" for one in actor.http.cookie_jar)

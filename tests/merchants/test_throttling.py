@@ -1,0 +1,171 @@
+"""Guessing passwords is slowed down by account and by address; requests of one credential by the minute."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from tests.cast import INTEGRATION, PASSWORD, Actor, Answer, application, sign_up
+from tests.running import Service
+from tollhouse.callers.throttle import Meter, RateLimited
+
+LOGIN = "/api/v2/merchant/login"
+OF_ACCOUNT, FROM_ADDRESS, REQUESTS = 4, 6, 8
+AGED = "UPDATE failed_attempts SET failed_at = ARRAY(SELECT t - interval '15 minutes' FROM unnest(failed_at) t)"
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+@pytest.fixture
+def strict(make_service: Callable[..., Service]) -> Service:
+    """A service that counts, with small numbers."""
+    return make_service(
+        fresh=True,
+        TOLLHOUSE_RATE_LIMITS="on",
+        TOLLHOUSE_RATE_SIGNIN_ACCOUNT=str(OF_ACCOUNT),
+        TOLLHOUSE_RATE_SIGNIN_ADDRESS=str(FROM_ADDRESS),
+        TOLLHOUSE_RATE_API=str(REQUESTS),
+    )
+
+
+@pytest.fixture
+async def dora(strict: Service) -> AsyncIterator[Actor]:
+    """Somebody with an account there."""
+    async with sign_up(strict, "dora", "Dora's Deli") as actor:
+        await actor.sql("DELETE FROM failed_attempts")
+        yield actor
+
+
+async def sign_in(actor: Actor, password: str, address: str = "192.0.2.1", email: str = "") -> Answer:
+    """Sign in from this address."""
+    body = {"email": email or actor.email, "password": password}
+    return await actor.anonymously("POST", LOGIN, body, {"X-Forwarded-For": address})
+
+
+def slowed(answer: Answer) -> None:
+    """429, and when to come again."""
+    answer.refused("rate_limited", 429)
+    assert 1 <= int(answer.headers["Retry-After"]) <= 15 * 60
+
+
+async def test_after_too_many_failures_of_an_account_even_the_right_password_waits(dora: Actor) -> None:
+    for n in range(OF_ACCOUNT):
+        (await sign_in(dora, "a wrong password", f"192.0.2.{n}")).refused("invalid_credentials", 401)
+    slowed(await sign_in(dora, "a wrong password", "192.0.2.99"))
+    slowed(await sign_in(dora, PASSWORD, "192.0.2.99"))
+    slowed(await sign_in(dora, PASSWORD, "192.0.2.99", email=dora.email.upper()))
+    (await dora.dashboard("GET", "/session")).ok()
+    await dora.sql(AGED)
+    (await sign_in(dora, PASSWORD)).ok()
+
+
+async def test_an_address_that_tries_many_accounts_waits_too(dora: Actor) -> None:
+    for n in range(FROM_ADDRESS):
+        (await sign_in(dora, PASSWORD, email=f"nobody-{n}@example.com")).refused("invalid_credentials", 401)
+    slowed(await sign_in(dora, PASSWORD))
+    (await sign_in(dora, PASSWORD, "192.0.2.2")).ok()
+
+
+async def test_an_account_that_is_not_there_answers_the_same(dora: Actor) -> None:
+    for _ in range(OF_ACCOUNT):
+        (await sign_in(dora, PASSWORD, email="nobody@example.com")).refused("invalid_credentials", 401)
+    slowed(await sign_in(dora, PASSWORD, email="nobody@example.com"))
+
+
+async def test_signing_in_rightly_counts_for_nothing(dora: Actor) -> None:
+    for _ in range(OF_ACCOUNT - 1):
+        await sign_in(dora, "a wrong password")
+    answers = await asyncio.gather(*(sign_in(dora, PASSWORD) for _ in range(FROM_ADDRESS + 2)))
+    assert {answer.status for answer in answers} == {200}
+    (await sign_in(dora, "a wrong password")).refused("invalid_credentials", 401)
+    slowed(await sign_in(dora, "a wrong password"))
+
+
+async def test_guesses_sent_all_at_once_are_counted_all_the_same(dora: Actor) -> None:
+    answers = await asyncio.gather(*(sign_in(dora, f"a wrong password {n}") for n in range(5 * OF_ACCOUNT)))
+    assert sorted(answer.status for answer in answers) == [401] * OF_ACCOUNT + [429] * 4 * OF_ACCOUNT
+
+
+async def test_a_right_guess_among_them_is_not_let_in(dora: Actor) -> None:
+    """It is looked up once more behind the password: here the failures arrive while the account is being read."""
+    for _ in range(OF_ACCOUNT):
+        await sign_in(dora, "a wrong password")
+    await dora.sql(AGED)
+    holder = await asyncpg.connect(dora.service.dsn)
+    try:
+        async with holder.transaction():
+            await holder.execute("LOCK TABLE users")
+            guess = asyncio.create_task(sign_in(dora, PASSWORD))
+            while not await holder.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
+                await asyncio.sleep(0.01)
+            await dora.sql(AGED.replace("- interval", "+ interval"))
+        slowed(await guess)
+    finally:
+        await holder.close()
+
+
+async def test_the_sign_in_page_says_so(dora: Actor, strict: Service) -> None:
+    fields = {"email": dora.email, "password": "a wrong password"}
+    for _ in range(OF_ACCOUNT):
+        (await dora.form("/signin", fields)).ok(401)
+    answer = (await dora.form("/signin", fields)).ok(429)
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert int(answer.headers["Retry-After"]) >= 1
+    assert "Too many requests" in answer.text
+    assert f'value="{dora.email}"' in answer.text
+    assert strict.settings.rate_limits
+
+
+@pytest.mark.parametrize("kind", ["key", "token"])
+async def test_a_credential_has_so_many_requests_a_minute(dora: Actor, kind: str) -> None:
+    if kind == "key":
+        headers, others = {"X-API-Key": await dora.key()}, {"X-API-Key": await dora.key("live")}
+    else:
+        app = await application(dora)
+        token, other = [(await app.connect(dora, "account:read"))["access_token"] for _ in range(2)]
+        headers, others = {"Authorization": f"Bearer {token}"}, {"Authorization": f"Bearer {other}"}
+    path = f"{INTEGRATION}/account"
+    for _ in range(REQUESTS):
+        (await dora.anonymously("GET", path, headers=headers)).ok()
+    answer = (await dora.anonymously("GET", path, headers=headers)).refused("rate_limited", 429)
+    assert 1 <= int(answer.headers["Retry-After"]) <= 60
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    (await dora.anonymously("GET", path, headers=others)).ok()
+
+
+async def test_refreshing_gives_no_second_helping(dora: Actor) -> None:
+    app = await application(dora)
+    tokens = await app.connect(dora, "account:read offline_access")
+    for _ in range(REQUESTS):
+        (await app.api(tokens["access_token"], "GET", "/account")).ok()
+    fresh = (await app.refresh(tokens["refresh_token"])).ok().body
+    (await app.api(fresh["access_token"], "GET", "/account")).refused("rate_limited", 429)
+
+
+@pytest.mark.parametrize("setting", [{"TOLLHOUSE_RATE_LIMITS": "off"}, {"TOLLHOUSE_RATE_API": "0"}])
+async def test_the_minute_can_be_without_limit(make_service: Callable[..., Service], setting: dict[str, str]) -> None:
+    lax = make_service(**({"TOLLHOUSE_RATE_LIMITS": "on", "TOLLHOUSE_RATE_API": "1"} | setting))
+    async with sign_up(lax, "alice", "Alice's Coffee") as alice:
+        for _ in range(3):
+            (await alice.get("/account")).ok()
+
+
+def test_a_minute_begins_with_the_first_request_and_ends() -> None:
+    meter, one, other = Meter(), uuid4(), uuid4()
+    for second in (0, 30):
+        meter.take(one, 2, NOW + timedelta(seconds=second))
+    with pytest.raises(RateLimited) as refused:
+        meter.take(one, 2, NOW + timedelta(seconds=59.5))
+    assert refused.value.headers["Retry-After"] == "1"
+    meter.take(other, 2, NOW + timedelta(seconds=59.5))
+    meter.take(one, 2, NOW + timedelta(seconds=60))
+
+
+def test_a_meter_forgets_whose_minute_is_over() -> None:
+    meter = Meter()
+    for n in range(100):
+        meter.take(uuid4(), 1, NOW + timedelta(seconds=n / 10))
+    meter.take(uuid4(), 1, NOW + timedelta(minutes=3))
+    assert len(meter) == 1

@@ -1,0 +1,47 @@
+"""500 histories of 50 steps, in which the service and the model never differ."""
+
+import logging
+import os
+from collections.abc import Iterator
+
+import pytest
+import structlog
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.model.machine import Machine
+from tests.model.reality import Reality, reach
+from tollhouse.platform.embedded import Server
+
+HISTORIES, STEPS = 500, 50
+
+
+@pytest.fixture(scope="module")
+def reality(server: Server) -> Iterator[Reality]:
+    """The service, without a line of log for each of 50,000 requests."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    with reach(server.cluster.dsn) as reality:
+        yield reality
+    structlog.reset_defaults()
+
+
+@pytest.mark.xdist_group("histories")
+def test_the_service_and_the_model_never_differ(reality: Reality) -> None:
+    class Here(Machine):
+        owners = (reality.sign_up("bob"), reality.sign_up("mallory"))
+        merchants = (reality.sign_up("alice"), reality.sign_up("carol"))
+
+    Here.reality = reality
+    run_state_machine_as_test(
+        Here,
+        settings=settings(
+            max_examples=HISTORIES,
+            stateful_step_count=STEPS,
+            deadline=None,
+            derandomize="CI" in os.environ,
+            print_blob=True,
+            report_multiple_bugs=False,
+            phases=(Phase.reuse, Phase.generate, Phase.shrink),  # explaining takes longer than it tells
+            suppress_health_check=(HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""A state machine: random histories of payments, refunds and disputes, against books kept in plain Python."""

@@ -1,0 +1,62 @@
+"""Play many histories, each batch on a database of its own: `python -m tests.money_model --runs 5000`.
+
+Progress and the seed go to standard error. Exit 1 when books and service come apart; the seed of a batch plays it again.
+"""
+
+import argparse
+import logging
+import secrets
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+import structlog
+
+from tests.money_model.ground import ground
+from tests.money_model.playing import STEPS, play
+from tests.running import Service, settings_for
+from tollhouse.platform import embedded
+
+BATCH = 50
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.money_model", description=__doc__)
+    parser.add_argument("--runs", type=int, default=5_000, help="how many histories")
+    parser.add_argument("--steps", type=int, default=STEPS, help="how long each is")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32), help="where to start; random, left to itself")
+    chosen = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    talk(f"seed {chosen.seed}")
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tollhouse-money-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        server = embedded.start(folder / "data")
+        try:
+            for done in range(0, chosen.runs, BATCH):
+                runs, start = min(BATCH, chosen.runs - done), chosen.seed + done // BATCH
+                service = Service(settings_for(server.cluster.dsn, fresh=True), worker=False)
+                try:
+                    with service, ground(service) as here:
+                        play(here, runs, steps=chosen.steps, start=start)
+                except Exception:  # noqa: BLE001 - whatever came apart is told, with the way to see it again
+                    traceback.print_exc()
+                    talk(f"failed: python -m tests.money_model --runs {runs} --steps {chosen.steps} --seed {start}")
+                    return 1
+                talk(f"{done + runs} of {chosen.runs} histories, {time.monotonic() - begun:.0f} s")
+        finally:
+            server.stop()
+    return 0
+
+
+def talk(text: str) -> None:
+    """Tell the person who waits."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - this is a command
+
+
+if __name__ == "__main__":
+    sys.exit(main())

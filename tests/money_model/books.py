@@ -1,0 +1,252 @@
+"""The oracle: the books of one merchant, kept in plain Python by the rules of the house, with no ledger and no database.
+
+A refusal is raised as `RefusedError`; whoever asked then takes the books as they were before.
+"""
+
+from dataclasses import dataclass, field
+
+from tests.money_model.payments import Fee, Link, Payment, Policy, Refund, RefusedError
+
+DECIMALS = {"EUR": 2, "JPY": 0, "BTC": 8}
+
+
+@dataclass
+class Balance:
+    """What the merchant has in one currency."""
+
+    available: int = 0
+    reserved: int = 0
+    debt: int = 0
+
+    def credit(self, minor: int) -> None:
+        """Money comes in: what is owed is repaid first."""
+        repaid = min(self.debt, minor)
+        self.debt -= repaid
+        self.available += minor - repaid
+
+    def charge(self, minor: int) -> None:
+        """Money is taken, whether or not it is there: what is not becomes a debt."""
+        there = min(self.available, minor)
+        self.available -= there
+        self.debt += minor - there
+
+    def hold(self, minor: int) -> None:
+        """Money is set aside, if it is there."""
+        if minor > self.available:
+            raise RefusedError("insufficient_funds")
+        self.available -= minor
+        self.reserved += minor
+
+    def release(self, minor: int) -> None:
+        """Money that was set aside comes back."""
+        self.reserved -= minor
+        self.credit(minor)
+
+
+@dataclass
+class Books:
+    """Everything of one merchant. `clock` is in seconds since the history began."""
+
+    policy: Policy
+    fees: dict[str, Fee]
+    balances: dict[str, Balance] = field(default_factory=lambda: {currency: Balance() for currency in DECIMALS})
+    links: list[Link] = field(default_factory=list[Link])
+    payments: list[Payment] = field(default_factory=list[Payment])
+    refunds: list[Refund] = field(default_factory=list[Refund])
+    clock: int = 0
+
+    def standing(self, link: Link) -> str:
+        """The status of a link at this moment."""
+        return "expired" if link.status == "active" and self.clock >= link.expires_at else link.status
+
+    def shown(self, payment: Payment) -> str:
+        """The status of a payment at this moment: an attempt without money is over when its link is."""
+        over = payment.status == "pending" and not payment.received
+        return "expired" if over and self.standing(payment.link) in {"expired", "completed"} else payment.status
+
+    def is_open(self, payment: Payment) -> bool:
+        """Whether it may still succeed or fail."""
+        return self.shown(payment) in {"pending", "processing"}
+
+    def require_open(self, payment: Payment) -> None:
+        """Refuse where it is over."""
+        if not self.is_open(payment):
+            raise RefusedError("invalid_state")
+
+    def begin(self, link: Link, payment_id: str = "") -> Payment:
+        """A customer begins to pay."""
+        self.payments.append(Payment(payment_id, link))
+        return self.payments[-1]
+
+    def arrive(self, payment: Payment, minor: int) -> Payment:
+        """Money is there for good; the payment that it belongs to."""
+        link = payment.link
+        standing = self.standing(link)
+        if payment.status in {"succeeded", "partially_refunded", "refunded", "chargeback"}:
+            stray = self.begin(link)
+            stray.wait(minor, {"expired": "late", "canceled": "after_cancel"}.get(standing, "duplicate"))
+            return stray
+        if payment.status == "refund_required":
+            payment.receive(minor)
+            return payment
+        payment.receive(minor)
+        enough = payment.received >= max(1, link.amount - link.amount * self.policy.tolerance_bps // 10_000)
+        honoured = payment.status == "processing" and standing in {"expired", "canceled"}
+        if payment.status in {"pending", "processing"} and (standing == "active" or honoured):
+            if enough:
+                self._credit(payment)
+            else:
+                payment.status = "pending"
+            return payment
+        reason = {"completed": "duplicate", "canceled": "after_cancel"}.get(standing, "late")
+        if reason == "late" and enough and self.policy.late_payments == "accept":
+            payment.late = True
+            self._credit(payment)
+        else:
+            payment.require_decision(reason)
+        return payment
+
+    def accept(self, payment: Payment) -> None:
+        """The merchant takes what waits for its decision."""
+        waits = payment.status in {"refund_required", "succeeded", "partially_refunded"} and payment.apart > 0
+        if not waits or payment.apart_returning:
+            raise RefusedError("invalid_state")
+        taken, first = payment.apart, payment.status == "refund_required"
+        fee = max(payment.fee, self.fees[payment.link.currency].of(payment.credited + taken))
+        self.balances[payment.link.currency].credit(taken - (fee - payment.fee))
+        payment.fee, payment.credited, payment.apart = fee, payment.credited + taken, 0
+        payment.settle()
+        if first:
+            payment.link.count(taken)
+
+    def fail(self, payment: Payment, reason: str = "underpaid") -> None:
+        """An attempt is declined; money that came before waits for the merchant."""
+        if payment.received:
+            payment.require_decision(reason)
+        else:
+            payment.status = "failed"
+
+    def be_seen(self, payment: Payment) -> None:
+        """Money is on its way."""
+        if payment.status == "pending" and self.standing(payment.link) == "active":
+            payment.status = "processing"
+
+    def cancel(self, link: Link) -> None:
+        """The merchant cancels a link."""
+        if link.status == "canceled":
+            return
+        if self.standing(link) != "active":
+            raise RefusedError("invalid_state")
+        link.status = "canceled"
+        for payment in self.payments:
+            if payment.link is link and payment.status == "pending":
+                self.fail(payment, "after_cancel")
+
+    def expire(self, link: Link) -> None:
+        """The link's time is over, and somebody writes it down."""
+        if link.status != "active":
+            raise RefusedError("invalid_state")
+        link.status = "expired"
+        for payment in self.payments:
+            if payment.link is link and payment.status == "pending":
+                self.end(payment)
+
+    def end(self, payment: Payment) -> None:
+        """A pending attempt ends with its link."""
+        if payment.received:
+            reasons = {"completed": "duplicate", "canceled": "after_cancel"}
+            payment.require_decision(reasons.get(payment.link.status, "underpaid"))
+        else:
+            payment.status = "expired"
+
+    def advance(self, seconds: int) -> None:
+        """Time passes, and links whose time is over are written down."""
+        self.clock += seconds
+        for link in self.links:
+            if link.status == "active" and self.standing(link) == "expired":
+                self.expire(link)
+
+    def sweep(self) -> None:
+        """The worker ends what was partly paid when its link ended otherwise."""
+        for payment in self.payments:
+            if payment.status == "pending" and payment.received and payment.link.status != "active":
+                self.end(payment)
+
+    def refund(self, payment: Payment, minor: int | None) -> Refund:
+        """Set money aside to be given back: first what was never the merchant's."""
+        if payment.status == "chargeback":
+            raise RefusedError("payment_charged_back")
+        if payment.status not in {"succeeded", "partially_refunded", "refund_required"}:
+            raise RefusedError("refund_not_allowed")
+        minor = minor or payment.refundable
+        if not 0 < minor <= payment.refundable:
+            raise RefusedError("refund_amount_exceeds_remaining")
+        apart = min(minor, payment.apart - payment.apart_returning)
+        self.balances[payment.link.currency].hold(minor - apart)
+        refund = Refund("", payment, minor, apart)
+        payment.apart_returning += apart
+        payment.returning += minor - apart
+        self.refunds.append(refund)
+        return refund
+
+    def end_refund(self, refund: Refund, *, paid: bool) -> None:
+        """The rail says how a refund ended."""
+        if refund.status != "pending":
+            raise RefusedError("invalid_state")
+        payment, balance = refund.payment, self.balances[refund.payment.link.currency]
+        payment.apart_returning -= refund.apart
+        payment.returning -= refund.own
+        if paid:
+            refund.status = "succeeded"
+            balance.reserved -= refund.own
+            payment.apart -= refund.apart
+            payment.apart_given += refund.apart
+            payment.given += refund.own
+        else:
+            refund.status = "failed"
+            balance.release(refund.own)
+        payment.settle()
+
+    def return_refund(self, refund: Refund) -> None:
+        """The bank returns a refund that had succeeded."""
+        if refund.status != "succeeded":
+            raise RefusedError("invalid_state")
+        payment = refund.payment
+        refund.status = "failed"
+        self.balances[payment.link.currency].credit(refund.own)
+        payment.given -= refund.own
+        payment.apart_given -= refund.apart
+        payment.apart += refund.apart
+        payment.settle()
+
+    def charge_back(self, payment: Payment, minor: int | None) -> None:
+        """The customer's bank takes back what the merchant kept; refunds that no rail has accepted fail."""
+        dropped = [one for one in self.refunds if one.payment is payment and one.status == "pending" and not one.accepted]
+        at_most = payment.kept + sum(refund.own for refund in dropped)
+        if payment.status not in {"succeeded", "partially_refunded"} or at_most <= 0:
+            raise RefusedError("invalid_state")
+        for refund in dropped:
+            self.end_refund(refund, paid=False)
+        payment.charged_back = min(minor or payment.kept, payment.kept)
+        payment.dispute = "open"
+        self.balances[payment.link.currency].charge(payment.charged_back)
+        payment.settle()
+
+    def decide(self, payment: Payment, *, won: bool) -> None:
+        """The dispute ends: won, the money comes back."""
+        if payment.dispute != "open":
+            raise RefusedError("invalid_state")
+        payment.dispute = "won" if won else "lost"
+        if won:
+            self.balances[payment.link.currency].credit(payment.charged_back)
+            payment.charged_back = 0
+            payment.settle()
+
+    def _credit(self, payment: Payment) -> None:
+        excess = max(0, payment.received - payment.link.amount)
+        payment.apart = excess if self.policy.overpayment == "refund_required" else 0
+        payment.credited = payment.received - payment.apart
+        payment.fee = self.fees[payment.link.currency].of(payment.credited)
+        payment.status, payment.reason = "succeeded", None
+        self.balances[payment.link.currency].credit(payment.credited - payment.fee)
+        payment.link.count(payment.credited)

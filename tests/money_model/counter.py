@@ -1,0 +1,93 @@
+"""The running service as a shop reaches it: one kept connection, an API key, and the idempotency of what was sent."""
+
+import http.client
+import time
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import msgspec
+from hypothesis import note
+
+from tests.cast import INTEGRATION
+from tests.running import Service
+
+IDLE_S = 2.0
+"""The server closes a connection that was idle for longer, about."""
+
+
+class Reply(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    raw: bytes
+
+    @property
+    def body(self) -> Any:
+        """The JSON body."""
+        return msgspec.json.decode(self.raw)
+
+    @property
+    def outcome(self) -> str:
+        """`ok`, or the code of the refusal."""
+        return "ok" if self.status < 300 else str(self.body["error"])
+
+    @property
+    def replayed(self) -> bool:
+        """Whether it is the stored answer of an earlier request."""
+        return self.headers.get("Idempotency-Replayed") == "true"
+
+
+class Sent(NamedTuple):
+    """A request with a key, and what it was answered."""
+
+    path: str
+    body: dict[str, Any]
+    key: str
+    reply: Reply
+
+
+class Counter:
+    """Where one merchant's requests are made."""
+
+    def __init__(self, service: Service) -> None:
+        self._connection = http.client.HTTPConnection(service.url.removeprefix("http://"))
+        self._idle_since = time.monotonic()
+        self._api_key = ""
+
+    def serve(self, api_key: str) -> None:
+        """Work for this merchant from now on."""
+        self._api_key = api_key
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
+    def get(self, path: str) -> Any:
+        """GET of the Integration API: the body."""
+        reply = self._send("GET", INTEGRATION + path, None, {"X-API-Key": self._api_key})
+        assert reply.status == 200, (path, reply.raw)
+        return reply.body
+
+    def post(self, path: str, body: dict[str, Any], key: str | None = None) -> Reply:
+        """POST of the Integration API."""
+        headers = {"X-API-Key": self._api_key, "Content-Type": "application/json"}
+        headers |= {} if key is None else {"Idempotency-Key": key}
+        reply = self._send("POST", INTEGRATION + path, msgspec.json.encode(body), headers)
+        note(f"POST {path} {body} {key} -> {reply.status} {reply.raw.decode()[:600]}")
+        return reply
+
+    def form(self, path: str, fields: dict[str, str]) -> int:
+        """Post a form of the checkout page, as the customer's browser does: the status."""
+        reply = self._send("POST", path, urlencode(fields).encode(), {"Content-Type": "application/x-www-form-urlencoded"})
+        note(f"POST {path} {fields} -> {reply.status}")
+        return reply.status
+
+    def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Reply:
+        if time.monotonic() - self._idle_since > IDLE_S:
+            self._connection.close()
+        self._connection.request(method, path, body, headers)
+        response = self._connection.getresponse()
+        reply = Reply(response.status, response.headers, response.read())
+        self._idle_since = time.monotonic()
+        return reply

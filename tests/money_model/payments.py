@@ -1,0 +1,143 @@
+"""What the oracle knows of: links, payments, refunds, what a merchant has set, and what a payment costs."""
+
+from dataclasses import dataclass
+
+
+class RefusedError(Exception):
+    """The house refuses, with this code."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the merchant has set for amounts that do not fit."""
+
+    tolerance_bps: int = 50
+    overpayment: str = "credit"
+    late_payments: str = "refund_required"
+
+
+@dataclass(frozen=True)
+class Fee:
+    """What a payment costs."""
+
+    fixed: int = 0
+    bps: int = 0
+    minimum: int = 0
+    maximum: int | None = None
+
+    def of(self, minor: int) -> int:
+        """The fee of an amount, its share rounded half up."""
+        share = (minor * self.bps + 5_000) // 10_000
+        fee = max(self.fixed + share, self.minimum)
+        return min(minor, fee if self.maximum is None else min(fee, self.maximum))
+
+
+@dataclass
+class Link:
+    """A payment link."""
+
+    link_id: str
+    currency: str
+    amount: int
+    max_payments: int | None
+    expires_at: int
+    token: str = ""
+    status: str = "active"
+    payments: int = 0
+    paid: int = 0
+
+    def count(self, minor: int) -> None:
+        """A payment counts; the last one completes the link."""
+        self.paid += minor
+        if self.max_payments is None or self.payments < self.max_payments:
+            self.payments += 1
+        if self.status == "active" and self.payments == self.max_payments:
+            self.status = "completed"
+
+
+@dataclass
+class Payment:
+    """A transaction, and where all the money is that came by it.
+
+    `apart` waits for a decision; `credited` was ever the merchant's. Of each, some is in refunds under way and some was given
+    back: `apart_returning` and `apart_given`, `returning` and `given`.
+    """
+
+    payment_id: str
+    link: Link
+    status: str = "pending"
+    received: int = 0
+    apart: int = 0
+    apart_returning: int = 0
+    apart_given: int = 0
+    credited: int = 0
+    returning: int = 0
+    given: int = 0
+    fee: int = 0
+    charged_back: int = 0
+    reason: str | None = None
+    late: bool = False
+    dispute: str | None = None
+
+    @property
+    def kept(self) -> int:
+        """What is the merchant's still."""
+        return self.credited - self.given - self.returning - self.charged_back
+
+    @property
+    def refundable(self) -> int:
+        """What can be refunded beside what is under way."""
+        return self.kept + self.apart - self.apart_returning
+
+    @property
+    def left(self) -> int:
+        """What the customer still owes; where it has paid, all of it again."""
+        return max(0, self.link.amount - self.received) or self.link.amount
+
+    def receive(self, minor: int) -> None:
+        """Money arrives, and is kept apart at first."""
+        self.received += minor
+        self.apart += minor
+
+    def wait(self, minor: int, reason: str) -> None:
+        """A payment that begins with money nobody asked for."""
+        self.receive(minor)
+        self.require_decision(reason)
+
+    def require_decision(self, reason: str) -> None:
+        """The money waits for the merchant."""
+        self.status, self.reason = "refund_required", reason
+        self.late = self.late or reason == "late"
+
+    def settle(self) -> None:
+        """The state that the amounts make."""
+        if self.charged_back:
+            self.status = "chargeback"
+        elif not self.credited:
+            self.status = "refund_required" if self.apart else "refunded"
+        elif not self.given:
+            self.status = "succeeded"
+        else:
+            whole = self.given + self.apart_given == self.received
+            self.status = "refunded" if whole else "partially_refunded"
+
+
+@dataclass
+class Refund:
+    """Money on its way back. `apart` of it was never the merchant's; once `accepted`, only the rail can end it."""
+
+    refund_id: str
+    payment: Payment
+    amount: int
+    apart: int
+    status: str = "pending"
+    accepted: bool = False
+
+    @property
+    def own(self) -> int:
+        """What of it is the merchant's."""
+        return self.amount - self.apart

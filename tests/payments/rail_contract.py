@@ -1,0 +1,136 @@
+"""The contract of a rail: what must hold whatever it reports, and however often, late or garbled. Every rail passes it.
+
+A rail's own test subclasses `RailContract`, says which rail it is and how it phrases what it saw, and runs.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from tests.cast import Actor
+from tests.payments.bank import fresh, purse, refund
+from tests.payments.shop import choose, open_link
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.payments import settle, transactions_store
+from tollhouse.payments.model import Transaction
+from tollhouse.rails.provider import Attempt, Observation, Provider, RefundOrder
+from tollhouse.web.house import House
+
+
+class RailContract:
+    """What every rail must withstand. A subclass says which one, and in which currency it is tried."""
+
+    provider: Provider
+    currency = "EUR"
+
+    def confirmed(self, reference: str, name: str, minor: int, currency: str | None = None) -> Observation:
+        """The money is there for good, as this rail says it."""
+        return Observation(
+            reference=reference, outcome="confirmed", external_ref=name, amount_minor=minor, currency=currency
+        )
+
+    def on_its_way(self, reference: str, name: str, minor: int, confirmations: int = 0) -> Observation:
+        """The money is seen, as this rail says it."""
+        return Observation(
+            reference=reference, outcome="seen", external_ref=name, amount_minor=minor, confirmations=confirmations
+        )
+
+    async def waiting(self, actor: Actor, house: House) -> tuple[dict[str, Any], Transaction, str]:
+        """A customer who has chosen this rail: the link, the payment, and a name for the transfer."""
+        link = await open_link(actor, amount="10.00", currency=self.currency)
+        chosen = (await choose(link, f"{self.provider.name}:{self.currency}")).ok(303)
+        env = MerchantEnv(MerchantId(UUID(actor.merchant_id)), self.provider.mode)
+        found = await transactions_store.one(house.db, env, UUID(chosen.query["payment"]))
+        assert found is not None
+        return link, found, str(new_id())
+
+    async def report(self, house: House, *seen: Observation) -> list[Transaction | None]:
+        """Let the rail report these, in this order."""
+        return [await settle.observe(house, self.provider.name, self.provider.mode, one, clock.now()) for one in seen]
+
+    async def test_starting_twice_starts_once(self) -> None:
+        attempt = Attempt(new_id(), f"{self.provider.name}:{self.currency}", self.currency, 1_000)
+        assert await self.provider.start_payment(attempt) == await self.provider.start_payment(attempt)
+
+    async def test_a_repeated_callback_changes_nothing(self, alice: Actor, house: House) -> None:
+        _, paid, name = await self.waiting(alice, house)
+        seen = self.confirmed(paid.instructions.reference, name, 1_000)
+        first, *others = await self.report(house, seen, seen, seen)
+        assert first is not None
+        assert others == [None, None]
+        assert await purse(alice, self.currency) == (1_000, 0, 0)
+
+    async def test_callbacks_in_the_wrong_order(self, alice: Actor, house: House) -> None:
+        _, paid, name = await self.waiting(alice, house)
+        reference = paid.instructions.reference
+        await self.report(
+            house,
+            self.on_its_way(reference, name, 1_000, 2),
+            self.confirmed(reference, name, 1_000),
+            self.on_its_way(reference, name, 1_000, 1),
+            Observation(reference=reference, outcome="vanished", external_ref=name),
+            Observation(reference=reference, outcome="failed", external_ref=name, failure_code="card_declined"),
+        )
+        assert (await fresh(alice, {"id": paid.id}))["status"] == "succeeded"
+        assert await purse(alice, self.currency) == (1_000, 0, 0)
+
+    async def test_a_straggler_of_a_part_does_not_wake_it(self, alice: Actor, house: House) -> None:
+        _, paid, name = await self.waiting(alice, house)
+        reference = paid.instructions.reference
+        await self.report(house, self.confirmed(reference, name, 400), self.on_its_way(reference, name, 400))
+        assert (await fresh(alice, {"id": paid.id}))["status"] == "pending"
+
+    async def test_money_that_vanishes_was_never_there(self, alice: Actor, house: House) -> None:
+        _, paid, name = await self.waiting(alice, house)
+        reference = paid.instructions.reference
+        await self.report(house, self.on_its_way(reference, name, 1_000))
+        assert (await fresh(alice, {"id": paid.id}))["status"] == "processing"
+        await self.report(house, Observation(reference=reference, outcome="vanished", external_ref=name))
+        assert (await fresh(alice, {"id": paid.id}))["status"] == "pending"
+        assert await purse(alice, self.currency) == (0, 0, 0)
+
+    async def test_another_currency_is_kept_apart(self, alice: Actor, house: House) -> None:
+        _, paid, name = await self.waiting(alice, house)
+        other = "USD" if self.currency != "USD" else "EUR"
+        [stray] = await self.report(house, self.confirmed(paid.instructions.reference, name, 1_000, other))
+        assert stray is not None
+        shown = await fresh(alice, {"id": stray.id})
+        assert (shown["status"], shown["refund_required_reason"], shown["currency"]) == (
+            "refund_required",
+            "wrong_asset",
+            other,
+        )
+        (await alice.post(f"/transactions/{stray.id}/accept", {})).refused("invalid_state", 409)
+        assert (await fresh(alice, {"id": paid.id}))["status"] == "pending"
+        assert await purse(alice, self.currency) == await purse(alice, other) == (0, 0, 0)
+
+    async def test_an_unknown_currency_and_an_unknown_reference_change_nothing(self, alice: Actor, house: House) -> None:
+        _, paid, name = await self.waiting(alice, house)
+        reported = await self.report(
+            house, self.confirmed(paid.instructions.reference, name, 1_000, "XXX"), self.confirmed("nobody", name, 1_000)
+        )
+        assert reported == [None, None]
+        assert (await fresh(alice, {"id": paid.id}))["status"] == "pending"
+
+    async def test_too_little_and_then_the_rest_and_then_too_much(self, alice: Actor, house: House) -> None:
+        link, paid, name = await self.waiting(alice, house)
+        reference = paid.instructions.reference
+        await self.report(house, self.confirmed(reference, name, 400), self.confirmed(reference, name + "b", 600))
+        assert await purse(alice, self.currency) == (1_000, 0, 0)
+        [again] = await self.report(house, self.confirmed(reference, name + "c", 50))
+        assert again is not None
+        assert (again.id != paid.id, again.refund_required_reason) == (True, "duplicate")
+        assert await purse(alice, self.currency) == (1_000, 0, 0)
+        assert (await alice.get(f"/payment-links/{link['id']}")).ok().body["payments_count"] == 1
+
+    async def test_an_order_that_is_handed_in_twice_is_one(self, alice: Actor, house: House) -> None:
+        """As after a timeout: it had been accepted, and nobody knew."""
+        _, paid, name = await self.waiting(alice, house)
+        await self.report(house, self.confirmed(paid.instructions.reference, name, 1_000))
+        back = (await refund(alice, {"id": paid.id}, "4.00")).ok(201).body
+        order = RefundOrder(UUID(back["id"]), paid.instructions.reference, self.currency, 400, None, 1_000, clock.now())
+        first, second = await self.provider.refund(order), await self.provider.refund(order)
+        assert first == second
+        assert first.outcome == "accepted"
+        assert (await self.provider.refund_state(order, order.ordered_at)).outcome in {"pending", "succeeded"}

@@ -1,0 +1,192 @@
+"""A crash at every single step of paying, refunding and disputing: afterwards all of it is there, or nothing."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+from starlette.types import Message
+
+from tests.cast import Actor, sign_up
+from tests.invariants import broken_invariants
+from tests.payments.bank import refund, sell
+from tests.payments.killing import FusedPool, kill_everywhere
+from tests.payments.shop import events
+from tests.running import Service, settings_for
+from tollhouse import main
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.payments import chargebacks, refunds, settle
+from tollhouse.payments.simulator import Simulated
+from tollhouse.platform import embedded
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+
+TABLES = (
+    "payment_links", "transactions", "transaction_steps", "rail_observations", "refunds", "chargebacks", "ledger_accounts",
+    "ledger_transactions", "ledger_postings", "ledger_entries", "ledger_holds", "webhook_events", "webhook_deliveries",
+    "idempotency_keys", "sandbox_plans",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def still(server: embedded.Server) -> Iterator[Service]:
+    """A service without a worker, so that nothing happens but what the test does."""
+    with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:
+        yield running
+
+
+@pytest.fixture
+async def shop(still: Service) -> AsyncIterator[Actor]:
+    """A merchant there."""
+    async with sign_up(still, "shop", "The Shop") as actor:
+        yield actor
+
+
+@pytest.fixture
+async def house(still: Service) -> AsyncIterator[House]:
+    """A house whose connections can be cut."""
+    house = main.open_house(still.settings)
+    pool = FusedPool(still.dsn)
+    yield msgspec.structs.replace(house, db=pool)
+    await pool.close()
+    await house.db.close()
+
+
+async def look(actor: Actor) -> list[Any]:
+    """Everything there is, but for when a key was last used."""
+    rows: list[Any] = []
+    for table in TABLES:
+        rows += [table, *(tuple(row) for row in await actor.sql(f"SELECT x::text FROM {table} x ORDER BY 1"))]  # noqa: S608
+    return rows
+
+
+def env_of(actor: Actor) -> MerchantEnv:
+    """The merchant's test environment."""
+    return MerchantEnv(MerchantId(UUID(actor.merchant_id)), "test")
+
+
+async def survive(actor: Actor, house: House, deed: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:
+    """Kill the deed everywhere, then let it be; the books are in order."""
+    assert isinstance(house.db, FusedPool)
+    steps, _ = await kill_everywhere(house.db, lambda: house.db.transact(deed), lambda: look(actor))
+    assert steps >= at_least
+    assert await broken_invariants(actor.service.dsn) == []
+
+
+async def told(actor: Actor) -> list[str]:
+    """The events, by type."""
+    return sorted(name for name, _ in await events(actor))
+
+
+async def test_paying(shop: Actor, house: House) -> None:
+    part = await sell(shop, "underpay")
+    await survive(
+        shop,
+        house,
+        lambda tx: Simulated(tx, env_of(shop), UUID(part["id"]), house, clock.now()).play("succeed"),
+        at_least=8,
+    )
+    assert await told(shop) == ["balance.updated", "payment.succeeded"]
+
+
+async def test_accepting(shop: Actor, house: House) -> None:
+    late = await sell(shop, "late")
+    await survive(shop, house, lambda tx: settle.accept(tx, env_of(shop), UUID(late["id"]), house, clock.now()), at_least=7)
+    assert await told(shop) == ["balance.updated", "payment.expired", "payment.refund_required", "payment.succeeded"]
+
+
+@pytest.mark.covers("P-32")
+async def test_asking_for_a_refund_with_a_key(shop: Actor, house: House) -> None:
+    """By the front door, so that the key's claim and the kept answer are among the steps."""
+    paid = await sell(shop)
+    front = main.build(house)
+    path = f"/api/v2/integration/transactions/{paid['id']}/refunds"
+    key = await shop.key()
+
+    async def deed() -> int:
+        headers = {"x-api-key": key, "idempotency-key": "k1", "content-type": "application/json"}
+        status = await ask(front, path, b'{"amount": "4.00"}', headers)
+        assert status in {201, 503}
+        if status == 503:
+            raise KilledNowError
+        return status
+
+    assert isinstance(house.db, FusedPool)
+    before = await look(shop)
+    for step in range(1, 100):
+        house.db.fuse.left = step
+        try:
+            await deed()
+        except KilledNowError:
+            assert await look(shop) == before, step
+            continue
+        finally:
+            house.db.fuse.left = None
+        assert step > 8
+        break
+    assert await deed() == 201
+    assert len((await shop.get("/refunds")).ok().body["refunds"]) == 1
+    assert await broken_invariants(shop.service.dsn) == []
+    assert (await told(shop)).count("balance.updated") == 2
+
+
+class KilledNowError(Exception):
+    """The front answered that it lost its database."""
+
+
+async def ask(front: Any, path: str, body: bytes, headers: dict[str, str]) -> int:
+    """POST to the application itself: the status."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()], "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80), "scheme": "http", "http_version": "1.1",
+    }  # fmt: skip
+    await front(scope, receive, send)
+    return int(sent[0]["status"])
+
+
+@pytest.mark.parametrize("ends", ["succeed", "fail", "come_back"])
+async def test_ending_a_refund(shop: Actor, house: House, ends: str) -> None:
+    back = (await refund(shop, await sell(shop), "4.00")).ok(201).body
+    env, refund_id, now = env_of(shop), UUID(back["id"]), clock.now()
+    if ends == "come_back":
+        await house.db.transact(lambda tx: refunds.succeed(tx, env, refund_id, house, now))
+    deeds: dict[str, Callable[[Tx], Awaitable[Any]]] = {
+        "succeed": lambda tx: refunds.succeed(tx, env, refund_id, house, now),
+        "fail": lambda tx: refunds.fail(tx, env, refund_id, "refund_declined", house, now),
+        "come_back": lambda tx: refunds.come_back(tx, env, refund_id, house, now),
+    }
+    await survive(shop, house, deeds[ends], at_least=8)
+
+
+async def test_a_dispute(shop: Actor, house: House) -> None:
+    paid = await sell(shop)
+    (await refund(shop, paid, "4.00")).ok(201)
+    env, transaction_id = env_of(shop), UUID(paid["id"])
+    await survive(
+        shop,
+        house,
+        lambda tx: chargebacks.open_one(tx, env, transaction_id, house, clock.now(), fee_minor=1_500),
+        at_least=14,
+    )
+    [balance] = [one for one in (await shop.get("/balances")).ok().body["balances"] if one["currency"] == "EUR"]
+    assert (balance["available_minor"], balance["reserved_minor"], balance["debt_minor"]) == (0, 0, 1_500)
+    await survive(
+        shop,
+        house,
+        lambda tx: chargebacks.decide(tx, env, transaction_id, won=True, house=house, now=clock.now()),
+        at_least=7,
+    )
+    [balance] = [one for one in (await shop.get("/balances")).ok().body["balances"] if one["currency"] == "EUR"]
+    assert (balance["available_minor"], balance["debt_minor"]) == (0, 500)

@@ -1,0 +1,56 @@
+"""Books of a merchant to report on, whose postings have any time."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+
+import pytest
+
+from tests.cast import Actor
+from tests.running import Service
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, new_id, parse_id
+from tollhouse.ledger.model import Account, EntryType, Line, Posting, Source, equity
+from tollhouse.ledger.post import post
+from tollhouse.platform.db import Pool
+
+
+class Desk:
+    """Posts for one merchant at chosen moments. Signs are the merchant's: above zero gives."""
+
+    def __init__(self, pool: Pool, env: MerchantEnv) -> None:
+        self.pool = pool
+        self.env = env
+
+    async def post(
+        self, at: datetime, entry_type: EntryType, amount_minor: int, currency: str = "EUR", code: str = "available"
+    ) -> None:
+        """One line between the merchant's account and the house."""
+        mine, ours = Account(code, self.env.merchant_id), equity("adjustment")
+        debit, credit = (ours, mine) if amount_minor > 0 else (mine, ours)
+        line = Line(entry_type, currency, abs(amount_minor), debit, credit)
+        await self._post(at, entry_type, line)
+
+    async def move(self, at: datetime, entry_type: EntryType, amount_minor: int, currency: str = "EUR") -> None:
+        """One line from available to reserved."""
+        line = Line(
+            entry_type,
+            currency,
+            amount_minor,
+            Account("available", self.env.merchant_id),
+            Account("reserved", self.env.merchant_id),
+        )
+        await self._post(at, entry_type, line)
+
+    async def _post(self, at: datetime, entry_type: EntryType, line: Line) -> None:
+        posting = Posting(self.env.mode, entry_type, Source("test", new_id()), (line,), at)
+        await self.pool.transact(lambda tx: post(tx, posting))
+
+
+@pytest.fixture
+async def desk(service: Service, alice: Actor) -> AsyncIterator[Desk]:
+    """Alice's books in test mode."""
+    merchant_id = parse_id(alice.merchant_id)
+    assert merchant_id is not None
+    pool = Pool(service.dsn, 4)
+    yield Desk(pool, MerchantEnv(MerchantId(merchant_id), "test"))
+    await pool.close()

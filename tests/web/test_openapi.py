@@ -1,0 +1,133 @@
+"""The reference: a valid document, with every operation that is no page, every scope, and every refusal there may be."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from openapi_spec_validator import validate
+
+from tests.cast import Actor
+from tollhouse.doors import OPERATIONS, reference
+from tollhouse.kernel.scopes import PERMISSIONS
+from tollhouse.platform import config
+from tollhouse.web.operations import Operation
+
+JSON_OPERATIONS = [operation for operation in OPERATIONS if not operation.door.html]
+
+
+@pytest.fixture(scope="module")
+def document() -> Any:
+    """The document, as it is sent."""
+    return msgspec.json.decode(reference.encoded(config.load({})))
+
+
+def codes(shown: Any, status: int) -> list[str]:
+    """The codes that an operation is said to refuse with at this status."""
+    schema = shown["responses"][str(status)]["content"]["application/json"]["schema"]
+    return schema["allOf"][1]["properties"]["error"]["enum"]
+
+
+async def test_it_is_served_to_everybody(alice: Actor) -> None:
+    answer = (await alice.anonymously("GET", "/openapi.json")).ok()
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert answer.body["servers"] == [{"url": alice.service.url}]
+    assert answer.body["components"]["securitySchemes"]["session"]["name"] == "tollhouse_session"
+
+
+def test_it_is_valid(document: Any) -> None:
+    validate(document)
+    assert document["openapi"] == "3.1.0"
+
+
+@pytest.mark.parametrize("operation", JSON_OPERATIONS, ids=lambda one: f"{one.method} {one.full_path}")
+def test_every_operation_is_in_it(document: Any, operation: Operation) -> None:
+    shown = document["paths"][operation.full_path][operation.method.lower()]
+    assert shown["operationId"].removeprefix(f"{operation.door.name}_") == operation.handler.__name__
+    assert shown["summary"] == operation.summary
+    assert str(operation.status) in shown["responses"]
+    for refusal in operation.refuses:
+        assert refusal.code in codes(shown, refusal.status)
+    assert codes(shown, 500) == ["server_error"]
+    assert "temporarily_unavailable" in codes(shown, 503)
+    named = [one["name"] for one in shown["parameters"] if one["in"] == "path"]
+    assert all(f"{{{name}}}" in operation.path for name in named)
+    assert len(named) == operation.path.count("{")
+
+
+def test_nothing_else_is_in_it_and_each_has_a_name_of_its_own(document: Any) -> None:
+    names = [shown["operationId"] for methods in document["paths"].values() for shown in methods.values()]
+    assert len(names) == len(set(names)) == len(JSON_OPERATIONS)
+
+
+def test_every_scope_is_named_and_every_wanted_one_is_a_scope(document: Any) -> None:
+    named = document["components"]["securitySchemes"]["access_token"]["flows"]["authorizationCode"]["scopes"]
+    assert list(named) == [permission.scope for permission in PERMISSIONS]
+    wanted = [
+        scope
+        for methods in document["paths"].values()
+        for shown in methods.values()
+        for alternative in shown["security"]
+        for scope in alternative.get("access_token", ())
+    ]
+    assert set(wanted) <= set(named)
+
+
+def test_it_tells_how_one_gets_in(document: Any) -> None:
+    paths = document["paths"]
+    assert paths["/api/v2/integration/payment-methods"]["get"]["security"] == [
+        {"api_key": []},
+        {"access_token": ["projects:read"]},
+        {"access_token": ["settings:read"]},
+    ]
+    assert paths["/api/v2/integration/currencies"]["get"]["security"] == [{"api_key": []}, {"access_token": []}]
+    assert paths["/api/v2/merchant/api-keys"]["get"]["security"] == [{"session": []}]
+    assert paths["/api/v2/oauth/token"]["post"]["security"] == [{"client": []}, {}]
+    assert paths["/api/v2/oauth/permissions"]["get"]["security"] == []
+
+
+def test_it_tells_every_refusal_of_guard_decoding_and_key(document: Any) -> None:
+    shown = document["paths"]["/api/v2/integration/webhook-events/{event_id}/redeliver"]["post"]
+    assert codes(shown, 400) == ["invalid_request", "idempotency_key_invalid", "idempotency_key_required"]
+    assert codes(shown, 401) == ["authentication_required", "invalid_token", "invalid_api_key"]
+    assert codes(shown, 403) == ["account_suspended", "missing_scope"]
+    assert codes(shown, 404) == ["not_found"]
+    assert "idempotency_in_progress" in codes(shown, 409)
+    assert codes(shown, 413) == ["payload_too_large"]
+    assert codes(shown, 422) == ["idempotency_key_reused"]
+    assert codes(shown, 429) == ["rate_limited"]
+    key = next(one for one in shown["parameters"] if one["in"] == "header")
+    assert key["name"] == "Idempotency-Key"
+    assert key["required"] is True
+    saved = document["paths"]["/api/v2/merchant/oauth/clients/{client_id}"]["put"]
+    assert codes(saved, 403) == ["cross_origin_forbidden"]
+    assert codes(saved, 409) == ["application_revoked", "application_changed"]
+    assert codes(saved, 415) == ["unsupported_media_type"]
+    assert codes(saved, 422) == ["validation_failed"]
+
+
+def test_forms_and_queries_are_described(document: Any) -> None:
+    form = document["paths"]["/api/v2/oauth/token"]["post"]["requestBody"]
+    assert list(form["content"]) == ["application/x-www-form-urlencoded"]
+    asked = document["paths"]["/api/v2/oauth/authorize"]["get"]["parameters"]
+    assert [one["name"] for one in asked if one["required"]] == [
+        "response_type",
+        "client_id",
+        "redirect_uri",
+        "scope",
+        "state",
+        "code_challenge",
+        "code_challenge_method",
+    ]
+    page = document["paths"]["/api/v2/integration/ledger"]["get"]["parameters"]
+    assert {"page", "limit", "source_id"} <= {one["name"] for one in page}
+    assert not any(one["required"] for one in page)
+
+
+def test_answers_say_what_is_always_there_and_what_is_a_time(document: Any) -> None:
+    schemas = document["components"]["schemas"]
+    assert "object" in schemas["TransactionView"]["required"]
+    assert "client_secret" not in schemas["ClientView"]["required"]
+    assert "oauth_client_id" not in schemas["AccountView"]["required"]
+    assert schemas["LinkView"]["properties"]["created_at"]["format"] == "date-time"
+    assert {"type": "string", "format": "date-time"} in schemas["LinkView"]["properties"]["canceled_at"]["anyOf"]
