@@ -70,9 +70,8 @@ def _median(values: Sequence[float | None]) -> float | None:
 
 def table(rows: list[Row]) -> str:
     """Readable, one line a row."""
-    lines = [
-        f"{'deed':<9} {'who':<12} {'requests/s':>24} {'p50 ms':>7} {'p99 ms':>7} {'of the bare application':>24} {'cpu us':>7} {'ratio':>6}"
-    ]
+    titles = f"{'deed':<9} {'who':<12} {'requests/s':>24} {'p50 ms':>7} {'p99 ms':>7}"
+    lines = [f"{titles} {'of the bare application':>24} {'cpu us':>7} {'ratio':>6}"]
     for row in rows:
         rate = f"{row.per_s:,.0f} [{row.per_s_min:,.0f}-{row.per_s_max:,.0f}]"
         ratio = f"{row.ratio:.2f} [{row.ratio_min:.2f}-{row.ratio_max:.2f}]"

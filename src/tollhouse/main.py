@@ -6,6 +6,7 @@ from pathlib import Path
 from starlette.staticfiles import StaticFiles
 
 from tollhouse.callers import cleaning as callers_cleaning
+from tollhouse.catalogue import extension, scales
 from tollhouse.doors import OPERATIONS
 from tollhouse.doors.worker import Job
 from tollhouse.events import invariants as events_invariants
@@ -42,7 +43,18 @@ def open_house(settings: Settings, *, connections: int = WEB_POOL) -> House:
     """A house on the database of these settings. Nothing is dialled yet."""
     if settings.database_url is None:
         raise ValueError("a house needs a database URL: the supervisor supplies the embedded one")
+    if settings.catalogue_file is not None:
+        extension.extend(settings.catalogue_file)
     return House(settings, Pool(settings.database_url, connections), KeyRing(settings.secret_keys), Templates())
+
+
+async def hold_scales(settings: Settings) -> None:
+    """Keep the decimals that money counts in. Raises `SettingsRefusedError` where the catalogue file changes them."""
+    house = open_house(settings, connections=1)
+    try:
+        await scales.hold(house.db)
+    finally:
+        await house.db.close()
 
 
 def build(house: House) -> Front:

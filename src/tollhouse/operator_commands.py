@@ -16,7 +16,6 @@ from rich.console import Console
 
 from tollhouse import main as root
 from tollhouse import supervisor
-from tollhouse.catalogue import extension, scales
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -199,7 +198,6 @@ def _run(deed: Callable[[House], Awaitable[T]]) -> T | int:
 async def _in_house(settings: config.Settings, deed: Callable[[House], Awaitable[T]]) -> T:
     house = root.open_house(settings, connections=CONNECTIONS)
     try:
-        await scales.hold(house.db)
         return await deed(house)
     finally:
         await house.db.close()
@@ -209,7 +207,6 @@ async def _in_house(settings: config.Settings, deed: Callable[[House], Awaitable
 def _database() -> Iterator[config.Settings]:
     """The settings with the catalogue read and a database: the set one, or the embedded one, lent for a while."""
     settings = config.load()
-    extension.extend(settings.catalogue_file)
     if settings.database_url is not None:
         yield settings
         return

@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from tollhouse.main import hold_scales
 from tollhouse.platform import embedded
 from tollhouse.platform.config import Settings
 from tollhouse.platform.log import log
@@ -84,6 +85,7 @@ async def serve(settings: Settings, how: Serve) -> None:
             settings = msgspec.structs.replace(settings, database_url=database.dsn)
         for name in await migrate(settings.database_url or ""):
             log.info("migrated", migration=name)
+        await hold_scales(settings)
         listener = stack.enter_context(listen(how.host, how.port))
         parts = [*_webs(how, listener), _Part("worker", ["worker", "--supervised"])]
         tasks = [asyncio.create_task(part.keep(settings, listener, stop)) for part in parts]

@@ -34,6 +34,8 @@ EXAMPLES = {
 }
 """How many requests are made for an operation, beside its edge cases."""
 EXAMPLES_OF_OURS, EXAMPLES_OF_OTHERS = 220, 30
+LEARNT_NOTHING = {"responses": False}
+"""Ids differ from run to run: what is made of earlier answers would not be the same each time."""
 CHECKED = (
     "not_a_server_error",
     "status_code_conformance",
@@ -65,6 +67,10 @@ def cases_of(described: Any) -> Any:
             "database": "none",
             "max-examples": EXAMPLES_OF_OTHERS,
             "with-security-parameters": False,
+        },
+        "phases": {
+            "coverage": {"extra-data-sources": LEARNT_NOTHING},
+            "fuzzing": {"extra-data-sources": LEARNT_NOTHING, "error-feedback": {"enabled": False}},
         },
         "operations": [
             *(

@@ -38,7 +38,8 @@ PEOPLE = st.sampled_from((0, 0, 0, 1))
 """Mostly the first one, so that its connections meet."""
 
 CHANGES = (
-    ("save",) * 4 + ("resume",) * 3 + ("rotate",) * 2 + ("rotate, ending all", "pause", "disconnect all", "revoke for ever")
+    *("save", "save", "save", "save, and back", "save, and back", "resume", "resume", "resume", "rotate", "rotate"),
+    *("rotate, ending all", "pause", "disconnect all", "revoke for ever"),
 )
 STALE = st.sampled_from((0, 0, 0, 0, -1, 1))
 """What is added to the version that is sent."""
@@ -52,7 +53,9 @@ WRONG: tuple[dict[str, str], ...] = (
 SPANS = (MINUTE, MINUTE, CODE_S, REQUEST_S, ACCESS_S - MINUTE, GRANT_S // 2, GRANT_S - ACCESS_S)
 """Whole minutes, as all lifetimes are: a deadline is met exactly or missed by a minute, and a history takes less."""
 
-WHEN = st.sampled_from(("now",) * 10 + ("a minute before the deadline", "at the deadline"))
+SUSPENSIONS = ("suspend", "reactivate") * 3
+DEADLINE = ("a minute before the deadline", "at the deadline")
+SELDOM_LATE, OFTEN_LATE = st.sampled_from(("now",) * 10 + DEADLINE), st.sampled_from(("now",) * 3 + DEADLINE)
 
 
 class Machine(Steps):
@@ -89,6 +92,10 @@ class Machine(Steps):
         match what:
             case "save":
                 self.save(app, scopes, version)
+            case "save, and back":
+                before = app.scopes
+                self.save(app, scopes, version)
+                self.save(app, before, app.version)
             case "pause" | "resume":
                 self.switch(app, version, enabled=what == "resume")
             case "rotate" | "rotate, ending all":
@@ -105,7 +112,7 @@ class Machine(Steps):
         """An application sends a merchant."""
         return self.start(app, scopes, mode)
 
-    @rule(target=codes, request=requests, who=PEOPLE, ticked=st.one_of(USUAL, SOME), when=WHEN)
+    @rule(target=codes, request=requests, who=PEOPLE, ticked=st.one_of(USUAL, SOME), when=SELDOM_LATE)
     def consent(self, request: Request, who: int, ticked: Scopes, when: str) -> Any:
         """A merchant allows some of what is asked."""
         self.wait_for(request.expires, when)
@@ -130,7 +137,7 @@ class Machine(Steps):
 
     # Tokens
 
-    @rule(target=tokens, code=codes, when=WHEN)
+    @rule(target=tokens, code=codes, when=SELDOM_LATE)
     def redeem(self, code: Code, when: str) -> Any:
         """The application exchanges a code, be it used, late or invalid."""
         self.wait_for(code.expires, when)
@@ -152,7 +159,7 @@ class Machine(Steps):
         else:
             self.exchange(tokens.grant.code, app)
 
-    @rule(target=tokens, tokens=tokens, when=WHEN)
+    @rule(target=tokens, tokens=tokens, when=SELDOM_LATE)
     def refresh(self, tokens: Tokens, when: str) -> Any:
         """With the current refresh token of a connection, if there is one."""
         self.wait_for(tokens.grant.expires, when)
@@ -176,9 +183,12 @@ class Machine(Steps):
         else:
             self.refresh_with(tokens, app)
 
-    @rule(tokens=tokens, when=WHEN)
+    @rule(tokens=tokens, when=OFTEN_LATE)
     def call(self, tokens: Tokens, when: str) -> None:
         """GET /account with an access token, whatever became of it."""
+        newest = tokens.grant.current
+        if newest is not None and when != "now":
+            tokens = newest
         self.wait_for(tokens.expires, when)
         same_account(self.reality, tokens)
 
@@ -199,7 +209,7 @@ class Machine(Steps):
 
     # Time and people
 
-    @rule(what=st.sampled_from((*SPANS, "suspend", "reactivate")), who=PEOPLE)
+    @rule(what=st.sampled_from(SPANS + SUSPENSIONS), who=PEOPLE)
     def meanwhile(self, what: int | str, who: int) -> None:
         """Time passes, or the operator suspends a merchant, or ends that."""
         if isinstance(what, int):

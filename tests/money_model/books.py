@@ -73,9 +73,9 @@ class Books:
         if not self.is_open(payment):
             raise RefusedError("invalid_state")
 
-    def begin(self, link: Link, payment_id: str = "") -> Payment:
-        """A customer begins to pay."""
-        self.payments.append(Payment(payment_id, link))
+    def begin(self, link: Link, minor: int | None = None) -> Payment:
+        """A customer begins to pay; where money came unasked, that much."""
+        self.payments.append(Payment("", link, minor or link.amount))
         return self.payments[-1]
 
     def arrive(self, payment: Payment, minor: int) -> Payment:
@@ -83,14 +83,14 @@ class Books:
         link = payment.link
         standing = self.standing(link)
         if payment.status in {"succeeded", "partially_refunded", "refunded", "chargeback"}:
-            stray = self.begin(link)
+            stray = self.begin(link, minor)
             stray.wait(minor, {"expired": "late", "canceled": "after_cancel"}.get(standing, "duplicate"))
             return stray
         if payment.status == "refund_required":
             payment.receive(minor)
             return payment
         payment.receive(minor)
-        enough = payment.received >= max(1, link.amount - link.amount * self.policy.tolerance_bps // 10_000)
+        enough = payment.received >= max(1, payment.amount - payment.amount * self.policy.tolerance_bps // 10_000)
         honoured = payment.status == "processing" and standing in {"expired", "canceled"}
         if payment.status in {"pending", "processing"} and (standing == "active" or honoured):
             if enough:
@@ -243,7 +243,7 @@ class Books:
             payment.settle()
 
     def _credit(self, payment: Payment) -> None:
-        excess = max(0, payment.received - payment.link.amount)
+        excess = max(0, payment.received - payment.amount)
         payment.apart = excess if self.policy.overpayment == "refund_required" else 0
         payment.credited = payment.received - payment.apart
         payment.fee = self.fees[payment.link.currency].of(payment.credited)

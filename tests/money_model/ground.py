@@ -102,7 +102,10 @@ def ground(service: Service) -> Iterator[Ground]:
     """The ground below the histories; the service must be in this process, since fees are changed in it."""
     kept = dict(METHODS)
     METHODS.update(
-        {f"sandbox:{code}": msgspec.structs.replace(METHODS[f"sandbox:{code}"], fees=_fees(fee)) for code, fee in FEES.items()}
+        {
+            f"sandbox:{code}": msgspec.structs.replace(METHODS[f"sandbox:{code}"], fees=_fees(fee))
+            for code, fee in FEES.items()
+        }
     )
     with asyncio.Runner() as runner:
         here = Ground(service, runner)

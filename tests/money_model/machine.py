@@ -123,9 +123,7 @@ class MoneyMachine(RuleBasedStateMachine):
         if payment is None:
             return
         body = {} if part is None else {"amount": spelt(part, payment.link.currency)}
-        made = self.history.ask(
-            f"/transactions/{payment.payment_id}/refunds", body, lambda: books.refund(payment, part)
-        )
+        made = self.history.ask(f"/transactions/{payment.payment_id}/refunds", body, lambda: books.refund(payment, part))
         if made is not None:
             refund = books.refunds[-1]
             refund.refund_id = made["id"]

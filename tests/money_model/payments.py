@@ -63,12 +63,13 @@ class Link:
 class Payment:
     """A transaction, and where all the money is that came by it.
 
-    `apart` waits for a decision; `credited` was ever the merchant's. Of each, some is in refunds under way and some was given
+    `amount` was asked for, or came unasked. `apart` waits for a decision; `credited` was ever the merchant's. Of each, some is in refunds under way and some was given
     back: `apart_returning` and `apart_given`, `returning` and `given`.
     """
 
     payment_id: str
     link: Link
+    amount: int
     status: str = "pending"
     received: int = 0
     apart: int = 0
@@ -96,7 +97,7 @@ class Payment:
     @property
     def left(self) -> int:
         """What the customer still owes; where it has paid, all of it again."""
-        return max(0, self.link.amount - self.received) or self.link.amount
+        return max(0, self.amount - self.received) or self.amount
 
     def receive(self, minor: int) -> None:
         """Money arrives, and is kept apart at first."""

@@ -53,7 +53,7 @@ def simulate(books: Books, payment: Payment, outcome: str, minor: int | None) ->
                 books.arrive(payment, payment.left)
             elif payment.status not in {"succeeded", "partially_refunded"}:
                 raise RefusedError("invalid_state")
-            books.arrive(payment, minor or payment.link.amount)
+            books.arrive(payment, minor or payment.amount)
         case "chargeback":
             if payment.status in {"pending", "processing"}:
                 _require_payable(books, payment)

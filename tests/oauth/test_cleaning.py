@@ -12,6 +12,7 @@ from tests.running import Service
 from tollhouse import main
 from tollhouse.callers import cleaning as callers_cleaning
 from tollhouse.oauth import cleaning
+from tollhouse.oauth.store import make_token_partitions
 from tollhouse.web.house import House
 
 PARTITIONS = """
@@ -175,6 +176,14 @@ async def test_making_partitions_holds_nobody_up(bob: Actor) -> None:
     finally:
         await reader.close()
     await bob.sql("INSERT INTO oauth_access_tokens VALUES (sha256('y'), gen_random_uuid(), 1, now() + interval '2 days')")
+
+
+async def test_many_processes_may_make_partitions_at_once(house: House, bob: Actor) -> None:
+    """As when everything is started at the same moment, after a pause of days."""
+    for days in range(10, 15):
+        made = (f"SELECT oauth_make_token_partitions(now() + interval '{days} days')" for _ in range(8))
+        await asyncio.gather(*(bob.sql(statement) for statement in made))
+    await make_token_partitions(house.db)
 
 
 async def test_workers_at_once_do_not_get_into_each_others_way(house: House, bob: Actor) -> None:

@@ -148,31 +148,6 @@ async def test_an_empty_body_is_no_request(app: Application) -> None:
     (await post_form(app.owner.service.url + ENDPOINT, b"")).refused("invalid_request", 400)
 
 
-@pytest.mark.covers("O-75", "O-76", "O-77", "O-83", "O-91", "O-101")
-async def test_faults_are_told_in_the_documented_order(app: Application, alice: Actor) -> None:
-    """Content type, syntax, repeats, grant type, client, parameters, code: one mended after the other."""
-    url = app.owner.service.url + ENDPOINT
-    code = await app.code(alice, "account:read")
-    steps: list[tuple[bytes, str, str]] = []
-    body = b"grant_type=password&grant_type=password&client_id=thc_unknown&x=%zz"
-    steps.append((body, "application/json", "invalid_request"))
-    form = "application/x-www-form-urlencoded"
-    steps.append((body, form, "invalid_request"))
-    body = body.replace(b"&x=%zz", b"")
-    steps.append((body, form, "invalid_request"))
-    body = body.replace(b"grant_type=password&", b"", 1)
-    steps.append((body, form, "unsupported_grant_type"))
-    body = body.replace(b"password", b"authorization_code")
-    steps.append((body, form, "invalid_client"))
-    body = body.replace(b"thc_unknown", f"{app.client_id}&client_secret={app.client_secret}".encode())
-    steps.append((body, form, "invalid_request"))
-    body += f"&redirect_uri=https://app.example/callback?keep=1&code_verifier={app.verifier}&code=x".encode()
-    steps.append((body.replace(b"?keep=1", b"%3Fkeep%3D1"), form, "invalid_grant"))
-    for sent, kind, error in steps:
-        (await post_form(url, sent, Content_Type=kind)).refused(error)
-    (await app.exchange(code)).ok()
-
-
 @pytest.mark.covers("O-108", "O-113")
 async def test_another_application_can_neither_use_nor_burn_a_code(app: Application, bob: Actor, alice: Actor) -> None:
     other = await application(bob)

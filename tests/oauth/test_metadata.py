@@ -4,6 +4,7 @@ import pytest
 
 from tests.cast import Actor
 from tollhouse.kernel.scopes import PERMISSIONS
+from tollhouse.platform import config
 
 METADATA = "/.well-known/oauth-authorization-server"
 PERMISSION_LIST = "/api/v2/oauth/permissions"
@@ -66,3 +67,33 @@ async def test_browsers_of_all_sites_may_read_them(mallory: Actor, path: str) ->
 @pytest.mark.covers("O-12")
 async def test_there_is_no_openid_connect(mallory: Actor) -> None:
     (await mallory.anonymously("GET", "/.well-known/openid-configuration")).refused("not_found", 404)
+
+
+@pytest.mark.covers("O-9")
+@pytest.mark.parametrize("tail", ["/", "/pay", "/pay/", "?a=b", "?", "#", "#top"])
+def test_the_issuer_is_an_origin(tail: str) -> None:
+    """No path, so metadata has one address only; nothing behind it, so that two spellings of it are never compared."""
+    with pytest.raises(config.SettingsRefusedError, match="TOLLHOUSE_BASE_URL"):
+        config.load({"TOLLHOUSE_BASE_URL": f"https://pay.example{tail}"})
+
+
+@pytest.mark.covers("O-181")
+@pytest.mark.parametrize("origin", ["null", "https://spa.example"])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/api/v2/oauth/authorize"),
+        ("GET", "/oauth/consent/x"),
+        ("POST", "/oauth/consent/x"),
+        ("GET", "/signin"),
+        ("GET", "/api/v2/merchant/session"),
+        ("GET", "/api/v2/merchant/oauth/clients"),
+        ("POST", "/api/v2/merchant/login"),
+    ],
+)
+async def test_where_cookies_count_other_sites_get_nothing(mallory: Actor, method: str, path: str, origin: str) -> None:
+    for sent in (method, "OPTIONS"):
+        headers = {"Origin": origin, "Access-Control-Request-Method": method}
+        answer = await mallory.send(sent, path, headers=headers)
+        assert not [name for name in answer.headers if name.lower().startswith("access-control-")]
+        assert sent != "OPTIONS" or answer.status == 405

@@ -209,3 +209,18 @@ async def test_the_database_refuses_what_cannot_be(alice: Actor, column: str, va
             f"UPDATE merchant_settings SET {column} = {value} WHERE merchant_id = $1::uuid",  # noqa: S608
             alice.merchant_id,
         )
+
+
+@pytest.mark.covers("P-40")
+async def test_a_method_that_is_switched_off_stays_listed(alice: Actor) -> None:
+    chosen = [{"method_id": "sandbox:EUR", "enabled": False}]
+    (await alice.call("PUT", "/settings", await body(alice, payment_methods=chosen))).ok()
+    listed = {one["method_id"]: one for one in (await alice.get("/payment-methods")).ok().body["payment_methods"]}
+    off, on = listed["sandbox:EUR"], listed["sandbox:USD"]
+    assert (off["available"], off["unavailable_reason"]) == (False, "disabled_by_merchant")
+    assert (on["available"], on["unavailable_reason"]) == (True, None)
+    [project] = (await alice.get("/projects")).ok().body["projects"]
+    assert "sandbox:EUR" not in project["payment_method_ids"]
+    (await alice.call("PUT", "/settings", await body(alice, payment_methods=[]))).ok()
+    listed = {one["method_id"]: one for one in (await alice.get("/payment-methods")).ok().body["payment_methods"]}
+    assert listed["sandbox:EUR"]["available"] is True

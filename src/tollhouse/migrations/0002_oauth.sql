@@ -114,7 +114,8 @@ BEGIN
         v_start := to_timestamp((floor(extract(epoch FROM p_now) / 21600) + v_slot) * 21600);
         v_name := 'oauth_access_tokens_' || to_char(v_start AT TIME ZONE 'UTC', 'YYYYMMDDHH24');
         IF to_regclass(v_name) IS NULL THEN
-            PERFORM pg_advisory_xact_lock(hashtextextended('oauth_access_tokens', 0));
+            -- What ATTACH takes anyway. An advisory lock would not do: waiting for one, we do not learn of new tables.
+            LOCK TABLE oauth_access_tokens IN SHARE UPDATE EXCLUSIVE MODE;
             CONTINUE WHEN to_regclass(v_name) IS NOT NULL;  -- another process made it while we waited
             EXECUTE format('CREATE TABLE %I (LIKE oauth_access_tokens INCLUDING ALL)', v_name);
             EXECUTE format('ALTER TABLE oauth_access_tokens ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',

@@ -126,10 +126,13 @@ async def list_currencies(caller: Caller, query: PageQuery) -> CurrenciesAnswer:
 async def list_methods(caller: Caller, query: MethodsQuery, db: Pool) -> MethodsAnswer:
     """List every hosted checkout method, the unavailable ones with the reason."""
     amount_minor = _amount(query)
-    if query.project_id is not None and await store.approved_one(db, caller.env, query.project_id) is None:
-        raise InvalidProject
+    project = None
+    if query.project_id is not None:
+        project = await store.status_of(db, caller.env, query.project_id)
+        if project is None:
+            raise InvalidProject
     settings = await payment_settings.of(db, caller.env)
-    every = offers(caller.env.mode, settings, rail_fault, Wanted(query.currency, amount_minor))
+    every = offers(caller.env.mode, settings, rail_fault, Wanted(query.currency, amount_minor, project))
     shown, more = query.cut(every[query.offset : query.offset + query.fetch])
     return MethodsAnswer([_method(offer, caller.env) for offer in shown], more)
 

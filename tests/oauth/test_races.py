@@ -1,0 +1,253 @@
+"""Races, twenty times each, by twenty connections to two web servers: one winner, nothing survives, nobody fails."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import asyncpg
+import pytest
+
+from tests.cast import HIDDEN, Actor, Answer, Application, application, post_form, sign_up
+from tests.running import Service, free_port, settings_for
+from tollhouse.platform import embedded
+
+pytestmark = pytest.mark.xdist_group("races")
+ROUNDS, CALLS = 20, 20
+SCOPE = "account:read payments:read offline_access"
+TOKEN, REVOKE = "/api/v2/oauth/token", "/api/v2/oauth/revoke"
+CLIENTS = "/api/v2/merchant/oauth/clients"
+DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+
+
+class Arena:
+    """Two web servers on one database."""
+
+    def __init__(self, dsn: str) -> None:
+        settings = settings_for(dsn, fresh=True)
+        self.dsn = settings.database_url or ""
+        more = settings_for(self.dsn, TOLLHOUSE_BASE_URL=f"http://127.0.0.1:{free_port()}")
+        self.services = [Service(settings).start(), Service(more, worker=False).start()]
+
+    def way(self, n: int) -> str:
+        """The address of one of the two."""
+        return self.services[n % 2].url
+
+    def stop(self) -> None:
+        """Close everything."""
+        for service in self.services:
+            service.stop()
+
+
+@pytest.fixture(scope="module")
+def arena(server: embedded.Server) -> Iterator[Arena]:
+    """Where all races are run."""
+    one = Arena(server.cluster.dsn)
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+async def alice(arena: Arena) -> AsyncIterator[Actor]:
+    """Alice, who connects."""
+    async with sign_up(arena.services[0], "alice", "Alice's Coffee") as actor:
+        yield actor
+
+
+@pytest.fixture
+async def app(arena: Arena) -> AsyncIterator[Application]:
+    """Bob's application."""
+    async with sign_up(arena.services[0], "bob", "Bob's Books") as bob:
+        yield await application(bob)
+
+
+async def race(calls: Iterable[Awaitable[Answer]]) -> list[Answer]:
+    """All at once; none fails, and none waits for another for long."""
+    answers = await asyncio.wait_for(asyncio.gather(*calls), 20)
+    assert max(answer.status for answer in answers) < 500, [answer.raw for answer in answers if answer.status >= 500]
+    return answers
+
+
+def one_winner(answers: list[Answer], status: int, code: str) -> Answer:
+    """Who won; all others got this refusal."""
+    won = [answer for answer in answers if answer.status < 400]
+    assert len(won) == 1
+    for answer in answers:
+        if answer is not won[0]:
+            answer.refused(code, status)
+    return won[0]
+
+
+async def ask(arena: Arena, n: int, path: str, app: Application, **fields: str) -> Answer:
+    """A protocol call, by one of the two ways."""
+    credentials = {"client_id": app.client_id, "client_secret": app.client_secret or ""}
+    return await post_form(arena.way(n) + path, credentials | fields)
+
+
+async def exchange(arena: Arena, n: int, app: Application, code: str) -> Answer:
+    """Exchange a code."""
+    fields = {"code": code, "redirect_uri": app.redirect_uri, "code_verifier": app.verifier}
+    return await ask(arena, n, TOKEN, app, grant_type="authorization_code", **fields)
+
+
+async def refresh(arena: Arena, n: int, app: Application, token: str) -> Answer:
+    """Refresh."""
+    return await ask(arena, n, TOKEN, app, grant_type="refresh_token", refresh_token=token)
+
+
+async def save(arena: Arena, n: int, app: Application, body: dict[str, Any]) -> Answer:
+    """Save settings."""
+    return await app.owner.send("PUT", f"{arena.way(n)}{CLIENTS}/{app.client_id}", json=body)
+
+
+async def settings(app: Application, **changes: Any) -> dict[str, Any]:
+    """The settings body of now, but for these changes."""
+    now = (await app.owner.dashboard("GET", f"/oauth/clients/{app.client_id}")).ok().body["client"]
+    names = ("name", "client_type", "description", "website_url", "redirect_uris", "scopes", "version")
+    return {name: now[name] for name in names} | changes
+
+
+async def all_is_over(app: Application, *bodies: dict[str, Any]) -> None:
+    """Neither access nor refresh tokens of these answers are worth anything."""
+    for body in bodies:
+        (await app.api(body["access_token"], "GET", "/account")).refused("invalid_token", 401)
+        if "refresh_token" in body:
+            (await app.refresh(body["refresh_token"])).refused("invalid_grant", 400)
+
+
+@pytest.mark.covers("O-115")
+async def test_exchange_against_exchange(arena: Arena, app: Application, alice: Actor) -> None:
+    for _ in range(ROUNDS):
+        code = await app.code(alice, SCOPE)
+        answers = await race(exchange(arena, n, app, code) for n in range(CALLS))
+        await all_is_over(app, one_winner(answers, 400, "invalid_grant").body)
+    grants = await alice.sql("SELECT revoked_because FROM oauth_grants WHERE client_id = $1", app.client_id)
+    assert [grant["revoked_because"] for grant in grants] == ["code_replayed"] * ROUNDS
+
+
+@pytest.mark.covers("O-128")
+async def test_refresh_against_refresh(arena: Arena, app: Application, alice: Actor) -> None:
+    for _ in range(ROUNDS):
+        tokens = await app.connect(alice, SCOPE)
+        answers = await race(refresh(arena, n, app, tokens["refresh_token"]) for n in range(CALLS))
+        await all_is_over(app, tokens, one_winner(answers, 400, "invalid_grant").body)
+
+
+@pytest.mark.covers("O-156")
+async def test_refresh_against_revoke(arena: Arena, app: Application, alice: Actor) -> None:
+    for turn in range(ROUNDS):
+        tokens = await app.connect(alice, SCOPE)
+        given_back = tokens["access_token" if turn % 2 else "refresh_token"]
+        refreshed = [refresh(arena, n, app, tokens["refresh_token"]) for n in range(CALLS // 2)]
+        revoked = [ask(arena, n, REVOKE, app, token=given_back) for n in range(CALLS // 2)]
+        answers = await race([call for pair in zip(refreshed, revoked, strict=True) for call in pair])
+        assert {answer.status for answer in answers[1::2]} == {200}
+        won = [answer.body for answer in answers[::2] if answer.status == 200]
+        assert len(won) <= 1
+        await all_is_over(app, tokens, *won)
+
+
+@pytest.mark.covers("O-116", "O-168")
+async def test_exchange_against_put(arena: Arena, app: Application, alice: Actor) -> None:
+    """What was removed is in no grant; a code that came too late is dead for ever."""
+    full = (await settings(app))["scopes"]
+    for turn in range(ROUNDS):
+        codes = [await app.code(alice, SCOPE) for _ in range(3)]
+        body = await settings(app, scopes=["account:read", "offline_access"])
+        calls = [exchange(arena, n, app, codes[n % 3]) for n in range(CALLS - 1)]
+        calls.insert(turn % CALLS, save(arena, turn, app, body))
+        answers = await race(calls)
+        answers.pop(turn % CALLS).ok()
+        won = [answer.body for answer in answers if answer.status == 200]
+        assert len(won) <= 3
+        await all_is_over(app, *won)
+        for code in codes:
+            (await app.exchange(code)).refused("invalid_grant", 400)
+        (await save(arena, 0, app, await settings(app, scopes=full))).ok()
+    masks = "SELECT count(*) AS n FROM oauth_grants WHERE client_id = $1 AND scope_mask & 4 <> 0 AND revoked_at IS NULL"
+    assert (await alice.sql(masks, app.client_id))[0]["n"] == 0
+
+
+@pytest.mark.covers("O-168", "O-170")
+async def test_single_exchanges_and_refreshes_against_put(arena: Arena, app: Application, alice: Actor) -> None:
+    """Each code and token is used once, so that its grant lives on: without what the save removed, whoever was first."""
+    full = (await settings(app))["scopes"]
+    for turn in range(ROUNDS):
+        codes = [await app.code(alice, SCOPE) for _ in range(7)]
+        tokens = [await app.connect(alice, SCOPE) for _ in range(3)]
+        codes += [await app.code(alice, "payments:read")]
+        body = await settings(app, scopes=["account:read", "offline_access"])
+        calls = [exchange(arena, n, app, code) for n, code in enumerate(codes)]
+        calls += [refresh(arena, n, app, token["refresh_token"]) for n, token in enumerate(tokens)]
+        place = turn % len(calls)
+        calls.insert(place, save(arena, turn, app, body))
+        answers = await race(calls)
+        answers.pop(place).ok()
+        for answer in answers:
+            if answer.status != 200:
+                answer.refused("invalid_grant", 400)
+                continue
+            shown = await app.api(answer.body["access_token"], "GET", "/account")
+            if shown.status == 200:
+                assert shown.body["scopes"] == ["account:read", "offline_access"]
+            else:
+                assert answer.body["scope"] == "payments:read"
+        (await save(arena, 0, app, await settings(app, scopes=full))).ok()
+        for answer in answers:
+            if answer.status == 200:
+                opened = await app.api(answer.body["access_token"], "GET", "/payment-links")
+                assert opened.status in {401, 403}
+
+
+@pytest.mark.covers("O-192")
+async def test_put_against_put(arena: Arena, app: Application) -> None:
+    for turn in range(1, ROUNDS + 1):
+        body = await settings(app)
+        answers = await race(save(arena, n, app, body | {"name": f"N{n}"}) for n in range(CALLS))
+        won = one_winner(answers, 409, "application_changed").body
+        now = await settings(app)
+        assert (now["name"], now["version"]) == (won["name"], turn + 1)
+
+
+@pytest.mark.covers("O-61")
+async def test_approve_against_approve(arena: Arena, app: Application, alice: Actor) -> None:
+    for turn in range(1, ROUNDS + 1):
+        path = (await alice.send("GET", app.authorize_path(SCOPE))).ok(303).location
+        hidden = HIDDEN.findall((await alice.send("GET", path)).ok().text)
+        fields = [*hidden, ("scope", "account:read"), ("decision", "allow")]
+        answers = await race(alice.form(arena.way(n) + path, fields) for n in range(CALLS))
+        assert sorted(answer.status for answer in answers) == [303] + [409] * (CALLS - 1)
+        won = next(answer for answer in answers if answer.status == 303)
+        (await app.exchange(won.query["code"])).ok()
+        assert len(await alice.sql("SELECT 1 FROM oauth_codes WHERE client_id = $1", app.client_id)) == turn
+
+
+async def test_none_of_it_was_a_deadlock(arena: Arena) -> None:
+    """The last of this file: closed connections have told the server what they met. A deadlock made here is counted."""
+    arena.stop()
+    assert await deadlocks(arena.dsn) == 0
+    await asyncio.gather(*(crosswise(arena.dsn, first, 3 - first) for first in (1, 2)))
+    while not await deadlocks(arena.dsn):
+        await asyncio.sleep(0.05)
+
+
+async def deadlocks(dsn: str) -> int:
+    """How many the database has seen."""
+    connection = await asyncpg.connect(dsn)
+    try:
+        return int(await connection.fetchval(DEADLOCKS))
+    finally:
+        await connection.close()
+
+
+async def crosswise(dsn: str, first: int, second: int) -> None:
+    """Take two locks, in an order that somebody else takes the other way round."""
+    connection = await asyncpg.connect(dsn)
+    try:
+        with suppress(asyncpg.DeadlockDetectedError):
+            async with connection.transaction():
+                await connection.execute("SELECT pg_advisory_xact_lock($1)", first)
+                await asyncio.sleep(0.3)
+                await connection.execute("SELECT pg_advisory_xact_lock($1)", second)
+    finally:
+        await connection.close()

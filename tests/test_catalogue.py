@@ -1,0 +1,22 @@
+"""Every numbered behaviour of a finished chapter has a test that names it."""
+
+import pytest
+
+from tests import catalogue
+
+FINISHED = ("O",)
+
+
+@pytest.mark.parametrize("prefix", FINISHED)
+def test_a_finished_chapter_is_covered(prefix: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert catalogue.main([prefix]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_no_test_names_a_number_that_is_not_there() -> None:
+    assert catalogue.strays() == []
+
+
+def test_an_unknown_chapter_is_said_to_be_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert catalogue.main(["X"]) == 2
+    assert "O, P, W" in capsys.readouterr().err
