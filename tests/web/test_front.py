@@ -112,3 +112,8 @@ async def test_health(alice: Actor) -> None:
 async def test_static_files(alice: Actor) -> None:
     assert (await alice.anonymously("GET", "/static/app.css")).ok().headers["Content-Type"].startswith("text/css")
     assert (await alice.anonymously("GET", "/static/../ask.py")).status == 404
+
+
+@pytest.mark.parametrize("query", ["status=null", "page=null", "limit=x", "page=0", "limit=101", "page=1&page=2", "foo=1"])
+async def test_a_malformed_query_names_its_parameter(alice: Actor, query: str) -> None:
+    assert set((await alice.get(f"/payment-links?{query}")).faults()) == {query.partition("=")[0]}

@@ -41,9 +41,13 @@ def shape_query(raw: bytes, kind: type[Any]) -> Any:
     if faults:
         raise ValidationFailed(*faults)
     try:
-        return msgspec.convert(values, kind, strict=False)
+        query = msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as fault:
         raise ValidationFailed(*_all_faults(values, kind, fault, strict=False)) from None
+    # The lax reading takes the text `null` for nothing, and a filter would be dropped without a word.
+    if dropped := [name for name in values if getattr(query, name) is None]:
+        raise ValidationFailed(*(Fault(name, "invalid_value", "This is no value here.") for name in dropped))
+    return query
 
 
 def _all_faults(parsed: Any, kind: type[Any], first: msgspec.ValidationError, *, strict: bool = True) -> list[Fault]:

@@ -1,0 +1,53 @@
+"""The page for integrators is true: its limits are ours, and every error we answer with has its cause there."""
+
+import re
+from pathlib import Path
+
+from tollhouse.doors.oauth import OPERATIONS
+from tollhouse.kernel import limits
+from tollhouse.kernel.refusals import ServerError
+from tollhouse.oauth.model import InvalidScope, UnsupportedResponseType
+from tollhouse.platform.config import load
+
+TEXT = (Path(__file__).parents[2] / "docs" / "oauth.md").read_text()
+ROW = re.compile(r"^\| (.+?) \| (.+?) \|$", re.MULTILINE)
+BY_REDIRECT = {InvalidScope, UnsupportedResponseType, ServerError}
+
+
+def section(title: str) -> str:
+    """The text below a heading, up to the next one of its kind or above."""
+    level = title.partition(" ")[0]
+    below = TEXT.partition(f"\n{title}\n")[2]
+    return re.split(rf"\n#{{2,{len(level)}}} ", below, maxsplit=1)[0]
+
+
+def test_the_limits_are_ours() -> None:
+    settings = load({})
+    assert dict(ROW.findall(section("## Limits"))[1:]) == {
+        "callbacks of an application": f"1 to {limits.CALLBACK_URLS_MAX}",
+        "characters of a callback or website": f"{limits.URL_CHARS_MAX:,}",
+        "characters of a name": f"{limits.APPLICATION_NAME_CHARS_MAX}",
+        "characters of a description": f"{limits.DESCRIPTION_CHARS_MAX:,}",
+        "characters of `state`": f"1 to {limits.STATE_CHARS_MAX}",
+        "characters of `code_verifier`": f"{limits.VERIFIER_CHARS_MIN} to {limits.VERIFIER_CHARS_MAX}",
+        "characters of `code_challenge`": f"{limits.CHALLENGE_CHARS}",
+        "seconds a merchant has to answer": f"{limits.AUTHORIZATION_REQUEST_S}",
+        "seconds to exchange a code": f"{limits.AUTHORIZATION_CODE_S}",
+        "seconds an access token lives": f"at most {limits.ACCESS_TOKEN_S}",
+        "days a connection lives": f"{limits.GRANT_S // 86_400}",
+        "bytes of a body": f"{limits.BODY_BYTES_MAX:,}",
+        "connections on a page of the owner's list": f"{limits.CONNECTIONS_PER_PAGE}",
+        "seconds between two notes of last use": f"{limits.ACTIVITY_EVERY_S}",
+        "failed client authentications a minute": f"{settings.rate_client_auth_per_min}",
+        "requests a minute of one connection or API key": f"{settings.rate_api_per_min:,}",
+    }
+
+
+def test_every_error_of_the_protocol_has_its_cause() -> None:
+    told = section("### At the token and revoke addresses") + section("### On the way to the callback")
+    declared = {refusal for operation in OPERATIONS for refusal in operation.refuses}
+    assert len(declared) >= 6
+    for refusal in declared | BY_REDIRECT:
+        assert f"`{refusal.code}`" in told, refusal
+        if refusal not in BY_REDIRECT:
+            assert re.search(rf"^\| {refusal.status} \| `{refusal.code}` \|", told, re.MULTILINE), refusal
