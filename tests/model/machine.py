@@ -37,10 +37,7 @@ MODES = st.sampled_from(("live", "test"))
 PEOPLE = st.sampled_from((0, 0, 0, 1))
 """Mostly the first one, so that its connections meet."""
 
-CHANGES = (
-    *("save", "save", "save", "save, and back", "save, and back", "resume", "resume", "resume", "rotate", "rotate"),
-    *("rotate, ending all", "pause", "disconnect all", "revoke for ever"),
-)
+CHANGES = ("resume",) * 3 + ("rotate",) * 2 + ("rotate, ending all", "pause", "disconnect all", "revoke for ever")
 STALE = st.sampled_from((0, 0, 0, 0, -1, 1))
 """What is added to the version that is sent."""
 
@@ -85,17 +82,20 @@ class Machine(Steps):
         """An owner registers one more."""
         return self.register_app(owner, public=public, scopes=scopes)
 
-    @rule(app=apps, what=st.sampled_from(CHANGES), scopes=USUAL, late=STALE)
-    def change(self, app: App, what: str, scopes: Scopes, late: int) -> None:
-        """The owner changes an application."""
+    @rule(tokens=tokens, scopes=USUAL, late=STALE, and_back=st.booleans())
+    def change(self, tokens: Tokens, scopes: Scopes, late: int, and_back: bool) -> None:
+        """The owner saves the settings of an application that is connected, and perhaps those of before again."""
+        app = tokens.grant.app
+        before = app.scopes
+        self.save(app, scopes, max(app.version + late, 1))
+        if and_back:
+            self.save(app, before, app.version)
+
+    @rule(app=apps, what=st.sampled_from(CHANGES), late=STALE)
+    def manage(self, app: App, what: str, late: int) -> None:
+        """The owner does something else with an application."""
         version = max(app.version + late, 1)
         match what:
-            case "save":
-                self.save(app, scopes, version)
-            case "save, and back":
-                before = app.scopes
-                self.save(app, scopes, version)
-                self.save(app, before, app.version)
             case "pause" | "resume":
                 self.switch(app, version, enabled=what == "resume")
             case "rotate" | "rotate, ending all":
@@ -137,7 +137,7 @@ class Machine(Steps):
 
     # Tokens
 
-    @rule(target=tokens, code=codes, when=SELDOM_LATE)
+    @rule(target=tokens, code=codes, when=OFTEN_LATE)
     def redeem(self, code: Code, when: str) -> Any:
         """The application exchanges a code, be it used, late or invalid."""
         self.wait_for(code.expires, when)
