@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from itertools import count
 from pathlib import Path
 from typing import Any
 

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from benchmarks.money import seed
 from benchmarks.money.trace import Fresh, FreshToken, Known, Moment, Said, Several, Trace
-from benchmarks.oauth.deeds import CONNECTIONS
 from benchmarks.oauth.results import Round, round_of
+from tollhouse.main import WEB_POOL
 
 PARAMETER = re.compile(r"\$(\d+)")
 RATE = re.compile(r"tps = ([\d.]+)")
@@ -23,7 +23,7 @@ FIRST_FRESH = 100
 
 
 class Pgbench:
-    """Runs the traces, on as many connections as the load generator has."""
+    """Runs the traces, on as many connections as the servers have."""
 
     def __init__(self, dsn: str, folder: Path) -> None:
         self._dsn, self._folder = dsn, folder
@@ -35,8 +35,8 @@ class Pgbench:
         for old in self._folder.glob("latency*"):
             old.unlink()
         done = subprocess.run(  # noqa: S603 - our own script
-            [
-                "pgbench", "--no-vacuum", "--protocol=prepared", f"--client={CONNECTIONS}", "--jobs=1", f"--time={seconds:.0f}",
+            [  # noqa: S607 - wherever it is installed
+                "pgbench", "--no-vacuum", "--protocol=prepared", f"--client={WEB_POOL}", "--jobs=1", f"--time={seconds:.0f}",
                 f"--define=first={numbers.start}", "--define=i=0", "--log", f"--log-prefix={self._folder}/latency",
                 f"--file={script}", self._dsn,
             ],
@@ -52,7 +52,7 @@ class Pgbench:
 
 def script_of(trace: Trace, merchants: int) -> str:
     """The trace as a script."""
-    lines = [rf"\set n :first + :client_id + {CONNECTIONS} * :i", r"\set i :i + 1", rf"\set m :n % {merchants}"]
+    lines = [rf"\set n :first + :client_id + {WEB_POOL} * :i", r"\set i :i + 1", rf"\set m :n % {merchants}"]
     return "\n".join([*lines, *(_spoken(said) for said in trace.statements)]) + "\n"
 
 
@@ -63,7 +63,7 @@ def _spoken(said: Said) -> str:
     return " ".join(spoken.split()).rstrip(";") + ";"
 
 
-def _spelt(value: Any) -> str:
+def _spelt(value: Any) -> str:  # noqa: C901, PLR0911 - one line for each kind of value
     match value:
         case Known(name):
             return KNOWN[name]

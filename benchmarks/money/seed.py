@@ -38,7 +38,8 @@ GROUND = """
 # Every merchant was paid a few times before. Else the plans of the foreign keys, which a connection keeps until the next
 # ANALYZE, would be those of empty tables, and what is measured would be how those tables grow.
 HISTORY = """
-    SELECT count(*) FROM unnest($1::uuid[]) AS m (id) CROSS JOIN generate_series(1::bigint, $2) AS n CROSS JOIN LATERAL ledger_post(
+    SELECT count(*) FROM unnest($1::uuid[]) AS m (id) CROSS JOIN generate_series(1::bigint, $2) AS n
+    CROSS JOIN LATERAL ledger_post(
         uuidv7(), 'test', 'payment', 'transaction', uuidv7(), 0, now(), ARRAY['payment'], ARRAY['EUR'], ARRAY[1049 + n],
         ARRAY[NULL::uuid], ARRAY['rail:sandbox'], ARRAY[m.id], ARRAY['available'],
         ARRAY[uuidv7(), uuidv7(), uuidv7(), uuidv7()])

@@ -4,9 +4,8 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import asyncpg
 import msgspec
 
 from tests.money_model.counter import Counter
@@ -33,7 +32,8 @@ OPEN_SHOPS = """
         SELECT id, 'Shop', now() FROM unnest($1::uuid[]) AS id
     ), keys AS (
         INSERT INTO api_keys (id, merchant_id, mode, name, key_hash, scope_mask, hint, created_at)
-        SELECT uuidv7(), id, 'test', 'Key', key_hash, $3, 'th_test', now() FROM unnest($1::uuid[], $2::bytea[]) AS s (id, key_hash)
+        SELECT uuidv7(), id, 'test', 'Key', key_hash, $3, 'th_test', now()
+        FROM unnest($1::uuid[], $2::bytea[]) AS s (id, key_hash)
     )
     INSERT INTO projects (id, merchant_id, mode, name, status, created_at, updated_at)
     SELECT uuidv7(), id, 'test', 'Default', 'approved', now(), now() FROM unnest($1::uuid[]) AS id
@@ -75,11 +75,11 @@ class Ground:
 
     def work(self, job: Callable[[House], Awaitable[None]]) -> None:
         """Let the worker do one of its jobs."""
-        self._runner.run(job(self._house))
 
-    def sql(self, statement: str, *args: Any) -> list[Any]:
-        """Look into the database."""
-        return self._runner.run(self._pool.fetch(statement, *args))
+        async def once() -> None:
+            await job(self._house)
+
+        self._runner.run(once())
 
     def broken_invariants(self) -> list[str]:
         """As `tollhouse check` finds them."""

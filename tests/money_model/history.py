@@ -66,7 +66,8 @@ class History:
 
     def same_link(self, link: Link, shown: dict[str, Any] | None = None) -> None:
         """A link is what the books say."""
-        shown = shown or self.counter.get(f"/payment-links/{link.link_id}")
+        shown = self.counter.get(f"/payment-links/{link.link_id}") if shown is None else shown
+        assert shown is not None
         kept = (self.books.standing(link), link.payments, link.paid)
         assert (shown["status"], shown["payments_count"], shown["amount_paid_minor"]) == kept
 
@@ -102,9 +103,13 @@ class History:
         }
 
     def _every(self, noun: str) -> dict[str, Any]:
-        body = self.counter.get(f"/{noun}?limit=100")
-        assert not body["has_more"]
-        return {one["id"]: one for one in body[noun.replace("-", "_")]}
+        found: dict[str, Any] = {}
+        for page in range(1, 10):
+            body = self.counter.get(f"/{noun}?limit=100&page={page}")
+            found |= {one["id"]: one for one in body[noun.replace("-", "_")]}
+            if not body["has_more"]:
+                break
+        return found
 
     def replay(self, sent: Sent) -> None:
         """The same request again is answered with the same bytes."""

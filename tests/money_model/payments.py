@@ -1,6 +1,7 @@
 """What the oracle knows of: links, payments, refunds, what a merchant has set, and what a payment costs."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 class RefusedError(Exception):
@@ -16,8 +17,8 @@ class Policy:
     """What the merchant has set for amounts that do not fit."""
 
     tolerance_bps: int = 50
-    overpayment: str = "credit"
-    late_payments: str = "refund_required"
+    overpayment: Literal["credit", "refund_required"] = "credit"
+    late_payments: Literal["refund_required", "accept"] = "refund_required"
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ class Link:
 class Payment:
     """A transaction, and where all the money is that came by it.
 
-    `amount` was asked for, or came unasked. `apart` waits for a decision; `credited` was ever the merchant's. Of each, some is in refunds under way and some was given
-    back: `apart_returning` and `apart_given`, `returning` and `given`.
+    `amount` was asked for, or came unasked. `apart` waits for a decision; `credited` was ever the merchant's. Of each, some
+    is in refunds under way and some was given back: `apart_returning` and `apart_given`, `returning` and `given`.
     """
 
     payment_id: str

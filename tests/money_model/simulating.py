@@ -3,19 +3,6 @@
 from tests.money_model.books import Books
 from tests.money_model.payments import Payment, RefusedError
 
-OUTCOMES = (
-    "succeed",
-    "fail",
-    "expire",
-    "processing",
-    "underpay",
-    "overpay",
-    "late",
-    "duplicate",
-    "chargeback",
-    "chargeback_won",
-    "chargeback_lost",
-)
 DECLINED, SLOW, UNDERPAID, THEN_DISPUTED, REFUND_FAILS = (2, 9995), 77, 4040, 259, 5150
 TELLING = (*DECLINED, SLOW, UNDERPAID, THEN_DISPUTED, REFUND_FAILS)
 """The last four digits of an amount in minor units that have a meaning of their own."""
@@ -24,47 +11,57 @@ TELLING = (*DECLINED, SLOW, UNDERPAID, THEN_DISPUTED, REFUND_FAILS)
 def simulate(books: Books, payment: Payment, outcome: str, minor: int | None) -> None:
     """Let this happen in the books. Raises `RefusedError`."""
     match outcome:
-        case "succeed":
-            _succeed(books, payment, minor)
-        case "fail":
-            _require_payable(books, payment)
-            books.fail(payment)
-        case "expire":
-            _require_payable(books, payment)
-            books.expire(payment.link)
-        case "processing":
-            _require_payable(books, payment)
-            books.be_seen(payment)
-        case "underpay":
-            _require_payable(books, payment)
-            books.arrive(payment, minor or payment.left - max(1, payment.left // 100) or payment.left)
-        case "overpay":
-            _require_payable(books, payment)
-            books.arrive(payment, minor or payment.left + max(1, payment.left // 10))
         case "late":
-            if payment.status not in {"pending", "expired", "failed"}:
-                raise RefusedError("invalid_state")
-            if payment.link.status == "active":
-                books.expire(payment.link)
-            books.arrive(payment, minor or payment.left)
+            _pay_late(books, payment, minor)
         case "duplicate":
-            if payment.status in {"pending", "processing"}:
-                _require_payable(books, payment)
-                books.arrive(payment, payment.left)
-            elif payment.status not in {"succeeded", "partially_refunded"}:
-                raise RefusedError("invalid_state")
-            books.arrive(payment, minor or payment.amount)
+            _pay_twice(books, payment, minor)
         case "chargeback":
             if payment.status in {"pending", "processing"}:
                 _require_payable(books, payment)
                 books.arrive(payment, payment.left)
             books.charge_back(payment, minor)
-        case _:
+        case "chargeback_won" | "chargeback_lost":
             books.decide(payment, won=outcome == "chargeback_won")
+        case _:
+            _require_payable(books, payment)
+            _follow(books, payment, outcome, minor)
+
+
+def _follow(books: Books, payment: Payment, outcome: str, minor: int | None) -> None:
+    """What can happen to an open payment."""
+    match outcome:
+        case "succeed":
+            _succeed(books, payment, minor)
+        case "fail":
+            books.fail(payment)
+        case "expire":
+            books.expire(payment.link)
+        case "processing":
+            books.be_seen(payment)
+        case "underpay":
+            books.arrive(payment, minor or payment.left - max(1, payment.left // 100) or payment.left)
+        case _:
+            books.arrive(payment, minor or payment.left + max(1, payment.left // 10))
+
+
+def _pay_late(books: Books, payment: Payment, minor: int | None) -> None:
+    if payment.status not in {"pending", "expired", "failed"}:
+        raise RefusedError("invalid_state")
+    if payment.link.status == "active":
+        books.expire(payment.link)
+    books.arrive(payment, minor or payment.left)
+
+
+def _pay_twice(books: Books, payment: Payment, minor: int | None) -> None:
+    if payment.status in {"pending", "processing"}:
+        _require_payable(books, payment)
+        books.arrive(payment, payment.left)
+    elif payment.status not in {"succeeded", "partially_refunded"}:
+        raise RefusedError("invalid_state")
+    books.arrive(payment, minor or payment.amount)
 
 
 def _succeed(books: Books, payment: Payment, minor: int | None) -> None:
-    _require_payable(books, payment)
     telling = None if minor or payment.received or payment.status == "processing" else payment.left % 10_000
     if telling in DECLINED:
         books.fail(payment)

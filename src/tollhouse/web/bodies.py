@@ -45,7 +45,8 @@ def shape_query(raw: bytes, kind: type[Any]) -> Any:
     except msgspec.ValidationError as fault:
         raise ValidationFailed(*_all_faults(values, kind, fault, strict=False)) from None
     # The lax reading takes the text `null` for nothing, and a filter would be dropped without a word.
-    if dropped := [name for name in values if getattr(query, name) is None]:
+    members = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
+    if dropped := [name for name in values if getattr(query, members[name]) is None]:
         raise ValidationFailed(*(Fault(name, "invalid_value", "This is no value here.") for name in dropped))
     return query
 
