@@ -92,7 +92,7 @@ class Machine(Steps):
             self.save(app, before, app.version)
 
     @rule(app=apps, what=st.sampled_from(CHANGES), late=STALE)
-    def manage(self, app: App, what: str, late: int) -> None:
+    def administer(self, app: App, what: str, late: int) -> None:
         """The owner does something else with an application."""
         version = max(app.version + late, 1)
         match what:

@@ -48,6 +48,7 @@ class MoneyMachine(RuleBasedStateMachine):
         self.history = History(self.ground, policy)
         self._open(currency, amount, 1)
         self._open("EUR", 4_200, None)
+        self._new_customer(ANY, "succeed", None)
 
     @rule(currency=CURRENCIES, amount=AMOUNTS, max_payments=st.sampled_from([1, 1, 2, None]))
     def open_link(self, currency: str, amount: int, max_payments: int | None) -> None:
@@ -229,5 +230,5 @@ class MoneyMachine(RuleBasedStateMachine):
 
     def _one_of(self, fitting: list[T], every: list[T], pick: int) -> T | None:
         """Mostly one that fits, sometimes any; none where there is none."""
-        some = fitting if fitting and pick % ANY else every
+        some = fitting if fitting and (pick + 1) % ANY else every
         return some[pick // ANY % len(some)] if some else None

@@ -259,3 +259,21 @@ async def test_a_save_and_an_answer_at_once_never_leave_a_living_code(app: Appli
         assert answer.status in {303, 409}
         if answer.status == 303:
             (await app.exchange(answer.query["code"])).refused("invalid_grant", 400)
+
+
+async def test_what_has_ended_stays_as_it_ended(app: Application, alice: Actor) -> None:
+    """A dead token that is revoked, replayed or narrowed changes nothing of the record."""
+    tokens = await app.connect(alice, SCOPE)
+    replaced = (await app.refresh(tokens["refresh_token"])).ok().body
+    (await change(app, "status", enabled=False)).ok()
+    for table, column in (("oauth_grants", "created_at"), ("oauth_grant_cutoffs", "revoked_at")):
+        turned_back = f"UPDATE {table} SET {column} = {column} - interval '1 hour' WHERE client_id = $1"  # noqa: S608
+        await alice.sql(turned_back, app.client_id)
+
+    path = f"{CLIENTS}/{app.client_id}/connections"
+    ended = (await app.owner.dashboard("GET", path)).ok().body["connections"]
+    (await app.refresh(tokens["refresh_token"])).refused("invalid_grant", 400)
+    (await app.revoke(replaced["refresh_token"])).ok()
+    (await app.revoke(replaced["access_token"])).ok()
+    (await save(app, scopes=["reports:read"])).ok()
+    assert (await app.owner.dashboard("GET", path)).ok().body["connections"] == ended

@@ -60,13 +60,17 @@ WITHDRAW = """
 """
 HAS_GRANT = "SELECT EXISTS (SELECT FROM oauth_grants WHERE merchant_id = $1 AND id = $2)"
 REVOKE_EMPTIED = """
-    UPDATE oauth_grants SET revoked_at = $3, revoked_because = 'scopes_removed'
-    WHERE client_id = $1 AND revoked_at IS NULL AND expires_at > $3 AND scope_mask & $2 & 262143 = 0
+    UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'scopes_removed'
+    FROM oauth_clients c
+    WHERE g.client_id = $1 AND c.id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
+      AND g.scope_mask & $2 & 262143 = 0
 """
 NARROW = """
-    UPDATE oauth_grants SET scope_mask = scope_mask & $2,
-           refresh_hash = CASE WHEN scope_mask & $2 & 262144 <> 0 THEN refresh_hash END
-    WHERE client_id = $1 AND revoked_at IS NULL AND expires_at > $3 AND scope_mask & ~$2::int <> 0
+    UPDATE oauth_grants g SET scope_mask = g.scope_mask & $2,
+           refresh_hash = CASE WHEN g.scope_mask & $2 & 262144 <> 0 THEN g.refresh_hash END
+    FROM oauth_clients c
+    WHERE g.client_id = $1 AND c.id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
+      AND g.scope_mask & ~$2::int <> 0
 """
 
 

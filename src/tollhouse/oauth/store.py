@@ -43,9 +43,9 @@ EXCHANGE = """
 # A code that is used and comes again, with every binding right, whenever that is.
 REVOKE_REPLAYED_CODE = """
     UPDATE oauth_grants g SET revoked_at = $5, revoked_because = 'code_replayed'
-    FROM oauth_codes k
+    FROM oauth_codes k JOIN oauth_clients c ON c.id = k.client_id
     WHERE k.code_hash = $2 AND k.client_id = $1 AND k.redirect_uri = $3 AND k.challenge = $4 AND k.used_at IS NOT NULL
-      AND g.id = k.grant_id AND g.revoked_at IS NULL AND g.expires_at > $5
+      AND g.id = k.grant_id AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $5
 """
 # $6 is the narrowed scope, null for the whole grant. $7 is null where the narrowed scope drops offline_access.
 REFRESH = """
@@ -63,9 +63,10 @@ REFRESH = """
     RETURNING scope_mask, expires_at
 """
 REVOKE_REPLAYED_REFRESH = """
-    UPDATE oauth_grants SET revoked_at = $4, revoked_because = 'refresh_token_replayed'
-    WHERE id = $1 AND client_id = $2 AND refresh_generation > $3 AND revoked_at IS NULL
-      AND expires_at > $4
+    UPDATE oauth_grants g SET revoked_at = $4, revoked_because = 'refresh_token_replayed'
+    FROM oauth_clients c
+    WHERE g.id = $1 AND g.client_id = $2 AND c.id = g.client_id AND g.grant_epoch = c.grant_epoch
+      AND g.refresh_generation > $3 AND g.revoked_at IS NULL AND g.expires_at > $4
 """
 # Whether it was the scope alone that kept a refresh token from refreshing.
 IS_REFRESHABLE = """
@@ -77,12 +78,15 @@ IS_REFRESHABLE = """
 """
 REVOKE_BY_ACCESS = """
     UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'revoked_by_application'
-    FROM oauth_access_tokens t
-    WHERE t.token_hash = $2 AND g.id = t.grant_id AND g.client_id = $1 AND g.revoked_at IS NULL AND g.expires_at > $3
+    FROM oauth_access_tokens t, oauth_clients c
+    WHERE t.token_hash = $2 AND g.id = t.grant_id AND g.client_id = $1 AND c.id = $1 AND g.grant_epoch = c.grant_epoch
+      AND g.revoked_at IS NULL AND g.expires_at > $3
 """
 REVOKE_BY_REFRESH = """
-    UPDATE oauth_grants SET revoked_at = $3, revoked_because = 'revoked_by_application'
-    WHERE id = $2 AND client_id = $1 AND revoked_at IS NULL AND expires_at > $3
+    UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'revoked_by_application'
+    FROM oauth_clients c
+    WHERE g.id = $2 AND g.client_id = $1 AND c.id = $1 AND g.grant_epoch = c.grant_epoch
+      AND g.revoked_at IS NULL AND g.expires_at > $3
 """
 
 
