@@ -54,7 +54,7 @@ class Connection(asyncio.Protocol):
         now = time.perf_counter()
         self.answer = b""
         self.latencies_us.append(int((now - self.sent_at) * 1e6))
-        if answer.startswith(b"HTTP/1.1 200"):
+        if answer.startswith(b"HTTP/1.1 20"):
             if self.renews and (renewed := RENEWED.search(answer, head)):
                 self.items[self.place] = renewed[1]
         else:

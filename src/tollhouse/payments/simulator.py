@@ -112,7 +112,7 @@ class Simulated:
             Observation(
                 reference=str(self.id),
                 outcome="seen",
-                external_ref=f"seen-{self.id}",
+                external_ref=f"seen-{self.id}-{present.received_minor}",
                 amount_minor=_left(present),
                 confirmations=confirmations,
                 required_confirmations=CONFIRMATIONS,
