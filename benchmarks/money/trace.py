@@ -5,8 +5,8 @@ The floors say the same, whatever the product has come to say: so they are never
 
 import pickle
 import re
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,7 @@ class Ear:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Stand between the product and its connections."""
-        heard, lent, transaction = self.heard, db.Tx, db.Pool.transaction
+        heard, lent = self.heard, db.Tx
 
         class Overheard(lent):
             async def fetchrow(self, sql: str, *args: object) -> db.Row | None:
@@ -104,18 +104,19 @@ class Ear:
                 heard.append((sql, args))
                 return await super().execute(sql, *args)
 
-        @asynccontextmanager
-        async def overheard(pool: db.Pool) -> AsyncIterator[db.Tx]:
-            async with transaction(pool) as tx:
+            async def begin(self) -> None:
                 heard.append(("BEGIN", ()))
-                yield tx
-                heard.append(("COMMIT", ()))
+                await super().begin()
 
-        db.Tx, db.Pool.transaction = Overheard, overheard
+            async def commit(self) -> None:
+                heard.append(("COMMIT", ()))
+                await super().commit()
+
+        db.Tx = Overheard
         try:
             yield
         finally:
-            db.Tx, db.Pool.transaction = lent, transaction
+            db.Tx = lent
 
 
 async def understand(
@@ -127,7 +128,8 @@ async def understand(
     def place_of(value: Any) -> Any:
         match value:
             case list():
-                return Several(tuple(place_of(one) for one in value))
+                values: list[Any] = value
+                return Several(tuple(place_of(one) for one in values))
             case datetime():
                 return Moment(value - now)
             case UUID() | bytes() | str() if value in known:

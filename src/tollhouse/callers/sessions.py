@@ -1,6 +1,5 @@
 """Sessions of people: an opaque random id in a cookie, kept as a digest, new at each sign-in."""
 
-import secrets
 from datetime import timedelta
 from uuid import UUID
 
@@ -9,7 +8,7 @@ from starlette.responses import Response
 from tollhouse.callers import store
 from tollhouse.callers.model import Person
 from tollhouse.kernel.limits import SESSION_ABSOLUTE_S
-from tollhouse.kernel.tokens import ALPHABET, BODY_CHARS, base62, digest
+from tollhouse.kernel.tokens import ALPHABET, BODY_CHARS, digest, random_base62
 from tollhouse.platform.db import Tx
 from tollhouse.web import cookies
 from tollhouse.web.ask import Ask
@@ -25,7 +24,7 @@ async def person_of(ask: Ask) -> Person | None:
 
 async def begin(tx: Tx, ask: Ask, user_id: UUID) -> str:
     """Open a session; the secret for `give`."""
-    secret = base62(int.from_bytes(secrets.token_bytes(32)), BODY_CHARS)
+    secret = random_base62(BODY_CHARS)
     await store.open_session(tx, digest(secret), user_id, ask.now, ask.now + timedelta(seconds=SESSION_ABSOLUTE_S))
     return secret
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from tollhouse.callers import throttle_store
 from tollhouse.kernel.refusals import Refusal
 from tollhouse.kernel.tokens import digest
-from tollhouse.platform.db import Pool
+from tollhouse.platform.db import Pool, Tx
 
 MINUTE = timedelta(minutes=1)
 SHORTEST = timedelta(seconds=1)
@@ -46,7 +46,7 @@ class Watch(Struct, frozen=True):
         return digest(f"{self.kind}\0{self.name}")
 
 
-async def wait_for(db: Pool, watches: Sequence[Watch], now: datetime) -> timedelta | None:
+async def wait_for(db: Pool | Tx, watches: Sequence[Watch], now: datetime) -> timedelta | None:
     """How long nothing more may be tried under these names; None while something may."""
     waits = [
         first + watch.span - now
@@ -57,7 +57,7 @@ async def wait_for(db: Pool, watches: Sequence[Watch], now: datetime) -> timedel
     return max(waits, default=None)
 
 
-async def count_failure(db: Pool, watches: Sequence[Watch], now: datetime) -> timedelta | None:
+async def count_failure(db: Pool | Tx, watches: Sequence[Watch], now: datetime) -> timedelta | None:
     """Count one failure under each of these names; how long to wait where that was one too many."""
     counted = [
         await throttle_store.count(db, watch.name_hash, now, watch.span, watch.most) for watch in watches if watch.most

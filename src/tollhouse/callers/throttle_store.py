@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from tollhouse.platform.db import Pool
+from tollhouse.platform.db import Pool, Tx
 
 # The moments of the last failures, exactly: who had ten fifteen minutes ago may fail again when the first of them is old.
 # The condition keeps the array as short as the limit, and lets one of many failures at once be the last that counts.
@@ -22,12 +22,12 @@ FIRST_OF_TOO_MANY = """
 """
 
 
-async def count(db: Pool, name_hash: bytes, now: datetime, span: timedelta, most: int) -> bool:
+async def count(db: Pool | Tx, name_hash: bytes, now: datetime, span: timedelta, most: int) -> bool:
     """Count one failure; False when there were as many as may be within `span` already."""
     return await db.execute(COUNT, name_hash, now, span, most) == 1
 
 
-async def first_of_too_many(db: Pool, name_hash: bytes, now: datetime, span: timedelta, most: int) -> datetime | None:
+async def first_of_too_many(db: Pool | Tx, name_hash: bytes, now: datetime, span: timedelta, most: int) -> datetime | None:
     """When the oldest of as many failures as may be was; None while there are fewer."""
     row = await db.fetchrow(FIRST_OF_TOO_MANY, name_hash, now, span, most)
     return row[0] if row else None

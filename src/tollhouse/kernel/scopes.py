@@ -4,6 +4,7 @@ A set of scopes is one integer of 19 bits, in the database too: what a token may
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -119,7 +120,7 @@ class Scopes(Struct, frozen=True):
 
     def __iter__(self) -> Iterator[str]:
         """The names, in the order of the permission table."""
-        return (name for name, bit in _BIT.items() if self.mask & bit)
+        return iter(_names(self.mask))
 
     def __contains__(self, name: str) -> bool:
         """Whether the scope of this exact, case-sensitive name is in the set."""
@@ -141,6 +142,11 @@ class Scopes(Struct, frozen=True):
     def text(self) -> str:
         """The names separated by spaces, as token responses and challenges show them."""
         return " ".join(self)
+
+
+@lru_cache(maxsize=4096)
+def _names(mask: int) -> tuple[str, ...]:
+    return tuple(name for name, bit in _BIT.items() if mask & bit)
 
 
 def parse(names: Iterable[str]) -> Scopes | None:

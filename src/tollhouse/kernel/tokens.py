@@ -11,17 +11,20 @@ from typing import Literal
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 BODY_CHARS = 43
-CHECKSUM_CHARS = 6
+CHECKSUM_CHARS = 6  # as many as 32 bits need
 Prefix = Literal["th_live", "th_test", "that", "thrt", "thac", "thcs"]
 _PAIRS = [first + second for first in ALPHABET for second in ALPHABET]
-"""Two digits at a time: half the divisions of a long number, and they are what costs."""
-_VALUES = {pair: value for value, pair in enumerate(_PAIRS)}
+_DIGIT_OF = (ALPHABET * 5).encode()[:256]
+_UNEVEN = bytes(range(62 * 4, 256))
+"""The random bytes that are left out, or the first digits of the alphabet would be likelier than the last."""
+SPARE_BYTES = 16
+"""So many more bytes than characters, that one look into the source is nearly always enough."""
 _FORM = re.compile(r"(th_live|th_test|that|thrt|thac|thcs)_([0-9A-Za-z]{43,128})([0-9A-Za-z]{6})")
 
 
 def mint(prefix: Prefix) -> str:
     """A fresh secret of 256 random bits."""
-    return seal_form(prefix, base62(int.from_bytes(secrets.token_bytes(32)), BODY_CHARS))
+    return seal_form(prefix, random_base62(BODY_CHARS))
 
 
 def seal_form(prefix: Prefix, body: str) -> str:
@@ -45,7 +48,7 @@ def intact(prefix: Prefix, text: str) -> bool:
 
 def public_name(prefix: str, chars: int = 22) -> str:
     """A random public name such as a `client_id`: no secret, no checksum."""
-    return f"{prefix}_{''.join(secrets.choice(ALPHABET) for _ in range(chars))}"
+    return f"{prefix}_{random_base62(chars)}"
 
 
 def digest(secret: str) -> bytes:
@@ -53,24 +56,16 @@ def digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def base62(number: int, width: int) -> str:
-    """Most significant digit first, padded with `0`."""
-    pairs: list[str] = []
-    while number:
-        number, pair = divmod(number, len(_PAIRS))
-        pairs.append(_PAIRS[pair])
-    pairs.reverse()
-    return "".join(pairs).lstrip("0").rjust(width, "0")
-
-
-def from_base62(text: str) -> int:
-    """The number a base62 text spells."""
-    number = 0
-    even = text if len(text) % 2 == 0 else "0" + text
-    for place in range(0, len(even), 2):
-        number = number * len(_PAIRS) + _VALUES[even[place : place + 2]]
-    return number
+def random_base62(chars: int) -> str:
+    """Random characters, every one of the 62 as likely as any other: 43 of them hold 256 bits."""
+    found = b""
+    while len(found) < chars:
+        found += secrets.token_bytes(chars + SPARE_BYTES).translate(_DIGIT_OF, _UNEVEN)
+    return found[:chars].decode()
 
 
 def _checksum(text: str) -> str:
-    return base62(zlib.crc32(text.encode()), CHECKSUM_CHARS)
+    # Three times two digits, most significant first.
+    rest, last = divmod(zlib.crc32(text.encode()), len(_PAIRS))
+    first, middle = divmod(rest, len(_PAIRS))
+    return _PAIRS[first] + _PAIRS[middle] + _PAIRS[last]

@@ -5,7 +5,6 @@ goes to the callback, where the application's developers will find it.
 """
 
 import re
-import secrets
 import unicodedata
 from collections.abc import Callable
 from typing import Annotated, Literal, cast
@@ -193,7 +192,7 @@ async def start(ask: Ask) -> Response:
     except Refusal as refusal:
         return _by_redirect(ask, asked, refusal)
     # Nothing below this line may refuse.
-    request_id = tokens.base62(int.from_bytes(secrets.token_bytes(32)), tokens.BODY_CHARS)
+    request_id = tokens.random_base62(tokens.BODY_CHARS)
     expires_at = ask.now + clock.seconds(ask.house.settings.authorization_request_ttl)
     try:
         await requests_store.insert(ask.house.db, tokens.digest(request_id), _request(asked), ask.now, expires_at)

@@ -12,6 +12,7 @@ from tollhouse.kernel import tokens
 from tollhouse.kernel.refusals import InvalidRequest
 from tollhouse.oauth import clients_store
 from tollhouse.oauth.model import InvalidClient, TooManyFailures, VerifiedClient
+from tollhouse.platform.db import Pool, Tx
 from tollhouse.web import forms
 from tollhouse.web.ask import Ask
 from tollhouse.web.forms import Form
@@ -28,27 +29,27 @@ class Presented(NamedTuple):
     secret: str | None
 
 
-async def verify(ask: Ask, form: Form) -> VerifiedClient:
+async def verify(db: Pool | Tx, ask: Ask, form: Form) -> VerifiedClient:
     """The application that calls. Raises `InvalidRequest` for more than one method, else `InvalidClient`.
 
     Failures that come too fast are `TooManyFailures` instead. An unknown application and a wrong secret are one answer.
     A paused application still authenticates: it is its codes and tokens that are dead.
     """
     presented = _presented(ask, form)
-    client = await clients_store.secret(ask.house.db, presented.client_id)
+    client = await clients_store.secret(db, presented.client_id)
     proved = _proves(presented.secret, client.secret_hash if client else NOBODY)
     if client is None or not proved or client.status == "revoked":
-        await _refuse_too_many(ask, presented.client_id)
+        await _refuse_too_many(db, ask, presented.client_id)
         raise InvalidClient(detail="unknown" if client is None else "wrong proof" if not proved else "revoked")
     return VerifiedClient(client.client_id)
 
 
-async def _refuse_too_many(ask: Ask, client_id: str) -> None:
+async def _refuse_too_many(db: Pool | Tx, ask: Ask, client_id: str) -> None:
     """Count a failure. A right secret is never kept waiting: nobody guesses 256 bits, and neighbours share addresses."""
     settings = ask.house.settings
     most = settings.rate_client_auth_per_min * settings.rate_limits
     watch = Watch("client", f"{throttle.source_of(ask.address)} {client_id}", most, FAILURES_SPAN)
-    wait = await throttle.count_failure(ask.house.db, [watch], ask.now)
+    wait = await throttle.count_failure(db, [watch], ask.now)
     if wait is not None:
         raise TooManyFailures(wait)
 

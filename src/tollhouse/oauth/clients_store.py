@@ -180,7 +180,7 @@ async def registered(db: Pool, client_id: str) -> RegisteredClient | None:
     return RegisteredClient(ClientId(row["id"]), row["status"], tuple(uris), Scopes(row["scope_mask"]), row["auth_epoch"])
 
 
-async def secret(db: Pool, client_id: str) -> ClientSecret | None:
+async def secret(db: Pool | Tx, client_id: str) -> ClientSecret | None:
     """An application, for its authentication."""
     row = await db.fetchrow(AUTHENTICATED_BY, client_id)
     return ClientSecret(ClientId(row["id"]), row["status"], row["secret_hash"]) if row else None

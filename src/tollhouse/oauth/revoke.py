@@ -47,7 +47,7 @@ async def give_back(ask: Ask) -> Response:
     """
     form = ask.form()
     refuse_repeats(form, PARAMETERS)
-    client = await client_auth.verify(ask, form)
+    client = await client_auth.verify(ask.house.db, ask, form)
     token = form.one("token")
     if token is None:
         raise InvalidRequest("Send token.")

@@ -74,9 +74,11 @@ async def issue(ask: Ask) -> Response | Refusal:
         raise InvalidRequest("Send grant_type.")
     if grant_type not in {"authorization_code", "refresh_token"}:
         raise UnsupportedGrantType
-    client = await client_auth.verify(ask, form)
     exchange_or_refresh = _exchange if grant_type == "authorization_code" else _refresh
-    answer = await exchange_or_refresh(ask, client, form)
+    # One connection for both: under load, each lending waits for its turn.
+    async with ask.house.db.connection() as tx:
+        client = await client_auth.verify(tx, ask, form)
+        answer = await exchange_or_refresh(tx, ask, client, form)
     return answer if isinstance(answer, Refusal) else json_answer(answer, headers={"Pragma": "no-cache"})
 
 
@@ -87,7 +89,7 @@ def refuse_repeats(form: Form, names: tuple[str, ...]) -> None:
         raise InvalidRequest(f"The parameter {repeated} must not be repeated.")
 
 
-async def _exchange(ask: Ask, client: VerifiedClient, form: Form) -> TokenResponse | Refusal:
+async def _exchange(tx: Tx, ask: Ask, client: VerifiedClient, form: Form) -> TokenResponse | Refusal:
     proof = _proof(client, form)
     settings, now = ask.house.settings, ask.now
     grant_id = GrantId(new_id())
@@ -107,7 +109,7 @@ async def _exchange(ask: Ask, client: VerifiedClient, form: Form) -> TokenRespon
         replayed = await store.revoke_if_code_was_used(tx, proof, now)
         return InvalidGrant(detail="code replayed, grant revoked" if replayed else "code not to be had")
 
-    issued = await ask.house.db.transact(deed)
+    issued = await tx.transact(deed)
     if isinstance(issued, Refusal):
         return issued
     return _response(issued, now, access_token, refresh_token if scopes.OFFLINE.within(issued.scopes) else None)
@@ -128,7 +130,7 @@ def _proof(client: VerifiedClient, form: Form) -> CodeProof:
     return CodeProof(client.client_id, tokens.digest(code), redirect_uri, pkce.challenge_of(verifier))
 
 
-async def _refresh(ask: Ask, client: VerifiedClient, form: Form) -> TokenResponse | Refusal:
+async def _refresh(tx: Tx, ask: Ask, client: VerifiedClient, form: Form) -> TokenResponse | Refusal:
     sent = form.one("refresh_token")
     if sent is None:
         raise InvalidRequest("Send refresh_token.")
@@ -160,7 +162,7 @@ async def _refresh(ask: Ask, client: VerifiedClient, form: Form) -> TokenRespons
             return InvalidScope("Omit scope, or send only scopes that were granted.")
         return InvalidGrant(detail="refresh token not current")
 
-    issued = await ask.house.db.transact(deed)
+    issued = await tx.transact(deed)
     return issued if isinstance(issued, Refusal) else _response(issued, now, access_token, next_token)
 
 

@@ -61,6 +61,38 @@ class Tx:
         words = (statement.get_statusmsg() or "").split()
         return int(words[-1]) if words and words[-1].isdigit() else 0
 
+    async def begin(self) -> None:
+        """Open a READ COMMITTED transaction."""
+        await self.raw.execute("BEGIN")
+
+    async def commit(self) -> None:
+        """Commit the open transaction."""
+        await self.raw.execute("COMMIT")
+
+    async def roll_back(self) -> None:
+        """Undo the open transaction."""
+        await self.raw.execute("ROLLBACK")
+
+    async def transact(self, deed: Callable[["Tx"], Awaitable[T]]) -> T:
+        """Do `deed` in a transaction, again up to three times when it lost a deadlock or a serialization race."""
+        for again in range(RETRIES, -1, -1):
+            try:
+                return await self._transact_once(deed)
+            except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError):
+                if not again:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def _transact_once(self, deed: Callable[["Tx"], Awaitable[T]]) -> T:
+        await self.begin()
+        try:
+            answer = await deed(self)
+        except BaseException:
+            await self.roll_back()
+            raise
+        await self.commit()
+        return answer
+
     async def _statement(self, sql: str) -> "PreparedStatement[asyncpg.Record]":
         statement = self._prepared.get(sql)
         if statement is None:
@@ -102,15 +134,9 @@ class Pool:
             return await tx.execute(sql, *args)
 
     async def transact(self, deed: Callable[[Tx], Awaitable[T]]) -> T:
-        """Do `deed` in a transaction, again up to three times when it lost a deadlock or a serialization race."""
-        for again in range(RETRIES, -1, -1):
-            try:
-                async with self.transaction() as tx:
-                    return await deed(tx)
-            except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError):
-                if not again:
-                    raise
-        raise AssertionError("unreachable")
+        """Do `deed` in a transaction of a connection of its own: see `Tx.transact`."""
+        async with self.connection() as tx:
+            return await tx.transact(deed)
 
     async def close(self) -> None:
         """Close what is idle; what is lent is closed when it comes back."""
@@ -164,13 +190,12 @@ class Lent:
 class InTransaction(Lent):
     """A connection for the length of a block, which is one transaction."""
 
-    __slots__ = ("_transaction",)
+    __slots__ = ()
 
     async def __aenter__(self) -> Tx:
         tx = await super().__aenter__()
-        self._transaction = tx.raw.transaction()
         try:
-            await self._transaction.start()
+            await tx.begin()
         except BaseException as fault:
             self._pool.take_back(tx, fault)
             raise
@@ -178,7 +203,7 @@ class InTransaction(Lent):
 
     async def __aexit__(self, _kind: object, fault: BaseException | None, _trace: object) -> None:
         try:
-            await (self._transaction.commit() if fault is None else self._transaction.rollback())
+            await (self._tx.commit() if fault is None else self._tx.roll_back())
         except BaseException as later:
             self._pool.take_back(self._tx, later)
             raise

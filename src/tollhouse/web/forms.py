@@ -14,6 +14,8 @@ class Form:
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self.pairs = pairs
+        self._by_name = dict(pairs)
+        self._has_repeats = len(self._by_name) < len(pairs)
 
     def all(self, name: str) -> list[str]:
         """Every value sent under this name."""
@@ -21,16 +23,13 @@ class Form:
 
     def one(self, name: str) -> str | None:
         """The value of a parameter that may be sent once. Sent empty it counts as not sent. Raises `InvalidRequest`."""
-        values = self.all(name)
-        if len(values) > 1:
+        if self._has_repeats and len(self.all(name)) > 1:
             raise InvalidRequest(f"The parameter {name} must not be repeated.")
-        return values[0] if values and values[0] else None
+        return self._by_name.get(name) or None
 
     def repeated(self, names: tuple[str, ...]) -> str | None:
         """The first of these parameters that was sent more than once."""
-        if len({name for name, _ in self.pairs}) == len(self.pairs):
-            return None
-        return next((name for name in names if len(self.all(name)) > 1), None)
+        return next((name for name in names if len(self.all(name)) > 1), None) if self._has_repeats else None
 
 
 def parse_form(raw: bytes) -> Form:
@@ -45,10 +44,13 @@ def parse_form(raw: bytes) -> Form:
 
 def decode(raw: bytes) -> str:
     """One form-encoded name or value. Raises `InvalidRequest`."""
-    if b"%" in raw and BAD_PERCENT.search(raw):
-        raise InvalidRequest("A parameter holds a percent sign that encodes nothing.")
+    spelt = raw.replace(b"+", b" ")
+    if b"%" in spelt:
+        if BAD_PERCENT.search(spelt):
+            raise InvalidRequest("A parameter holds a percent sign that encodes nothing.")
+        spelt = unquote_to_bytes(spelt)
     try:
-        text = unquote_to_bytes(raw.replace(b"+", b" ")).decode("utf-8", "strict")
+        text = spelt.decode("utf-8", "strict")
     except UnicodeDecodeError:
         raise InvalidRequest("A parameter is not valid UTF-8.") from None
     if "\0" in text:
