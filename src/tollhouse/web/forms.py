@@ -34,6 +34,9 @@ class Form:
 
 def parse_form(raw: bytes) -> Form:
     """Read `application/x-www-form-urlencoded` bytes. Raises `InvalidRequest`."""
+    if b"%" not in raw:  # then no character of it can turn into a separator, and it is decoded at once
+        parts = (part.partition("=") for part in decode(raw).split("&") if part)
+        return Form([(name, value) for name, _, value in parts])
     pairs: list[tuple[str, str]] = []
     for part in raw.split(b"&"):
         if part:
