@@ -3,6 +3,7 @@
 from typing import Literal, NewType
 from uuid import UUID
 
+import uuid_utils
 from uuid_utils.compat import uuid7
 
 Mode = Literal["live", "test"]
@@ -19,6 +20,11 @@ ClientId = NewType("ClientId", str)
 def new_id() -> UUID:
     """A fresh UUID version 7."""
     return uuid7()
+
+
+def new_id_text() -> str:
+    """The same as text, for what is only ever shown."""
+    return str(uuid_utils.uuid7())
 
 
 def parse_id(text: str) -> UUID | None:

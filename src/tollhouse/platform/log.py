@@ -31,11 +31,6 @@ request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)
 
 
-def redact(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
-    """Keep the fields of the list; of every other one, only say that it was there."""
-    return {name: value if name in ALLOWED else "[redacted]" for name, value in entry.items()}
-
-
 def set_up(*, human: bool | None = None) -> None:
     """Log to standard error: readable lines on a terminal, JSON anywhere else."""
     human = sys.stderr.isatty() if human is None else human
@@ -45,7 +40,7 @@ def set_up(*, human: bool | None = None) -> None:
         else (_as_json, structlog.BytesLoggerFactory(sys.stderr.buffer))
     )
     structlog.configure(
-        processors=[_circumstances, _traceback_without_locals, redact, renderer],
+        processors=[_traceback_without_locals, _redact_and_date, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=out,
         cache_logger_on_first_use=True,
@@ -53,14 +48,15 @@ def set_up(*, human: bool | None = None) -> None:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s", force=True)
 
 
-def _circumstances(_logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:
-    """Of which request, how grave and when."""
+def _redact_and_date(_logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:
+    """Keep the fields of the list, and of every other one only that it was there; add which request, how grave and when."""
+    line = {name: value if name in ALLOWED else "[redacted]" for name, value in entry.items()}
     asked = request_id.get()
     if asked is not None:
-        entry["request_id"] = asked
-    entry["level"] = method
-    entry["timestamp"] = clock.now()
-    return entry
+        line["request_id"] = asked
+    line["level"] = method
+    line["timestamp"] = clock.now()
+    return line
 
 
 def _as_json(_logger: WrappedLogger, _method: str, entry: EventDict) -> bytes:

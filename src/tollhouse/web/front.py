@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tollhouse.kernel import clock
-from tollhouse.kernel.ids import new_id, parse_id
+from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.refusals import (
     MethodNotAllowed,
@@ -133,7 +133,7 @@ class Front:
             query=scope["query_string"],
             raw=b"",
             address=(scope.get("client") or ("", 0))[0],
-            request_id=str(parse_id(headers.get("x-request-id") or "") or new_id()),
+            request_id=_request_id(headers.get("x-request-id")),
             now=clock.now(),
         )
 
@@ -176,6 +176,12 @@ class Front:
             if ask.method == "OPTIONS":
                 headers.append((b"access-control-allow-methods", ", ".join(sorted({*methods, "OPTIONS"})).encode()))
                 headers += PREFLIGHT
+
+
+def _request_id(sent: str | None) -> str:
+    """The caller's own id of this request, where it is one, or a new one."""
+    own = parse_id(sent) if sent else None
+    return new_id_text() if own is None else str(own)
 
 
 async def _read(headers: Headers, receive: Receive) -> bytes:
