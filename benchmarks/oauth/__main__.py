@@ -51,8 +51,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     chosen = parser.parse_args()
     plan = Plan(
-        chosen.rounds or (2 if chosen.quick else 5),
-        chosen.seconds or (1.5 if chosen.quick else 3),
+        chosen.rounds or (2 if chosen.quick else 9),
+        chosen.seconds or (1.5 if chosen.quick else 2),
         (chosen.deed,) if chosen.deed else DEEDS,
     )
     try:
