@@ -246,6 +246,19 @@ async def test_answering_needs_a_session(alice: Actor, app: Application) -> None
     assert answer.location == f"/signin?request={path.removeprefix('/oauth/consent/')}"
 
 
+async def test_the_page_says_how_many_trust_the_application(alice: Actor, carol: Actor, app: Application) -> None:
+    async def shown() -> str:
+        return (await alice.send("GET", await start(alice, app))).ok().text
+
+    assert "0 active connections" in await shown()
+    first = await app.connect(alice, "account:read")
+    assert "1 active connection<" in await shown()
+    await app.connect(carol, "account:read", mode="live")
+    assert "2 active connections" in await shown()
+    (await app.revoke(first["access_token"])).ok()
+    assert "1 active connection<" in await shown()
+
+
 @pytest.mark.covers("O-71")
 async def test_a_second_consent_stands_beside_the_first(alice: Actor, app: Application) -> None:
     first, second = await app.connect(alice, "account:read"), await app.connect(alice, "account:read")

@@ -19,7 +19,7 @@ from tollhouse.kernel.refusals import Forbidden, InvalidRequest, NotFound
 from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
 from tollhouse.oauth import callbacks, requests_store
 from tollhouse.oauth.authorize import REQUEST_ID
-from tollhouse.oauth.model import ConsentRequest
+from tollhouse.oauth.model import CONNECTIONS_COUNTED, ConsentRequest
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.forms import Form
@@ -131,7 +131,7 @@ async def _open(ask: Ask, request_id: str) -> tuple[Person, ConsentRequest]:
     person = await sessions.person_of(ask)
     if person is None:
         raise SignInFirst(f"/signin?request={request_id}")
-    request = await requests_store.open_for(ask.house.db, tokens.digest(request_id), person.merchant_id)
+    request = await requests_store.open_for(ask.house.db, tokens.digest(request_id), person.merchant_id, ask.now)
     if request is None:
         raise NotFound
     return person, request
@@ -179,6 +179,7 @@ def _form(
         website=_website(request),
         callback_origin=callbacks.origin_of(request.redirect_uri),
         groups=_groups(request.scopes, ticked),
+        connections=_counted(request.connections),
         access_ends=_span(ask.house.settings.grant_ttl),
         description=_folded(request.description),
         nothing_ticked=nothing_ticked,
@@ -209,6 +210,13 @@ def _span(seconds: int) -> str:
         if seconds >= length:
             return f"{seconds // length} {unit}{'' if seconds // length == 1 else 's'}"
     return f"{seconds} seconds"
+
+
+def _counted(connections: int) -> str:
+    """`1 active connection`; above a thousand only that there are more."""
+    if connections > CONNECTIONS_COUNTED:
+        return f"more than {CONNECTIONS_COUNTED:,} active connections"
+    return f"{connections:,} active connection{'' if connections == 1 else 's'}"
 
 
 def _groups(asked: Scopes, ticked: Scopes) -> list[Group]:

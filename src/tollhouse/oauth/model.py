@@ -126,6 +126,9 @@ class AuthorizationRequest(Struct, frozen=True):
     mode: Mode
 
 
+CONNECTIONS_COUNTED = 1_000
+
+
 class ConsentRequest(Struct, frozen=True, kw_only=True):
     """An authorization request in front of the merchant who is to answer it, beside what its application is now."""
 
@@ -146,6 +149,8 @@ class ConsentRequest(Struct, frozen=True, kw_only=True):
     owner_name: str
     registered_at: datetime
     """When the application was registered."""
+    connections: int
+    """Its connections that are active, over both environments; counted no further than one over `CONNECTIONS_COUNTED`."""
 
 
 class Issued(Struct, frozen=True):

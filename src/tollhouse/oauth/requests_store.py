@@ -4,7 +4,7 @@ from datetime import datetime
 
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import AuthorizationRequest, ConsentRequest
+from tollhouse.oauth.model import CONNECTIONS_COUNTED, AuthorizationRequest, ConsentRequest
 from tollhouse.platform.db import Pool, Row
 
 INSERT = """
@@ -17,7 +17,11 @@ RELEASE = "UPDATE oauth_requests SET merchant_id = NULL WHERE id_hash = $1 AND m
 OPENED = """
     SELECT r.id_hash, r.client_id, r.merchant_id, r.redirect_uri, r.scope_mask & c.scope_mask AS scope_mask, r.state, r.mode,
            r.expires_at, r.decision, r.auth_epoch <> c.auth_epoch AS settings_changed, c.status, c.name, c.description,
-           c.website_url, c.created_at AS registered_at, o.business_name AS owner_name
+           c.website_url, c.created_at AS registered_at, o.business_name AS owner_name,
+           (SELECT count(*) FROM (
+                SELECT FROM oauth_grants g
+                WHERE g.client_id = c.id AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
+                LIMIT $4) AS active) AS connections
     FROM oauth_requests r
     JOIN oauth_clients c ON c.id = r.client_id
     JOIN merchants o ON o.id = c.merchant_id
@@ -63,10 +67,10 @@ async def insert(db: Pool, id_hash: bytes, request: AuthorizationRequest, now: d
     )
 
 
-async def open_for(db: Pool, id_hash: bytes, merchant_id: MerchantId) -> ConsentRequest | None:
+async def open_for(db: Pool, id_hash: bytes, merchant_id: MerchantId, now: datetime) -> ConsentRequest | None:
     """The request, given to the first merchant that opens it; None when there is none, or it is another merchant's."""
     await db.execute(BIND, id_hash, merchant_id)
-    row = await db.fetchrow(OPENED, id_hash, merchant_id)
+    row = await db.fetchrow(OPENED, id_hash, merchant_id, now, CONNECTIONS_COUNTED + 1)
     return _opened(row) if row else None
 
 
@@ -106,4 +110,5 @@ def _opened(row: Row) -> ConsentRequest:
         website_url=row["website_url"],
         owner_name=row["owner_name"],
         registered_at=row["registered_at"],
+        connections=row["connections"],
     )
