@@ -1,5 +1,6 @@
-"""The pages: sign-up and sign-in, the dashboard, consent, the hosted checkout."""
+"""The pages: sign-up and sign-in, the dashboard, consent, the hosted checkout, the guide."""
 
+from tollhouse.guide import pages as guide
 from tollhouse.merchants import pages as merchants
 from tollhouse.oauth import app_pages
 from tollhouse.oauth import endpoints as oauth
@@ -11,4 +12,5 @@ OPERATIONS: list[Operation] = [
     *app_pages.OPERATIONS,
     *oauth.PAGE_OPERATIONS,
     *payments.PAGE_OPERATIONS,
+    *guide.OPERATIONS,
 ]

@@ -1,0 +1,89 @@
+"""The chapters of the guide: Markdown files as they lie in `docs/`, read once and turned into HTML."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from msgspec import Struct
+
+FOLDER = Path(__file__).parents[3] / "docs"
+"""Beside the package in its repository, which is how it is installed."""
+CHAPTERS: Mapping[str, str] = {
+    "quickstart": "From the first command to a received webhook",
+    "payments": "Payment links, transactions, refunds and chargebacks",
+    "oauth": "Permissions, tokens, refreshing, and every error of the way",
+    "idempotency": "Sending a request twice without doing it twice",
+    "errors": "What every refusal looks like, and what to do about it",
+    "test-mode": "The test environment, its simulator and its clock",
+    "go-live": "What to check before real money moves",
+}
+"""The names of the chapters in their order, and what each is about."""
+WIDE = '<div class="wide" tabindex="0" role="group" aria-label="Table">'
+"""What a narrow screen scrolls sideways instead of the page."""
+LINK_BETWEEN_FILES = re.compile(r"([a-z-]+)\.md(#[\w-]+)?")
+
+
+class Heading(Struct, frozen=True):
+    """A section of a chapter, for its list of contents."""
+
+    anchor: str
+    text: str
+
+
+class Chapter(Struct, frozen=True):
+    """A chapter: as it was written, and as a page shows it."""
+
+    name: str
+    title: str
+    about: str
+    markdown: str
+    html: str
+    headings: tuple[Heading, ...]
+
+
+@cache
+def chapters() -> Mapping[str, Chapter]:
+    """All chapters that are there, in their order."""
+    found = {name: FOLDER / f"{name}.md" for name in CHAPTERS}
+    return {name: _read(name, path.read_text("utf-8")) for name, path in found.items() if path.is_file()}
+
+
+def _read(name: str, markdown: str) -> Chapter:
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(markdown)
+    title, headings = name, list[Heading]()
+    for opening, inline in pairwise(tokens):
+        if opening.type == "heading_open" and opening.tag == "h1":
+            title = _text_of(inline)
+        elif opening.type == "heading_open" and opening.tag == "h2":
+            heading = Heading(_anchor(_text_of(inline)), _text_of(inline))
+            opening.attrSet("id", heading.anchor)
+            headings.append(heading)
+        elif opening.type in {"fence", "code_block"}:
+            opening.attrSet("tabindex", "0")  # what scrolls sideways can be reached by the keyboard
+        for child in inline.children or []:
+            if child.type == "link_open":
+                child.attrSet("href", _address(str(child.attrGet("href") or "")))
+    html = parser.renderer.render(tokens, parser.options, {})
+    html = html.replace("<table>", f"{WIDE}<table>").replace("</table>", "</table></div>")
+    return Chapter(name, title, CHAPTERS[name], markdown, html, tuple(headings))
+
+
+def _text_of(inline: Token) -> str:
+    return "".join(child.content for child in inline.children or [])
+
+
+def _anchor(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _address(target: str) -> str:
+    """Where a link leads here: a chapter's file is a page of ours, what is elsewhere stays as it is."""
+    match = LINK_BETWEEN_FILES.fullmatch(target)
+    if match is None or match[1] not in CHAPTERS:
+        return target
+    return f"/docs/{match[1]}{match[2] or ''}"

@@ -1,0 +1,57 @@
+"""The guide as pages, as the Markdown they are made of, and as a list for programs that read."""
+
+from starlette.responses import Response
+
+from tollhouse.callers.guards import anyone
+from tollhouse.guide.book import Chapter, chapters
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.web.answers import page
+from tollhouse.web.ask import Ask
+from tollhouse.web.house import House
+from tollhouse.web.operations import PAGES, Operations
+
+OPERATIONS = Operations(PAGES)
+FRESH = {"Cache-Control": "public, max-age=300"}
+
+
+@OPERATIONS.add("GET", "/docs", guard=anyone)
+async def contents(ask: Ask) -> Response:
+    """All chapters, and the reference."""
+    return page(ask, "guide/contents.html", chapters=chapters().values())
+
+
+@OPERATIONS.add("GET", "/docs/{name}", guard=anyone, refuses=(NotFound,))
+async def chapter(ask: Ask, name: str) -> Response:
+    """One chapter; `.md` behind its name gives the Markdown."""
+    wanted = name.removesuffix(".md")
+    found = chapters().get(wanted)
+    if found is None:
+        raise NotFound
+    if name != wanted:
+        return Response(found.markdown, 200, FRESH, "text/markdown")
+    return page(ask, "guide/chapter.html", chapter=found, chapters=chapters().values())
+
+
+@OPERATIONS.add("GET", "/llms.txt", guard=anyone)
+async def list_for_programs(house: House) -> Response:
+    """What there is to read, as Markdown with addresses."""
+    base_url = house.settings.base_url
+    lines = [
+        "# Tollhouse",
+        "",
+        "> A self-hosted payment platform for merchants: payment links, a double-entry ledger, OAuth 2.0, signed webhooks.",
+        "",
+        "## Guide",
+        "",
+        *(_line(base_url, found) for found in chapters().values()),
+        "",
+        "## Reference",
+        "",
+        f"- [OpenAPI]({base_url}/openapi.json): every endpoint, field, scope and error",
+        "",
+    ]
+    return Response("\n".join(lines), 200, FRESH, "text/plain")
+
+
+def _line(base_url: str, found: Chapter) -> str:
+    return f"- [{found.title}]({base_url}/docs/{found.name}.md): {found.about}"

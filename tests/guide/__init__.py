@@ -1,0 +1,1 @@
+"""What integrators read: that it is served, that its links lead somewhere, that its lines work."""
