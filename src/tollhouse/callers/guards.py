@@ -10,6 +10,7 @@ from tollhouse.callers.model import (
     NoCredential,
     Person,
     SignInFirst,
+    TestModeOnly,
 )
 from tollhouse.callers.sessions import person_of
 from tollhouse.callers.throttle import Meter
@@ -46,6 +47,17 @@ class Credential:
         """The time of last successful use, at most once a minute."""
         if caller.use_is_stale:
             await store.note_use(ask.house.db, caller, ask.now)
+
+
+class TestCredential(Credential):
+    """The same of the test environment: for what the simulator does."""
+
+    async def admit(self, ask: Ask) -> Caller:
+        """As ever, and then 403 for live."""
+        caller = await super().admit(ask)
+        if caller.env.livemode:
+            raise TestModeOnly
+        return caller
 
 
 class Session:

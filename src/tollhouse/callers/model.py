@@ -85,6 +85,13 @@ class AccountSuspended(Refusal):
     code, status, message = "account_suspended", 403, "This merchant account is suspended."
 
 
+class TestModeOnly(Refusal):
+    """403: the simulator is for the test environment."""
+
+    code, status = "test_mode_only", 403
+    message = "The simulator works in the test environment only."
+
+
 class SignInFirst(Refusal):
     """303: a page that needs a session sends the browser to sign in."""
 

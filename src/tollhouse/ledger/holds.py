@@ -1,7 +1,10 @@
 """Holds: money set aside, then taken or given back. The hold's row decides who was first, before anything is posted."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
+
+from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
@@ -20,6 +23,14 @@ from tollhouse.ledger.model import (
 )
 from tollhouse.ledger.post import post
 from tollhouse.platform.db import Tx
+
+
+class Part(Struct, frozen=True):
+    """A part of what is held, and where it goes."""
+
+    type: EntryType
+    amount_minor: int
+    to: Account
 
 
 async def reserve(
@@ -47,11 +58,21 @@ async def capture(
 
     Raises `HoldNotActive` where somebody else was first.
     """
-    hold = await store.capture_hold(tx, env, hold_id, amount_minor, now)
+    return await spend(tx, env, hold_id, (Part(entry_type, amount_minor, to),), now, along=along)
+
+
+async def spend(
+    tx: Tx, env: MerchantEnv, hold_id: UUID, parts: Sequence[Part], now: datetime, *, along: tuple[Line, ...] = ()
+) -> tuple[Hold, Posted]:
+    """Pay these parts of the hold, each to its account, and post the lines `along`, all in one ledger transaction.
+
+    Raises `HoldNotActive` where somebody else was first.
+    """
+    hold = await store.capture_hold(tx, env, hold_id, sum(part.amount_minor for part in parts), now)
     if hold is None:
         raise HoldNotActive
-    line = Line(entry_type, hold.currency, amount_minor, reserved(env), to)
-    return hold, await post(tx, Posting(env.mode, entry_type, hold.source, (line, *along), now))
+    lines = (Line(part.type, hold.currency, part.amount_minor, reserved(env), part.to) for part in parts)
+    return hold, await post(tx, Posting(env.mode, parts[0].type, hold.source, (*lines, *along), now))
 
 
 async def release(tx: Tx, env: MerchantEnv, hold_id: UUID, now: datetime) -> tuple[Hold, Posted]:

@@ -1,10 +1,12 @@
 """Pages of lists: `page` and `limit` in, newest first out, with `has_more` found by one row too many."""
 
+from datetime import datetime
 from typing import Annotated, TypeVar
 
 from msgspec import Meta, Struct
 
 from tollhouse.kernel.limits import PAGE_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
+from tollhouse.kernel.refusals import Fault, ValidationFailed
 
 T = TypeVar("T")
 
@@ -28,3 +30,15 @@ class PageQuery(Struct, frozen=True, forbid_unknown_fields=True):
     def cut(self, rows: list[T]) -> tuple[list[T], bool]:
         """The rows to show, and whether there are more."""
         return rows[: self.limit], len(rows) > self.limit
+
+
+class SpanQuery(PageQuery, frozen=True):
+    """A page of what was created in a span of time: `created_from` is within, `created_to` without."""
+
+    created_from: Annotated[datetime, Meta(tz=True)] | None = None
+    created_to: Annotated[datetime, Meta(tz=True)] | None = None
+
+    def refuse_empty_span(self) -> None:
+        """A span of time ends after it begins. Raises `ValidationFailed`."""
+        if self.created_from is not None and self.created_to is not None and self.created_from >= self.created_to:
+            raise ValidationFailed(Fault("created_to", "invalid_value", "Must be later than created_from."))
