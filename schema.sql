@@ -160,6 +160,36 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.webhook_first_id(p_moment timestamp with time zone) RETURNS uuid
+    LANGUAGE sql IMMUTABLE STRICT
+    AS $$
+    SELECT rpad(lpad(to_hex(floor(extract(epoch FROM p_moment) * 1000)::bigint), 12, '0'), 32, '0')::uuid
+$$;
+CREATE FUNCTION public.webhook_make_partitions(p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_start timestamptz;
+    v_name text;
+    v_from text;
+    v_parent text;
+BEGIN
+    FOR v_month IN 0..3 LOOP
+        v_start := (date_trunc('month', p_now AT TIME ZONE 'UTC') + make_interval(months => v_month)) AT TIME ZONE 'UTC';
+        FOREACH v_parent IN ARRAY ARRAY['webhook_events', 'webhook_attempts'] LOOP
+            v_name := v_parent || '_' || to_char(v_start AT TIME ZONE 'UTC', 'YYYYMM');
+            CONTINUE WHEN to_regclass(v_name) IS NOT NULL;
+            EXECUTE format('LOCK TABLE %I IN SHARE UPDATE EXCLUSIVE MODE', v_parent);
+            CONTINUE WHEN to_regclass(v_name) IS NOT NULL;  -- another process made it while we waited
+            v_from := CASE WHEN EXISTS (SELECT FROM pg_inherits WHERE inhparent = v_parent::regclass)
+                           THEN quote_literal(webhook_first_id(v_start)) ELSE 'MINVALUE' END;
+            EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL) WITH (fillfactor = %s)', v_name, v_parent,
+                           CASE v_parent WHEN 'webhook_events' THEN 85 ELSE 100 END);
+            EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%L)', v_parent, v_name, v_from,
+                           webhook_first_id((v_start AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC'));
+        END LOOP;
+    END LOOP;
+END $$;
 CREATE TABLE public.api_key_activity (
     api_key_id uuid NOT NULL,
     last_used_at timestamp with time zone NOT NULL
@@ -681,12 +711,70 @@ CREATE TABLE public.webhook_attempts (
     CONSTRAINT webhook_attempts_check CHECK (((status = 'failed'::text) = (error IS NOT NULL))),
     CONSTRAINT webhook_attempts_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text]))),
     CONSTRAINT webhook_attempts_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'manual'::text, 'test'::text])))
-);
+)
+PARTITION BY RANGE (event_id);
+CREATE TABLE public.webhook_attempts_202611 (
+    event_id uuid CONSTRAINT webhook_attempts_event_id_not_null NOT NULL,
+    attempt integer CONSTRAINT webhook_attempts_attempt_not_null NOT NULL,
+    trigger text CONSTRAINT webhook_attempts_trigger_not_null NOT NULL,
+    status text CONSTRAINT webhook_attempts_status_not_null NOT NULL,
+    error text,
+    http_status integer,
+    started_at timestamp with time zone CONSTRAINT webhook_attempts_started_at_not_null NOT NULL,
+    duration_ms integer CONSTRAINT webhook_attempts_duration_ms_not_null NOT NULL,
+    CONSTRAINT webhook_attempts_check CHECK (((status = 'failed'::text) = (error IS NOT NULL))),
+    CONSTRAINT webhook_attempts_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text]))),
+    CONSTRAINT webhook_attempts_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'manual'::text, 'test'::text])))
+)
+WITH (fillfactor='100');
+CREATE TABLE public.webhook_attempts_202612 (
+    event_id uuid CONSTRAINT webhook_attempts_event_id_not_null NOT NULL,
+    attempt integer CONSTRAINT webhook_attempts_attempt_not_null NOT NULL,
+    trigger text CONSTRAINT webhook_attempts_trigger_not_null NOT NULL,
+    status text CONSTRAINT webhook_attempts_status_not_null NOT NULL,
+    error text,
+    http_status integer,
+    started_at timestamp with time zone CONSTRAINT webhook_attempts_started_at_not_null NOT NULL,
+    duration_ms integer CONSTRAINT webhook_attempts_duration_ms_not_null NOT NULL,
+    CONSTRAINT webhook_attempts_check CHECK (((status = 'failed'::text) = (error IS NOT NULL))),
+    CONSTRAINT webhook_attempts_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text]))),
+    CONSTRAINT webhook_attempts_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'manual'::text, 'test'::text])))
+)
+WITH (fillfactor='100');
+CREATE TABLE public.webhook_attempts_202701 (
+    event_id uuid CONSTRAINT webhook_attempts_event_id_not_null NOT NULL,
+    attempt integer CONSTRAINT webhook_attempts_attempt_not_null NOT NULL,
+    trigger text CONSTRAINT webhook_attempts_trigger_not_null NOT NULL,
+    status text CONSTRAINT webhook_attempts_status_not_null NOT NULL,
+    error text,
+    http_status integer,
+    started_at timestamp with time zone CONSTRAINT webhook_attempts_started_at_not_null NOT NULL,
+    duration_ms integer CONSTRAINT webhook_attempts_duration_ms_not_null NOT NULL,
+    CONSTRAINT webhook_attempts_check CHECK (((status = 'failed'::text) = (error IS NOT NULL))),
+    CONSTRAINT webhook_attempts_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text]))),
+    CONSTRAINT webhook_attempts_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'manual'::text, 'test'::text])))
+)
+WITH (fillfactor='100');
+CREATE TABLE public.webhook_attempts_202702 (
+    event_id uuid CONSTRAINT webhook_attempts_event_id_not_null NOT NULL,
+    attempt integer CONSTRAINT webhook_attempts_attempt_not_null NOT NULL,
+    trigger text CONSTRAINT webhook_attempts_trigger_not_null NOT NULL,
+    status text CONSTRAINT webhook_attempts_status_not_null NOT NULL,
+    error text,
+    http_status integer,
+    started_at timestamp with time zone CONSTRAINT webhook_attempts_started_at_not_null NOT NULL,
+    duration_ms integer CONSTRAINT webhook_attempts_duration_ms_not_null NOT NULL,
+    CONSTRAINT webhook_attempts_check CHECK (((status = 'failed'::text) = (error IS NOT NULL))),
+    CONSTRAINT webhook_attempts_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text]))),
+    CONSTRAINT webhook_attempts_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'manual'::text, 'test'::text])))
+)
+WITH (fillfactor='100');
 CREATE TABLE public.webhook_deliveries (
     event_id uuid NOT NULL,
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
     destination_key bigint NOT NULL,
+    lane smallint DEFAULT 0 NOT NULL,
     run_at timestamp with time zone NOT NULL,
     automatic_at timestamp with time zone,
     trigger text DEFAULT 'automatic'::text NOT NULL,
@@ -700,12 +788,27 @@ CREATE TABLE public.webhook_deliveries (
     CONSTRAINT webhook_deliveries_check CHECK (((automatic_at IS NOT NULL) OR (redeliveries > 0))),
     CONSTRAINT webhook_deliveries_check1 CHECK (((lease_token IS NULL) = (lease_until IS NULL))),
     CONSTRAINT webhook_deliveries_check2 CHECK (((lease_token IS NULL) = (sending IS NULL))),
+    CONSTRAINT webhook_deliveries_lane_check CHECK (((lane >= 0) AND (lane <= 2))),
     CONSTRAINT webhook_deliveries_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT webhook_deliveries_redeliveries_check CHECK ((redeliveries >= 0)),
     CONSTRAINT webhook_deliveries_sending_check CHECK ((sending = ANY (ARRAY['automatic'::text, 'manual'::text, 'test'::text]))),
     CONSTRAINT webhook_deliveries_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'test'::text])))
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='500', autovacuum_vacuum_cost_delay='0');
+CREATE TABLE public.webhook_deliveries_later (
+    event_id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    destination_key bigint NOT NULL,
+    run_at timestamp with time zone NOT NULL,
+    trigger text NOT NULL,
+    held boolean DEFAULT false NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    lost integer DEFAULT 0 NOT NULL,
+    CONSTRAINT webhook_deliveries_later_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT webhook_deliveries_later_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'test'::text])))
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
 CREATE TABLE public.webhook_environments (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
@@ -720,6 +823,12 @@ CREATE TABLE public.webhook_environments (
     CONSTRAINT webhook_environments_check2 CHECK (((url IS NULL) = (created_at IS NULL))),
     CONSTRAINT webhook_environments_check3 CHECK (((url IS NULL) = (updated_at IS NULL))),
     CONSTRAINT webhook_environments_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
+CREATE TABLE public.webhook_event_keys (
+    source_id uuid NOT NULL,
+    source_type text NOT NULL,
+    type text NOT NULL,
+    sequence bigint NOT NULL
 );
 CREATE TABLE public.webhook_events (
     id uuid NOT NULL,
@@ -737,6 +846,98 @@ CREATE TABLE public.webhook_events (
     next_attempt_at timestamp with time zone,
     delivered_at timestamp with time zone,
     created_at timestamp with time zone NOT NULL,
+    CONSTRAINT webhook_events_check CHECK (((destination_url IS NULL) = (destination_source = 'none'::text))),
+    CONSTRAINT webhook_events_check1 CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL))),
+    CONSTRAINT webhook_events_destination_source_check CHECK ((destination_source = ANY (ARRAY['request'::text, 'saved'::text, 'test'::text, 'none'::text]))),
+    CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
+)
+PARTITION BY RANGE (id);
+CREATE TABLE public.webhook_events_202611 (
+    id uuid CONSTRAINT webhook_events_id_not_null NOT NULL,
+    merchant_id uuid CONSTRAINT webhook_events_merchant_id_not_null NOT NULL,
+    mode text CONSTRAINT webhook_events_mode_not_null NOT NULL,
+    type text CONSTRAINT webhook_events_type_not_null NOT NULL,
+    source_type text CONSTRAINT webhook_events_source_type_not_null NOT NULL,
+    source_id uuid CONSTRAINT webhook_events_source_id_not_null NOT NULL,
+    sequence bigint CONSTRAINT webhook_events_sequence_not_null NOT NULL,
+    body bytea CONSTRAINT webhook_events_body_not_null NOT NULL,
+    destination_url text,
+    destination_source text CONSTRAINT webhook_events_destination_source_not_null NOT NULL,
+    status text CONSTRAINT webhook_events_status_not_null NOT NULL,
+    attempts integer DEFAULT 0 CONSTRAINT webhook_events_attempts_not_null NOT NULL,
+    next_attempt_at timestamp with time zone,
+    delivered_at timestamp with time zone,
+    created_at timestamp with time zone CONSTRAINT webhook_events_created_at_not_null NOT NULL,
+    CONSTRAINT webhook_events_check CHECK (((destination_url IS NULL) = (destination_source = 'none'::text))),
+    CONSTRAINT webhook_events_check1 CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL))),
+    CONSTRAINT webhook_events_destination_source_check CHECK ((destination_source = ANY (ARRAY['request'::text, 'saved'::text, 'test'::text, 'none'::text]))),
+    CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
+)
+WITH (fillfactor='85');
+CREATE TABLE public.webhook_events_202612 (
+    id uuid CONSTRAINT webhook_events_id_not_null NOT NULL,
+    merchant_id uuid CONSTRAINT webhook_events_merchant_id_not_null NOT NULL,
+    mode text CONSTRAINT webhook_events_mode_not_null NOT NULL,
+    type text CONSTRAINT webhook_events_type_not_null NOT NULL,
+    source_type text CONSTRAINT webhook_events_source_type_not_null NOT NULL,
+    source_id uuid CONSTRAINT webhook_events_source_id_not_null NOT NULL,
+    sequence bigint CONSTRAINT webhook_events_sequence_not_null NOT NULL,
+    body bytea CONSTRAINT webhook_events_body_not_null NOT NULL,
+    destination_url text,
+    destination_source text CONSTRAINT webhook_events_destination_source_not_null NOT NULL,
+    status text CONSTRAINT webhook_events_status_not_null NOT NULL,
+    attempts integer DEFAULT 0 CONSTRAINT webhook_events_attempts_not_null NOT NULL,
+    next_attempt_at timestamp with time zone,
+    delivered_at timestamp with time zone,
+    created_at timestamp with time zone CONSTRAINT webhook_events_created_at_not_null NOT NULL,
+    CONSTRAINT webhook_events_check CHECK (((destination_url IS NULL) = (destination_source = 'none'::text))),
+    CONSTRAINT webhook_events_check1 CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL))),
+    CONSTRAINT webhook_events_destination_source_check CHECK ((destination_source = ANY (ARRAY['request'::text, 'saved'::text, 'test'::text, 'none'::text]))),
+    CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
+)
+WITH (fillfactor='85');
+CREATE TABLE public.webhook_events_202701 (
+    id uuid CONSTRAINT webhook_events_id_not_null NOT NULL,
+    merchant_id uuid CONSTRAINT webhook_events_merchant_id_not_null NOT NULL,
+    mode text CONSTRAINT webhook_events_mode_not_null NOT NULL,
+    type text CONSTRAINT webhook_events_type_not_null NOT NULL,
+    source_type text CONSTRAINT webhook_events_source_type_not_null NOT NULL,
+    source_id uuid CONSTRAINT webhook_events_source_id_not_null NOT NULL,
+    sequence bigint CONSTRAINT webhook_events_sequence_not_null NOT NULL,
+    body bytea CONSTRAINT webhook_events_body_not_null NOT NULL,
+    destination_url text,
+    destination_source text CONSTRAINT webhook_events_destination_source_not_null NOT NULL,
+    status text CONSTRAINT webhook_events_status_not_null NOT NULL,
+    attempts integer DEFAULT 0 CONSTRAINT webhook_events_attempts_not_null NOT NULL,
+    next_attempt_at timestamp with time zone,
+    delivered_at timestamp with time zone,
+    created_at timestamp with time zone CONSTRAINT webhook_events_created_at_not_null NOT NULL,
+    CONSTRAINT webhook_events_check CHECK (((destination_url IS NULL) = (destination_source = 'none'::text))),
+    CONSTRAINT webhook_events_check1 CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL))),
+    CONSTRAINT webhook_events_destination_source_check CHECK ((destination_source = ANY (ARRAY['request'::text, 'saved'::text, 'test'::text, 'none'::text]))),
+    CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
+)
+WITH (fillfactor='85');
+CREATE TABLE public.webhook_events_202702 (
+    id uuid CONSTRAINT webhook_events_id_not_null NOT NULL,
+    merchant_id uuid CONSTRAINT webhook_events_merchant_id_not_null NOT NULL,
+    mode text CONSTRAINT webhook_events_mode_not_null NOT NULL,
+    type text CONSTRAINT webhook_events_type_not_null NOT NULL,
+    source_type text CONSTRAINT webhook_events_source_type_not_null NOT NULL,
+    source_id uuid CONSTRAINT webhook_events_source_id_not_null NOT NULL,
+    sequence bigint CONSTRAINT webhook_events_sequence_not_null NOT NULL,
+    body bytea CONSTRAINT webhook_events_body_not_null NOT NULL,
+    destination_url text,
+    destination_source text CONSTRAINT webhook_events_destination_source_not_null NOT NULL,
+    status text CONSTRAINT webhook_events_status_not_null NOT NULL,
+    attempts integer DEFAULT 0 CONSTRAINT webhook_events_attempts_not_null NOT NULL,
+    next_attempt_at timestamp with time zone,
+    delivered_at timestamp with time zone,
+    created_at timestamp with time zone CONSTRAINT webhook_events_created_at_not_null NOT NULL,
     CONSTRAINT webhook_events_check CHECK (((destination_url IS NULL) = (destination_source = 'none'::text))),
     CONSTRAINT webhook_events_check1 CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL))),
     CONSTRAINT webhook_events_destination_source_check CHECK ((destination_source = ANY (ARRAY['request'::text, 'saved'::text, 'test'::text, 'none'::text]))),
@@ -812,6 +1013,14 @@ CREATE VIEW public.whole_transactions AS
          LIMIT 1) AS chargeback
    FROM (public.transactions t
      JOIN public.payment_links l ON (((l.merchant_id = t.merchant_id) AND (l.mode = t.mode) AND (l.id = t.payment_link_id))));
+ALTER TABLE ONLY public.webhook_attempts ATTACH PARTITION public.webhook_attempts_202611 FOR VALUES FROM (MINVALUE) TO ('01a22ee6-b000-0000-0000-000000000000');
+ALTER TABLE ONLY public.webhook_attempts ATTACH PARTITION public.webhook_attempts_202612 FOR VALUES FROM ('01a22ee6-b000-0000-0000-000000000000') TO ('01a2ce8b-d400-0000-0000-000000000000');
+ALTER TABLE ONLY public.webhook_attempts ATTACH PARTITION public.webhook_attempts_202701 FOR VALUES FROM ('01a2ce8b-d400-0000-0000-000000000000') TO ('01a36e30-f800-0000-0000-000000000000');
+ALTER TABLE ONLY public.webhook_attempts ATTACH PARTITION public.webhook_attempts_202702 FOR VALUES FROM ('01a36e30-f800-0000-0000-000000000000') TO ('01a3fe63-0800-0000-0000-000000000000');
+ALTER TABLE ONLY public.webhook_events ATTACH PARTITION public.webhook_events_202611 FOR VALUES FROM (MINVALUE) TO ('01a22ee6-b000-0000-0000-000000000000');
+ALTER TABLE ONLY public.webhook_events ATTACH PARTITION public.webhook_events_202612 FOR VALUES FROM ('01a22ee6-b000-0000-0000-000000000000') TO ('01a2ce8b-d400-0000-0000-000000000000');
+ALTER TABLE ONLY public.webhook_events ATTACH PARTITION public.webhook_events_202701 FOR VALUES FROM ('01a2ce8b-d400-0000-0000-000000000000') TO ('01a36e30-f800-0000-0000-000000000000');
+ALTER TABLE ONLY public.webhook_events ATTACH PARTITION public.webhook_events_202702 FOR VALUES FROM ('01a36e30-f800-0000-0000-000000000000') TO ('01a3fe63-0800-0000-0000-000000000000');
 ALTER TABLE ONLY public.api_key_activity
     ADD CONSTRAINT api_key_activity_pkey PRIMARY KEY (api_key_id);
 ALTER TABLE ONLY public.api_keys
@@ -906,14 +1115,32 @@ ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.webhook_attempts
     ADD CONSTRAINT webhook_attempts_pkey PRIMARY KEY (event_id, attempt);
+ALTER TABLE ONLY public.webhook_attempts_202611
+    ADD CONSTRAINT webhook_attempts_202611_pkey PRIMARY KEY (event_id, attempt);
+ALTER TABLE ONLY public.webhook_attempts_202612
+    ADD CONSTRAINT webhook_attempts_202612_pkey PRIMARY KEY (event_id, attempt);
+ALTER TABLE ONLY public.webhook_attempts_202701
+    ADD CONSTRAINT webhook_attempts_202701_pkey PRIMARY KEY (event_id, attempt);
+ALTER TABLE ONLY public.webhook_attempts_202702
+    ADD CONSTRAINT webhook_attempts_202702_pkey PRIMARY KEY (event_id, attempt);
+ALTER TABLE ONLY public.webhook_deliveries_later
+    ADD CONSTRAINT webhook_deliveries_later_pkey PRIMARY KEY (event_id);
 ALTER TABLE ONLY public.webhook_deliveries
     ADD CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (event_id);
 ALTER TABLE ONLY public.webhook_environments
     ADD CONSTRAINT webhook_environments_pkey PRIMARY KEY (merchant_id, mode);
 ALTER TABLE ONLY public.webhook_events
-    ADD CONSTRAINT webhook_events_once UNIQUE (source_type, source_id, type, sequence);
-ALTER TABLE ONLY public.webhook_events
     ADD CONSTRAINT webhook_events_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.webhook_events_202611
+    ADD CONSTRAINT webhook_events_202611_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.webhook_events_202612
+    ADD CONSTRAINT webhook_events_202612_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.webhook_events_202701
+    ADD CONSTRAINT webhook_events_202701_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.webhook_events_202702
+    ADD CONSTRAINT webhook_events_202702_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.webhook_event_keys
+    ADD CONSTRAINT webhook_events_once PRIMARY KEY (source_id, source_type, type, sequence);
 ALTER TABLE ONLY public.webhook_secrets
     ADD CONSTRAINT webhook_secrets_pkey PRIMARY KEY (merchant_id, mode, version);
 CREATE INDEX api_keys_of_merchant ON public.api_keys USING btree (merchant_id, created_at DESC, id DESC);
@@ -944,15 +1171,40 @@ CREATE INDEX transactions_of_link ON public.transactions USING btree (payment_li
 CREATE INDEX transactions_of_merchant ON public.transactions USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX transactions_underpaid ON public.transactions USING btree (payment_link_id) WHERE ((status = 'pending'::text) AND (received_minor > 0));
 CREATE INDEX users_of_merchant ON public.users USING btree (merchant_id);
-CREATE INDEX webhook_deliveries_by_destination ON public.webhook_deliveries USING btree (destination_key, run_at) WHERE (lease_until IS NULL);
-CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (run_at) WHERE (lease_until IS NULL);
-CREATE INDEX webhook_deliveries_held ON public.webhook_deliveries USING btree (merchant_id, mode) WHERE held;
+CREATE INDEX webhook_deliveries_later_due ON public.webhook_deliveries_later USING btree (run_at);
+CREATE INDEX webhook_deliveries_later_held ON public.webhook_deliveries_later USING btree (merchant_id, mode) WHERE held;
+CREATE INDEX webhook_deliveries_later_of_merchant ON public.webhook_deliveries_later USING btree (merchant_id, mode);
 CREATE INDEX webhook_deliveries_leased ON public.webhook_deliveries USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 CREATE INDEX webhook_deliveries_of_merchant ON public.webhook_deliveries USING btree (merchant_id, mode);
-CREATE INDEX webhook_events_of_merchant ON public.webhook_events USING btree (merchant_id, mode, created_at DESC, id DESC);
-CREATE INDEX webhook_events_tests ON public.webhook_events USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
+CREATE INDEX webhook_deliveries_ready ON public.webhook_deliveries USING btree (lane, destination_key, run_at) WHERE (lease_until IS NULL);
+CREATE INDEX webhook_events_of_merchant ON ONLY public.webhook_events USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX webhook_events_202611_merchant_id_mode_created_at_id_idx ON public.webhook_events_202611 USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX webhook_events_tests ON ONLY public.webhook_events USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
+CREATE INDEX webhook_events_202611_merchant_id_mode_created_at_idx ON public.webhook_events_202611 USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
+CREATE INDEX webhook_events_202612_merchant_id_mode_created_at_id_idx ON public.webhook_events_202612 USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX webhook_events_202612_merchant_id_mode_created_at_idx ON public.webhook_events_202612 USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
+CREATE INDEX webhook_events_202701_merchant_id_mode_created_at_id_idx ON public.webhook_events_202701 USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX webhook_events_202701_merchant_id_mode_created_at_idx ON public.webhook_events_202701 USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
+CREATE INDEX webhook_events_202702_merchant_id_mode_created_at_id_idx ON public.webhook_events_202702 USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX webhook_events_202702_merchant_id_mode_created_at_idx ON public.webhook_events_202702 USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
 CREATE UNIQUE INDEX webhook_secrets_one_active ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'active'::text);
 CREATE UNIQUE INDEX webhook_secrets_one_pending ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'pending'::text);
+ALTER INDEX public.webhook_attempts_pkey ATTACH PARTITION public.webhook_attempts_202611_pkey;
+ALTER INDEX public.webhook_attempts_pkey ATTACH PARTITION public.webhook_attempts_202612_pkey;
+ALTER INDEX public.webhook_attempts_pkey ATTACH PARTITION public.webhook_attempts_202701_pkey;
+ALTER INDEX public.webhook_attempts_pkey ATTACH PARTITION public.webhook_attempts_202702_pkey;
+ALTER INDEX public.webhook_events_of_merchant ATTACH PARTITION public.webhook_events_202611_merchant_id_mode_created_at_id_idx;
+ALTER INDEX public.webhook_events_tests ATTACH PARTITION public.webhook_events_202611_merchant_id_mode_created_at_idx;
+ALTER INDEX public.webhook_events_pkey ATTACH PARTITION public.webhook_events_202611_pkey;
+ALTER INDEX public.webhook_events_of_merchant ATTACH PARTITION public.webhook_events_202612_merchant_id_mode_created_at_id_idx;
+ALTER INDEX public.webhook_events_tests ATTACH PARTITION public.webhook_events_202612_merchant_id_mode_created_at_idx;
+ALTER INDEX public.webhook_events_pkey ATTACH PARTITION public.webhook_events_202612_pkey;
+ALTER INDEX public.webhook_events_of_merchant ATTACH PARTITION public.webhook_events_202701_merchant_id_mode_created_at_id_idx;
+ALTER INDEX public.webhook_events_tests ATTACH PARTITION public.webhook_events_202701_merchant_id_mode_created_at_idx;
+ALTER INDEX public.webhook_events_pkey ATTACH PARTITION public.webhook_events_202701_pkey;
+ALTER INDEX public.webhook_events_of_merchant ATTACH PARTITION public.webhook_events_202702_merchant_id_mode_created_at_id_idx;
+ALTER INDEX public.webhook_events_tests ATTACH PARTITION public.webhook_events_202702_merchant_id_mode_created_at_idx;
+ALTER INDEX public.webhook_events_pkey ATTACH PARTITION public.webhook_events_202702_pkey;
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_postings FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -1035,13 +1287,7 @@ ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_merchant_id_mode_payment_link_id_fkey FOREIGN KEY (merchant_id, mode, payment_link_id) REFERENCES public.payment_links(merchant_id, mode, id);
 ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
-ALTER TABLE ONLY public.webhook_attempts
-    ADD CONSTRAINT webhook_attempts_event_id_fkey FOREIGN KEY (event_id) REFERENCES public.webhook_events(id);
-ALTER TABLE ONLY public.webhook_deliveries
-    ADD CONSTRAINT webhook_deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES public.webhook_events(id);
 ALTER TABLE ONLY public.webhook_environments
     ADD CONSTRAINT webhook_environments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
-ALTER TABLE ONLY public.webhook_events
-    ADD CONSTRAINT webhook_events_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_secrets
     ADD CONSTRAINT webhook_secrets_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);

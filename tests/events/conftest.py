@@ -27,6 +27,7 @@ async def house(settings: Settings) -> AsyncIterator[House]:
     """A house in which nothing waits to be delivered."""
     opened = main.open_house(settings)
     await opened.db.execute("DELETE FROM webhook_deliveries")
+    await opened.db.execute("DELETE FROM webhook_deliveries_later")
     await opened.db.execute("DELETE FROM webhook_attempts")
     await opened.db.execute("DELETE FROM webhook_events")
     yield opened

@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from aiohttp import web
 
-from tollhouse.events import delivery_store, invariants, secrets
-from tollhouse.events.delivery import LEASE, Claim, Worker, sweep
+from tollhouse.events import delivery_store, invariants, letter, secrets
+from tollhouse.events.delivery import Worker
+from tollhouse.events.lanes import Lane
+from tollhouse.events.letter import Claim
 from tollhouse.events.record import NewEvent, record
+from tollhouse.events.results import LEASE, sweep
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
@@ -20,7 +22,6 @@ from tollhouse.web.house import House
 from tollhouse.webhooks import actions
 
 WITHIN_S = 15
-CLAIM_ALL = (LEASE, 64, 4, list[int](), list[int](), -1)
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -63,8 +64,12 @@ class Desk:
         return row
 
     async def delivery(self, event_id: UUID) -> Row | None:
-        """What is still to be sent of it."""
+        """What is still to be sent of it, now or on its way."""
         return await self.house.db.fetchrow("SELECT * FROM webhook_deliveries WHERE event_id = $1", event_id)
+
+    async def planned(self, event_id: UUID) -> Row | None:
+        """What is to be sent of it later."""
+        return await self.house.db.fetchrow("SELECT * FROM webhook_deliveries_later WHERE event_id = $1", event_id)
 
     async def history(self, event_id: UUID) -> list[tuple[int, str, str | None]]:
         """Attempt, status and error, in order."""
@@ -99,16 +104,24 @@ class Desk:
 
     async def claim(self) -> Row:
         """Claim the one due delivery, as a worker does, and do nothing with it."""
-        rows = await self.house.db.fetch(delivery_store.CLAIM, new_id(), *CLAIM_ALL)
+        rows = await self.claim_all()
         assert len(rows) == 1
         row = await self.delivery(rows[0]["event_id"])
         assert row is not None
         return row
 
+    async def claim_all(self, room: int = 4) -> list[Row]:
+        """Claim what is due, so much of each destination."""
+        turns = [
+            (lane, row["key"]) for lane in Lane for row in await self.house.db.fetch(delivery_store.WALK, lane, -1, 1000)
+        ]
+        lanes, keys = [lane for lane, _ in turns], [key for _, key in turns]
+        return await self.house.db.fetch(delivery_store.CLAIM, lanes, keys, [room] * len(turns), new_id(), LEASE)
+
     @asynccontextmanager
-    async def working(self, **limits: int) -> AsyncIterator[Worker]:
+    async def working(self) -> AsyncIterator[Worker]:
         """A worker that runs meanwhile, and sweeps often."""
-        worker = Worker(self.house, **limits)
+        worker = Worker(self.house)
         running = asyncio.create_task(worker.run())
         sweeping = asyncio.create_task(self._sweep())
         try:
@@ -153,16 +166,6 @@ async def open_desk(house: House, mode: Mode) -> Desk:
     return Desk(house, MerchantEnv(merchant_id, mode))
 
 
-def claim_of(row: Row, started_at: datetime | None = None) -> Claim:
+def claim_of(row: Row) -> Claim:
     """The claim that a delivery's lease stands for."""
-    return Claim(
-        event_id=row["event_id"],
-        token=row["lease_token"],
-        destination_key=row["destination_key"],
-        mode=row["mode"],
-        trigger=row["sending"],
-        held=row["held"],
-        tries=row["tries"],
-        lost=row["lost"],
-        started_at=started_at or row["lease_until"] - timedelta(seconds=30),
-    )
+    return letter.claim_of({**row, "started_at": row["lease_until"] - LEASE}, row["lease_token"])  # pyright: ignore[reportArgumentType]

@@ -54,6 +54,7 @@ async def test_live_gets_nine_attempts_and_no_tenth(live: Desk, receiver: Receiv
         event_id = await live.record(receiver.url)
         row = await live.until(event_id, "failed")
         assert await live.delivery(event_id) is None
+        assert await live.planned(event_id) is None
     assert len(receiver.received) == row["attempts"] == 9
     assert await live.history(event_id) == [(attempt, "automatic", "http_500") for attempt in range(1, 10)]
     assert len({got.raw for got in receiver.received}) == 1
@@ -123,7 +124,7 @@ async def test_switching_off_cancels_what_waits(live: Desk, receiver: Receiver) 
         await live.until(event_id, "retrying")
         await live.switch_off()
         assert (await live.event(event_id))["status"] == "canceled"
-        assert await live.delivery(event_id) is None
+        assert await live.planned(event_id) is None
     assert len(receiver.received) == 1
     assert not await live.broken()
 

@@ -6,11 +6,10 @@ from collections import Counter
 import pytest
 from aiohttp import web
 
-from tests.events.desk import CLAIM_ALL, Desk, claim_of, eventually
+from tests.events.desk import Desk, claim_of, eventually
 from tests.receiver import Receiver
-from tollhouse.events import delivery_store
-from tollhouse.events.delivery import LEASE, Worker, sweep, write_down
-from tollhouse.kernel.ids import new_id
+from tollhouse.events.delivery import Worker
+from tollhouse.events.results import Result, sweep, write_down
 from tollhouse.platform.outbound import Outcome
 
 
@@ -55,12 +54,12 @@ async def test_a_late_result_changes_the_history_and_not_the_state(live: Desk) -
     await sweep(live.house)
     before = await live.event(event_id)
     waits = await live.delivery(event_id)
-    await write_down(live.house, mine, 1, Outcome(None, 200, 31_000))
+    await write_down(live.house, [Result(mine, 1, Outcome(None, 200, 31_000))])
     assert await live.event(event_id) == before
     assert await live.delivery(event_id) == waits
     assert await live.history(event_id) == [(1, "automatic", None)]
     other = await live.claim()
-    await write_down(live.house, mine, 1, Outcome("http_500", 500, 31_000))
+    await write_down(live.house, [Result(mine, 1, Outcome("http_500", 500, 31_000))])
     assert await live.delivery(event_id) == other
     assert await live.history(event_id) == [(1, "automatic", None)]
     assert not await live.broken()
@@ -71,7 +70,7 @@ async def test_a_result_written_twice_counts_once(live: Desk) -> None:
     event_id = await live.record("http://127.0.0.1:1099/")
     mine = claim_of(await live.claim())
     for _ in range(2):
-        await write_down(live.house, mine, 1, Outcome("http_500", 500, 3))
+        await write_down(live.house, [Result(mine, 1, Outcome("http_500", 500, 3))])
     assert await live.history(event_id) == [(1, "automatic", "http_500")]
     assert (await live.event(event_id))["attempts"] == 1
     assert not await live.broken()
@@ -79,15 +78,12 @@ async def test_a_result_written_twice_counts_once(live: Desk) -> None:
 
 async def test_many_claims_at_once_never_share_a_delivery(test: Desk) -> None:
     await test.secret()
-    for place in range(40):
-        await test.record(f"http://127.0.0.{place + 1}:1099/")
-    claims = await asyncio.gather(
-        *(test.house.db.fetch(delivery_store.CLAIM, new_id(), LEASE, 16, 4, [], [], -1) for _ in range(8))
-    )
+    for place in range(80):
+        await test.record(f"http://127.0.0.{place % 40 + 1}:1099/")
+    claims = await asyncio.gather(*(test.claim_all(room) for room in (1, 1, 2, 2, 1, 1, 2, 2)))
     taken = [row["event_id"] for rows in claims for row in rows]
     assert len(taken) == len(set(taken))
-    rest = await test.house.db.fetch(delivery_store.CLAIM, new_id(), *CLAIM_ALL)
-    assert len(taken) + len(rest) == 40
+    assert len(taken) + len(await test.claim_all()) == 80
 
 
 @pytest.mark.covers("W-87")
@@ -133,10 +129,12 @@ async def test_at_most_four_calls_to_one_destination(test: Desk, receiver: Recei
         under_way -= 1
         return web.Response(status=200)
 
-    receiver.answer = answer
-    events = [await test.record(receiver.url) for _ in range(12)]
     other = receiver.url.replace("127.0.0.1", "localhost")
     async with test.working():
+        await test.until(await test.record(receiver.url), "delivered")  # now it is known to answer promptly
+        receiver.received.clear()
+        receiver.answer = answer
+        events = [await test.record(receiver.url) for _ in range(12)]
         await receiver.wait(count=4)
         elsewhere = await test.record(other)  # a busy destination does not keep another one waiting
         await receiver.wait(count=5)

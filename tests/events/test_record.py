@@ -10,8 +10,8 @@ import pytest
 from tests.events.desk import Desk
 from tests.receiver import Receiver
 from tollhouse.events import secrets
-from tollhouse.events.delivery import sweep
 from tollhouse.events.destination import destination_key
+from tollhouse.events.results import sweep
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Tx
@@ -144,13 +144,16 @@ async def test_what_is_recorded_while_a_secret_becomes_active_is_not_lost(test: 
 
 async def test_patience_ends_after_72_hours(test: Desk) -> None:
     event_id = await test.record(OWN)
-    delivery = await test.delivery(event_id)
-    assert delivery is not None
-    assert (delivery["run_at"] - delivery["automatic_at"]).total_seconds() == 72 * 3600
-    await test.execute("UPDATE webhook_deliveries SET run_at = now() WHERE event_id = $1", event_id)
+    assert await test.delivery(event_id) is None
+    planned = await test.planned(event_id)
+    assert planned is not None
+    patience = planned["run_at"] - (await test.event(event_id))["created_at"]
+    assert patience.total_seconds() == pytest.approx(72 * 3600, abs=5)
+    await test.execute("UPDATE webhook_deliveries_later SET run_at = now() WHERE event_id = $1", event_id)
     async with test.working():
         await test.until(event_id, "canceled")
     assert await test.delivery(event_id) is None
+    assert await test.planned(event_id) is None
     assert await test.history(event_id) == []
     assert not await test.broken()
 

@@ -42,14 +42,14 @@ async def test_a_redelivery_leaves_the_schedule_alone(live: Desk, receiver: Rece
     async with live.working():
         event_id = await live.record(receiver.url)
         await live.until(event_id, "retrying")
-        planned = await live.delivery(event_id)
+        planned = await live.planned(event_id)
         await live.redeliver(event_id)
         row = await live.until(event_id, "delivered")
         assert planned is not None
-        assert row["next_attempt_at"] == planned["automatic_at"]
+        assert row["next_attempt_at"] == planned["run_at"]
 
         async def over() -> bool:
-            return await live.delivery(event_id) is None
+            return await live.delivery(event_id) is None and await live.planned(event_id) is None
 
         await eventually(over)
     row = await live.event(event_id)

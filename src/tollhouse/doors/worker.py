@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
-from tollhouse.events.delivery import SWEEP_EVERY_S, Worker, sweep
+from tollhouse.events.delivery import SWEEP_EVERY_S, Worker, engine_house
+from tollhouse.events.results import sweep
 from tollhouse.platform.log import log
 from tollhouse.web.house import House
 
@@ -14,9 +15,13 @@ Job = tuple[float, Callable[[House], Awaitable[None]]]
 
 async def work(house: House, stop: asyncio.Event, jobs: Sequence[Job] = ()) -> None:
     """Run the delivery engine and the jobs until `stop` is set, then end them gracefully and close the database."""
-    worker = Worker(house)
+    engine = engine_house(house)
+    worker = Worker(engine)
     delivering = asyncio.create_task(worker.run())
-    chores = [asyncio.create_task(_repeat(house, stop, *job)) for job in ((SWEEP_EVERY_S, sweep), *jobs)]
+    chores = [
+        asyncio.create_task(_repeat(engine, stop, SWEEP_EVERY_S, sweep)),
+        *(asyncio.create_task(_repeat(house, stop, *job)) for job in jobs),
+    ]
     stopped = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({delivering, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -29,6 +34,7 @@ async def work(house: House, stop: asyncio.Event, jobs: Sequence[Job] = ()) -> N
         try:
             await delivering
         finally:
+            await engine.db.close()
             await house.db.close()
 
 

@@ -6,106 +6,202 @@ its lease has lost it: the sweep notes `worker_lost`, and another worker goes on
 
 import asyncio
 import time
-from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
-from uuid import UUID
 
-import asyncpg
-from msgspec import Struct
+import msgspec
 
-from tollhouse.events import delivery_store, secrets
-from tollhouse.events.schedule import WORKER_LOST, Next, Trigger, following
-from tollhouse.events.signing import signature, standard_headers
-from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId, Mode, new_id
-from tollhouse.kernel.limits import DELIVERY_LEASE_S
-from tollhouse.kernel.refusals import TemporarilyUnavailable
-from tollhouse.platform.db import Row
+from tollhouse.events import delivery_store, letter
+from tollhouse.events.lanes import Call, Kind, Lane, Memory, Places, Turn, Turns
+from tollhouse.events.letter import Claim, claim_of
+from tollhouse.events.results import DATABASE_FAULTS, LEASE, Result, Results, give_back
+from tollhouse.kernel.ids import new_id
+from tollhouse.platform.db import Pool, Row
 from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outbound, Outcome
-from tollhouse.platform.sealing import SealBrokenError, Sealed
+from tollhouse.platform.sealing import SealBrokenError
 from tollhouse.web.house import House
 
-AT_ONCE_MAX = 64
-AT_ONCE_PER_DESTINATION = 4
-"""Of one worker process: a fleet makes this many times its size."""
-POLL_EVERY_S = 0.25
+POLL_EVERY_S = 0.02
+POLL_EVERY_IDLE_S = 0.1
+IDLE_AFTER_S = 5.0
+GATHER_S = 0.004
+LATER_EVERY_S = 0.1
 SWEEP_EVERY_S = 1.0
 STOP_WITHIN_S = 12.0
 AFTER_FAULT_S = 1.0
-LEASE = timedelta(seconds=DELIVERY_LEASE_S)
+UNWRITTEN_MAX = 500
+WALK_MAX = 200
+IN_THE_WAY_MAX = 50
+PROMOTED_AT_ONCE = 1_000
 FIRST_KEY = -1
-USER_AGENT = "Tollhouse-Webhooks/2"
-DATABASE_FAULTS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TemporarilyUnavailable)
+CONNECTIONS = 4
+BY_INDEX = dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "off")
+"""Row by row, by index: right for a few rows of tables of any size, also when the plan was made while they were empty."""
 
 
-class Claim(Struct, frozen=True):
-    """One attempt that is ours to make, until the lease ends."""
-
-    event_id: UUID
-    token: UUID
-    destination_key: int
-    mode: Mode
-    trigger: Trigger
-    held: bool
-    tries: int
-    lost: int
-    started_at: datetime
-
-
-class Letter(Struct, frozen=True):
-    """What is sent: the address, the stored bytes, the headers that say and prove whose they are."""
-
-    url: str
-    body: bytes
-    headers: dict[str, str]
+def engine_house(house: House) -> House:
+    """The house with connections for the engine alone."""
+    dsn = house.settings.database_url or ""
+    return msgspec.structs.replace(house, db=Pool(dsn, CONNECTIONS, settings=BY_INDEX))
 
 
 class Worker:
-    """Delivers what is due, at most 64 calls at once and 4 to one destination, until `stop` is called."""
+    """Delivers what is due until `stop` is called, never more calls at once than the rooms of `lanes` hold."""
 
-    def __init__(self, house: House, *, at_once: int = AT_ONCE_MAX, per_destination: int = AT_ONCE_PER_DESTINATION) -> None:
+    def __init__(self, house: House) -> None:
         self._house = house
-        self._at_once = at_once
-        self._per_destination = per_destination
-        self._under_way: dict[asyncio.Task[None], Claim] = {}
-        self._cursor = FIRST_KEY
+        self._under_way: dict[asyncio.Task[None], tuple[Claim, Call]] = {}
+        self._memory = Memory()
+        self._results = Results(house)
+        self._began = dict.fromkeys(Lane, FIRST_KEY)
+        self._last = dict.fromkeys(Lane, FIRST_KEY)
+        self._later_at = self._idle_since = time.monotonic()
         self._stopping = asyncio.Event()
         self._look_again = asyncio.Event()
 
     async def run(self) -> None:
         """Deliver until stopped; then wait for the calls under way, and give back what does not end in time."""
-        async with Outbound(self._house.settings) as outbound:
+        async with Outbound(self._house.settings) as known, Outbound(self._house.settings) as strangers:
+            writing = asyncio.create_task(self._results.run())
             try:
                 while not self._stopping.is_set():
-                    await self._round(outbound)
+                    await self._round(known, strangers)
             finally:
-                await self._finish()
+                await self._finish(writing)
 
     def stop(self) -> None:
         """Claim nothing more. `run` returns within twelve seconds."""
         self._stopping.set()
         self._look_again.set()
 
-    async def _round(self, outbound: Outbound) -> None:
+    async def _round(self, known: Outbound, strangers: Outbound) -> None:
+        """Look for what is due, start the calls, and rest: until a call ends, or for as long as a poll may wait."""
         self._look_again.clear()
+        self._notice_lasting_calls()
         try:
-            claims = await self._claim()
+            started, more = await self._start(known, strangers)
         except DATABASE_FAULTS as fault:
             log.error("cannot claim deliveries", error=type(fault).__name__)
             await self._rest(AFTER_FAULT_S)
             return
-        for claim in claims:
-            call = asyncio.create_task(self._attempt(outbound, claim))
-            self._under_way[call] = claim
-            call.add_done_callback(self._ended)
-        if not claims:
-            await self._rest(POLL_EVERY_S)
+        if started:
+            self._idle_since = time.monotonic()
+        if more:
+            return
+        if started:
+            await asyncio.sleep(GATHER_S)  # so that what ends meanwhile is made up for together
+        idle = time.monotonic() - self._idle_since > IDLE_AFTER_S
+        await self._rest(POLL_EVERY_IDLE_S if idle else POLL_EVERY_S)
 
     async def _rest(self, seconds: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._look_again.wait(), seconds)
+
+    def _notice_lasting_calls(self) -> None:
+        """A destination is slow as soon as a call to it has lasted too long, not only when that ends."""
+        now_ms = _now_ms()
+        for _, call in self._under_way.values():
+            if call.kind_at(now_ms) is not call.kind:
+                self._memory.learn(call.key, now_ms - call.since_ms)
+
+    async def _start(self, known: Outbound, strangers: Outbound) -> tuple[int, bool]:
+        """Claim and begin; how many, and whether there is room for more that is due."""
+        if len(self._results) > UNWRITTEN_MAX:
+            return 0, False
+        places = Places((call for _, call in self._under_way.values()), self._memory, _now_ms())
+        turns: list[Turn] = []
+        full = more = False
+        for lane in await self._lanes():
+            if places.any_for(lane):
+                shared, whole = await self._turns(lane, places)
+                turns += shared.turns
+                full, more = full or shared.full, more or not whole
+        if not turns:
+            return 0, more
+        kinds = {(turn.lane, turn.key): turn.kind for turn in turns}
+        token = new_id()
+        rows = await self._house.db.fetch(
+            delivery_store.CLAIM,
+            [turn.lane for turn in turns],
+            [turn.key for turn in turns],
+            [turn.room for turn in turns],
+            token,
+            LEASE,
+        )
+        claims = [claim_of(row, token) for row in rows]
+        if claims:
+            await self._begin(claims, kinds, known, strangers)
+        return len(claims), more or (full and bool(claims))
+
+    async def _lanes(self) -> Sequence[Lane]:
+        """The lane of first attempts each time; the others now and then, after what has become due has joined them."""
+        now = time.monotonic()
+        if now < self._later_at:
+            return (Lane.FIRST,)
+        while await self._house.db.execute(delivery_store.PROMOTE, PROMOTED_AT_ONCE) == PROMOTED_AT_ONCE:
+            pass
+        self._later_at = now + LATER_EVERY_S
+        return tuple(Lane)
+
+    async def _turns(self, lane: Lane, places: Places) -> tuple[Turns, bool]:
+        """Whose turn it is in this lane, and whether that was the end of it.
+
+        The walk goes round: where it ends for want of room, or because it was long enough, the next one begins.
+        """
+        began = self._began[lane]
+        rows = await self._house.db.fetch(delivery_store.WALK, lane, began, WALK_MAX)
+        keys: list[int] = [row["key"] for row in rows]
+        whole = len(keys) < WALK_MAX
+        self._began[lane] = FIRST_KEY if whole else keys[-1]
+        if whole and began == FIRST_KEY:
+            last = self._last[lane]
+            keys = [key for key in keys if key > last] + [key for key in keys if key <= last]
+        shared = places.share_out(lane, keys)
+        if shared.turns:
+            self._last[lane] = shared.turns[-1].key
+        if lane is Lane.FIRST and len(shared.aside) > IN_THE_WAY_MAX:
+            await self._house.db.execute(delivery_store.SET_ASIDE, shared.aside)
+        return shared, whole
+
+    async def _begin(
+        self, claims: list[Claim], kinds: dict[tuple[Lane, int], Kind], known: Outbound, strangers: Outbound
+    ) -> None:
+        try:
+            loaded = await self._house.db.fetch(delivery_store.LOAD, [claim.event_id for claim in claims])
+        except DATABASE_FAULTS:
+            await give_back(self._house, claims)
+            raise
+        rows = {row["id"]: row for row in loaded}
+        for claim in claims:
+            row = rows.get(claim.event_id)
+            if row is None:
+                log.error("a delivery outlived its event", event_id=str(claim.event_id))
+                await self._house.db.execute(delivery_store.FORGET, claim.event_id, claim.token)
+                continue
+            url = letter.address(claim, row, deprecated_webhooks=self._house.settings.deprecated_webhooks)
+            if url is None:
+                await self._house.db.execute(delivery_store.CANCEL, claim.event_id, claim.token)
+                continue
+            kind = kinds[Lane(claim.lane), claim.destination_key]
+            outbound = known if kind is Kind.PROMPT else strangers
+            call = asyncio.create_task(self._attempt(outbound, claim, row, url))
+            self._under_way[call] = claim, Call(claim.destination_key, kind, _now_ms())
+            call.add_done_callback(self._ended)
+
+    async def _attempt(self, outbound: Outbound, claim: Claim, row: Row, url: str) -> None:
+        attempt: int = row["attempts"] + 1
+        try:
+            sent = letter.write(self._house.keys, claim, row, url)
+        except (SealBrokenError, ValueError) as fault:
+            log.error("cannot sign", event_id=str(claim.event_id), error=type(fault).__name__)
+            outcome = Outcome("signing_secret_missing", None, 0)
+        else:
+            outcome = await outbound.post(sent.url, sent.body, sent.headers)
+            self._memory.learn(claim.destination_key, outcome.duration_ms)
+        if outcome.error is not None:
+            log.info("attempt failed", event_id=str(claim.event_id), attempt=attempt, mode=claim.mode, error=outcome.error)
+        self._results.add(Result(claim, attempt, outcome))
 
     def _ended(self, call: "asyncio.Task[None]") -> None:
         del self._under_way[call]
@@ -113,158 +209,19 @@ class Worker:
         if not call.cancelled() and (fault := call.exception()) is not None:
             log.error("attempt failed on our side", exc_info=fault)
 
-    async def _claim(self) -> list[Claim]:
-        """As many as there is room for, never more: what waits in a queue here would use up its lease."""
-        room = self._at_once - len(self._under_way)
-        if room <= 0:
-            return []
-        token = new_id()
-        busy = Counter(claim.destination_key for claim in self._under_way.values())
-        rows = await self._house.db.fetch(
-            delivery_store.CLAIM,
-            token,
-            LEASE,
-            room,
-            self._per_destination,
-            list(busy),
-            list(busy.values()),
-            self._cursor,
-        )
-        claims = [_claim(row, token) for row in rows]
-        began, self._cursor = self._cursor, FIRST_KEY
-        if len(claims) == room:
-            self._cursor = max(claim.destination_key for claim in claims)
-        if not claims and began != FIRST_KEY:  # the end of the keys: look once more from their beginning
-            return await self._claim()
-        return claims
-
-    async def _attempt(self, outbound: Outbound, claim: Claim) -> None:
-        lease_ends = time.monotonic() + DELIVERY_LEASE_S
-        row = await self._house.db.fetchrow(delivery_store.LOAD, claim.event_id)
-        if row is None:
-            raise AssertionError("a delivery outlived its event")
-        url = self._address(claim, row)
-        if row["disabled"] or url is None or (claim.held and row["version"] is None):
-            await self._house.db.execute(delivery_store.CANCEL, claim.event_id, claim.token)
-            return
-        attempt: int = row["attempts"] + 1
-        try:
-            letter = self._letter(claim, row, url, attempt)
-        except (SealBrokenError, ValueError) as fault:
-            log.error("cannot sign", event_id=str(claim.event_id), error=type(fault).__name__)
-            outcome = Outcome("signing_secret_missing", None, 0)
-        else:
-            outcome = await outbound.post(letter.url, letter.body, letter.headers)
-        log.info("attempted", event_id=str(claim.event_id), attempt=attempt, mode=claim.mode, error=outcome.error)
-        while True:
-            try:
-                await write_down(self._house, claim, attempt, outcome)
-            except DATABASE_FAULTS as fault:
-                if time.monotonic() + AFTER_FAULT_S >= lease_ends:
-                    raise
-                log.error("cannot write down an attempt", error=type(fault).__name__)
-                await asyncio.sleep(AFTER_FAULT_S)
-            else:
-                return
-
-    def _address(self, claim: Claim, row: Row) -> str | None:
-        """Where it goes now. A saved address counts only while compatibility lasts; a redelivery goes to the present one."""
-        if row["destination_source"] in {"request", "test"}:
-            return row["destination_url"]
-        if not self._house.settings.deprecated_webhooks:
-            return None
-        return row["saved_url"] if claim.trigger == "manual" else row["destination_url"]
-
-    def _letter(self, claim: Claim, row: Row, url: str, attempt: int) -> Letter:
-        """Raises `SealBrokenError` when there is nothing to sign with: nothing is ever sent unsigned."""
-        if row["version"] is None:
-            raise SealBrokenError("no active secret")
-        env = MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
-        sealed = Sealed(row["key_id"], row["nonce"], row["ciphertext"])
-        secret = secrets.reveal(self._house.keys, env, row["version"], sealed)
-        body: bytes = row["body"]
-        headers = {
-            "Content-Type": "application/json; charset=utf-8",
-            "User-Agent": USER_AGENT,
-            "X-Service-Event-Id": str(claim.event_id),
-            "X-Service-Event-Type": row["type"],
-            "X-Service-Mode": claim.mode,
-            "X-Service-Attempt": str(attempt),
-            "X-Service-Signature": signature(secret, body),
-            **standard_headers(secret, claim.event_id, int(claim.started_at.timestamp()), body),
-        }
-        return Letter(url, body, headers)
-
-    async def _finish(self) -> None:
+    async def _finish(self, writing: "asyncio.Task[None]") -> None:
+        until = time.monotonic() + STOP_WITHIN_S
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=STOP_WITHIN_S)
         left = dict(self._under_way)
         for call in left:
             call.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        for claim in left.values():
-            with suppress(*DATABASE_FAULTS):
-                await self._house.db.execute(delivery_store.GIVE_BACK, claim.event_id, claim.token)
+        self._results.close()
+        await asyncio.wait({writing}, timeout=max(1.0, until - time.monotonic()))
+        writing.cancel()
+        await give_back(self._house, [claim for claim, _ in left.values()])
 
 
-async def write_down(house: House, claim: Claim, attempt: int, outcome: Outcome) -> None:
-    """Record how an attempt ended, and plan what follows, in one statement that counts only while the lease is ours."""
-    plan = following(
-        mode=claim.mode,
-        trigger=claim.trigger,
-        error=outcome.error,
-        tries=claim.tries,
-        lost=claim.lost,
-        schedule=house.settings.webhook_retry_schedule,
-        retry_after_s=outcome.retry_after_s,
-    )
-    told = (
-        claim.event_id,
-        claim.token,
-        attempt,
-        claim.trigger,
-        "succeeded" if outcome.succeeded else "failed",
-        outcome.error,
-        outcome.http_status,
-        claim.started_at,
-        outcome.duration_ms,
-    )
-    if await _settle(house, told, claim, plan) or outcome.error == WORKER_LOST:
-        return
-    log.warning("lease lost", event_id=str(claim.event_id), attempt=attempt)
-    result = ("succeeded" if outcome.succeeded else "failed", outcome.error, outcome.http_status, outcome.duration_ms)
-    await house.db.execute(delivery_store.LATE, claim.event_id, attempt, *result)
-
-
-async def sweep(house: House) -> None:
-    """Take back the leases that ran out, and let go what is held although a secret has become active."""
-    for row in await house.db.fetch(delivery_store.RAN_OUT, LEASE):
-        lost = _claim(row, row["lease_token"])
-        await write_down(house, lost, row["attempts"] + 1, Outcome(WORKER_LOST, None, DELIVERY_LEASE_S * 1000))
-    await house.db.execute(delivery_store.FREE_LEFT_BEHIND)
-
-
-async def _settle(house: House, told: tuple[object, ...], claim: Claim, plan: Next) -> bool:
-    """Whether the lease was still ours. Each of the three is whole by itself; the first that applies ends it."""
-    over = plan.after is None and not plan.again
-    if over and await house.db.execute(delivery_store.END, *told, "failed", False):
-        return True
-    done_by_hand = int(claim.trigger == "manual" and not plan.again)
-    if await house.db.execute(delivery_store.GO_ON, *told, plan.after, plan.tries, plan.lost, done_by_hand):
-        return True
-    # Delivery was switched off while the call was under way.
-    return bool(await house.db.execute(delivery_store.END, *told, "canceled", True))
-
-
-def _claim(row: Row, token: UUID) -> Claim:
-    return Claim(
-        event_id=row["event_id"],
-        token=token,
-        destination_key=row["destination_key"],
-        mode=row["mode"],
-        trigger=row["sending"],
-        held=row["held"],
-        tries=row["tries"],
-        lost=row["lost"],
-        started_at=row["started_at"],
-    )
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000

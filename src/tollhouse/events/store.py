@@ -1,4 +1,4 @@
-"""SQL of recording events, and of letting go those that waited for a signing secret."""
+"""SQL of recording events, of asking for them again, and of letting go or ending what waits."""
 
 # Every branch is decided here, in one statement: where to, whether at all, and whether a secret is there to sign with.
 # An event that finds no secret is held; one whose transaction overlaps the activation is freed by the worker's sweep.
@@ -13,28 +13,85 @@ RECORD = """
         SELECT source,
                CASE source WHEN 'saved' THEN url ELSE $9 END AS url,
                CASE source WHEN 'saved' THEN destination_key ELSE $10::bigint END AS destination_key,
+               CASE source WHEN 'test' THEN 'test' ELSE 'automatic' END AS trigger,
                CASE WHEN source = 'none' OR disabled THEN 'skipped'
                     WHEN EXISTS (SELECT FROM webhook_secrets s
                                  WHERE s.merchant_id = $2 AND s.mode = $3 AND s.state = 'active') THEN 'pending'
                     ELSE 'held' END AS status
         FROM found
+    ), once AS (
+        INSERT INTO webhook_event_keys (source_id, source_type, type, sequence) VALUES ($6, $5, $4, $7)
     ), event AS (
         INSERT INTO webhook_events (id, merchant_id, mode, type, source_type, source_id, sequence, body, destination_url,
                                     destination_source, status, next_attempt_at, created_at)
         SELECT $1, $2, $3, $4, $5, $6, $7, $8, url, source, status, CASE status WHEN 'pending' THEN now() END, $13
         FROM route
+    ), held AS (
+        INSERT INTO webhook_deliveries_later (event_id, merchant_id, mode, destination_key, run_at, trigger, held)
+        SELECT $1, $2, $3, destination_key, now() + $14::interval, trigger, true FROM route WHERE status = 'held'
     )
-    INSERT INTO webhook_deliveries (event_id, merchant_id, mode, destination_key, trigger, automatic_at, held, run_at)
-    SELECT $1, $2, $3, destination_key, CASE source WHEN 'test' THEN 'test' ELSE 'automatic' END, now(), status = 'held',
-           CASE status WHEN 'held' THEN now() + $14::interval ELSE now() END
-    FROM route WHERE status IN ('pending', 'held')
+    INSERT INTO webhook_deliveries (event_id, merchant_id, mode, destination_key, run_at, automatic_at, trigger)
+    SELECT $1, $2, $3, destination_key, now(), now(), trigger FROM route WHERE status = 'pending'
 """
 
 FREE_HELD = """
     WITH free AS (
-        UPDATE webhook_deliveries SET held = false, run_at = now(), automatic_at = now()
-        WHERE merchant_id = $1 AND mode = $2 AND held AND lease_until IS NULL RETURNING event_id
+        DELETE FROM webhook_deliveries_later WHERE merchant_id = $1 AND mode = $2 AND held
+        RETURNING event_id, destination_key, trigger, tries, lost
+    ), ready AS (
+        INSERT INTO webhook_deliveries
+            (event_id, merchant_id, mode, destination_key, run_at, automatic_at, trigger, tries, lost)
+        SELECT event_id, $1, $2, destination_key, now(), now(), trigger, tries, lost FROM free
+        ON CONFLICT (event_id) DO UPDATE SET automatic_at = excluded.automatic_at
     )
     UPDATE webhook_events e SET status = 'pending', next_attempt_at = now()
     FROM free WHERE e.id = free.event_id AND e.merchant_id = $1 AND e.mode = $2
+"""
+
+# An event that is to be sent has one row: a redelivery joins the row that waits, takes it over from those that wait for
+# later, or is noted on the one that is on its way. The row is locked before the event, as everywhere, so that no two can
+# wait for each other.
+REDELIVER = """
+    WITH planned AS (
+        DELETE FROM webhook_deliveries_later WHERE merchant_id = $1 AND mode = $2 AND event_id = $3
+        RETURNING CASE WHEN held THEN now() ELSE run_at END AS automatic_at, trigger, tries, lost
+    )
+    INSERT INTO webhook_deliveries AS d
+        (event_id, merchant_id, mode, destination_key, lane, redeliveries, run_at, automatic_at, trigger, tries, lost)
+    SELECT $3, $1, $2, $4, 1, 1, now(), p.automatic_at, coalesce(p.trigger, 'automatic'), coalesce(p.tries, 0),
+           coalesce(p.lost, 0)
+    FROM (VALUES (1)) AS always LEFT JOIN planned p ON true
+    ON CONFLICT (event_id) DO UPDATE
+    SET redeliveries = d.redeliveries + 1, held = false, run_at = now(),
+        automatic_at = coalesce(d.automatic_at, excluded.automatic_at)
+"""
+# An attempt that ended just while the statement above waited for it may have planned the next one where that no longer
+# looked. From here on the row is ours, and nothing moves any more.
+REDELIVER_BESIDE = """
+    WITH planned AS (
+        DELETE FROM webhook_deliveries_later WHERE merchant_id = $1 AND mode = $2 AND event_id = $3
+        RETURNING event_id, run_at, trigger, tries, lost
+    )
+    UPDATE webhook_deliveries d
+    SET automatic_at = p.run_at, trigger = p.trigger, tries = p.tries, lost = p.lost
+    FROM planned p WHERE d.event_id = p.event_id
+"""
+EXPECT_REDELIVERY = """
+    UPDATE webhook_events
+    SET next_attempt_at = now(), status = CASE WHEN status IN ('skipped', 'canceled', 'held') THEN 'pending' ELSE status END
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3
+"""
+
+# What is on its way ends by itself; the worker asks again whether delivery is on before each attempt and each retry.
+CANCEL_WAITING = """
+    WITH gone AS (
+        DELETE FROM webhook_deliveries WHERE merchant_id = $1 AND mode = $2 AND lease_until IS NULL RETURNING event_id
+    ), later AS (
+        DELETE FROM webhook_deliveries_later WHERE merchant_id = $1 AND mode = $2 RETURNING event_id
+    )
+    UPDATE webhook_events e
+    SET next_attempt_at = NULL,
+        status = CASE WHEN e.status IN ('pending', 'retrying', 'held') THEN 'canceled' ELSE e.status END
+    FROM (SELECT event_id FROM gone UNION SELECT event_id FROM later) AS ended
+    WHERE e.id = ended.event_id AND e.merchant_id = $1 AND e.mode = $2
 """

@@ -56,19 +56,19 @@ I14_TOLD = """
           FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
           WHERE l.source_type IN ('transaction', 'refund', 'chargeback', 'test_funding')
           GROUP BY e.transaction_id, e.merchant_id, e.mode, e.currency) g
-    CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_events w
+    CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_event_keys w
                         WHERE w.source_type = 'ledger_entry' AND w.source_id = ANY (g.entry_ids)
                           AND w.type = 'balance.updated') told
     WHERE told.times <> 1
 """
 I14_STATES = """
-    SELECT format('transaction %s is %s and %s was told %s times', t.id, t.status, want.type, count(w.id)) AS line
+    SELECT format('transaction %s is %s and %s was told %s times', t.id, t.status, want.type, count(w.source_id)) AS line
     FROM transactions t
     JOIN (VALUES ('succeeded', 'payment.succeeded'), ('failed', 'payment.failed'), ('chargeback', 'payment.chargeback'),
                  ('refund_required', 'payment.refund_required'), ('partially_refunded', 'payment.refunded'),
                  ('refunded', 'payment.refunded')) AS want (status, type) ON want.status = t.status
-    LEFT JOIN webhook_events w ON w.source_type = 'transaction' AND w.source_id = t.id AND w.type = want.type
-    GROUP BY t.id, t.status, want.type HAVING count(w.id) = 0
+    LEFT JOIN webhook_event_keys w ON w.source_type = 'transaction' AND w.source_id = t.id AND w.type = want.type
+    GROUP BY t.id, t.status, want.type HAVING count(w.source_id) = 0
 """
 # What the rail holds for us by its own reports, against what our books say it holds by payments.
 I15_RAILS = """

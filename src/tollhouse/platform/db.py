@@ -5,7 +5,7 @@ SET LOCAL, no session locks, no LISTEN. A connection that comes back inside a tr
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import asyncpg
@@ -104,8 +104,9 @@ class Tx:
 class Pool:
     """At most `connections` to one database. Making one dials nothing; the first statement does."""
 
-    def __init__(self, dsn: str, connections: int = 10) -> None:
+    def __init__(self, dsn: str, connections: int = 10, *, settings: Mapping[str, str] | None = None) -> None:
         self._dsn = dsn
+        self._settings = settings or {}
         self._idle: list[Tx] = []
         self._room = asyncio.Semaphore(connections)
         self._closed = False
@@ -152,7 +153,7 @@ class Pool:
                 tx = self._idle.pop()
                 if not tx.raw.is_closed():
                     return tx
-            return Tx(await connect(self._dsn))
+            return Tx(await connect(self._dsn, settings=self._settings))
         except BaseException as fault:
             self._room.release()
             if isinstance(fault, UNREACHABLE):
@@ -210,7 +211,9 @@ class InTransaction(Lent):
         self._pool.take_back(self._tx, fault)
 
 
-async def connect(dsn: str, *, timeout_s: float = 5) -> "asyncpg.Connection[asyncpg.Record]":
+async def connect(
+    dsn: str, *, timeout_s: float = 5, settings: Mapping[str, str] | None = None
+) -> "asyncpg.Connection[asyncpg.Record]":
     """A bare connection with our time limits on it, as start-up parameters that a pooler passes on."""
     return await asyncpg.connect(
         dsn,
@@ -223,5 +226,6 @@ async def connect(dsn: str, *, timeout_s: float = 5) -> "asyncpg.Connection[asyn
             "statement_timeout": str(STATEMENT_TIMEOUT_MS),
             "lock_timeout": str(LOCK_TIMEOUT_MS),
             "idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION_MS),
+            **(settings or {}),
         },
     )

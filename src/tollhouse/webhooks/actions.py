@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from tollhouse.callers.throttle import RateLimited
-from tollhouse.events import secrets
+from tollhouse.events import secrets, waiting
 from tollhouse.events.destination import destination_key
 from tollhouse.events.record import record_test
 from tollhouse.kernel.clock import stamp_or_none
@@ -46,7 +46,7 @@ async def save(
     key = destination_key(env, new.url)
     await tx.execute(store.SAVE, env.merchant_id, env.mode, new.url, key, new.event_types, new.enabled, now)
     if not new.enabled:
-        await tx.execute(store.CANCEL_WAITING, env.merchant_id, env.mode)
+        await waiting.cancel(tx, env)
     state = await secrets.state_of(tx, env, now)
     secret = None if state.has_secret else await secrets.replace(tx, env, house.keys, now)
     saved = await store.configuration(tx, env)
@@ -59,7 +59,7 @@ async def switch_off(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> C
     """End delivery in the whole environment. What waits is canceled; address, secret and history stay."""
     await secrets.lock(tx, env)
     await tx.execute(store.SWITCH_OFF, env.merchant_id, env.mode, now)
-    await tx.execute(store.CANCEL_WAITING, env.merchant_id, env.mode)
+    await waiting.cancel(tx, env)
     return await configuration_of(tx, env, house)
 
 
@@ -117,8 +117,7 @@ async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, house: House, now:
     if not (await secrets.state_of(tx, env, now)).has_secret:
         raise WebhookSecretMissing
     # Nothing below this line may refuse.
-    await tx.execute(store.REDELIVER, env.merchant_id, env.mode, event_id, destination_key(env, url))
-    await tx.execute(store.EXPECT_REDELIVERY, env.merchant_id, env.mode, event_id)
+    await waiting.send_again(tx, env, event_id, destination_key(env, url))
     return await _seen(tx, env, event_id)
 
 
