@@ -43,7 +43,7 @@ BAD_PORTS = frozenset(
 """The ports from 1024 on that browsers refuse too: other protocols could be spoken to through them."""
 LOWEST_FREE_PORT = 1024
 LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa", ".onion")
-PARTS = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<target>(?:[/?][!-~]*)?)", re.IGNORECASE)
+PARTS = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<target>(?:[/?][!-\[\]-~]*)?)", re.IGNORECASE)
 AUTHORITY = re.compile(r"(?P<host>[^:]+)(?::(?P<port>[0-9]{1,5}))?")
 LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
@@ -126,7 +126,7 @@ def parse_target(url: str) -> Target:
         raise TargetRefusedError("Must not hold a fragment.")
     parts = PARTS.fullmatch(url)
     if parts is None:
-        raise TargetRefusedError("Must be an http or https URL, percent-encoded, without spaces or control characters.")
+        raise TargetRefusedError("Must be an http or https URL, percent-encoded, without spaces, backslashes or control characters.")
     if "@" in parts["authority"]:
         raise TargetRefusedError("Must not hold a user name or password.")
     authority = AUTHORITY.fullmatch(parts["authority"])
@@ -142,7 +142,7 @@ def parse_target(url: str) -> Target:
 
 def is_local_name(host: str) -> bool:
     """Whether this name means something only near to us: a single label, or one of the reserved endings."""
-    return "." not in host or host.endswith(LOCAL_SUFFIXES)
+    return "." not in host or f".{host}".endswith(LOCAL_SUFFIXES)
 
 
 def is_this_host(address: IPv4Address) -> bool:
