@@ -1,0 +1,179 @@
+"""No spelling of an address that must not be called is taken, none is called, and no name leads to one."""
+
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.cast import Actor, sign_up
+from tests.events.address_forms import LEADING_ASTRAY, REFUSED
+from tests.events.raw import RawServer, says
+from tests.running import Service, settings_for
+from tollhouse.events.destination import check_destination_url
+from tollhouse.platform.config import Settings
+from tollhouse.platform.outbound import Outbound, Outcome
+
+INGRESS, SOURCE = "8.8.4.4", "9.9.9.9"
+CLOSED: dict[str, Any] = {"TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS": "", "TOLLHOUSE_INGRESS_IP": INGRESS}
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+NOBODY = 9
+"""The port that our own question of the kernel names; asking sends nothing."""
+
+
+class Watch:
+    """What this process asked of the kernel while it was watched: connections that it began, names that it looked up."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self.connected: list[Any] = []
+        self.looked_up: list[str] = []
+
+    def see(self, event: str, told: tuple[Any, ...]) -> None:
+        """Python tells of both before they happen."""
+        if self.on and event == "socket.connect" and told[1][1] != NOBODY:
+            self.connected.append(told[1])
+        if self.on and event == "socket.getaddrinfo":
+            self.looked_up.append(told[0])
+
+
+WATCH = Watch()
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    """Settings of production, with an ingress."""
+    return settings_for("postgresql:///nowhere", **CLOSED)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hook() -> None:
+    """Python cannot take a hook back; this one is deaf outside these tests."""
+    sys.addaudithook(WATCH.see)
+
+
+@pytest.fixture(scope="module")
+def closed(make_service: Callable[..., Service]) -> Service:
+    """A service with settings of production."""
+    return make_service(fresh=True, **CLOSED)
+
+
+@pytest.fixture
+async def canary() -> AsyncIterator[RawServer]:
+    """Sings when somebody comes."""
+    async with RawServer(says(OK)) as server:
+        yield server
+
+
+@pytest.fixture
+def watch(canary: RawServer) -> Iterator[Watch]:
+    """A watch that sees this test alone; the canary is in its cage before it begins."""
+    assert canary.port
+    WATCH.connected, WATCH.looked_up, WATCH.on = [], [], True
+    yield WATCH
+    WATCH.on = False
+
+
+async def post(settings: Settings, url: str) -> Outcome:
+    """One call, as for an address that was saved under older rules."""
+    async with Outbound(settings, deadline_s=5) as outbound:
+        return await outbound.post(url, b"{}", {})
+
+
+def leads_to(*addresses: str) -> Callable[..., list[Any]]:
+    """A resolver that knows these addresses for every name."""
+
+    def look_up(host: str, port: int, family: int = 0, kind: int = 0, *_: Any) -> list[Any]:
+        WATCH.looked_up.append(host)
+        assert family == socket.AF_INET
+        return [(family, kind, 6, "", (address, port)) for address in addresses]
+
+    return look_up
+
+
+def test_the_table_is_long_enough() -> None:
+    assert len({url for _, url in REFUSED}) + len(LEADING_ASTRAY) >= 400
+
+
+@pytest.mark.covers("W-13", "W-57", "W-58", "W-64", "W-65", "S-56")
+@pytest.mark.parametrize(("kind", "url"), REFUSED)
+def test_no_spelling_is_taken(kind: str, url: str, settings: Settings) -> None:
+    if SOURCE in url:
+        settings = settings_for("postgresql:///nowhere", **CLOSED, TOLLHOUSE_WEBHOOK_SOURCE_IP=SOURCE)
+    assert check_destination_url(filled(url), livemode=False, settings=settings), kind
+    assert check_destination_url(filled(url), livemode=True, settings=settings), kind
+
+
+@pytest.mark.covers("W-57", "W-58", "W-64", "W-65", "S-56")
+@pytest.mark.parametrize(("kind", "url"), [(kind, url) for kind, url in REFUSED if SOURCE not in url])
+async def test_no_spelling_is_called(
+    kind: str, url: str, settings: Settings, canary: RawServer, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The names are looked up, in a house where every name means loopback."""
+    monkeypatch.setattr(socket, "getaddrinfo", leads_to("127.0.0.1"))
+    outcome = await post(settings, filled(url, canary.port))
+    assert (outcome.error, outcome.http_status) == ("blocked_destination", None)
+    assert not watch.connected
+    assert not canary.peers
+    if kind != "a name of something near to us":
+        assert not watch.looked_up
+
+
+@pytest.mark.covers("W-59", "W-60", "W-61", "W-64", "S-56")
+@pytest.mark.parametrize("answer", LEADING_ASTRAY, ids=" ".join)
+async def test_no_name_leads_astray(
+    answer: list[str], settings: Settings, canary: RawServer, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"http://hook.example.com:{canary.port}/"
+    assert check_destination_url(url, livemode=False, settings=settings) is None
+    monkeypatch.setattr(socket, "getaddrinfo", leads_to(*answer))
+    outcome = await post(settings, url)
+    assert (outcome.error, outcome.http_status) == ("blocked_destination", None)
+    assert watch.looked_up == ["hook.example.com"]
+    assert not watch.connected
+    assert not canary.peers
+
+
+@pytest.mark.covers("S-56")
+async def test_the_watch_sees_a_call_that_is_allowed(canary: RawServer, watch: Watch) -> None:
+    settings = settings_for("postgresql:///nowhere")
+    assert (await post(settings, f"http://127.0.0.1:{canary.port}/")).succeeded
+    assert watch.connected == [("127.0.0.1", canary.port)]
+    assert canary.peers
+
+
+@pytest.mark.covers("S-56")
+async def test_the_environment_names_no_proxy(
+    canary: RawServer, watch: Watch, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{canary.port}")
+    monkeypatch.setattr(socket, "getaddrinfo", leads_to("10.0.0.1"))
+    assert (await post(settings, "http://hook.example.com/")).error == "blocked_destination"
+    assert not watch.connected
+
+
+@pytest.mark.covers("W-13", "W-57", "W-58", "W-65", "W-82", "S-56")
+async def test_the_api_refuses_every_spelling(closed: Service) -> None:
+    async with sign_up(closed, "alice", "Alice's Coffee") as alice:
+        (await alice.post("/webhook/rotate-secret")).ok()
+        told = {url: await refusal(alice, url) for _, url in REFUSED if fits_json(url) and SOURCE not in url}
+        assert len(told) > 350
+        assert {url: faults for url, faults in told.items() if set(faults) != {"url"}} == {}
+        assert (await alice.get("/webhook-events")).ok().body["webhook_events"] == []
+
+
+async def refusal(actor: Actor, url: str) -> dict[str, str]:
+    """Which fields are named when a test is to be sent there."""
+    return (await actor.post("/webhook/test", {"url": filled(url)})).faults()
+
+
+def fits_json(url: str) -> bool:
+    """NUL and half a character are refused with the body (400), before anybody reads them as part of an address."""
+    return not any(letter == "\0" or 0xD800 <= ord(letter) < 0xE000 for letter in url)
+
+
+def filled(url: str, port: int = 8080) -> str:
+    """With the canary's port."""
+    return url.replace("{port}", str(port))
