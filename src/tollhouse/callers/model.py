@@ -1,6 +1,7 @@
 """The callers we know, and how they are refused."""
 
 from datetime import datetime
+from uuid import UUID
 
 from msgspec import Struct
 
@@ -40,6 +41,19 @@ class Person(Struct, frozen=True):
     session_hash: bytes
     user_created_at: datetime
     merchant_created_at: datetime
+
+
+class Operator(Struct, frozen=True):
+    """Who runs this house, at its pages."""
+
+    operator_id: UUID
+    email: str
+
+
+class InvalidCredentials(Refusal):
+    """401: wrong e-mail or wrong password, in the same words and the same time."""
+
+    code, status, message = "invalid_credentials", 401, "The e-mail or the password is wrong."
 
 
 class NoCredential(Refusal):

@@ -16,10 +16,16 @@ from tollhouse.web.ask import Ask
 
 async def person_of(ask: Ask) -> Person | None:
     """Who sits there; None without a living session."""
-    secret = cookies.session_id(ask)
+    id_hash = offered(ask, "session")
+    return None if id_hash is None else await store.person(ask.house.db, id_hash, ask.now)
+
+
+def offered(ask: Ask, kind: cookies.Kind) -> bytes | None:
+    """The digest of the session id a browser sent; None where it sent none, or what can be none."""
+    secret = cookies.session_id(ask, kind)
     if secret is None or len(secret) != BODY_CHARS or not set(secret) <= set(ALPHABET):
         return None
-    return await store.person(ask.house.db, digest(secret), ask.now)
+    return digest(secret)
 
 
 async def begin(tx: Tx, ask: Ask, user_id: UUID) -> str:

@@ -1,11 +1,11 @@
 """What a person can do with a merchant's account: sign up, sign in, make and revoke API keys."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
-from tollhouse.callers import sessions, throttle
+from tollhouse.callers import sessions
 from tollhouse.callers.model import Person
-from tollhouse.callers.throttle import RateLimited, Watch
+from tollhouse.callers.people import email_key, prove
 from tollhouse.catalogue import projects
 from tollhouse.kernel import limits, scopes, tokens
 from tollhouse.kernel.clock import stamp
@@ -16,7 +16,6 @@ from tollhouse.merchants import store
 from tollhouse.merchants.model import (
     ApiKeyView,
     EmailTaken,
-    InvalidCredentials,
     MerchantView,
     NewApiKey,
     NewApiKeyView,
@@ -25,15 +24,13 @@ from tollhouse.merchants.model import (
     SignUp,
     SignupClosed,
     UserView,
-    email_key,
     name_faults,
 )
 from tollhouse.platform.db import Tx
-from tollhouse.platform.passwords import hash_password, verify_password
+from tollhouse.platform.passwords import hash_password
 from tollhouse.web.ask import Ask
 
 HINT_CHARS = 4
-SIGN_IN_SPAN = timedelta(minutes=15)
 
 
 async def sign_up(ask: Ask, new: SignUp) -> tuple[SessionView, str]:
@@ -59,21 +56,8 @@ async def sign_up(ask: Ask, new: SignUp) -> tuple[SessionView, str]:
 
 
 async def sign_in(ask: Ask, who: SignIn) -> tuple[SessionView, str]:
-    """A new session. Raises `InvalidCredentials` in the same words and time for a wrong e-mail and a wrong password.
-
-    After too many failures, of the account or of the address, even the right password is `RateLimited`: else one could
-    go on guessing. It is looked up again behind the password, for guesses sent all at once begin before the first fails.
-    """
-    watches = _watches(ask, who)
-    await _refuse_too_many(ask, watches)
-    row = await store.user_by_email(ask.house.db, email_key(who.email))
-    right = len(who.password) <= limits.PASSWORD_CHARS_MAX and await verify_password(
-        who.password, row["password_hash"] if row else None
-    )
-    if row is None or not right:
-        wait = await throttle.count_failure(ask.house.db, watches, ask.now)
-        raise RateLimited(wait) if wait else InvalidCredentials
-    await _refuse_too_many(ask, watches)
+    """A new session. Raises what `prove` does."""
+    row = await prove(ask, "sign-in", who.email, who.password, store.user_by_email)
     async with ask.house.db.transaction() as tx:
         secret = await sessions.begin(tx, ask, row["id"])
     merchant = MerchantView(
@@ -83,27 +67,6 @@ async def sign_in(ask: Ask, who: SignIn) -> tuple[SessionView, str]:
         stamp(row["merchant_created_at"]),
     )
     return SessionView(merchant, UserView(row["id"], row["email"], stamp(row["created_at"]))), secret
-
-
-def _watches(ask: Ask, who: SignIn) -> tuple[Watch, Watch]:
-    settings = ask.house.settings
-    return (
-        Watch(
-            "sign-in of", email_key(who.email), settings.rate_signin_account_per_15_min * settings.rate_limits, SIGN_IN_SPAN
-        ),
-        Watch(
-            "sign-in from",
-            throttle.source_of(ask.address),
-            settings.rate_signin_address_per_15_min * settings.rate_limits,
-            SIGN_IN_SPAN,
-        ),
-    )
-
-
-async def _refuse_too_many(ask: Ask, watches: tuple[Watch, Watch]) -> None:
-    wait = await throttle.wait_for(ask.house.db, watches, ask.now)
-    if wait is not None:
-        raise RateLimited(wait)
 
 
 def session_of(person: Person) -> SessionView:

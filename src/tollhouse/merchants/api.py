@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from tollhouse.callers import sessions
 from tollhouse.callers.guards import anyone_with_cookie, scope, signed_in
-from tollhouse.callers.model import Caller, Person
+from tollhouse.callers.model import Caller, InvalidCredentials, Person
 from tollhouse.callers.throttle import RateLimited
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.merchants import actions, store
@@ -16,7 +16,6 @@ from tollhouse.merchants.model import (
     ApiKeyList,
     ApiKeyView,
     EmailTaken,
-    InvalidCredentials,
     NewApiKey,
     NewApiKeyView,
     SessionView,

@@ -1,18 +1,15 @@
 """What a merchant, its people and its API keys look like, and the rules that need no database."""
 
-import re
 from typing import Literal
 from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.callers.people import CONTROL, email_faults, password_faults
 from tollhouse.kernel import limits
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, Mode
 from tollhouse.kernel.refusals import Fault, Refusal
-
-EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
-CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class SignUp(Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,13 +21,11 @@ class SignUp(Struct, frozen=True, forbid_unknown_fields=True):
 
     def faults(self) -> list[Fault]:
         """Every field that is refused."""
-        faults: list[Fault] = []
-        if len(self.email) > limits.EMAIL_CHARS_MAX or not EMAIL.fullmatch(self.email) or CONTROL.search(self.email):
-            faults.append(Fault("email", "invalid_email", "This is not an e-mail address."))
-        if not limits.PASSWORD_CHARS_MIN <= len(self.password) <= limits.PASSWORD_CHARS_MAX:
-            faults.append(Fault("password", "invalid_length", "A password has 10 to 128 characters."))
-        faults += name_faults("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX)
-        return faults
+        return [
+            *email_faults("email", self.email),
+            *password_faults("password", self.password),
+            *name_faults("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX),
+        ]
 
 
 class SignIn(Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,12 +107,6 @@ class AccountView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     oauth_grant_id: GrantId | None = None
 
 
-class InvalidCredentials(Refusal):
-    """401: wrong e-mail or wrong password, in the same words and the same time."""
-
-    code, status, message = "invalid_credentials", 401, "The e-mail or the password is wrong."
-
-
 class EmailTaken(Refusal):
     """409: there is an account with this e-mail."""
 
@@ -128,11 +117,6 @@ class SignupClosed(Refusal):
     """403: this Tollhouse takes no sign-ups."""
 
     code, status, message = "signup_closed", 403, "Sign-up is closed here."
-
-
-def email_key(email: str) -> str:
-    """The e-mail folded: one account, however it is spelt."""
-    return email.strip().casefold()
 
 
 def name_faults(field: str, name: str, chars_max: int) -> list[Fault]:

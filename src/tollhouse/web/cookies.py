@@ -1,4 +1,6 @@
-"""The session cookie, and the rule that a browser may not be made to use it from another site."""
+"""The cookies of sessions, and the rule that a browser may not be made to use it from another site."""
+
+from typing import Literal
 
 from starlette.requests import cookie_parser
 from starlette.responses import Response
@@ -7,33 +9,35 @@ from tollhouse.kernel.refusals import CrossOriginForbidden
 from tollhouse.platform.config import Settings
 from tollhouse.web.ask import Ask
 
+Kind = Literal["session", "operator"]
+"""Whose session it is: a merchant's person's or an operator's. Each has a cookie of its own."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def cookie_name(settings: Settings) -> str:
+def cookie_name(settings: Settings, kind: Kind = "session") -> str:
     """`__Host-` binds the cookie to this host over https; browsers refuse that name over plain http."""
-    return "__Host-tollhouse_session" if settings.secure else "tollhouse_session"
+    return f"__Host-tollhouse_{kind}" if settings.secure else f"tollhouse_{kind}"
 
 
-def session_id(ask: Ask) -> str | None:
+def session_id(ask: Ask, kind: Kind = "session") -> str | None:
     """The session id a browser sent; None when it sent none. Sent twice it counts for nothing."""
-    name = cookie_name(ask.house.settings)
+    name = cookie_name(ask.house.settings, kind)
     header = ask.headers.getlist("cookie")
     if len(header) != 1 or header[0].count(f"{name}=") > 1:
         return None
     return cookie_parser(header[0]).get(name) or None
 
 
-def set_session(response: Response, settings: Settings, secret: str, max_age_s: int) -> None:
+def set_session(response: Response, settings: Settings, secret: str, max_age_s: int, kind: Kind = "session") -> None:
     """Give the browser its session: HttpOnly, SameSite=Lax (Strict would make everyone arriving look signed out)."""
-    response.set_cookie(
-        cookie_name(settings), secret, max_age=max_age_s, path="/", secure=settings.secure, httponly=True, samesite="lax"
-    )
+    name = cookie_name(settings, kind)
+    response.set_cookie(name, secret, max_age=max_age_s, path="/", secure=settings.secure, httponly=True, samesite="lax")
 
 
-def drop_session(response: Response, settings: Settings) -> None:
+def drop_session(response: Response, settings: Settings, kind: Kind = "session") -> None:
     """Take the session from the browser."""
-    response.delete_cookie(cookie_name(settings), path="/", secure=settings.secure, httponly=True, samesite="lax")
+    name = cookie_name(settings, kind)
+    response.delete_cookie(name, path="/", secure=settings.secure, httponly=True, samesite="lax")
 
 
 def refuse_cross_origin(ask: Ask) -> None:

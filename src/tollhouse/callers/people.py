@@ -1,0 +1,75 @@
+"""What is asked of everybody who signs in, a merchant's person and an operator alike: an e-mail and the right password."""
+
+import re
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from tollhouse.callers import throttle
+from tollhouse.callers.model import InvalidCredentials
+from tollhouse.callers.throttle import RateLimited, Watch
+from tollhouse.kernel import limits
+from tollhouse.kernel.refusals import Fault
+from tollhouse.platform.db import Pool, Row
+from tollhouse.platform.passwords import verify_password
+from tollhouse.web.ask import Ask
+
+EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+SPAN = timedelta(seconds=limits.SIGN_IN_SPAN_S)
+Find = Callable[[Pool, str], Awaitable[Row | None]]
+
+
+def email_key(email: str) -> str:
+    """The e-mail folded: one account, however it is spelt."""
+    return email.strip().casefold()
+
+
+def email_faults(field: str, email: str) -> list[Fault]:
+    """What is wrong with an e-mail address."""
+    if len(email) > limits.EMAIL_CHARS_MAX or not EMAIL.fullmatch(email) or CONTROL.search(email):
+        return [Fault(field, "invalid_email", "This is not an e-mail address.")]
+    return []
+
+
+def password_faults(field: str, password: str) -> list[Fault]:
+    """What is wrong with a password that somebody chooses."""
+    if not limits.PASSWORD_CHARS_MIN <= len(password) <= limits.PASSWORD_CHARS_MAX:
+        return [Fault(field, "invalid_length", "A password has 10 to 128 characters.")]
+    return []
+
+
+async def prove(ask: Ask, what: str, email: str, password: str, find: Find) -> Row:
+    """The account's row, whose `password_hash` is of this password. `find` looks it up by the folded e-mail.
+
+    Raises `InvalidCredentials` in the same words and time for a wrong e-mail and a wrong password. After too many
+    failures, of the account or of the address, even the right password is `RateLimited`: else one could go on
+    guessing. It is looked up again behind the password, for guesses sent all at once begin before the first fails.
+    Failures at one kind of sign-in (`what`) are counted apart from those at another.
+    """
+    watches = _watches(ask, what, email)
+    await _refuse_too_many(ask, watches)
+    row = await find(ask.house.db, email_key(email))
+    right = len(password) <= limits.PASSWORD_CHARS_MAX and await verify_password(
+        password, row["password_hash"] if row else None
+    )
+    if row is None or not right:
+        wait = await throttle.count_failure(ask.house.db, watches, ask.now)
+        raise RateLimited(wait) if wait else InvalidCredentials
+    await _refuse_too_many(ask, watches)
+    return row
+
+
+def _watches(ask: Ask, what: str, email: str) -> tuple[Watch, Watch]:
+    settings = ask.house.settings
+    of_account = settings.rate_signin_account_per_15_min * settings.rate_limits
+    from_address = settings.rate_signin_address_per_15_min * settings.rate_limits
+    return (
+        Watch(f"{what} of", email_key(email), of_account, SPAN),
+        Watch(f"{what} from", throttle.source_of(ask.address), from_address, SPAN),
+    )
+
+
+async def _refuse_too_many(ask: Ask, watches: tuple[Watch, Watch]) -> None:
+    wait = await throttle.wait_for(ask.house.db, watches, ask.now)
+    if wait is not None:
+        raise RateLimited(wait)
