@@ -1,6 +1,6 @@
-"""Books of a merchant to report on, whose postings have any time."""
+"""Books of a merchant to report on, whose postings have any time and no deed behind them: in a database of their own."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 
 import pytest
@@ -44,6 +44,12 @@ class Desk:
     async def _post(self, at: datetime, entry_type: EntryType, line: Line) -> None:
         posting = Posting(self.env.mode, entry_type, Source("test", new_id()), (line,), at)
         await self.pool.transact(lambda tx: post(tx, posting))
+
+
+@pytest.fixture(scope="session")
+def service(make_service: Callable[..., Service]) -> Service:
+    """What is posted here would break the invariants that other tests look at."""
+    return make_service(fresh=True, TOLLHOUSE_RATE_LIMITS="off")
 
 
 @pytest.fixture
