@@ -14,12 +14,8 @@ from pathlib import Path
 
 import structlog
 
-from tests.money_model.ground import ground
 from tests.money_model.playing import STEPS, play
-from tests.running import Service, settings_for
 from tollhouse.platform import embedded
-
-BATCH = 50
 
 
 def main() -> int:
@@ -32,24 +28,22 @@ def main() -> int:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     talk(f"seed {chosen.seed}")
     begun = time.monotonic()
+    batch = None
     with tempfile.TemporaryDirectory(prefix="tollhouse-money-") as name:
         folder = Path(name)
         folder.chmod(0o711)
         server = embedded.start(folder / "data")
         try:
-            for done in range(0, chosen.runs, BATCH):
-                runs, start = min(BATCH, chosen.runs - done), chosen.seed + done // BATCH
-                service = Service(settings_for(server.cluster.dsn, fresh=True), worker=False)
-                try:
-                    with service, ground(service) as here:
-                        play(here, runs, steps=chosen.steps, start=start)
-                except Exception:  # noqa: BLE001 - whatever came apart is told, with the way to see it again
-                    traceback.print_exc()
-                    talk(f"failed: python -m tests.money_model --runs {runs} --steps {chosen.steps} --seed {start}")
-                    return 1
-                talk(f"{done + runs} of {chosen.runs} histories, {time.monotonic() - begun:.0f} s")
+            for batch in play(server.cluster.dsn, chosen.runs, steps=chosen.steps, start=chosen.seed):
+                talk(f"{batch.before} of {chosen.runs} histories, {time.monotonic() - begun:.0f} s")
+        except Exception:  # noqa: BLE001 - whatever came apart is told, with the way to see it again
+            traceback.print_exc()
+            if batch is not None:
+                talk(f"failed: python -m tests.money_model --runs {batch.runs} --steps {chosen.steps} --seed {batch.seed}")
+            return 1
         finally:
             server.stop()
+    talk(f"{chosen.runs} histories, {time.monotonic() - begun:.0f} s: the service and the books agree")
     return 0
 
 

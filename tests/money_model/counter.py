@@ -77,11 +77,12 @@ class Counter:
         note(f"POST {path} {body} {key} -> {reply.status} {reply.raw.decode()[:600]}")
         return reply
 
-    def form(self, path: str, fields: dict[str, str]) -> int:
-        """Post a form of the checkout page, as the customer's browser does: the status."""
+    def form(self, path: str, fields: dict[str, str]) -> str:
+        """Post a form of the checkout page, as the customer's browser does: where it is sent then."""
         reply = self._send("POST", path, urlencode(fields).encode(), {"Content-Type": "application/x-www-form-urlencoded"})
-        note(f"POST {path} {fields} -> {reply.status}")
-        return reply.status
+        note(f"POST {path} {fields} -> {reply.status} {reply.headers.get('Location')}")
+        assert reply.status == 303, (path, reply.raw)
+        return reply.headers["Location"]
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Reply:
         if time.monotonic() - self._idle_since > IDLE_S:

@@ -52,9 +52,11 @@ class History:
         self.sent.append(Sent(path, body, key, reply))
         return reply.body
 
-    def learn_names(self) -> None:
-        """The books know how many payments there are; the service names them."""
+    def learn_names(self, first: str | None = None) -> None:
+        """The books know how many payments there are; the service names them. `first` is named in its answer."""
         nameless = [payment for payment in self.books.payments if not payment.payment_id]
+        if nameless and first is not None:
+            nameless.pop(0).payment_id = first
         if not nameless:
             return
         known = {payment.payment_id for payment in self.books.payments}
@@ -91,7 +93,7 @@ class History:
 
     def same_everything(self) -> None:
         """All links, payments and refunds are what the books say."""
-        links, payments, refunds = (self._every(noun) for noun in ("payment-links", "transactions", "refunds"))
+        links, payments, refunds = (self.every(noun) for noun in ("payment-links", "transactions", "refunds"))
         assert len(links) == len(self.books.links)
         for link in self.books.links:
             self.same_link(link, links[link.link_id])
@@ -102,7 +104,8 @@ class History:
             refund.refund_id: refund.status for refund in self.books.refunds
         }
 
-    def _every(self, noun: str) -> dict[str, Any]:
+    def every(self, noun: str) -> dict[str, Any]:
+        """All of these that the service shows, by their ids."""
         found: dict[str, Any] = {}
         for page in range(1, 10):
             body = self.counter.get(f"/{noun}?limit=100&page={page}")

@@ -66,9 +66,8 @@ class MoneyMachine(RuleBasedStateMachine):
         link = self._link(pick)
         if self.history.books.standing(link) == "active":
             self.history.books.begin(link)
-        path = f"/pay/{link.token}/method"
-        assert self.history.counter.form(path, {"method_id": f"sandbox:{link.currency}"}) == 303
-        self.history.learn_names()
+        back = self.history.counter.form(f"/pay/{link.token}/method", {"method_id": f"sandbox:{link.currency}"})
+        self.history.learn_names(back.partition("?payment=")[2] or None)
 
     @rule(pick=PICK, outcome=st.sampled_from(["succeed", "succeed", "overpay", "duplicate", "chargeback"]))
     def pay(self, pick: int, outcome: str) -> None:
@@ -104,14 +103,20 @@ class MoneyMachine(RuleBasedStateMachine):
 
     @rule(pick=PICK, part=PARTS)
     def charge_back(self, pick: int, part: int | None) -> None:
+        self._prepare(PAID, pick, "succeed")
         self._simulate(self._payment(pick, PAID), "chargeback", part)
 
     @rule(pick=PICK, outcome=st.sampled_from(["chargeback_won", "chargeback_lost"]))
     def decide(self, pick: int, outcome: str) -> None:
-        self._simulate(self._payment(pick, {"chargeback"}), outcome, None)
+        self._prepare({"chargeback"}, pick, "chargeback")
+        disputed = {payment.payment_id for payment in self.history.books.payments if payment.dispute == "open"}
+        payments = self.history.books.payments
+        fitting = [payment for payment in payments if payment.payment_id in disputed]
+        self._simulate(self._one_of(fitting, payments, pick), outcome, None)
 
     @rule(pick=PICK)
     def accept(self, pick: int) -> None:
+        self._prepare({"refund_required"}, pick, "duplicate")
         waiting = [payment for payment in self.history.books.payments if payment.apart and payment.status not in OPEN]
         payment = self._one_of(waiting, self.history.books.payments, pick)
         if payment is not None:
@@ -120,31 +125,17 @@ class MoneyMachine(RuleBasedStateMachine):
 
     @rule(pick=PICK, part=PARTS)
     def refund(self, pick: int, part: int | None) -> None:
-        payment, books = self._payment(pick, PAID | {"refund_required"}), self.history.books
-        if payment is None:
-            return
-        body = {} if part is None else {"amount": spelt(part, payment.link.currency)}
-        made = self.history.ask(f"/transactions/{payment.payment_id}/refunds", body, lambda: books.refund(payment, part))
-        if made is not None:
-            refund = books.refunds[-1]
-            refund.refund_id = made["id"]
-            assert (made["status"], made["amount_minor"]) == ("pending", refund.amount)
+        self._prepare(PAID, pick, "succeed")
+        self._refund(self._payment(pick, PAID | {"refund_required"}), part)
+
+    @rule(pick=PICK, part=PARTS, outcome=st.sampled_from(["succeed", "succeed", "fail", "return"]))
+    def refund_to_the_end(self, pick: int, part: int | None, outcome: str) -> None:
+        self.refund(pick, part)
+        self._end_refund(pick, outcome)
 
     @rule(pick=PICK, outcome=st.sampled_from(["succeed", "succeed", "fail", "return"]))
     def end_refund(self, pick: int, outcome: str) -> None:
-        books = self.history.books
-        fitting = [one for one in books.refunds if one.status == ("succeeded" if outcome == "return" else "pending")]
-        refund = self._one_of(fitting, books.refunds, pick)
-        if refund is None:
-            return
-
-        def deed() -> None:
-            if outcome != "return" or refund.status == "pending":
-                books.end_refund(refund, paid=outcome != "fail")
-            if outcome == "return":
-                books.return_refund(refund)
-
-        self.history.ask(f"/test/refunds/{refund.refund_id}/simulate", {"outcome": outcome}, deed)
+        self._end_refund(pick, outcome)
 
     @rule()
     def carry_refunds(self) -> None:
@@ -153,9 +144,11 @@ class MoneyMachine(RuleBasedStateMachine):
         So no rule may be possible or not for what this does: a history has to play the same when it is played again.
         """
         self.ground.work(jobs.carry_refunds)
-        for refund in self.history.books.refunds:
-            if refund.status == "pending":
-                shown = self.history.counter.get(f"/refunds/{refund.refund_id}")
+        pending = [refund for refund in self.history.books.refunds if refund.status == "pending"]
+        if pending:
+            refunds = self.history.every("refunds")
+            for refund in pending:
+                shown = refunds[refund.refund_id]
                 refund.accepted = shown["provider_reference"] is not None
                 if shown["status"] != "pending":
                     self.history.books.end_refund(refund, paid=shown["status"] == "succeeded")
@@ -200,12 +193,46 @@ class MoneyMachine(RuleBasedStateMachine):
         made = self.history.ask("/payment-links", body, lambda: books.links.append(link))
         link.link_id, link.token = made["id"], made["url"].rpartition("/")[2]
 
+    def _refund(self, payment: Payment | None, part: int | None) -> None:
+        if payment is None:
+            return
+        books = self.history.books
+        body = {} if part is None else {"amount": spelt(part, payment.link.currency)}
+        path = f"/transactions/{payment.payment_id}/refunds"
+        made = self.history.ask(path, body, lambda: books.refund(payment, part))
+        if made is not None:
+            refund = books.refunds[-1]
+            refund.refund_id = made["id"]
+            assert (made["status"], made["amount_minor"]) == ("pending", refund.amount)
+
+    def _end_refund(self, pick: int, outcome: str) -> None:
+        books = self.history.books
+        fitting = [
+            one for one in books.refunds if one.status == "pending" or (one.status, outcome) == ("succeeded", "return")
+        ]
+        refund = self._one_of(fitting, books.refunds, pick)
+        if refund is None:
+            return
+
+        def deed() -> None:
+            if outcome != "return" or refund.status == "pending":
+                books.end_refund(refund, paid=outcome != "fail")
+            if outcome == "return":
+                books.return_refund(refund)
+
+        self.history.ask(f"/test/refunds/{refund.refund_id}/simulate", {"outcome": outcome}, deed)
+
+    def _prepare(self, statuses: set[str], pick: int, outcome: str) -> None:
+        """Mostly see to it that there is a payment of such a status."""
+        if (pick + 1) % ANY and not any(payment.status in statuses for payment in self.history.books.payments):
+            self._new_customer(pick, outcome, None)
+
     def _new_customer(self, pick: int, outcome: str, part: int | None) -> None:
         link, books = self._link(pick), self.history.books
         body = {"outcome": outcome} | ({} if part is None else {"amount": spelt(part, link.currency)})
         path = f"/test/payment-links/{link.link_id}/simulate"
-        self.history.ask(path, body, lambda: simulate(books, books.begin(link), outcome, part))
-        self.history.learn_names()
+        made = self.history.ask(path, body, lambda: simulate(books, books.begin(link), outcome, part))
+        self.history.learn_names(None if made is None else made["id"])
 
     def _simulate(self, payment: Payment | None, outcome: str, part: int | None) -> None:
         if payment is None:

@@ -1,25 +1,51 @@
-"""Playing histories: the machine with a ground under it, and how many runs of how many steps."""
+"""Playing histories: the machine with a ground under it, in batches that each have a database of their own."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from hypothesis import HealthCheck, Verbosity, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.money_model.ground import Ground
+from tests.money_model.ground import Ground, ground
 from tests.money_model.machine import MoneyMachine
+from tests.running import Service, settings_for
 
 STEPS = 60
+BATCH = 50
+"""So many histories share a database: the invariants are asked of everything in it, and would take longer and longer."""
 
 
-def play(ground: Ground, runs: int, *, steps: int = STEPS, start: int | None = None) -> None:
-    """Play so many histories; always the same ones unless `start` seeds them. Raises what failed, made small."""
-    machine = type("Machine", (MoneyMachine,), {"ground": ground})
+class Batch(NamedTuple):
+    """Some histories: their seed, how many they are, and how many were played before."""
+
+    seed: int
+    runs: int
+    before: int
+
+
+def play(dsn: str, runs: int, *, steps: int = STEPS, start: int = 0) -> Iterator[Batch]:
+    """Play so many histories; each batch is named before it begins. The same start plays the same ones.
+
+    Raises what failed, made small.
+    """
+    for before in range(0, runs, BATCH):
+        batch = Batch(start + before // BATCH, min(BATCH, runs - before), before)
+        yield batch
+        service = Service(settings_for(dsn, fresh=True), worker=False)
+        with service, ground(service) as here:
+            play_batch(here, batch, steps)
+
+
+def play_batch(here: Ground, batch: Batch, steps: int) -> None:
+    """Play histories on this ground."""
+    machine = type("Machine", (MoneyMachine,), {"ground": here})
     chosen = settings(
-        max_examples=runs,
+        max_examples=batch.runs,
         stateful_step_count=steps,
-        derandomize=start is None,
         database=None,
         deadline=None,
         verbosity=Verbosity.normal,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
         print_blob=False,
     )
-    run_state_machine_as_test(machine if start is None else seed(start)(machine), settings=chosen)
+    run_state_machine_as_test(seed(batch.seed)(machine), settings=chosen)
