@@ -27,7 +27,7 @@ name = "Polish bank transfer"
 type = "bank_transfer"
 rail = "elixir"
 confirmation = "days"
-fees = { fixed_minor = 100, basis_points = 50, maximum_minor = 900 }
+fees = { fixed_minor = 100, basis_points = 50, maximum_minor = 900, chargeback_minor = 2500 }
 """
 
 
@@ -132,6 +132,7 @@ async def test_an_added_currency_works_like_any_other(alice: Actor) -> None:
     assert (await alice.get("/balances/PLN")).ok().body["available"] == "9.60"
     live = {one["method_id"]: one for one in (await alice.get("/payment-methods", mode="live")).ok().body["payment_methods"]}
     assert live["elixir:PLN"]["unavailable_reason"] == "provider_not_configured"
+    assert live["elixir:PLN"]["fees"]["chargeback_minor"] == 2_500
 
 
 async def test_the_command_line_reads_the_file(alice: Actor, service: Service, tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ class Books:
         payment.settle()
 
     def charge_back(self, payment: Payment, minor: int | None) -> None:
-        """The customer's bank takes back what the merchant kept; refunds that no rail has accepted fail."""
+        """The customer's bank takes back what the merchant kept, for a fee; refunds that no rail has accepted fail."""
         dropped = [one for one in self.refunds if one.payment is payment and one.status == "pending" and not one.accepted]
         at_most = payment.kept + sum(refund.own for refund in dropped)
         if payment.status not in {"succeeded", "partially_refunded"} or at_most <= 0:
@@ -229,11 +229,11 @@ class Books:
             self.end_refund(refund, paid=False)
         payment.charged_back = min(minor or payment.kept, payment.kept)
         payment.dispute = "open"
-        self.balances[payment.link.currency].charge(payment.charged_back)
+        self.balances[payment.link.currency].charge(payment.charged_back + self.fees[payment.link.currency].dispute)
         payment.settle()
 
     def decide(self, payment: Payment, *, won: bool) -> None:
-        """The dispute ends: won, the money comes back."""
+        """The dispute ends: won, the money comes back, and the fee does not."""
         if payment.dispute != "open":
             raise RefusedError("invalid_state")
         payment.dispute = "won" if won else "lost"

@@ -22,7 +22,11 @@ from tollhouse.kernel.scopes import API
 from tollhouse.web.house import House
 
 AT_ONCE = 100
-FEES = {"EUR": Fee(fixed=25, bps=140), "JPY": Fee(bps=333, minimum=3, maximum=500), "BTC": Fee()}
+FEES = {
+    "EUR": Fee(fixed=25, bps=140, dispute=1_500),
+    "JPY": Fee(bps=333, minimum=3, maximum=500, dispute=7),
+    "BTC": Fee(),
+}
 """What payments cost here, so that fees are in the books too."""
 
 # No people: a merchant is asked for nothing but its API key here, and passwords are slow on purpose.
@@ -117,4 +121,4 @@ def ground(service: Service) -> Iterator[Ground]:
 
 
 def _fees(fee: Fee) -> Fees:
-    return Fees(fixed_minor=fee.fixed, basis_points=fee.bps, minimum_minor=fee.minimum, maximum_minor=fee.maximum)
+    return Fees(fee.fixed, fee.bps, fee.minimum, fee.maximum, fee.dispute)

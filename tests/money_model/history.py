@@ -79,7 +79,8 @@ class History:
         differs = {name: (shown[name], value) for name, value in kept.items() if shown[name] != value}
         assert not differs, f"payment {payment.payment_id}: (shown, in the books) {differs}"
         if payment.dispute is not None:
-            assert shown["chargeback"]["status"] == payment.dispute
+            dispute = shown["chargeback"]
+            assert (dispute["status"], dispute["fee_minor"]) == (payment.dispute, FEES[payment.link.currency].dispute)
 
     def same_balances(self) -> None:
         """Every balance is what the books say."""

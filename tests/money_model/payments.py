@@ -23,12 +23,13 @@ class Policy:
 
 @dataclass(frozen=True)
 class Fee:
-    """What a payment costs."""
+    """What a payment costs, and what its dispute."""
 
     fixed: int = 0
     bps: int = 0
     minimum: int = 0
     maximum: int | None = None
+    dispute: int = 0
 
     def of(self, minor: int) -> int:
         """The fee of an amount, its share rounded half up."""

@@ -15,6 +15,7 @@ from tests.payments.killing import FusedPool, kill_everywhere
 from tests.payments.shop import events
 from tests.running import Service, settings_for
 from tollhouse import main
+from tollhouse.catalogue.methods import METHODS, Fees
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -170,14 +171,16 @@ async def test_ending_a_refund(shop: Actor, house: House, ends: str) -> None:
     await survive(shop, house, deeds[ends], at_least=8)
 
 
-async def test_a_dispute(shop: Actor, house: House) -> None:
+async def test_a_dispute(shop: Actor, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    dear = msgspec.structs.replace(METHODS["sandbox:EUR"], fees=Fees(chargeback_minor=1_500))
+    monkeypatch.setitem(METHODS, "sandbox:EUR", dear)
     paid = await sell(shop)
     (await refund(shop, paid, "4.00")).ok(201)
     env, transaction_id = env_of(shop), UUID(paid["id"])
     await survive(
         shop,
         house,
-        lambda tx: chargebacks.open_one(tx, env, transaction_id, house, clock.now(), fee_minor=1_500),
+        lambda tx: chargebacks.open_one(tx, env, transaction_id, house, clock.now()),
         at_least=14,
     )
     [balance] = [one for one in (await shop.get("/balances")).ok().body["balances"] if one["currency"] == "EUR"]

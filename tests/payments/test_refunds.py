@@ -2,12 +2,14 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from tests.cast import Actor
 from tests.invariants import broken_invariants
 from tests.payments.bank import attempt, bank_says, fresh, play, purse, refund, sell, until
 from tests.payments.shop import events, open_link
+from tollhouse.catalogue.methods import METHODS, Fees
 
 
 @pytest.fixture(autouse=True)
@@ -154,6 +156,30 @@ async def test_a_dispute_that_is_won(alice: Actor) -> None:
     told = [name for name, _ in await events(alice)]
     assert sorted(told) == ["balance.updated"] * 3 + ["payment.chargeback", "payment.succeeded"]
     assert (await play(alice, paid, "chargeback")).ok().body["status"] == "chargeback"
+
+
+@pytest.mark.covers("P-83", "P-86")
+async def test_a_dispute_costs_its_fee_whoever_wins(alice: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service runs in this process, so that a fee can be set in it."""
+    dear = msgspec.structs.replace(METHODS["sandbox:EUR"], fees=Fees(chargeback_minor=1_500))
+    monkeypatch.setitem(METHODS, "sandbox:EUR", dear)
+    paid = await sell(alice, amount="20.00")
+    taken = (await play(alice, paid, "chargeback")).ok().body["chargeback"]
+    assert (taken["amount"], taken["fee"], taken["fee_minor"]) == ("20.00", "15.00", 1_500)
+    assert await purse(alice) == (0, 0, 1_500)
+    owed, gone = (await alice.get("/ledger?source_type=chargeback")).ok().body["ledger"]
+    assert (gone["type"], gone["account"], gone["signed_amount_minor"]) == ("chargeback", "available", -2_000)
+    assert (owed["type"], owed["account"], owed["signed_amount_minor"]) == ("chargeback_fee", "debt", 1_500)
+    assert [name for name, _ in await events(alice)].count("balance.updated") == 2
+    won = (await play(alice, paid, "chargeback_won")).ok().body["chargeback"]
+    assert (won["status"], won["fee"], await purse(alice)) == ("won", "15.00", (500, 0, 0))
+    [income] = await alice.sql(
+        "SELECT sum(p.amount)::int AS earned FROM ledger_postings p JOIN ledger_accounts a ON a.id = p.credit_account_id"
+        " JOIN ledger_transactions l ON l.id = p.transaction_id"
+        " WHERE a.code = 'income:chargeback_fee' AND l.source_id = $1::uuid",
+        won["id"],
+    )
+    assert income["earned"] == 1_500
 
 
 @pytest.mark.covers("P-84", "P-85", "P-87")

@@ -7,7 +7,7 @@
     decimals = 2
 
     [methods."sepa:EUR"]
-    fees = { fixed_minor = 30, basis_points = 150 }
+    fees = { fixed_minor = 30, basis_points = 150, chargeback_minor = 1500 }
 
 What is built in can be changed, but for what money already counts in: a currency's decimals and type, a method's type
 and rail.

@@ -29,12 +29,16 @@ Minor = Annotated[int, Meta(ge=0, le=MINOR_MAX)]
 
 
 class Fees(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the platform keeps of a payment: a fixed part and a share, within bounds. Free, left to itself."""
+    """What the platform keeps of a payment: a fixed part and a share, within bounds. Free, left to itself.
+
+    `chargeback_minor` is what a dispute costs the merchant, whoever wins it.
+    """
 
     fixed_minor: Minor = 0
     basis_points: Annotated[int, Meta(ge=0, le=10_000)] = 0
     minimum_minor: Minor = 0
     maximum_minor: Minor | None = None
+    chargeback_minor: Minor = 0
 
     def of(self, amount_minor: int) -> int:
         """The fee of this amount, in minor units; never more than the amount."""
@@ -97,3 +101,9 @@ def _read() -> dict[str, Method]:
 BUILT_IN: Mapping[str, Method] = _read()
 METHODS: dict[str, Method] = sandbox_methods(BUILT_IN_CURRENCIES) | BUILT_IN
 """What this house has: the sandbox's first, then the built-in ones, and what its operator added before it opened."""
+
+
+def fees_of(method_id: str) -> Fees:
+    """The fees of a method; none where it has left the catalogue meanwhile."""
+    method = METHODS.get(method_id)
+    return Fees() if method is None else method.fees

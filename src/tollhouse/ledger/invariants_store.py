@@ -79,6 +79,28 @@ I10_DEBT = """
     FROM ledger_accounts a JOIN ledger_accounts d ON (d.owner, d.mode, d.currency) = (a.owner, a.mode, a.currency)
     WHERE a.guarded AND a.code = 'available' AND d.code = 'debt' AND a.balance > 0 AND d.balance > 0
 """
+# A report's opening is what there is now, less everything since. So its lines add up, over any interval and over two that
+# meet, when three things hold: it all began with nothing, no entry is older than its transaction, and what moves between a
+# merchant's own accounts moves no total.
+I12_BEGINNING = """
+    SELECT format('%s %s of %s: the balances make %s, all entries %s', mode, currency, owner, sum(total), sum(moved)) AS line
+    FROM (SELECT owner, mode, currency, CASE code WHEN 'debt' THEN -balance ELSE balance END AS total, 0 AS moved
+          FROM ledger_accounts WHERE guarded
+          UNION ALL
+          SELECT merchant_id, mode, currency, 0, CASE account WHEN 'debt' THEN -delta ELSE delta END FROM ledger_entries) x
+    GROUP BY owner, mode, currency HAVING sum(total) <> sum(moved)
+"""
+I12_TIMES = """
+    SELECT format('entry %s is older than its transaction', e.id) AS line
+    FROM ledger_entries e JOIN ledger_transactions t ON t.id = e.transaction_id AND t.mode = e.mode
+    WHERE e.created_at < t.created_at
+"""
+I12_INNER = """
+    SELECT format('transaction %s: %s moved the total of %s by %s', transaction_id, type, merchant_id, sum(moved)) AS line
+    FROM (SELECT transaction_id, type, merchant_id, currency, CASE account WHEN 'debt' THEN -delta ELSE delta END AS moved
+          FROM ledger_entries WHERE type IN ('hold', 'release', 'settlement')) x
+    GROUP BY transaction_id, type, merchant_id, currency HAVING sum(moved) <> 0
+"""
 I13_ONCE = """
     SELECT format('%s %s posted %s step %s %s times', source_type, source_id, kind, step, count(*)) AS line
     FROM ledger_transactions GROUP BY source_type, source_id, kind, step HAVING count(*) > 1
@@ -94,6 +116,9 @@ INVARIANTS: tuple[tuple[str, str, str], ...] = (
     ("I5", "currencies and environments never meet", I5_MEETING),
     ("I6", "what is reserved is held", I6_HOLDS),
     ("I10", "debt is repaid first", I10_DEBT),
+    ("I12", "reports begin with nothing", I12_BEGINNING),
+    ("I12", "reports leave no entry out", I12_TIMES),
+    ("I12", "reports do not count what only changes its place", I12_INNER),
     ("I13", "a transition posts once", I13_ONCE),
 )
 

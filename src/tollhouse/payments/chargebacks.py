@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from tollhouse.catalogue.methods import fees_of
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import debts
@@ -30,9 +31,8 @@ async def open_one(
     *,
     amount_minor: int | None = None,
     reason: str = "fraudulent",
-    fee_minor: int = 0,
 ) -> Transaction:
-    """Take back what the merchant has kept of the payment, at most. Raises `NotFound` and `NotNow`.
+    """Take back what the merchant has kept of the payment, at most, and its method's fee. Raises `NotFound` and `NotNow`.
 
     Refunds that the rail has accepted go on and are left out of it; the others fail.
     """
@@ -50,7 +50,7 @@ async def open_one(
     chargeback = Chargeback(
         id=new_id(),
         amount_minor=taken_minor,
-        fee_minor=fee_minor,
+        fee_minor=fees_of(present.method_id).chargeback_minor,
         reason=reason,
         status="open",
         opened_at=now,
@@ -60,8 +60,8 @@ async def open_one(
     disputed = msgspec.structs.replace(present, charged_back_minor=taken_minor, chargeback=chargeback)
     changed = await settle.change(tx, verdict.settled(disputed), reason, now)
     charges = [Charge("chargeback", taken_minor, rail(present.rail))]
-    if fee_minor:
-        charges.append(Charge("chargeback_fee", fee_minor, income("chargeback_fee")))
+    if chargeback.fee_minor:
+        charges.append(Charge("chargeback_fee", chargeback.fee_minor, income("chargeback_fee")))
     lines = await debts.lines_for(tx, env, present.currency, charges)
     await tell.payment(tx, "payment.chargeback", changed, house, now, chargeback=chargeback)
     await _post(tx, changed, chargeback, "chargeback", lines, house, now)

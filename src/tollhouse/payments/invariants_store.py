@@ -37,6 +37,19 @@ I7_GIVEN_BACK = """
        <> (coalesce(r.refunded, 0), coalesce(r.returning, 0), coalesce(r.returning_unapplied, 0), coalesce(c.taken, 0),
            coalesce(r.from_unapplied, 0))
 """
+# Taken from the available balance as far as it went, and the rest is debt: each by an entry of its own.
+I7_DISPUTED = """
+    SELECT format('chargeback %s took %s for a fee of %s, the ledger says %s and %s', c.id, c.amount_minor, c.fee_minor,
+                  coalesce(e.taken, 0), coalesce(e.fee, 0)) AS line
+    FROM chargebacks c
+    LEFT JOIN (SELECT l.source_id, sum(m.taken) FILTER (WHERE e.type = 'chargeback') AS taken,
+                      sum(m.taken) FILTER (WHERE e.type = 'chargeback_fee') AS fee
+               FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
+               CROSS JOIN LATERAL (SELECT CASE e.account WHEN 'debt' THEN e.delta ELSE -e.delta END AS taken) m
+               WHERE l.source_type = 'chargeback' AND e.account IN ('available', 'debt') GROUP BY l.source_id) e
+           ON e.source_id = c.id
+    WHERE (c.amount_minor, c.fee_minor) <> (coalesce(e.taken, 0), coalesce(e.fee, 0))
+"""
 I7_COUNTED = """
     SELECT format('link %s counts %s payments, %s were credited', l.id, l.payments_count, coalesce(t.credited, 0)) AS line
     FROM payment_links l
@@ -54,7 +67,7 @@ I14_TOLD = """
                   g.currency, g.merchant_id, told.times) AS line
     FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
           FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
-          WHERE l.source_type IN ('transaction', 'refund', 'chargeback', 'test_funding')
+          WHERE l.source_type IN ('transaction', 'refund', 'chargeback', 'test_funding', 'adjustment')
           GROUP BY e.transaction_id, e.merchant_id, e.mode, e.currency) g
     CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_event_keys w
                         WHERE w.source_type = 'ledger_entry' AND w.source_id = ANY (g.entry_ids)
@@ -103,6 +116,7 @@ INVARIANTS: tuple[tuple[str, str, str], ...] = (
     ("I7", "what was received is what the rail confirmed", I7_RECEIVED),
     ("I7", "what was credited is in the ledger", I7_CREDITED),
     ("I7", "what was given back is in refunds and chargebacks", I7_GIVEN_BACK),
+    ("I7", "what a dispute took is in the ledger", I7_DISPUTED),
     ("I7", "a link counts its payments", I7_COUNTED),
     ("I7", "a pending refund has its hold", I7_HELD),
     ("I14", "every change of a balance is told once", I14_TOLD),

@@ -1,0 +1,70 @@
+"""The invariants of payments notice what neither the rules nor the constraints would have let happen."""
+
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import pytest
+
+from tests.cast import Actor
+from tests.payments.bank import play, refund, sell
+from tollhouse.ledger import invariants as ledger_invariants
+from tollhouse.payments import invariants
+from tollhouse.platform.db import Pool, Tx
+
+PAST_ALL_RULES = "SET LOCAL session_replication_role = replica"  # triggers and foreign keys sleep in this transaction
+SPOILS = [
+    ("I7 what was received", "UPDATE rail_observations SET amount_minor = amount_minor + 1 WHERE merchant_id = $1"),
+    ("I7 what was credited", "UPDATE transactions SET fee_minor = 1 WHERE credited_minor > 0 AND merchant_id = $1"),
+    ("I7 what was given back", "UPDATE refunds SET amount_minor = amount_minor + 1 WHERE merchant_id = $1"),
+    ("I7 what was given back", "UPDATE chargebacks SET amount_minor = amount_minor - 1 WHERE merchant_id = $1"),
+    ("I7 what a dispute took", "UPDATE chargebacks SET fee_minor = fee_minor + 1 WHERE merchant_id = $1"),
+    ("I7 a link counts", "UPDATE payment_links SET payments_count = 0 WHERE merchant_id = $1"),
+    ("I7 a pending refund", "UPDATE ledger_holds SET amount = amount + 1 WHERE merchant_id = $1"),
+    ("I14 every change", "DELETE FROM webhook_events WHERE merchant_id = $1 AND type = 'balance.updated'"),
+    ("I14 every state", "DELETE FROM webhook_events WHERE merchant_id = $1 AND type = 'payment.chargeback'"),
+    ("I15 the books agree", "UPDATE rail_observations SET amount_minor = amount_minor + 1 WHERE merchant_id = $1"),
+    (
+        "I15 what is kept apart",
+        (
+            "UPDATE transactions SET unapplied_minor = unapplied_minor + 1, received_minor = received_minor + 1"
+            " WHERE unapplied_minor > 0 AND merchant_id = $1"
+        ),
+    ),
+]
+
+
+@pytest.fixture
+async def tx(alice: Actor) -> AsyncIterator[Tx]:
+    """A transaction whose work is thrown away, after a history that has everything in it."""
+    disputed, paid = await sell(alice), await sell(alice)
+    await sell(alice, "late")
+    (await refund(alice, paid, "3.00")).ok(201)
+    (await play(alice, disputed, "chargeback")).ok()
+    pool = Pool(alice.service.dsn, 1)
+    async with pool.connection() as spoilt:
+        work = spoilt.raw.transaction()
+        await work.start()
+        yield spoilt
+        await work.rollback()
+    await pool.close()
+
+
+@pytest.mark.parametrize(("expected", "spoil"), SPOILS, ids=[f"{name}-{n}" for n, (name, _) in enumerate(SPOILS)])
+async def test_a_spoilt_history_is_noticed(alice: Actor, tx: Tx, expected: str, spoil: str) -> None:
+    assert await invariants.broken(tx) == []
+    await tx.raw.execute(PAST_ALL_RULES)
+    assert await tx.execute(spoil, UUID(alice.merchant_id)) >= 1
+    found = await invariants.broken(tx)
+    assert any(line.startswith(expected) for line in found), found
+
+
+async def test_an_adjustment_that_nobody_was_told_of_is_noticed(alice: Actor, tx: Tx) -> None:
+    await tx.execute(
+        "SELECT ledger_post(gen_random_uuid(), 'test', 'adjustment', 'adjustment', gen_random_uuid(), 0, now(),"
+        " '{adjustment}', '{EUR}', '{5}', ARRAY[NULL::uuid], '{equity:adjustment}', ARRAY[$1::uuid], '{available}',"
+        " ARRAY[gen_random_uuid(), gen_random_uuid()])",
+        UUID(alice.merchant_id),
+    )
+    assert await ledger_invariants.broken(tx) == []
+    [line] = await invariants.broken(tx)
+    assert line.startswith("I14 every change of a balance is told once")
