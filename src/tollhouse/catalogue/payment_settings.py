@@ -1,17 +1,51 @@
-"""What a merchant has set for its payments in an environment: what is offered, and what becomes of unfitting amounts."""
+"""What a merchant has set for its payments in an environment: what is offered, and what becomes of unfitting amounts.
+
+Bounds stand here for the reference; whoever takes settings in refuses all faults at once, and not while decoding.
+"""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from tollhouse.catalogue import settings_store
+from tollhouse.catalogue.currencies import Chain
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.limits import EMAIL_CHARS_MAX, URL_CHARS_MAX
 from tollhouse.platform.db import Pool, Row, Tx
 
-Finality = int | Literal["finalized"]
+BRAND_CHARS_MAX = 60
+COLOR = r"#[0-9A-Fa-f]{6}"
+BLOCKS_MIN, BLOCKS_MAX = 1, 1_000
+Blocks = Annotated[int, Meta(extra_json_schema={"minimum": BLOCKS_MIN, "maximum": BLOCKS_MAX})]
+Finality = Blocks | Literal["finalized"]
 """After how many blocks a payment counts, or when the chain itself calls it final."""
+
+ShopName = Annotated[
+    str, Meta(description="Instead of the business name.", extra_json_schema={"minLength": 1, "maxLength": BRAND_CHARS_MAX})
+]
+LogoAddress = Annotated[
+    str,
+    Meta(
+        description="A picture that the customer's browser loads from this https address.",
+        extra_json_schema={"format": "uri", "maxLength": URL_CHARS_MAX},
+    ),
+]
+Color = Annotated[
+    str,
+    Meta(
+        description="Of the page's edge and of its main button, whose words are black or white, as can be read.",
+        extra_json_schema={"pattern": f"^{COLOR}$"},
+    ),
+]
+SupportEmail = Annotated[
+    str,
+    Meta(
+        description="Where customers with a question are sent.",
+        extra_json_schema={"format": "email", "maxLength": EMAIL_CHARS_MAX},
+    ),
+]
 
 
 class MethodChoice(Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,10 +58,10 @@ class MethodChoice(Struct, frozen=True, forbid_unknown_fields=True):
 class Branding(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How the merchant's checkout page looks."""
 
-    display_name: str | None = None
-    logo_url: str | None = None
-    accent_color: str | None = None
-    support_email: str | None = None
+    display_name: ShopName | None = None
+    logo_url: LogoAddress | None = None
+    accent_color: Color | None = None
+    support_email: SupportEmail | None = None
 
 
 class PaymentSettings(Struct, frozen=True, kw_only=True):
@@ -50,6 +84,11 @@ class PaymentSettings(Struct, frozen=True, kw_only=True):
     def offers(self, method_id: str) -> bool:
         """Whether the merchant wants to be paid by this method."""
         return all(choice.enabled for choice in self.payment_methods if choice.method_id == method_id)
+
+    def finality(self, chain: Chain) -> Finality:
+        """When a payment over this chain counts: as the merchant has set it, else as the catalogue says."""
+        usual = chain.confirmations
+        return self.confirmations.get(chain.network, "finalized" if usual == "finalized" else int(usual))
 
 
 async def of(db: Pool | Tx, env: MerchantEnv) -> PaymentSettings:

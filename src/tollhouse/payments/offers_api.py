@@ -13,6 +13,7 @@ from tollhouse.catalogue.currencies import CURRENCIES, Chain, Currency, currency
 from tollhouse.catalogue.currencies import Operations as CurrencyOperations
 from tollhouse.catalogue.methods import Fees, MethodType, UnavailableReason
 from tollhouse.catalogue.model import Project
+from tollhouse.catalogue.payment_settings import PaymentSettings
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
@@ -95,7 +96,7 @@ class ProjectView(Struct, frozen=True, kw_only=True):
     status: Literal["approved"] = "approved"
     website_url: str | None
     description: str | None
-    default_currency: str | None = None
+    default_currency: str
     payment_method_ids: list[str]
     webhook_url: str | None = None
     created_at: Timestamp
@@ -141,8 +142,8 @@ async def list_methods(caller: Caller, query: MethodsQuery, db: Pool) -> Methods
 async def list_projects(caller: Caller, query: PageQuery, db: Pool) -> ProjectsAnswer:
     """List approved projects, newest first."""
     shown, more = query.cut(await store.approved(db, caller.env, query.fetch, query.offset))
-    methods = await _offered(db, caller.env)
-    return ProjectsAnswer([_project(project, caller.env, methods) for project in shown], more)
+    settings = await payment_settings.of(db, caller.env)
+    return ProjectsAnswer([_project(project, caller.env, settings) for project in shown], more)
 
 
 @OPERATIONS.add("GET", "/projects/{project_id}", guard=scope("projects:read"), refuses=(NotFound,))
@@ -151,13 +152,7 @@ async def read_project(caller: Caller, project_id: UUID, db: Pool) -> ProjectVie
     project = await store.approved_one(db, caller.env, project_id)
     if project is None:
         raise NotFound
-    return _project(project, caller.env, await _offered(db, caller.env))
-
-
-async def _offered(db: Pool, env: MerchantEnv) -> list[str]:
-    """The methods that a project of this merchant can be paid with now."""
-    settings = await payment_settings.of(db, env)
-    return [offer.method.method_id for offer in offers(env.mode, settings, rail_fault) if offer.available]
+    return _project(project, caller.env, await payment_settings.of(db, caller.env))
 
 
 def _amount(query: MethodsQuery) -> int | None:
@@ -211,13 +206,15 @@ def _method(offer: Offer, env: MerchantEnv) -> MethodView:
     )
 
 
-def _project(project: Project, env: MerchantEnv, methods: list[str]) -> ProjectView:
+def _project(project: Project, env: MerchantEnv, settings: PaymentSettings) -> ProjectView:
+    """A project, and how it can be paid now."""
     return ProjectView(
         id=project.id,
         name=project.name,
         website_url=project.website_url,
         description=project.description,
-        payment_method_ids=methods,
+        default_currency=settings.default_currency,
+        payment_method_ids=[offer.method.method_id for offer in offers(env.mode, settings, rail_fault) if offer.available],
         created_at=stamp(project.created_at),
         mode=env.mode,
         livemode=env.livemode,

@@ -14,12 +14,13 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.callers.guards import anyone
+from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.ids import Mode, parse_id
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
-from tollhouse.payments import actions, store
+from tollhouse.payments import actions, branding, store
 from tollhouse.payments.checkout import CHOOSING, PAID, WAITING, Scene, State, attempt_to_play, scene
 from tollhouse.payments.model import FAILURES, Transaction
 from tollhouse.payments.offers import offers_for
@@ -63,7 +64,17 @@ class CheckoutStatus(Struct, frozen=True, kw_only=True):
 @OPERATIONS.add("GET", "/pay/{token}", guard=anyone, refuses=(NotFound,))
 async def show(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
     """The checkout page of a payment link."""
-    return _page(ask, await scene(db, token, _named(ask), now))
+    return _page(ask, await scene(db, token, _named(ask), now), now)
+
+
+@OPERATIONS.add("GET", "/pay/{token}/brand.css", guard=anyone, refuses=(NotFound,))
+async def brand(token: str, db: Pool) -> Response:
+    """The stylesheet of the merchant's own colour."""
+    shown = await store.by_token(db, token)
+    color = None if shown is None else (await payment_settings.of(db, shown.link.env)).branding.accent_color
+    if color is None:
+        raise NotFound
+    return Response(branding.sheet(color), 200, {"Cache-Control": "public, max-age=3600"}, "text/css")
 
 
 @OPERATIONS.add("POST", "/pay/{token}/method", guard=anyone, refuses=(NotFound, MethodUnavailable))
@@ -78,7 +89,7 @@ async def choose(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
     try:
         attempt_id, method, told = await actions.start(link, found.settings, ask.form().one("method_id") or "")
     except MethodUnavailable as refusal:
-        return _page(ask, found, refusal=refusal)
+        return _page(ask, found, now, refusal)
 
     async def deed(tx: Tx) -> UUID | None:
         return await actions.begin(tx, link, attempt_id, method, told, now)
@@ -149,8 +160,9 @@ def _named(ask: Ask) -> UUID | None:
     return parse_id(parse_form(ask.query).one("payment") or "")
 
 
-def _page(ask: Ask, found: Scene, refusal: MethodUnavailable | None = None) -> Response:
+def _page(ask: Ask, found: Scene, now: datetime, refusal: MethodUnavailable | None = None) -> Response:
     link, attempt, state = found.link, found.attempt, found.state
+    look = found.settings.branding
     code = (attempt.failure_code if attempt else None) or ""
     showing_offers = state in CHOOSING or refusal is not None
     return page(
@@ -158,7 +170,12 @@ def _page(ask: Ask, found: Scene, refusal: MethodUnavailable | None = None) -> R
         "payments/checkout.html",
         200 if refusal is None else refusal.status,
         free_redirect=(link.success_url or found.settings.success_url) is not None,
-        shop=found.settings.branding.display_name or found.shown.business_name,
+        pictures_from=branding.logo_origin(look),
+        shop=look.display_name or found.shown.business_name,
+        logo_url=None if branding.logo_origin(look) is None else look.logo_url,
+        sheet=None if look.accent_color is None else f"/pay/{link.token}/brand.css?v={found.settings.version}",
+        questions=branding.mail_address(look),
+        support_email=look.support_email,
         link=link,
         amount=format_amount(link.amount_minor, link.currency),
         due=format_amount(found.due_minor, link.currency),
@@ -174,6 +191,8 @@ def _page(ask: Ask, found: Scene, refusal: MethodUnavailable | None = None) -> R
         here=found.path,
         query=found.path.partition("?")[2],
         simulator=_simulator(found),
+        begun_at=stamp(link.created_at),
+        now=stamp(now + link.ahead),
         expires_at=stamp(link.expires_at),
         until=link.expires_at.strftime("%H:%M UTC on %d %B %Y"),
         cancel_url=link.cancel_url or found.settings.cancel_url,

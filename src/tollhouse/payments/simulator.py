@@ -4,6 +4,8 @@ from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
 
+from tollhouse.catalogue import payment_settings
+from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.catalogue.methods import METHODS, Method
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
@@ -30,6 +32,8 @@ Outcome = Literal[
     "chargeback_lost",
 ]
 CONFIRMATIONS = 3
+"""So many, where there are no blocks to count: for money that is on no chain, and where the chain itself decides."""
+
 SLOW = timedelta(seconds=5)
 SOON = timedelta(seconds=1)
 
@@ -107,7 +111,8 @@ class Simulated:
     async def _be_seen(self, present: Transaction) -> None:
         """Money is on its way; again: one confirmation more."""
         _open(present, self.now)
-        confirmations = min((present.confirmations or 0) + 1, CONFIRMATIONS - 1)
+        required = await self._required(CURRENCIES[present.currency])
+        confirmations = min((present.confirmations or 0) + 1, required - 1)
         await self._report(
             Observation(
                 reference=str(self.id),
@@ -115,9 +120,16 @@ class Simulated:
                 external_ref=f"seen-{self.id}-{present.received_minor}",
                 amount_minor=_left(present),
                 confirmations=confirmations,
-                required_confirmations=CONFIRMATIONS,
+                required_confirmations=required,
             )
         )
+
+    async def _required(self, currency: Currency) -> int:
+        """How many confirmations this merchant waits for on the first network of the currency."""
+        if not currency.chains:
+            return CONFIRMATIONS
+        finality = (await payment_settings.of(self.tx, self.env)).finality(currency.chains[0])
+        return finality if isinstance(finality, int) else CONFIRMATIONS
 
     async def _pay(self, amount_minor: int) -> None:
         await self._report(

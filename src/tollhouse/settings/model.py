@@ -2,28 +2,56 @@
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from tollhouse.catalogue.addresses import is_web_address
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import METHODS
-from tollhouse.catalogue.payment_settings import Branding, Finality, MethodChoice, PaymentSettings
+from tollhouse.catalogue.payment_settings import (
+    BLOCKS_MAX,
+    BLOCKS_MIN,
+    BRAND_CHARS_MAX,
+    COLOR,
+    Branding,
+    Finality,
+    MethodChoice,
+    PaymentSettings,
+)
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.limits import EMAIL_CHARS_MAX
+from tollhouse.kernel.limits import EMAIL_CHARS_MAX, URL_CHARS_MAX
 from tollhouse.kernel.refusals import Fault, Refusal
 
 EXPIRY_MINUTES = (5, 525_600)
 TOLERANCE_BPS = (0, 500)
 MONITORING_DAYS = (1, 365)
-CONFIRMATIONS = (1, 1_000)
-BRAND_CHARS_MAX = 60
-COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 VERSION_MAX = 2**31 - 1
+ADDRESS = Meta(extra_json_schema={"format": "uri", "maxLength": URL_CHARS_MAX})
+WATCHED_DAYS = (
+    "For how many days after a link's end its address is watched as closely as before; after that once a day, for ever. "
+    "Meant for rails that look for payments. Those of this house report by themselves, so that late money is found at once, "
+    "however late it comes."
+)
+FINALITY = (
+    "After how many blocks a payment counts, by network, or `finalized`: when the chain itself calls it final. What is not "
+    "named is as GET /currencies says. Rails on chains go by it; the sandbox plays it for the first network of a currency."
+)
+
+
+def bounds(least_and_most: tuple[int, int]) -> dict[str, Any]:
+    """What the reference shows of a number. What is outside is refused with every other fault, and not while decoding."""
+    least, most = least_and_most
+    return {"minimum": least, "maximum": most}
+
+
+Minutes = Annotated[int, Meta(extra_json_schema=bounds(EXPIRY_MINUTES))]
+BasisPoints = Annotated[int, Meta(extra_json_schema=bounds(TOLERANCE_BPS))]
+Days = Annotated[int, Meta(description=WATCHED_DAYS, extra_json_schema=bounds(MONITORING_DAYS))]
+Confirmations = Annotated[dict[str, Finality], Meta(description=FINALITY)]
 
 
 class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -31,15 +59,15 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     default_currency: str
     payment_methods: list[MethodChoice]
-    link_expiry_minutes: int
-    underpayment_tolerance_bps: int
+    link_expiry_minutes: Minutes
+    underpayment_tolerance_bps: BasisPoints
     overpayment: Literal["credit", "refund_required"]
     late_payments: Literal["refund_required", "accept"]
-    late_monitoring_days: int
-    success_url: str | None = None
-    cancel_url: str | None = None
+    late_monitoring_days: Days
+    success_url: Annotated[str, ADDRESS] | None = None
+    cancel_url: Annotated[str, ADDRESS] | None = None
     branding: Branding
-    confirmations: dict[str, Finality]
+    confirmations: Confirmations
     version: Annotated[int, Meta(ge=1, le=VERSION_MAX)]
 
     def faults(self, env: MerchantEnv) -> list[Fault]:
@@ -102,15 +130,15 @@ class SettingsView(Struct, frozen=True, kw_only=True):
     object: Literal["settings"] = "settings"
     default_currency: str
     payment_methods: list[MethodChoice]
-    link_expiry_minutes: int
-    underpayment_tolerance_bps: int
+    link_expiry_minutes: Minutes
+    underpayment_tolerance_bps: BasisPoints
     overpayment: Literal["credit", "refund_required"]
     late_payments: Literal["refund_required", "accept"]
-    late_monitoring_days: int
+    late_monitoring_days: Days
     success_url: str | None
     cancel_url: str | None
     branding: Branding
-    confirmations: dict[str, Finality]
+    confirmations: Confirmations
     version: int
     updated_at: Timestamp | None
     supported_payment_methods: list[str]
@@ -135,7 +163,7 @@ def _branding_faults(branding: Branding) -> Iterator[Fault]:
         yield Fault("branding.display_name", "invalid_value", "1 to 60 characters, none of them control characters.")
     if branding.logo_url is not None and not is_web_address(branding.logo_url, https_only=True):
         yield Fault("branding.logo_url", "invalid_url", "An https address, at most 2,048 characters.")
-    if branding.accent_color is not None and not COLOR.fullmatch(branding.accent_color):
+    if branding.accent_color is not None and not re.fullmatch(COLOR, branding.accent_color):
         yield Fault("branding.accent_color", "invalid_value", "A color such as #1a6b4f.")
     if email is not None and not (len(email) <= EMAIL_CHARS_MAX and email.isprintable() and EMAIL.fullmatch(email)):
         yield Fault("branding.support_email", "invalid_email", "This is no e-mail address.")
@@ -143,9 +171,10 @@ def _branding_faults(branding: Branding) -> Iterator[Fault]:
 
 def _confirmation_faults(confirmations: dict[str, Finality]) -> Iterator[Fault]:
     networks = {chain.network for currency in CURRENCIES.values() for chain in currency.chains}
-    least, most = CONFIRMATIONS
     for network, count in confirmations.items():
         if network not in networks:
             yield Fault(f"confirmations.{network}", "unknown_network", "No currency is on this network.")
-        elif isinstance(count, int) and not least <= count <= most:
-            yield Fault(f"confirmations.{network}", "out_of_range", f"From {least} to {most:,} blocks, or finalized.")
+        elif isinstance(count, int) and not BLOCKS_MIN <= count <= BLOCKS_MAX:
+            yield Fault(
+                f"confirmations.{network}", "out_of_range", f"From {BLOCKS_MIN} to {BLOCKS_MAX:,} blocks, or finalized."
+            )

@@ -12,11 +12,11 @@ from tollhouse.web.ask import Ask
 ENCODER = msgspec.json.Encoder()
 JSON_TYPE = (b"content-type", b"application/json")
 CSP = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+    "img-src 'self' data:"
 )
+FORMS_STAY = "; form-action 'self'"
 PAGE_HEADERS = {
-    "Content-Security-Policy": f"{CSP}; form-action 'self'",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -43,12 +43,22 @@ def json_answer(body: Any, status: int = 200, headers: Mapping[str, str] | None 
     return JsonResponse(ENCODER.encode(body), status, headers)
 
 
-def page(ask: Ask, template: str, status: int = 200, *, free_redirect: bool = False, **facts: Any) -> Response:
-    """An HTML page. `free_redirect` lets its form end on another site: browsers hold `form-action` against the redirect."""
+def page(
+    ask: Ask,
+    template: str,
+    status: int = 200,
+    *,
+    free_redirect: bool = False,
+    pictures_from: str | None = None,
+    **facts: Any,
+) -> Response:
+    """An HTML page. `free_redirect` lets its form end on another site: browsers hold `form-action` against the redirect.
+
+    `pictures_from` is one more origin that pictures may come from.
+    """
     html = ask.house.templates.render(template, request_id=ask.request_id, **facts)
-    headers = dict(PAGE_HEADERS)
-    if free_redirect:
-        headers["Content-Security-Policy"] = CSP
+    policy = CSP if pictures_from is None else f"{CSP} {pictures_from}"
+    headers = PAGE_HEADERS | {"Content-Security-Policy": policy if free_redirect else policy + FORMS_STAY}
     return Response(html, status, headers, media_type="text/html")
 
 

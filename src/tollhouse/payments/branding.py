@@ -1,0 +1,47 @@
+"""How a merchant's own look gets onto its checkout page: a sheet of its colour, its logo, its address for questions."""
+
+import re
+from decimal import Decimal
+from urllib.parse import quote, urlsplit
+
+from tollhouse.catalogue.payment_settings import Branding
+
+HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?")
+SHEET = """\
+.consent {{ border-block-start: .25rem solid {color}; }}
+.btn.primary {{ background: {color}; border-color: var(--field); color: {words}; }}
+"""
+BLACK_IS_CLEARER = Decimal("0.1791")
+"""The luminance at which black and white words can be read equally well: 4.58 to 1, which is enough for anybody."""
+
+
+def sheet(accent_color: str) -> str:
+    """The stylesheet that a page of this merchant has beside ours. The button's words are black or white, to suit."""
+    words = "#000" if _luminance(accent_color) > BLACK_IS_CLEARER else "#fff"
+    return SHEET.format(color=accent_color, words=words)
+
+
+def logo_origin(branding: Branding) -> str | None:
+    """The one foreign origin that the page may load pictures from; None where there is no logo it could name."""
+    if branding.logo_url is None:
+        return None
+    host = urlsplit(branding.logo_url).netloc
+    return f"https://{host}" if HOST.fullmatch(host) else None
+
+
+def mail_address(branding: Branding) -> str | None:
+    """The link that writes to the merchant; only an address can be in it."""
+    return None if branding.support_email is None else "mailto:" + quote(branding.support_email, safe="@")
+
+
+def _luminance(color: str) -> Decimal:
+    """The relative luminance of WCAG 2.2, from 0 for black to 1 for white."""
+    red, green, blue = (_linear(int(color[place : place + 2], 16)) for place in (1, 3, 5))
+    return Decimal("0.2126") * red + Decimal("0.7152") * green + Decimal("0.0722") * blue
+
+
+def _linear(level: int) -> Decimal:
+    share = Decimal(level) / 255
+    if share <= Decimal("0.04045"):
+        return share / Decimal("12.92")
+    return ((share + Decimal("0.055")) / Decimal("1.055")) ** Decimal("2.4")

@@ -1,0 +1,123 @@
+"""The checkout in headless Chromium: the merchant's own look, fields that can be copied, and the time running down."""
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser
+
+from tests.browser import CHROMIUM, Look, chromium, visitor
+from tests.cast import Actor
+from tests.payments.shop import choose, open_link, simulate
+from tests.running import Service
+from tests.settings.test_settings import body
+
+LOOKS = [
+    Look("light", 1280, axe=False),
+    Look("dark", 390, axe=False),
+    Look("light", 390, axe=True),
+    Look("dark", 1280, axe=True),
+]
+MINUTES_MS = 60_000
+WITHOUT_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', {value: undefined})"
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the checkout was not looked at"),
+]
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as one:
+        yield one
+
+
+async def dress(actor: Actor, **branding: str) -> None:
+    """Set how the checkout looks."""
+    (await actor.call("PUT", "/settings", await body(actor, branding=branding))).ok()
+
+
+async def waiting(actor: Actor, **changes: Any) -> tuple[dict[str, Any], str]:
+    """A link whose customer has chosen how to pay, and the address of that customer's page."""
+    link = await open_link(actor, **changes)
+    return link, actor.service.url + (await choose(link)).ok(303).location
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")
+async def test_every_state_in_the_merchants_own_look(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
+    await dress(alice, display_name="Harbour Coffee", accent_color="#e9b44c", support_email="help@harbour.example")
+    link, address = await waiting(alice, description="Two flat whites and a bun", cancel_url="https://harbour.example/")
+    payment = address.rpartition("=")[2]
+    async with visitor(browser, look, service.url) as someone:
+        page = someone.page
+        await page.goto((await open_link(alice))["url"])
+        await someone.see("checkout-branded")
+        assert await page.inner_text("a[href^='mailto:']") == "help@harbour.example"
+        await page.goto(address)
+        await someone.see("checkout-branded-pending")
+        await simulate(link, "underpay", payment=payment, amount="1.00")
+        await page.goto(address)
+        await someone.see("checkout-branded-underpaid")
+        await simulate(link, "processing", payment=payment)
+        await page.goto(address)
+        await someone.see("checkout-branded-processing")
+        await simulate(link, "succeed", payment=payment)
+        await page.goto(address)
+        await someone.see("checkout-branded-paid")
+        late, address = await waiting(alice)
+        await simulate(late, "late")
+        await page.goto(address)
+        await someone.see("checkout-branded-late")
+        color = "getComputedStyle(document.querySelector('.card')).borderBlockStartColor"
+        assert await page.evaluate(color) == "rgb(233, 180, 76)"
+
+
+@pytest.mark.parametrize("clipboard", [True, False], ids=["clipboard", "plain-http"])
+async def test_what_must_be_exact_can_be_copied(browser: Browser, alice: Actor, clipboard: bool) -> None:
+    _, address = await waiting(alice)
+    async with visitor(browser, Look("light", 390, axe=False), alice.service.url) as someone:
+        page = someone.page
+        await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        if not clipboard:
+            await page.add_init_script(WITHOUT_CLIPBOARD)
+        await page.goto(address)
+        await page.click(".beside:has(#exact) button")
+        await page.wait_for_selector(".beside:has(#exact) button:has-text('Copied')")
+        assert await page.inner_text("p.vh[role=status]") == "Exact amount in EUR copied"
+        await page.fill("#other", "")
+        await page.focus("#other")
+        await page.keyboard.press("Control+V")
+        assert await page.input_value("#other") == "4.20"
+
+
+async def test_the_time_runs_down_in_the_last_quarter_and_then_the_page_says_so(browser: Browser, alice: Actor) -> None:
+    async with visitor(browser, Look("dark", 390, axe=False), alice.service.url) as someone:
+        page = someone.page
+        _, address = await waiting(alice)
+        await page.clock.install()
+        await page.goto(address)
+        assert "left" not in await page.inner_text("main")
+        (await alice.post("/test/clock/advance", {"seconds": 86_400 - 120})).ok()
+        await page.goto(address)
+        await page.wait_for_selector("text=left")
+        assert re.fullmatch(r": [12]:[0-9]{2} left", await page.inner_text("time[data-now] + span"))
+        (await alice.post("/test/clock/advance", {"seconds": 120})).ok()
+        await page.clock.fast_forward(2 * MINUTES_MS)
+        await page.wait_for_selector("text=The time to pay this is over")
+
+
+async def test_without_scripts_nothing_is_missing(browser: Browser, alice: Actor) -> None:
+    link, address = await waiting(alice)
+    context = await browser.new_context(java_script_enabled=False)
+    page = await context.new_page()
+    await page.goto(address)
+    assert await page.input_value("#exact") == "4.20"
+    assert await page.locator(".beside button").count() == 0
+    assert "You can pay until" in await page.inner_text("main")
+    await page.click("button:has-text('Pay in full')")
+    assert "Paid" in await page.inner_text("main")
+    await context.close()
+    assert link["status"] == "active"
