@@ -23,8 +23,13 @@ def compatible(make_service: Callable[..., Service]) -> Service:
 
 @pytest.fixture(scope="session")
 def limited(make_service: Callable[..., Service]) -> Service:
-    """Two webhook tests a minute."""
-    return make_service(fresh=True, TOLLHOUSE_RATE_LIMITS="on", TOLLHOUSE_RATE_WEBHOOK_TEST="2")
+    """Two webhook tests a minute, and a source address of its own."""
+    return make_service(
+        fresh=True,
+        TOLLHOUSE_RATE_LIMITS="on",
+        TOLLHOUSE_RATE_WEBHOOK_TEST="2",
+        TOLLHOUSE_WEBHOOK_SOURCE_IP="127.0.0.1",
+    )
 
 
 @pytest.fixture

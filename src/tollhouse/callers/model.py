@@ -6,11 +6,12 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, UserId
-from tollhouse.kernel.refusals import Refusal
+from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, Mode, UserId
+from tollhouse.kernel.refusals import NotFound, Refusal
 from tollhouse.kernel.scopes import Scopes
 
 CHALLENGE = 'Bearer realm="tollhouse"'
+MODES: dict[str, Mode] = {"live": "live", "test": "test"}
 
 
 class Caller(Struct, frozen=True):
@@ -41,6 +42,17 @@ class Person(Struct, frozen=True):
     session_hash: bytes
     user_created_at: datetime
     merchant_created_at: datetime
+
+    def env(self, mode: str) -> MerchantEnv:
+        """The environment that the path of a page names. Raises `NotFound` where there is no such one."""
+        if mode not in MODES:
+            raise NotFound
+        return MerchantEnv(self.merchant_id, MODES[mode])
+
+    def refuse_suspended(self) -> None:
+        """The dashboard of a suspended merchant stays readable, and nothing more. Raises `AccountSuspended`."""
+        if self.suspended:
+            raise AccountSuspended
 
 
 class Operator(Struct, frozen=True):

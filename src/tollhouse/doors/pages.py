@@ -6,6 +6,7 @@ from tollhouse.oauth import app_pages
 from tollhouse.oauth import endpoints as oauth
 from tollhouse.payments import operations as payments
 from tollhouse.web.operations import Operation
+from tollhouse.webhooks import pages as webhooks
 
 OPERATIONS: list[Operation] = [
     *merchants.OPERATIONS,
@@ -13,4 +14,5 @@ OPERATIONS: list[Operation] = [
     *oauth.PAGE_OPERATIONS,
     *payments.PAGE_OPERATIONS,
     *guide.OPERATIONS,
+    *webhooks.OPERATIONS,
 ]

@@ -9,8 +9,7 @@ from tollhouse.callers.guards import anyone, signed_in_page, visitor
 from tollhouse.callers.model import Person
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.refusals import Fault, NotFound, Refusal, ValidationFailed
+from tollhouse.kernel.refusals import Fault, Refusal, ValidationFailed
 from tollhouse.ledger import balances as ledger_balances
 from tollhouse.merchants import actions, store
 from tollhouse.merchants.model import EmailTaken, NewApiKey, SignIn, SignUp
@@ -89,7 +88,7 @@ async def sign_out(ask: Ask) -> Response:
 @OPERATIONS.add("GET", "/{mode}/home", guard=signed_in_page)
 async def home(ask: Ask, caller: Person, mode: str) -> Response:
     """Balances, applications and API keys of one environment."""
-    env = _env(caller, mode)
+    env = caller.env(mode)
     return page(
         ask,
         "merchants/home.html",
@@ -112,13 +111,13 @@ async def home(ask: Ask, caller: Person, mode: str) -> Response:
 @OPERATIONS.add("GET", "/{mode}/developers/keys", guard=signed_in_page)
 async def keys_page(ask: Ask, caller: Person, mode: str) -> Response:
     """The API keys of one environment, and the form for a new one."""
-    return await _keys_page(ask, caller, _env(caller, mode))
+    return await _keys_page(ask, caller, caller.env(mode))
 
 
 @OPERATIONS.add("POST", "/{mode}/developers/keys", guard=signed_in_page)
 async def make_key(ask: Ask, caller: Person, mode: str) -> Response:
     """Make a key and show it once."""
-    env = _env(caller, mode)
+    env = caller.env(mode)
     name = ask.form().one("name") or ""
     try:
         async with ask.house.db.transaction() as tx:
@@ -131,7 +130,7 @@ async def make_key(ask: Ask, caller: Person, mode: str) -> Response:
 @OPERATIONS.add("POST", "/{mode}/developers/keys/{api_key_id}/revoke", guard=signed_in_page)
 async def revoke_key(ask: Ask, caller: Person, mode: str, api_key_id: UUID, tx: Tx) -> Response:
     """Revoke a key and show the rest."""
-    env = _env(caller, mode)
+    env = caller.env(mode)
     await actions.revoke_api_key(tx, caller, api_key_id, ask.now)
     return see_other(f"/{env.mode}/developers/keys")
 
@@ -152,13 +151,6 @@ async def _keys_page(
         faults=_by_field(refusal.faults) if refusal else {},
         keys=[key for key in await store.api_keys(ask.house.db, caller.merchant_id) if key.mode == env.mode],
     )
-
-
-def _env(person: Person, mode: str) -> MerchantEnv:
-    modes: dict[str, Mode] = {"live": "live", "test": "test"}
-    if mode not in modes:
-        raise NotFound
-    return MerchantEnv(person.merchant_id, modes[mode])
 
 
 def _request(form: Form) -> str:

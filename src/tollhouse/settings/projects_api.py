@@ -100,7 +100,7 @@ async def list_projects(caller: Person, query: ProjectsQuery, db: Pool) -> Revie
 @DASHBOARD_OPERATIONS.add("POST", "/projects", guard=signed_in, status=201, refuses=(AccountSuspended, ValidationFailed))
 async def open_project(caller: Person, body: NewProject, tx: Tx, now: datetime) -> ReviewedProjectView:
     """Open a project. In test mode it is approved at once, in live mode an operator approves it."""
-    _refuse_suspended(caller)
+    caller.refuse_suspended()
     facts = body.facts()
     # Nothing below this line may refuse.
     opened = await projects.open_project(tx, MerchantEnv(caller.merchant_id, body.mode), facts, now)
@@ -124,7 +124,7 @@ async def change_project(
     caller: Person, project_id: UUID, body: ChangedProject, tx: Tx, now: datetime
 ) -> ReviewedProjectView:
     """Change what a project says of itself. One that was rejected is reviewed again."""
-    _refuse_suspended(caller)
+    caller.refuse_suspended()
     facts = body.facts()
     changed = await projects.change(tx, caller.merchant_id, project_id, facts, now)
     if changed is None:
@@ -132,12 +132,6 @@ async def change_project(
     if body.mode not in {UNSET, changed.mode}:
         raise ValidationFailed(Fault("mode", "fixed", "A project stays in the environment it was opened in."))
     return _view(changed)
-
-
-def _refuse_suspended(person: Person) -> None:
-    """The dashboard of a suspended merchant stays readable, and nothing more."""
-    if person.suspended:
-        raise AccountSuspended
 
 
 def _view(project: ReviewedProject) -> ReviewedProjectView:

@@ -3,6 +3,8 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import msgspec
+
 from tollhouse.callers.throttle import RateLimited
 from tollhouse.events import secrets, waiting
 from tollhouse.events.destination import destination_key
@@ -17,6 +19,7 @@ from tollhouse.webhooks.model import (
     Configuration,
     DeprecatedWebhookRemoved,
     EventView,
+    EventWithHistory,
     NewConfiguration,
     SecretStateView,
     WebhookDeliveryDisabled,
@@ -63,6 +66,12 @@ async def switch_off(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> C
     return await configuration_of(tx, env, house)
 
 
+async def switch_on(tx: Tx, env: MerchantEnv) -> None:
+    """Deliver again, from the next event on. What was canceled stays so."""
+    await secrets.lock(tx, env)
+    await tx.execute(store.SWITCH_ON, env.merchant_id, env.mode)
+
+
 async def renew_secret(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> str:
     """Replace the signing secret at once; attempts from now on are signed with the new one."""
     await secrets.lock(tx, env)
@@ -101,6 +110,16 @@ async def send_test(tx: Tx, env: MerchantEnv, url: str, house: House, now: datet
     return await _seen(tx, env, await record_test(tx, env, url, house=house, now=now))
 
 
+async def event_with_history(db: Pool, env: MerchantEnv, event_id: UUID) -> EventWithHistory:
+    """One event and its attempts, seen in one snapshot. Raises `NotFound`."""
+    async with db.connection() as tx, tx.raw.transaction(isolation="repeatable_read", readonly=True):
+        event = await store.event(tx, env, event_id)
+        if event is None:
+            raise NotFound
+        history = await store.history(tx, env, event_id)
+    return EventWithHistory(**msgspec.structs.asdict(event), delivery_history=history)
+
+
 async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, house: House, now: datetime) -> EventView:
     """Send a stored event again, once: same id and bytes, signed with the present secret, beside the schedule."""
     found = await store.destination(tx, env, event_id)
@@ -119,6 +138,16 @@ async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, house: House, now:
     # Nothing below this line may refuse.
     await waiting.send_again(tx, env, event_id, destination_key(env, url))
     return await _seen(tx, env, event_id)
+
+
+async def redeliver_unless_due(tx: Tx, env: MerchantEnv, event_id: UUID, house: House, now: datetime) -> None:
+    """The same for a person at a page, whose browser sends no key: clicked twice, it is sent once.
+
+    While an attempt is due or on its way nothing is added to it.
+    """
+    await secrets.lock(tx, env)  # so that two clicks come one after the other
+    if not await store.attempt_is_due(tx, env, event_id):
+        await redeliver(tx, env, event_id, house, now)
 
 
 async def _refuse_too_many(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> None:

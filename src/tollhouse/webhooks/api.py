@@ -6,9 +6,8 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.callers.guards import scope, signed_in
-from tollhouse.callers.model import Caller, Person
+from tollhouse.callers.model import AccountSuspended, Caller, Person
 from tollhouse.callers.throttle import RateLimited
-from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
@@ -84,12 +83,7 @@ async def list_events(caller: Caller, query: PageQuery, db: Pool) -> EventList:
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events/{event_id}", guard=READ, refuses=(NotFound,))
 async def read_event(caller: Caller, event_id: UUID, db: Pool) -> EventWithHistory:
     """One event with its delivery history."""
-    async with db.connection() as tx, tx.raw.transaction(isolation="repeatable_read", readonly=True):
-        event = await store.event(tx, caller.env, event_id)
-        if event is None:
-            raise NotFound
-        history = await store.history(tx, caller.env, event_id)
-    return EventWithHistory(**msgspec.structs.asdict(event), delivery_history=history)
+    return await actions.event_with_history(db, caller.env, event_id)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -108,16 +102,18 @@ async def redeliver_event(caller: Caller, event_id: UUID, tx: Tx, house: House, 
 @DASHBOARD_OPERATIONS.add("GET", "/webhook-secret", guard=signed_in, refuses=(ValidationFailed,))
 async def read_secret_state(caller: Person, query: InMode, db: Pool, now: datetime) -> SecretStateView:
     """Whether a signing secret is active, and whether another one waits to be."""
-    return await actions.secret_state(db, MerchantEnv(caller.merchant_id, query.mode), now)
+    return await actions.secret_state(db, caller.env(query.mode), now)
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/webhook-secret/generate", guard=signed_in, refuses=(ValidationFailed,))
+@DASHBOARD_OPERATIONS.add("POST", "/webhook-secret/generate", guard=signed_in, refuses=(AccountSuspended, ValidationFailed))
 async def generate_secret(caller: Person, body: InMode, tx: Tx, house: House, now: datetime) -> SecretView:
     """Generate a signing secret, shown once, which waits an hour to be activated."""
-    return SecretView(await actions.prepare_secret(tx, MerchantEnv(caller.merchant_id, body.mode), house, now))
+    caller.refuse_suspended()
+    return SecretView(await actions.prepare_secret(tx, caller.env(body.mode), house, now))
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/webhook-secret/activate", guard=signed_in, refuses=(ValidationFailed,))
+@DASHBOARD_OPERATIONS.add("POST", "/webhook-secret/activate", guard=signed_in, refuses=(AccountSuspended, ValidationFailed))
 async def activate_secret(caller: Person, body: InMode, tx: Tx, now: datetime) -> SecretStateView:
     """Activate the generated secret and switch delivery on."""
-    return await actions.activate_secret(tx, MerchantEnv(caller.merchant_id, body.mode), now)
+    caller.refuse_suspended()
+    return await actions.activate_secret(tx, caller.env(body.mode), now)

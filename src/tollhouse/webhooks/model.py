@@ -10,6 +10,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.refusals import Fault, Refusal
 from tollhouse.platform.config import Settings
+from tollhouse.web.paging import PageQuery
 
 
 class NewConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,6 +45,18 @@ class InMode(Struct, frozen=True, forbid_unknown_fields=True):
     """The environment that a person at the dashboard means."""
 
     mode: Mode
+
+
+class EventsQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?status=&type=&page=` of the page of events. Empty is no filter; a name that there is not matches nothing."""
+
+    status: str = ""
+    type: str = ""
+
+    @property
+    def filters(self) -> bool:
+        """Whether not every event is meant."""
+        return bool(self.status or self.type)
 
 
 class Configuration(Struct, frozen=True):

@@ -8,7 +8,9 @@ import msgspec
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.webhooks.model import Attempt, Configuration, EventView
+from tollhouse.webhooks.model import Attempt, Configuration, EventsQuery, EventView
+
+SEARCHED_EVENTS_MAX = 20_000
 
 CONFIGURATION = """
     SELECT n.url, n.event_types, n.delivery_disabled_at, n.created_at, n.updated_at,
@@ -32,10 +34,24 @@ EVENTS = """
            delivered_at, body
     FROM webhook_events WHERE merchant_id = $1 AND mode = $2 ORDER BY created_at DESC, id DESC LIMIT $3 OFFSET $4
 """
+# Only the newest $5 events are looked through, so that what is rare costs a busy merchant no more than that.
+MATCHING = """
+    SELECT id, type, mode, created_at, destination_url, destination_source, status, attempts, next_attempt_at,
+           delivered_at, body
+    FROM (SELECT * FROM webhook_events WHERE merchant_id = $1 AND mode = $2 ORDER BY created_at DESC, id DESC LIMIT $5)
+         AS newest
+    WHERE ($3::text = '' OR status = $3) AND ($4::text = '' OR type = $4)
+    ORDER BY created_at DESC, id DESC LIMIT $6 OFFSET $7
+"""
 EVENT = """
     SELECT id, type, mode, created_at, destination_url, destination_source, status, attempts, next_attempt_at,
            delivered_at, body
     FROM webhook_events WHERE merchant_id = $1 AND mode = $2 AND id = $3
+"""
+# By the clock of the database, which planned the attempt.
+IS_DUE = """
+    SELECT next_attempt_at <= clock_timestamp() AS due FROM webhook_events
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
 HISTORY = """
     SELECT a.attempt, a.status, a.error, a.started_at, a.http_status, a.duration_ms, a.trigger
@@ -65,15 +81,21 @@ async def configuration(db: Pool | Tx, env: MerchantEnv) -> Configuration | None
     )
 
 
-async def delivery_is_on(tx: Tx, env: MerchantEnv) -> bool:
+async def delivery_is_on(db: Pool | Tx, env: MerchantEnv) -> bool:
     """Whether anything is sent in this environment at all."""
-    row = await tx.fetchrow(CONFIGURATION, env.merchant_id, env.mode)
+    row = await db.fetchrow(CONFIGURATION, env.merchant_id, env.mode)
     return row is None or row["delivery_disabled_at"] is None
 
 
 async def events(db: Pool, env: MerchantEnv, limit: int, offset: int) -> list[EventView]:
     """A page of events, newest first."""
     return [_event(row) for row in await db.fetch(EVENTS, env.merchant_id, env.mode, limit, offset)]
+
+
+async def matching(db: Pool, env: MerchantEnv, query: EventsQuery) -> list[EventView]:
+    """A page of the events that a filter lets through, among the newest ones."""
+    asked = (query.status, query.type, SEARCHED_EVENTS_MAX, query.fetch, query.offset)
+    return [_event(row) for row in await db.fetch(MATCHING, env.merchant_id, env.mode, *asked)]
 
 
 async def event(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> EventView | None:
@@ -86,6 +108,12 @@ async def destination(tx: Tx, env: MerchantEnv, event_id: UUID) -> tuple[str, st
     """Where an event's address came from, and the address; None when there is no such event."""
     row = await tx.fetchrow(EVENT, env.merchant_id, env.mode, event_id)
     return None if row is None else (row["destination_source"], row["destination_url"])
+
+
+async def attempt_is_due(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> bool:
+    """Whether an attempt is on its way, or as good as."""
+    row = await db.fetchrow(IS_DUE, env.merchant_id, env.mode, event_id)
+    return row is not None and bool(row["due"])
 
 
 async def history(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> list[Attempt]:

@@ -1,0 +1,207 @@
+"""The dashboard's pages about webhooks, as a browser without scripts gets and posts them."""
+
+import asyncio
+import html
+import re
+from uuid import uuid4
+
+import pytest
+from aiohttp import web
+
+from tests.cast import Actor, Answer, sign_up
+from tests.journeys.test_get_paid import activate_secret
+from tests.receiver import Receiver
+from tests.running import Service
+from tests.webhooks.conftest import Open
+from tests.webhooks.test_events import over
+from tollhouse.webhooks import meanings
+
+OWN = "http://127.0.0.1:1099/"
+ROW = re.compile(r'<tr><td><a href="/(?:test|live)/developers/events/([0-9a-f-]{36})">')
+SECRET = re.compile(r'id="new-secret">(whsec_[^<]+)<')
+PAGES = ("/test/developers/webhooks", "/live/developers/webhooks", "/test/developers/events", "/live/developers/events")
+
+
+async def seen(actor: Actor, path: str, status: int = 200) -> str:
+    return html.unescape((await actor.send("GET", path, headers={"Accept": "text/html"})).ok(status).text)
+
+
+async def post(actor: Actor, path: str, status: int = 303, **fields: str) -> Answer:
+    return (await actor.form(path, fields)).ok(status)
+
+
+async def rows(actor: Actor, query: str = "", mode: str = "test") -> list[str]:
+    """The ids of the events that the page lists."""
+    return ROW.findall(await seen(actor, f"/{mode}/developers/events{query}"))
+
+
+@pytest.mark.covers("W-75")
+async def test_a_secret_is_generated_copied_and_saved(alice: Actor) -> None:
+    base = "/test/developers/webhooks"
+    assert "Send a test event" not in await seen(alice, base)
+    assert (await post(alice, f"{base}/secret/activate")).location == f"{base}?done=expired"
+    assert "No secret was waiting" in await seen(alice, f"{base}?done=expired")
+    first = SECRET.findall((await post(alice, f"{base}/secret", 200)).text)
+    [second] = SECRET.findall((await post(alice, f"{base}/secret", 200)).text)
+    assert first != [second]
+    left = await seen(alice, base)
+    assert "waits to be saved" in left
+    assert second not in left
+    assert (await post(alice, f"{base}/secret/activate")).location == f"{base}?done=saved"
+    saved = await seen(alice, f"{base}?done=saved")
+    assert "It signs every delivery from now on" in saved
+    assert "Send a test event" in saved
+    assert second not in saved
+    assert "Generate a secret" in await seen(alice, "/live/developers/webhooks")
+    assert "<script>" not in await seen(alice, f"{base}?done=<script>")
+
+
+async def test_a_test_is_sent_and_its_event_shown(alice: Actor, receiver: Receiver) -> None:
+    await activate_secret(alice)
+    at = (await post(alice, "/test/developers/webhooks/test", url=receiver.url)).location
+    [got] = await receiver.wait()
+    assert at.endswith(got.headers["X-Service-Event-Id"])
+    async with asyncio.timeout(15):
+        while "The receiver has taken it." not in (shown := await seen(alice, at)):
+            await asyncio.sleep(0.02)
+    assert got.body["created_at"] in shown
+    assert "Send it again" in shown
+
+
+async def test_refused_tests_keep_what_was_typed(alice: Actor) -> None:
+    refused = (await post(alice, "/test/developers/webhooks/test", 409, url=OWN)).text
+    assert "no active webhook signing secret" in refused
+    await activate_secret(alice)
+    refused = (await post(alice, "/test/developers/webhooks/test", 422, url="ftp://host/")).text
+    assert 'value="ftp://host/"' in refused
+    assert 'aria-invalid="true"' in refused
+    assert (await post(alice, "/test/developers/webhooks/test", 422)).text
+    assert await rows(alice) == []
+
+
+async def test_too_many_tests(limited: Service) -> None:
+    async with sign_up(limited, "erin", "Erin's Easels") as erin:
+        await activate_secret(erin)
+        for _ in range(2):
+            await post(erin, "/test/developers/webhooks/test", url="http://example.com/")
+        answer = await post(erin, "/test/developers/webhooks/test", 429, url="http://example.com/")
+        assert int(answer.headers["Retry-After"]) >= 1
+
+
+async def test_events_are_listed_filtered_and_paged(alice: Actor, desk_of: Open) -> None:
+    assert "Nothing has happened in the test environment" in await seen(alice, "/test/developers/events")
+    desk = await desk_of(alice)
+    ids = [str(await desk.record(None, type=kind)) for kind in ["payment.succeeded", "balance.updated"] * 12]
+    held = str(await desk.record(OWN))
+    ids = [held, *ids[::-1]]
+    assert await rows(alice) == ids[:20]
+    first = await seen(alice, "/test/developers/events")
+    assert 'href="?page=2"' in first
+    assert "Newer" not in first
+    assert await rows(alice, "?page=2") == ids[20:]
+    assert await rows(alice, "?status=held") == [held]
+    assert await rows(alice, "?status=&type=balance.updated") == ids[1::2]
+    assert await rows(alice, "?status=skipped&type=payment.succeeded") == ids[2::2]
+    second = await seen(alice, "/test/developers/events?status=skipped&type=&page=2&limit=20")
+    assert 'href="?status=skipped&page=1"' in second
+    for query in ("?status=nonsense", "?type=payment.imagined", "?status=failed"):
+        assert "No event matches." in await seen(alice, f"/test/developers/events{query}")
+    assert "There is nothing on page 9." in await seen(alice, "/test/developers/events?page=9")
+    for query in ("?page=0", "?page=x", "?state=held", "?status=a&status=b"):
+        await seen(alice, f"/test/developers/events{query}", 422)
+    assert await rows(alice, mode="live") == []
+
+
+async def test_two_clicks_send_once(alice: Actor, receiver: Receiver, desk_of: Open) -> None:
+    await activate_secret(alice)
+    desk = await desk_of(alice)
+    event_id = await desk.record(receiver.url)
+    await over(desk, event_id, 1)
+    path = f"/test/developers/events/{event_id}"
+    clicked = asyncio.Event()
+
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        await clicked.wait()
+        return web.Response()
+
+    receiver.answer = answer
+    clicks = await asyncio.gather(*(post(alice, f"{path}/redeliver") for _ in range(5)))
+    assert {click.location for click in clicks} == {path}
+    shown = await seen(alice, path)
+    assert "An attempt is due or on its way" in shown
+    assert "Send it again" not in shown
+    clicked.set()
+    await over(desk, event_id, 2)
+    assert await desk.delivery(event_id) is None
+    assert len(receiver.received) == 2
+
+
+async def test_refused_redeliveries_say_what_to_do(alice: Actor, desk_of: Open) -> None:
+    desk = await desk_of(alice)
+    held, nowhere = [f"/test/developers/events/{await desk.record(url)}" for url in (OWN, None)]
+    assert "Save a signing secret under Webhooks" in (await post(alice, f"{held}/redeliver", 409)).text
+    assert "named no webhook_url" in (await post(alice, f"{nowhere}/redeliver", 409)).text
+    await post(alice, "/test/developers/webhooks/off")
+    assert "Delivery was switched off while it waited" in await seen(alice, held)
+    assert "Switch delivery on under Webhooks" in (await post(alice, f"{held}/redeliver", 409)).text
+    assert "would not be sent either" not in await seen(alice, "/live/developers/webhooks")
+    await post(alice, "/test/developers/webhooks/on")
+    assert "Switch delivery off" in await seen(alice, "/test/developers/webhooks?done=on")
+
+
+async def test_every_state_and_error_has_its_words(alice: Actor, desk_of: Open) -> None:
+    desk = await desk_of(alice)
+    event_id = await desk.record(None)
+    for status, meaning in meanings.STATUSES.items():
+        moved = "UPDATE webhook_events SET status = $2, delivered_at = CASE $2 WHEN 'delivered' THEN now() END WHERE id = $1"
+        await desk.execute(moved, event_id, status)
+        assert meaning.sentence in await seen(alice, f"/test/developers/events/{event_id}")
+        assert await rows(alice, f"?status={status}") == [str(event_id)]
+
+
+async def test_what_an_event_holds_is_text(alice: Actor, desk_of: Open) -> None:
+    event_id = await (await desk_of(alice)).record(None, object={"note": "</pre><script>alert(1)</script>"})
+    raw = (await alice.send("GET", f"/test/developers/events/{event_id}")).ok().text
+    assert "<script>" not in raw
+    assert "&lt;script&gt;" in raw
+
+
+async def test_the_source_address_is_shown(limited: Service) -> None:
+    async with sign_up(limited, "erin", "Erin's Easels") as erin:
+        assert "<code>127.0.0.1</code>" in await seen(erin, "/live/developers/webhooks")
+
+
+async def test_nobody_elses(alice: Actor, mallory: Actor, desk_of: Open) -> None:
+    event_id = await (await desk_of(alice)).record(OWN)
+    for actor, mode in ((mallory, "test"), (alice, "live")):
+        await seen(actor, f"/{mode}/developers/events/{event_id}", 404)
+        await post(actor, f"/{mode}/developers/events/{event_id}/redeliver", 404)
+        assert await rows(actor, mode=mode) == []
+    for path in (f"/test/developers/events/{uuid4()}", "/test/developers/events/1", "/prod/developers/events"):
+        await seen(alice, path, 404)
+    await seen(alice, "/prod/developers/webhooks", 404)
+
+
+async def test_a_session_is_needed_and_our_own_form(alice: Actor) -> None:
+    for path in PAGES:
+        assert (await alice.anonymously("GET", path)).ok(303).location == "/signin"
+    foreign = {"Sec-Fetch-Site": "cross-site"}
+    for deed in ("secret", "secret/activate", "on", "off", "test"):
+        path = f"/test/developers/webhooks/{deed}"
+        assert (await alice.anonymously("POST", path)).ok(303).location == "/signin"
+        (await alice.send("POST", path, data={"url": OWN}, headers=foreign)).refused("cross_origin_forbidden", 403)
+    assert (await alice.dashboard("GET", "/webhook-secret?mode=test")).ok().body["pending"] is False
+
+
+async def test_a_suspended_merchant_may_look_only(alice: Actor, desk_of: Open) -> None:
+    event_id = await (await desk_of(alice)).record(OWN)
+    await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1", alice.merchant_id)
+    for path in (*PAGES, f"/test/developers/events/{event_id}"):
+        shown = await seen(alice, path)
+        assert re.findall(r'<form method="post" action="([^"]+)"', shown) == ["/signout"]
+    for deed in ("webhooks/secret", "webhooks/secret/activate", "webhooks/on", "webhooks/off", "webhooks/test"):
+        await post(alice, f"/test/developers/{deed}", 403, url=OWN)
+    await post(alice, f"/test/developers/events/{event_id}/redeliver", 403)
+    for deed in ("generate", "activate"):
+        (await alice.dashboard("POST", f"/webhook-secret/{deed}", {"mode": "test"})).refused("account_suspended", 403)
+    (await alice.dashboard("GET", "/webhook-secret?mode=test")).ok()
