@@ -126,7 +126,9 @@ def parse_target(url: str) -> Target:
         raise TargetRefusedError("Must not hold a fragment.")
     parts = PARTS.fullmatch(url)
     if parts is None:
-        raise TargetRefusedError("Must be an http or https URL, percent-encoded, without spaces, backslashes or control characters.")
+        raise TargetRefusedError(
+            "Must be an http or https URL, percent-encoded, without spaces, backslashes or control characters."
+        )
     if "@" in parts["authority"]:
         raise TargetRefusedError("Must not hold a user name or password.")
     authority = AUTHORITY.fullmatch(parts["authority"])

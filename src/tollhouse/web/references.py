@@ -1,4 +1,4 @@
-"""The merchant's own references on what it makes, `external_id`, `description` and `metadata`, and what can be wrong with them."""
+"""What a merchant says of its own about what it makes (`external_id`, `description`, `metadata`), and what is wrong in it."""
 
 import re
 from collections.abc import Iterator
@@ -13,9 +13,7 @@ def reference_faults(
     *, external_id: str | None, metadata: dict[str, str] | None, description: str | None = None
 ) -> Iterator[Fault]:
     """Everything that is wrong with them."""
-    if external_id is not None and not (
-        1 <= len(external_id) <= limits.EXTERNAL_ID_CHARS_MAX and external_id.isprintable()
-    ):
+    if external_id is not None and not (1 <= len(external_id) <= limits.EXTERNAL_ID_CHARS_MAX and external_id.isprintable()):
         yield Fault("external_id", "invalid_value", "1 to 128 printable characters.")
     if description is not None and (len(description) > limits.DESCRIPTION_CHARS_MAX or _has_controls(description)):
         yield Fault("description", "invalid_value", "At most 1,000 characters, none of them control characters.")
