@@ -1,4 +1,4 @@
-"""What a merchant says of its own about what it makes (`external_id`, `description`, `metadata`), and what is wrong in it."""
+"""What a merchant says of its own about what it makes (`external_id`, `description`, `metadata`), and what can be wrong."""
 
 import re
 from collections.abc import Iterator
