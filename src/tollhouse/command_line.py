@@ -19,7 +19,7 @@ from tollhouse import operator_commands, supervisor
 from tollhouse.demo.run import run as run_demo
 from tollhouse.demo.seed import DemoError
 from tollhouse.doors import OPERATIONS
-from tollhouse.doors.worker import work
+from tollhouse.doors.worker import run, work
 from tollhouse.platform import config, embedded, log, migrations
 from tollhouse.platform.db import Pool
 
@@ -108,7 +108,7 @@ def worker(*, supervised: Annotated[bool, Hidden] = False) -> None:
     settings = _with_database(config.load())
     if supervised:
         _end_with_parent()
-    asyncio.run(_work(settings))
+    run(_work(settings))
 
 
 @app.command

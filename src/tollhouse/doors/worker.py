@@ -1,8 +1,10 @@
 """The worker: delivers events, and does what the house asks for now and then."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
+from typing import Any
 
 from tollhouse.events.delivery import SWEEP_EVERY_S, Worker, engine_house
 from tollhouse.events.results import sweep
@@ -11,6 +13,16 @@ from tollhouse.web.house import House
 
 Job = tuple[float, Callable[[House], Awaitable[None]]]
 """Every how many seconds, and what is done. One that fails is logged and done again the next time."""
+
+
+def run(working: Coroutine[Any, Any, None]) -> None:
+    """Run to the end, on the quickest event loop there is."""
+    if sys.platform == "win32":
+        asyncio.run(working)
+    else:
+        import uvloop  # noqa: PLC0415 - not to be had everywhere
+
+        uvloop.run(working)
 
 
 async def work(house: House, stop: asyncio.Event, jobs: Sequence[Job] = ()) -> None:

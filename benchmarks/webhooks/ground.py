@@ -1,0 +1,89 @@
+"""The data: merchants with a signing secret, and events for as many receiving hosts, recorded by the product's own statement."""
+
+import time
+from collections.abc import Sequence
+from uuid import UUID
+
+from tollhouse.events import secrets, store
+from tollhouse.events.destination import destination_key
+from tollhouse.events.record import PATIENCE, NewEvent, body_of
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+
+MERCHANTS = 50
+OBJECT = {
+    "id": "018f0000-0000-7000-8000-000000000001", "payment_link_id": "018f0000-0000-7000-8000-000000000002",
+    "status": "succeeded", "amount": "10.50", "amount_minor": 1050, "currency": "EUR", "fee": "0.30", "fee_minor": 30,
+    "method_id": "sandbox:EUR", "external_id": "order-1001", "metadata": {"cart": "b7c1", "note": "café"},
+    "created_at": "2026-11-21T02:39:00.123Z", "succeeded_at": "2026-11-21T02:39:07.456Z", "mode": "live", "livemode": True,
+}  # fmt: skip
+FORGET = ("webhook_attempts", "webhook_events", "webhook_event_keys")
+
+
+class Ground:
+    """Merchants that sell, each with a receiver at an address of its own."""
+
+    def __init__(self, house: House, port: int) -> None:
+        self._house = house
+        self._port = port
+        self._envs: list[MerchantEnv] = []
+
+    async def open(self) -> None:
+        """Make the merchants and their secrets."""
+        for _ in range(MERCHANTS):
+            env = MerchantEnv(MerchantId(new_id()), "live")
+            await self._house.db.execute(
+                "INSERT INTO merchants (id, business_name, created_at) VALUES ($1, 'Shop', now())", env.merchant_id
+            )
+            await self._house.db.transact(lambda tx, env=env: self._give_secret(tx, env))
+            self._envs.append(env)
+
+    def url(self, number: int) -> str:
+        """Where the events of this merchant go."""
+        return f"http://127.0.0.{number % MERCHANTS + 1}:{self._port}/webhooks/tollhouse"
+
+    async def events(self, count: int) -> int:
+        """So many events in one transaction; when it was committed."""
+        async with self._house.db.transaction() as tx:
+            await tx.raw.executemany(store.RECORD, [self._event(number) for number in range(count)])
+        return time.monotonic_ns()
+
+    async def event(self, number: int) -> tuple[UUID, int]:
+        """One event; its id, and when it was committed."""
+        values = self._event(number)
+        await self._house.db.execute(store.RECORD, *values)
+        return values[0], time.monotonic_ns()
+
+    async def waiting(self) -> int:
+        """How many are still to be sent."""
+        row = await self._house.db.fetchrow(
+            "SELECT (SELECT count(*) FROM webhook_deliveries) + (SELECT count(*) FROM webhook_deliveries_later) AS count"
+        )
+        return int(row["count"]) if row else 0
+
+    async def undelivered(self) -> int:
+        """How many were not delivered at their first attempt."""
+        row = await self._house.db.fetchrow(
+            "SELECT count(*) AS count FROM webhook_events WHERE status <> 'delivered' OR attempts <> 1"
+        )
+        return int(row["count"]) if row else 0
+
+    async def forget(self) -> None:
+        """Begin again with empty tables."""
+        await self._house.db.execute(f"TRUNCATE {', '.join(FORGET)}")
+
+    async def _give_secret(self, tx: Tx, env: MerchantEnv) -> None:
+        await secrets.lock(tx, env)
+        await secrets.replace(tx, env, self._house.keys, clock.now())
+
+    def _event(self, number: int) -> Sequence[object]:
+        env, url, now, event_id = self._envs[number % MERCHANTS], self.url(number), clock.now(), new_id()
+        event = NewEvent("payment.succeeded", "transaction", event_id, 1, OBJECT, url)
+        body = body_of(event_id, env, event, now)
+        return (
+            event_id, env.merchant_id, env.mode, event.type, event.source_type, event.source_id, event.sequence, body,
+            url, destination_key(env, url), "request", False, now, PATIENCE,
+        )  # fmt: skip
