@@ -7,8 +7,8 @@ check: lint types layers test
 
 # Format and lint.
 lint:
-    ruff format --check src tests
-    ruff check src tests
+    ruff format --check src tests proving
+    ruff check src tests proving
 
 # Types, strictly.
 types:
@@ -24,8 +24,8 @@ test *args:
 
 # Put code into our format.
 fmt:
-    ruff format src tests
-    ruff check --fix src tests
+    ruff format src tests proving
+    ruff check --fix src tests proving
 
 # Run everything here, on the embedded database.
 run *args:
@@ -47,3 +47,7 @@ pictures:
 # Measure the OAuth side against its floors; `--quick` takes under a minute.
 bench *args:
     python -m benchmarks.oauth "$@"
+
+# Prove what must hold of webhook delivery, such as `just prove kills`; `--quick` is a short run.
+prove *args:
+    python -m proving "$@"

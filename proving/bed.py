@@ -1,0 +1,168 @@
+"""The test bed: a migrated database, a house to record events in, and workers as processes that can be killed."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Self
+
+import asyncpg
+
+from proving.receiving import hosts
+from tollhouse import main
+from tollhouse.events import secrets
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, Mode, new_id
+from tollhouse.platform import config, embedded
+from tollhouse.platform.db import Tx
+from tollhouse.platform.migrations import migrate
+
+KEYS = "proving:QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU"
+SENDERS = hosts(200, 10_000)
+"""Every worker process calls from an address of its own, so that receivers can tell them apart."""
+PRODUCER_CONNECTIONS = 20
+STOPS_WITHIN_S = 20
+STARTS_AGAIN_WITHIN_S = 30
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+INSERT_MERCHANT = "INSERT INTO merchants (id, business_name, created_at) VALUES ($1, 'Proving Ground', $2)"
+COUNT_EVENTS = "SELECT count(*) FROM webhook_events"
+COUNT_WAITING = "SELECT count(*) FROM webhook_events WHERE status IN ('pending', 'retrying')"
+
+
+class Worker:
+    """`tollhouse worker` as a process of its own."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", sender: str) -> None:
+        self.process = process
+        self.sender = sender
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self.process.poll() is None
+
+    def memory_bytes(self) -> int:
+        """What it holds in memory now."""
+        return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * PAGE_BYTES
+
+    def kill(self) -> None:
+        """Kill -9; it is gone when this returns."""
+        self.process.kill()
+        self.process.wait()
+
+
+class Bed:
+    """`async with Bed() as bed`. `settings` are environment variables of all parts."""
+
+    def __init__(self, **settings: str) -> None:
+        self.settings = {"TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8", "TOLLHOUSE_SECRET_KEYS": KEYS, **settings}
+        self.workers: list[Worker] = []
+        self._senders = iter(SENDERS)
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as last:
+            self.folder = Path(last.enter_context(tempfile.TemporaryDirectory(prefix="tollhouse-proving-")))
+            self.folder.chmod(0o711)
+            last.callback(self._clear)
+            self.database = await asyncio.to_thread(embedded.start, self.folder / "data")
+            last.callback(lambda: self.database.stop())  # noqa: PLW0108 - the one that runs by then
+            self.settings["DATABASE_URL"] = self.database.cluster.dsn
+            await migrate(self.database.cluster.dsn)
+            self.house = main.open_house(config.load(self.settings), connections=PRODUCER_CONNECTIONS)
+            last.push_async_callback(self.house.db.close)
+            last.callback(self._stop_workers)
+            self._last = last.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._last.aclose()
+
+    async def merchant(self, mode: Mode = "live") -> MerchantEnv:
+        """A new merchant's environment with an active secret. Live ones are retried, as those of test mode are not."""
+        env = MerchantEnv(MerchantId(new_id()), mode)
+
+        async def deed(tx: Tx) -> None:
+            await tx.execute(INSERT_MERCHANT, env.merchant_id, clock.now())
+            await secrets.lock(tx, env)
+            await secrets.replace(tx, env, self.house.keys, clock.now())
+
+        await self.house.db.transact(deed)
+        return env
+
+    def start_worker(self, *, alone: bool = False) -> Worker:
+        """One more worker process. `alone` leaves it the source address that the kernel picks."""
+        sender = "" if alone else next(self._senders)
+        outside = {name: value for name, value in os.environ.items() if not name.startswith(("TOLLHOUSE_", "NOTIFY"))}
+        with (self.folder / "worker.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tollhouse", "worker"],
+                env=outside | self.settings | {"TOLLHOUSE_WEBHOOK_SOURCE_IP": sender},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        worker = Worker(process, sender)
+        self.workers.append(worker)
+        return worker
+
+    def kill_worker(self, worker: Worker) -> None:
+        """Kill -9 of this one."""
+        self.workers.remove(worker)
+        worker.kill()
+
+    async def strike_database(self, how: signal.Signals) -> float:
+        """Kill PostgreSQL's first process like this and start it again; for how many seconds it was away."""
+        began = time.perf_counter()
+        os.kill(self.database.pid or 0, how)
+        while self.database.alive:
+            await asyncio.sleep(0.01)
+        while True:
+            try:
+                self.database = await asyncio.to_thread(embedded.start, self.folder / "data")
+            except embedded.EmbeddedError:  # what the dead one left behind takes a moment to go
+                if time.perf_counter() - began > STARTS_AGAIN_WITHIN_S:
+                    raise
+                await asyncio.sleep(0.1)
+            else:
+                return time.perf_counter() - began
+
+    async def connect(self) -> "asyncpg.Connection[asyncpg.Record]":
+        """A connection for what takes long."""
+        return await asyncpg.connect(self.database.cluster.dsn)
+
+    async def count(self, statement: str, *args: object) -> int:
+        """The number that this statement counts."""
+        row = await self.house.db.fetchrow(statement, *args)
+        return row[0] if row else 0
+
+    async def settle_down(self, within_s: float) -> int:
+        """Until no event waits any more; how many do so by then."""
+        until = time.perf_counter() + within_s
+        while (waiting := await self.count(COUNT_WAITING)) and time.perf_counter() < until:
+            await asyncio.sleep(0.25)
+        return waiting
+
+    async def broken(self) -> list[str]:
+        """Every invariant that does not hold."""
+        return await main.broken_invariants(self.house.db)
+
+    def _stop_workers(self) -> None:
+        for worker in self.workers:
+            worker.process.terminate()
+        for worker in self.workers:
+            try:
+                worker.process.wait(STOPS_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                worker.kill()
+
+    def _clear(self) -> None:
+        """The database's folder may be but a link."""
+        shutil.rmtree((self.folder / "data" / "postgres").resolve(), ignore_errors=True)
