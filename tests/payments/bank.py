@@ -40,10 +40,10 @@ async def fresh(actor: Actor, transaction: dict[str, Any]) -> dict[str, Any]:
     return (await actor.get(f"/transactions/{transaction['id']}")).ok().body
 
 
-async def until(actor: Actor, path: str, status: str, seconds: int = 10) -> dict[str, Any]:
+async def until(actor: Actor, path: str, status: str, seconds: int = 10, *, mode: str = "test") -> dict[str, Any]:
     """The object of this address, as soon as it has this status."""
     for _ in range(seconds * 20):
-        found = (await actor.get(path)).ok().body
+        found = (await actor.get(path, mode=mode)).ok().body
         if found["status"] == status:
             return found
         await asyncio.sleep(0.05)

@@ -116,7 +116,6 @@ async def test_a_refund_that_the_bank_returns(alice: Actor) -> None:
     (await bank_says(alice, back, "return")).refused("invalid_state", 409)
 
 
-@pytest.mark.covers("P-80")
 async def test_a_receiver_must_be_readable(alice: Actor) -> None:
     paid = await sell(alice)
     assert (await refund(alice, paid, receiver="x" * 257)).faults() == {"receiver": "invalid_value"}

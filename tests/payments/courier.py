@@ -1,0 +1,44 @@
+"""A rail of live mode for tests: a courier carries cash. It pushes money to us, and must be told where to bring it back."""
+
+from datetime import datetime
+
+from tollhouse.catalogue.methods import Method
+from tollhouse.kernel.ids import Mode
+from tollhouse.rails.provider import Attempt, Health, Instructions, RefundOrder, RefundState, Submission
+
+COURIER = Method(method_id="courier:EUR", name="Cash by courier", type="bank_transfer", rail="courier", confirmation="days")
+DOOR = "Door "
+
+
+class Courier:
+    """Always at work. `carried` is what was handed in to be given back, by id."""
+
+    name = "courier"
+    mode: Mode = "live"
+
+    def __init__(self) -> None:
+        self.carried: dict[str, RefundOrder] = {}
+
+    def health(self) -> Health:
+        """There is always a courier."""
+        return Health(available=True)
+
+    async def start_payment(self, attempt: Attempt) -> Instructions:
+        """A ticket for the envelope, and where to leave it."""
+        return Instructions(reference=f"ticket-{attempt.id}", words="Leave it at the kiosk.", address="Kiosk 7, Quay Street")
+
+    def receiver_fault(self, receiver: str | None) -> str | None:
+        """Cash is brought to a door."""
+        if receiver is None:
+            return "Say which door to bring it to."
+        return None if receiver.startswith(DOOR) else "This is no door."
+
+    async def refund(self, order: RefundOrder) -> Submission:
+        """Taken along; the same one once."""
+        self.carried[str(order.id)] = order
+        return Submission("accepted", f"trip-{order.id}")
+
+    async def refund_state(self, order: RefundOrder, now: datetime) -> RefundState:
+        """Delivered as soon as anybody asks."""
+        there = str(order.id) in self.carried and now >= order.ordered_at
+        return RefundState("succeeded" if there else "pending")

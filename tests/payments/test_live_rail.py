@@ -1,0 +1,69 @@
+"""Live money over a rail that is not the sandbox: taken, settled, and given back only to where it can be brought."""
+
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import pytest
+
+from tests.cast import Actor
+from tests.invariants import broken_invariants
+from tests.payments.bank import until
+from tests.payments.courier import COURIER, Courier
+from tests.payments.shop import COFFEE, approve_project, choose, visit
+from tests.running import Service
+from tollhouse import main
+from tollhouse.catalogue.methods import METHODS
+from tollhouse.kernel import clock
+from tollhouse.payments import settle
+from tollhouse.rails.configured import RAILS
+from tollhouse.rails.provider import Observation
+from tollhouse.web.house import House
+
+
+@pytest.fixture
+def courier(monkeypatch: pytest.MonkeyPatch) -> Courier:
+    """At work in the live mode of every service of this process."""
+    courier = Courier()
+    monkeypatch.setitem(RAILS, (courier.name, courier.mode), courier)
+    monkeypatch.setitem(METHODS, COURIER.method_id, COURIER)
+    return courier
+
+
+@pytest.fixture
+async def house(service: Service) -> AsyncIterator[House]:
+    """A house on the same database, to report to as a rail's job would."""
+    house = main.open_house(service.settings, connections=2)
+    yield house
+    await house.db.close()
+    assert await broken_invariants(service.dsn) == []
+
+
+@pytest.mark.covers("P-80")
+async def test_a_refund_needs_its_receiver(alice: Actor, courier: Courier, house: House) -> None:
+    await approve_project(alice, "live")
+    link = (await alice.post("/payment-links", COFFEE, mode="live")).ok(201).body
+    (await choose(link, COURIER.method_id)).ok(303)
+    page = (await visit(link, alice)).ok().text
+    assert "Leave it at the kiosk." in page
+    assert 'data-copy value="Kiosk 7, Quay Street"' in page
+    assert "Test simulator" not in page
+    [paid] = (await alice.get("/transactions", mode="live")).ok().body["transactions"]
+    seen = Observation(
+        reference=f"ticket-{paid['id']}", outcome="confirmed", external_ref=str(uuid4()), amount_minor=420, currency="EUR"
+    )
+    assert await settle.observe(house, courier.name, courier.mode, seen, clock.now()) is not None
+
+    path = f"/transactions/{paid['id']}/refunds"
+    missing = await alice.post(path, {}, key="r", mode="live")
+    assert missing.faults() == {"receiver": "missing"}
+    assert missing.body["errors"][0]["message"] == "Say which door to bring it to."
+    assert (await alice.post(path, {"receiver": "Window 3"}, key="r", mode="live")).faults() == {"receiver": "invalid_value"}
+    assert (await alice.get("/refunds", mode="live")).ok().body["refunds"] == []
+    assert (await alice.get("/balances/EUR", mode="live")).ok().body["available"] == "4.20"
+
+    back = (await alice.post(path, {"receiver": "Door 3"}, key="r", mode="live")).ok(201).body
+    assert back["receiver"] == "Door 3"
+    done = await until(alice, f"/refunds/{back['id']}", "succeeded", mode="live")
+    assert done["provider_reference"] == f"trip-{back['id']}"
+    assert courier.carried[back["id"]].receiver == "Door 3"
+    assert (await alice.get("/balances/EUR", mode="live")).ok().body["total"] == "0.00"
