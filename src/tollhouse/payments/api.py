@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
+import msgspec
 from msgspec import Meta, Struct
 
 from tollhouse.callers.guards import scope
@@ -82,9 +83,7 @@ async def open_link(caller: Caller, body: NewLink, tx: Tx, now: datetime, house:
 async def list_links(caller: Caller, query: LinksQuery, db: Pool, now: datetime, house: House) -> LinksAnswer:
     """List payment links, newest first."""
     refuse_empty_span(query.created_from, query.created_to)
-    wanted = LinkFilter(
-        query.status, query.currency, query.project_id, query.external_id, query.created_from, query.created_to
-    )
+    wanted = msgspec.convert(query, LinkFilter, from_attributes=True)
     links, more = query.cut(await store.listed(db, caller.env, wanted, now, query.fetch, query.offset))
     return LinksAnswer([link_view(link, house.settings.base_url, now) for link in links], more)
 
@@ -115,16 +114,7 @@ async def cancel_link(caller: Caller, link_id: UUID, tx: Tx, now: datetime, hous
 async def list_transactions(caller: Caller, query: TransactionsQuery, db: Pool, now: datetime) -> TransactionsAnswer:
     """List transactions, newest first."""
     refuse_empty_span(query.created_from, query.created_to)
-    wanted = TransactionFilter(
-        query.status,
-        query.currency,
-        query.payment_link_id,
-        query.method_id,
-        query.project_id,
-        query.external_id,
-        query.created_from,
-        query.created_to,
-    )
+    wanted = msgspec.convert(query, TransactionFilter, from_attributes=True)
     found, more = query.cut(await transactions_store.listed(db, caller.env, wanted, now, query.fetch, query.offset))
     return TransactionsAnswer([transaction_view(one, now) for one in found], more)
 

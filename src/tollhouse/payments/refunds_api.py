@@ -3,6 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 
 from tollhouse.callers.guards import scope
@@ -72,9 +73,7 @@ async def list_refunds_of(caller: Caller, transaction_id: UUID, query: PageQuery
 async def list_refunds(caller: Caller, query: RefundsQuery, db: Pool) -> RefundsAnswer:
     """List refunds, newest first."""
     refuse_empty_span(query.created_from, query.created_to)
-    wanted = RefundFilter(
-        query.transaction_id, query.status, query.currency, query.external_id, query.created_from, query.created_to
-    )
+    wanted = msgspec.convert(query, RefundFilter, from_attributes=True)
     found, more = query.cut(await refunds_store.listed(db, caller.env, wanted, query.fetch, query.offset))
     return RefundsAnswer([refund_view(one, caller.env) for one in found], more)
 

@@ -61,7 +61,7 @@ CLOSE_CHARGEBACK = """
 
 
 class RefundFilter(Struct, frozen=True):
-    """Which refunds to list; None leaves a filter out."""
+    """Which refunds to list; None leaves a filter out. In the order of the statement's parameters."""
 
     transaction_id: UUID | None = None
     status: str | None = None
@@ -97,9 +97,7 @@ async def one(db: Pool | Tx, env: MerchantEnv, refund_id: UUID) -> Refund | None
 
 async def listed(db: Pool, env: MerchantEnv, wanted: RefundFilter, limit: int, offset: int) -> list[Refund]:
     """A page of refunds, newest first."""
-    which = (wanted.transaction_id, wanted.status, wanted.currency, wanted.external_id)
-    span = (wanted.created_from, wanted.created_to)
-    rows = await db.fetch(LIST, env.merchant_id, env.mode, *which, *span, limit, offset)
+    rows = await db.fetch(LIST, env.merchant_id, env.mode, *msgspec.structs.astuple(wanted), limit, offset)
     return [_refund(row) for row in rows]
 
 

@@ -100,9 +100,7 @@ async def simulate_transaction(
     found = await transactions_store.one(tx, caller.env, transaction_id)
     if found is None:
         raise NotFound
-    amount_minor = None if body.amount is None else _minor(body.amount, CURRENCIES[found.currency])
-    played = await Simulated(tx, caller.env, transaction_id, house, now).play(body.outcome, amount_minor, body.failure_code)
-    return transaction_view(played, now)
+    return await _play(Simulated(tx, caller.env, transaction_id, house, now), body, found.currency)
 
 
 @OPERATIONS.add(
@@ -119,10 +117,8 @@ async def simulate_link(
     link = await store.lock(tx, caller.env, link_id)
     if link is None:
         raise NotFound
-    amount_minor = None if body.amount is None else _minor(body.amount, CURRENCIES[link.currency])
     attempt_id = await simulator.attempt(tx, link, now)
-    played = await Simulated(tx, caller.env, attempt_id, house, now).play(body.outcome, amount_minor, body.failure_code)
-    return transaction_view(played, now)
+    return await _play(Simulated(tx, caller.env, attempt_id, house, now), body, link.currency)
 
 
 @OPERATIONS.add(
@@ -188,6 +184,13 @@ async def advance_clock(caller: Caller, body: ClockAdvance, tx: Tx, now: datetim
     for link_id in await store.due_of(tx, env, now, EXPIRED_AT_ONCE):
         await expiry.expire_due(tx, env, link_id, house, now)
     return _clock(env, ahead, now)
+
+
+async def _play(simulated: Simulated, body: Simulation, code: str) -> TransactionView:
+    """Let it happen; the transaction then. Raises `ValidationFailed`, and `NotNow` where it cannot happen."""
+    amount_minor = None if body.amount is None else _minor(body.amount, CURRENCIES[code])
+    played = await simulated.play(body.outcome, amount_minor, body.failure_code)
+    return transaction_view(played, simulated.now)
 
 
 def _clock(env: MerchantEnv, ahead: timedelta, now: datetime) -> ClockView:

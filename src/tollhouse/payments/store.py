@@ -58,9 +58,9 @@ LIST = """
            coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
     FROM payment_links
     WHERE merchant_id = $1 AND mode = $2
-      AND ($3::text IS NULL OR CASE WHEN status = 'active' AND expires_at <= $4::timestamptz + coalesce(
+      AND ($4::text IS NULL OR CASE WHEN status = 'active' AND expires_at <= $3::timestamptz + coalesce(
                (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')
-               THEN 'expired' ELSE status END = $3)
+               THEN 'expired' ELSE status END = $4)
       AND ($5::text IS NULL OR currency = $5) AND ($6::uuid IS NULL OR project_id = $6)
       AND ($7::text IS NULL OR external_id = $7)
       AND ($8::timestamptz IS NULL OR created_at >= $8) AND ($9::timestamptz IS NULL OR created_at < $9)
@@ -102,7 +102,7 @@ DUE_BY_CLOCK = """
 
 
 class LinkFilter(Struct, frozen=True):
-    """Which links to list; None leaves a filter out."""
+    """Which links to list; None leaves a filter out. In the order of the statement's parameters."""
 
     status: str | None = None
     currency: str | None = None
@@ -174,20 +174,7 @@ async def listed(
     db: Pool, env: MerchantEnv, wanted: LinkFilter, now: datetime, limit: int, offset: int
 ) -> list[PaymentLink]:
     """A page of links, newest first."""
-    rows = await db.fetch(
-        LIST,
-        env.merchant_id,
-        env.mode,
-        wanted.status,
-        now,
-        wanted.currency,
-        wanted.project_id,
-        wanted.external_id,
-        wanted.created_from,
-        wanted.created_to,
-        limit,
-        offset,
-    )
+    rows = await db.fetch(LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), limit, offset)
     return [_link(row) for row in rows]
 
 

@@ -72,9 +72,9 @@ NEWEST_OPEN = """
 LIST = """
     SELECT * FROM whole_transactions
     WHERE merchant_id = $1 AND mode = $2
-      AND ($3::text IS NULL OR $3 = CASE WHEN status = 'pending' AND received_minor = 0
+      AND ($4::text IS NULL OR $4 = CASE WHEN status = 'pending' AND received_minor = 0
                                               AND (link_status = 'completed' OR (link_status = 'active'
-                                                   AND link_expires_at <= $4::timestamptz + ahead))
+                                                   AND link_expires_at <= $3::timestamptz + ahead))
                                          THEN 'expired' ELSE status END)
       AND ($5::text IS NULL OR currency = $5)
       AND ($6::uuid IS NULL OR payment_link_id = $6) AND ($7::text IS NULL OR method_id = $7)
@@ -98,7 +98,7 @@ MOVE_IF_SAME = """
 
 
 class TransactionFilter(Struct, frozen=True):
-    """Which transactions to list; None leaves a filter out."""
+    """Which transactions to list; None leaves a filter out. In the order of the statement's parameters."""
 
     status: str | None = None
     currency: str | None = None
@@ -180,22 +180,7 @@ async def listed(
     db: Pool, env: MerchantEnv, wanted: TransactionFilter, now: datetime, limit: int, offset: int
 ) -> list[Transaction]:
     """A page of transactions, newest first."""
-    rows = await db.fetch(
-        LIST,
-        env.merchant_id,
-        env.mode,
-        wanted.status,
-        now,
-        wanted.currency,
-        wanted.payment_link_id,
-        wanted.method_id,
-        wanted.project_id,
-        wanted.external_id,
-        wanted.created_from,
-        wanted.created_to,
-        limit,
-        offset,
-    )
+    rows = await db.fetch(LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), limit, offset)
     return [_transaction(row) for row in rows]
 
 
