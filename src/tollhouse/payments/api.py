@@ -1,15 +1,15 @@
 """Payment links and transactions as the Integration API offers them."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Literal
 from uuid import UUID
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from tollhouse.callers.guards import scope
 from tollhouse.callers.model import Caller
-from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.payments import actions, settle, store, transactions_store
 from tollhouse.payments.model import LinkStatus, TransactionStatus
 from tollhouse.payments.new_link import NewLink
@@ -20,25 +20,22 @@ from tollhouse.payments.views import LinkView, TransactionView, link_view, trans
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
 from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.paging import PageQuery
+from tollhouse.web.paging import SpanQuery
 
 OPERATIONS = Operations(INTEGRATION)
-Moment = Annotated[datetime, Meta(tz=True)]
 
 
-class LinksQuery(PageQuery, frozen=True):
-    """Filters of GET /payment-links. `created_from` is within, `created_to` without."""
+class LinksQuery(SpanQuery, frozen=True):
+    """Filters of GET /payment-links."""
 
     status: LinkStatus | None = None
     currency: str | None = None
     project_id: UUID | None = None
     external_id: str | None = None
-    created_from: Moment | None = None
-    created_to: Moment | None = None
 
 
-class TransactionsQuery(PageQuery, frozen=True):
-    """Filters of GET /transactions. `created_from` is within, `created_to` without."""
+class TransactionsQuery(SpanQuery, frozen=True):
+    """Filters of GET /transactions."""
 
     status: TransactionStatus | None = None
     type: Literal["payment"] | None = None
@@ -47,8 +44,6 @@ class TransactionsQuery(PageQuery, frozen=True):
     method_id: str | None = None
     project_id: UUID | None = None
     external_id: str | None = None
-    created_from: Moment | None = None
-    created_to: Moment | None = None
 
 
 class LinksAnswer(Struct, frozen=True):
@@ -82,7 +77,7 @@ async def open_link(caller: Caller, body: NewLink, tx: Tx, now: datetime, house:
 @OPERATIONS.add("GET", "/payment-links", guard=scope("payments:read"))
 async def list_links(caller: Caller, query: LinksQuery, db: Pool, now: datetime, house: House) -> LinksAnswer:
     """List payment links, newest first."""
-    refuse_empty_span(query.created_from, query.created_to)
+    query.refuse_empty_span()
     wanted = msgspec.convert(query, LinkFilter, from_attributes=True)
     links, more = query.cut(await store.listed(db, caller.env, wanted, now, query.fetch, query.offset))
     return LinksAnswer([link_view(link, house.settings.base_url, now) for link in links], more)
@@ -113,7 +108,7 @@ async def cancel_link(caller: Caller, link_id: UUID, tx: Tx, now: datetime, hous
 @OPERATIONS.add("GET", "/transactions", guard=scope("payments:read"))
 async def list_transactions(caller: Caller, query: TransactionsQuery, db: Pool, now: datetime) -> TransactionsAnswer:
     """List transactions, newest first."""
-    refuse_empty_span(query.created_from, query.created_to)
+    query.refuse_empty_span()
     wanted = msgspec.convert(query, TransactionFilter, from_attributes=True)
     found, more = query.cut(await transactions_store.listed(db, caller.env, wanted, now, query.fetch, query.offset))
     return TransactionsAnswer([transaction_view(one, now) for one in found], more)
@@ -138,9 +133,3 @@ async def read_transaction(caller: Caller, transaction_id: UUID, db: Pool, now: 
 async def accept(caller: Caller, transaction_id: UUID, tx: Tx, now: datetime, house: House) -> TransactionView:
     """Accept money that came late, twice, after a cancel, or in another amount than asked."""
     return transaction_view(await settle.accept(tx, caller.env, transaction_id, house, now), now)
-
-
-def refuse_empty_span(begins: datetime | None, ends: datetime | None) -> None:
-    """A span of time ends after it begins. Raises `ValidationFailed`."""
-    if begins is not None and ends is not None and begins >= ends:
-        raise ValidationFailed(Fault("created_to", "invalid_value", "Must be later than created_from."))

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.catalogue.currencies import Currency
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.rails.provider import Instructions
 
@@ -214,8 +213,3 @@ class Transaction(Struct, frozen=True, kw_only=True):
 def new_token() -> str:
     """The public name of a checkout page: 128 random bits in 26 characters, which say nothing about the link's id."""
     return base64.b32encode(secrets.token_bytes(16)).decode().rstrip("=").lower()
-
-
-def money(name: str, minor: int, currency: Currency) -> dict[str, str | int]:
-    """An amount as both members that every answer carries: `name` and `name_minor`."""
-    return {name: currency.format(minor), f"{name}_minor": minor}

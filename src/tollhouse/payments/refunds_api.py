@@ -11,7 +11,6 @@ from tollhouse.callers.model import Caller
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.payments import refunds, refunds_store, transactions_store
-from tollhouse.payments.api import Moment, refuse_empty_span
 from tollhouse.payments.model import RefundStatus
 from tollhouse.payments.new_refund import NewRefund
 from tollhouse.payments.refunds_store import RefundFilter
@@ -20,20 +19,18 @@ from tollhouse.payments.views import RefundView, refund_view
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
 from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.paging import PageQuery
+from tollhouse.web.paging import PageQuery, SpanQuery
 
 OPERATIONS = Operations(INTEGRATION)
 
 
-class RefundsQuery(PageQuery, frozen=True):
-    """Filters of GET /refunds. `created_from` is within, `created_to` without."""
+class RefundsQuery(SpanQuery, frozen=True):
+    """Filters of GET /refunds."""
 
     transaction_id: UUID | None = None
     status: RefundStatus | None = None
     currency: str | None = None
     external_id: str | None = None
-    created_from: Moment | None = None
-    created_to: Moment | None = None
 
 
 class RefundsAnswer(Struct, frozen=True):
@@ -72,7 +69,7 @@ async def list_refunds_of(caller: Caller, transaction_id: UUID, query: PageQuery
 @OPERATIONS.add("GET", "/refunds", guard=scope("payments:read"))
 async def list_refunds(caller: Caller, query: RefundsQuery, db: Pool) -> RefundsAnswer:
     """List refunds, newest first."""
-    refuse_empty_span(query.created_from, query.created_to)
+    query.refuse_empty_span()
     wanted = msgspec.convert(query, RefundFilter, from_attributes=True)
     found, more = query.cut(await refunds_store.listed(db, caller.env, wanted, query.fetch, query.offset))
     return RefundsAnswer([refund_view(one, caller.env) for one in found], more)

@@ -84,10 +84,3 @@ class ChargedBack(Refusal):
 
     code, status = "payment_charged_back", 409
     message = "This payment was charged back: there is nothing to refund."
-
-
-class TestModeOnly(Refusal):
-    """403: the simulator is for the test environment."""
-
-    code, status = "test_mode_only", 403
-    message = "The simulator works in the test environment only."

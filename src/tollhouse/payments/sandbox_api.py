@@ -6,26 +6,24 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from tollhouse.callers.guards import Credential
-from tollhouse.callers.model import Caller
+from tollhouse.callers.guards import TestCredential
+from tollhouse.callers.model import Caller, TestModeOnly
+from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode, new_id
-from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.ledger.balances import BalanceView
 from tollhouse.ledger.model import Line, Posting, Source, available, equity
 from tollhouse.ledger.post import post
 from tollhouse.payments import expiry, refunds, refunds_store, sandbox_store, simulator, store, tell, transactions_store
-from tollhouse.payments.new_link import AMOUNT_SCHEMA
-from tollhouse.payments.refusals import NotNow, TestModeOnly
+from tollhouse.payments.refusals import NotNow
 from tollhouse.payments.simulator import Outcome, Simulated
 from tollhouse.payments.tell import Cause
 from tollhouse.payments.views import RefundView, TransactionView, refund_view, transaction_view
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import Decline
-from tollhouse.web.ask import Ask
 from tollhouse.web.house import House
 from tollhouse.web.operations import INTEGRATION, Operations
 
@@ -34,19 +32,6 @@ SOURCE = "test_funding"
 AHEAD_MAX = timedelta(days=3_650)
 EXPIRED_AT_ONCE = 100
 """So many links are closed when the clock is moved; the worker closes the others."""
-
-Amount = Annotated[Any, Meta(extra_json_schema=AMOUNT_SCHEMA)]
-
-
-class TestCredential(Credential):
-    """A credential of the test environment with this permission."""
-
-    async def admit(self, ask: Ask) -> Caller:
-        """As ever, and then 403 for live."""
-        caller = await super().admit(ask)
-        if caller.env.livemode:
-            raise TestModeOnly
-        return caller
 
 
 class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -200,8 +185,7 @@ def _clock(env: MerchantEnv, ahead: timedelta, now: datetime) -> ClockView:
 
 def _minor(amount: Any, known: Currency) -> int:
     """The amount in minor units. Raises `ValidationFailed`."""
-    amount_minor = parse_amount(amount, known.decimals) if isinstance(amount, str) else None
+    amount_minor = minor_of(amount, known)
     if amount_minor is None:
-        digits = f"at most {known.decimals} digits after the point"
-        raise ValidationFailed(Fault("amount", "invalid_amount", f"A decimal string above zero with {digits}."))
+        raise ValidationFailed(amount_fault(known))
     return amount_minor

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.amounts import pairs
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
@@ -24,7 +24,6 @@ from tollhouse.payments.model import (
     RefundStatus,
     Transaction,
     TransactionStatus,
-    money,
 )
 from tollhouse.payments.refusals import NotRefundable
 
@@ -177,17 +176,13 @@ class TransactionView(Struct, frozen=True, kw_only=True):
 
 def link_view(link: PaymentLink, base_url: str, now: datetime) -> LinkView:
     """A link as it is now."""
-    currency = CURRENCIES[link.currency]
-    amounts: dict[str, Any] = money("amount", link.amount_minor, currency) | money(
-        "amount_paid", link.amount_paid_minor, currency
-    )
     return LinkView(
         id=link.id,
         url=f"{base_url}/pay/{link.token}",
         status=link.status_at(now),
         display_name=link.display_name,
         description=link.description,
-        **amounts,
+        **pairs(link.currency, amount=link.amount_minor, amount_paid=link.amount_paid_minor),
         currency=link.currency,
         project_id=link.project_id,
         webhook_url=link.webhook_url,
@@ -255,12 +250,10 @@ def transaction_view(transaction: Transaction, now: datetime) -> TransactionView
 
 def refund_view(refund: Refund, env: MerchantEnv) -> RefundView:
     """A refund as it is now."""
-    currency = CURRENCIES[refund.currency]
-    amounts: dict[str, Any] = money("amount", refund.amount_minor, currency) | money("fee_refunded", 0, currency)
     return RefundView(
         id=refund.id,
         transaction_id=refund.transaction_id,
-        **amounts,
+        **pairs(refund.currency, amount=refund.amount_minor, fee_refunded=0),
         currency=refund.currency,
         status=refund.status,
         reason=refund.reason,
@@ -279,14 +272,10 @@ def refund_view(refund: Refund, env: MerchantEnv) -> RefundView:
 
 def chargeback_view(chargeback: Chargeback, code: str) -> ChargebackView:
     """A dispute as it is now."""
-    currency = CURRENCIES[code]
-    amounts: dict[str, Any] = money("amount", chargeback.amount_minor, currency) | money(
-        "fee", chargeback.fee_minor, currency
-    )
     return ChargebackView(
         id=chargeback.id,
         status=chargeback.status,
-        **amounts,
+        **pairs(code, amount=chargeback.amount_minor, fee=chargeback.fee_minor),
         reason=chargeback.reason,
         opened_at=stamp(chargeback.opened_at),
         closed_at=stamp_or_none(chargeback.closed_at),
@@ -303,18 +292,14 @@ def _refund_refused(transaction: Transaction) -> NotRefundable | None:
 
 def _amounts(transaction: Transaction, *, refundable_minor: int) -> dict[str, Any]:
     received, credited, fee = transaction.received_minor, transaction.credited_minor, transaction.fee_minor
-    minors = {
-        "amount": transaction.amount_minor,
-        "amount_received": received,
-        "fee": fee,
-        "net": credited - fee,
-        "amount_refunded": transaction.refunded_minor,
-        "overpaid": max(0, received - transaction.amount_minor) if credited else 0,
-        "refundable_amount": refundable_minor,
-        "refund_required_amount": transaction.unapplied_minor if transaction.status not in {"pending", "processing"} else 0,
-    }
-    currency = CURRENCIES[transaction.currency]
-    pairs: dict[str, Any] = {}
-    for name, minor in minors.items():
-        pairs |= money(name, minor, currency)
-    return pairs
+    return pairs(
+        transaction.currency,
+        amount=transaction.amount_minor,
+        amount_received=received,
+        fee=fee,
+        net=credited - fee,
+        amount_refunded=transaction.refunded_minor,
+        overpaid=max(0, received - transaction.amount_minor) if credited else 0,
+        refundable_amount=refundable_minor,
+        refund_required_amount=0 if transaction.is_open else transaction.unapplied_minor,
+    )
