@@ -224,3 +224,22 @@ async def test_a_method_that_is_switched_off_stays_listed(alice: Actor) -> None:
     (await alice.call("PUT", "/settings", await body(alice, payment_methods=[]))).ok()
     listed = {one["method_id"]: one for one in (await alice.get("/payment-methods")).ok().body["payment_methods"]}
     assert listed["sandbox:EUR"]["available"] is True
+
+
+async def test_the_reference_shows_the_bounds_that_hold(alice: Actor) -> None:
+    schemas = (await alice.anonymously("GET", "/openapi.json")).ok().body["components"]["schemas"]
+    numbers = ("link_expiry_minutes", "underpayment_tolerance_bps", "late_monitoring_days")
+    for name in numbers:
+        shown = schemas["NewSettings"]["properties"][name]
+        for number in (shown["minimum"], shown["maximum"]):
+            (await alice.call("PUT", "/settings", await body(alice, **{name: number}))).ok()
+        for number in (shown["minimum"] - 1, shown["maximum"] + 1):
+            refused = await alice.call("PUT", "/settings", await body(alice, **{name: number}))
+            assert refused.faults() == {name: "out_of_range"}
+    assert schemas["Branding"]["properties"]["accent_color"]["anyOf"][0]["pattern"] == "^#[0-9A-Fa-f]{6}$"
+    link = schemas["NewLink"]["properties"]
+    assert (link["display_name"]["maxLength"], link["max_payments"]["anyOf"][0]["maximum"]) == (120, 10_000)
+    price = {"amount": "1.00", "currency": "EUR"}
+    (await alice.post("/payment-links", price | {"display_name": "x" * 120, "max_payments": 10_000})).ok(201)
+    refused = await alice.post("/payment-links", price | {"display_name": "x" * 121, "max_payments": 10_001})
+    assert refused.faults() == {"display_name": "invalid_value", "max_payments": "out_of_range"}

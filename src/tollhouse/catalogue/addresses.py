@@ -1,8 +1,22 @@
 """Addresses that a browser is sent to: a shop's website, where a customer returns to."""
 
+from typing import Annotated
 from urllib.parse import urlsplit
 
+from msgspec import Meta
+
 from tollhouse.kernel.limits import URL_CHARS_MAX
+from tollhouse.web.bodies import shown
+
+Address = Annotated[str, shown(format="uri", maxLength=URL_CHARS_MAX)]
+"""A member of a body that is an address."""
+
+ReturnAddress = Annotated[
+    str,
+    Meta(description="`{PAYMENT_LINK_ID}` and `{TRANSACTION_ID}` are filled in."),
+    shown(format="uri-template", maxLength=URL_CHARS_MAX),
+]
+"""Where a customer goes after paying."""
 
 
 def is_web_address(url: str, *, https_only: bool) -> bool:

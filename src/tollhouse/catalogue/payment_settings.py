@@ -1,7 +1,4 @@
-"""What a merchant has set for its payments in an environment: what is offered, and what becomes of unfitting amounts.
-
-Bounds stand here for the reference; whoever takes settings in refuses all faults at once, and not while decoding.
-"""
+"""What a merchant has set for its payments in an environment: what is offered, and what becomes of unfitting amounts."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -10,41 +7,31 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tollhouse.catalogue import settings_store
+from tollhouse.catalogue.addresses import Address
 from tollhouse.catalogue.currencies import Chain
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.limits import EMAIL_CHARS_MAX, URL_CHARS_MAX
+from tollhouse.kernel.limits import EMAIL_CHARS_MAX
 from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.web.bodies import shown
 
 BRAND_CHARS_MAX = 60
 COLOR = r"#[0-9A-Fa-f]{6}"
 BLOCKS_MIN, BLOCKS_MAX = 1, 1_000
-Blocks = Annotated[int, Meta(extra_json_schema={"minimum": BLOCKS_MIN, "maximum": BLOCKS_MAX})]
+Blocks = Annotated[int, shown(minimum=BLOCKS_MIN, maximum=BLOCKS_MAX)]
 Finality = Blocks | Literal["finalized"]
 """After how many blocks a payment counts, or when the chain itself calls it final."""
 
-ShopName = Annotated[
-    str, Meta(description="Instead of the business name.", extra_json_schema={"minLength": 1, "maxLength": BRAND_CHARS_MAX})
-]
-LogoAddress = Annotated[
-    str,
-    Meta(
-        description="A picture that the customer's browser loads from this https address.",
-        extra_json_schema={"format": "uri", "maxLength": URL_CHARS_MAX},
-    ),
-]
+ShopName = Annotated[str, Meta(description="Instead of the business name."), shown(minLength=1, maxLength=BRAND_CHARS_MAX)]
+LogoAddress = Annotated[Address, Meta(description="A picture that the customer's browser loads from this https address.")]
 Color = Annotated[
     str,
-    Meta(
-        description="Of the page's edge and of its main button, whose words are black or white, as can be read.",
-        extra_json_schema={"pattern": f"^{COLOR}$"},
-    ),
+    Meta(description="Of the page's edge and of its main button, whose words are black or white, as can be read."),
+    shown(pattern=f"^{COLOR}$"),
 ]
 SupportEmail = Annotated[
     str,
-    Meta(
-        description="Where customers with a question are sent.",
-        extra_json_schema={"format": "email", "maxLength": EMAIL_CHARS_MAX},
-    ),
+    Meta(description="Where customers with a question are sent."),
+    shown(format="email", maxLength=EMAIL_CHARS_MAX),
 ]
 
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from tollhouse.catalogue.addresses import is_web_address
+from tollhouse.catalogue.addresses import Address, ReturnAddress, is_web_address
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.catalogue.payment_settings import (
@@ -22,15 +22,15 @@ from tollhouse.catalogue.payment_settings import (
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.limits import EMAIL_CHARS_MAX, URL_CHARS_MAX
+from tollhouse.kernel.limits import EMAIL_CHARS_MAX
 from tollhouse.kernel.refusals import Fault, Refusal
+from tollhouse.web.bodies import shown
 
 EXPIRY_MINUTES = (5, 525_600)
 TOLERANCE_BPS = (0, 500)
 MONITORING_DAYS = (1, 365)
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 VERSION_MAX = 2**31 - 1
-ADDRESS = Meta(extra_json_schema={"format": "uri", "maxLength": URL_CHARS_MAX})
 WATCHED_DAYS = (
     "For how many days after a link's end its address is watched as closely as before; after that once a day, for ever. "
     "Meant for rails that look for payments. Those of this house report by themselves, so that late money is found at once, "
@@ -42,15 +42,9 @@ FINALITY = (
 )
 
 
-def bounds(least_and_most: tuple[int, int]) -> dict[str, Any]:
-    """What the reference shows of a number. What is outside is refused with every other fault, and not while decoding."""
-    least, most = least_and_most
-    return {"minimum": least, "maximum": most}
-
-
-Minutes = Annotated[int, Meta(extra_json_schema=bounds(EXPIRY_MINUTES))]
-BasisPoints = Annotated[int, Meta(extra_json_schema=bounds(TOLERANCE_BPS))]
-Days = Annotated[int, Meta(description=WATCHED_DAYS, extra_json_schema=bounds(MONITORING_DAYS))]
+Minutes = Annotated[int, shown(minimum=EXPIRY_MINUTES[0], maximum=EXPIRY_MINUTES[1])]
+BasisPoints = Annotated[int, shown(minimum=TOLERANCE_BPS[0], maximum=TOLERANCE_BPS[1])]
+Days = Annotated[int, Meta(description=WATCHED_DAYS), shown(minimum=MONITORING_DAYS[0], maximum=MONITORING_DAYS[1])]
 Confirmations = Annotated[dict[str, Finality], Meta(description=FINALITY)]
 
 
@@ -64,8 +58,8 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     overpayment: Literal["credit", "refund_required"]
     late_payments: Literal["refund_required", "accept"]
     late_monitoring_days: Days
-    success_url: Annotated[str, ADDRESS] | None = None
-    cancel_url: Annotated[str, ADDRESS] | None = None
+    success_url: ReturnAddress | None = None
+    cancel_url: Address | None = None
     branding: Branding
     confirmations: Confirmations
     version: Annotated[int, Meta(ge=1, le=VERSION_MAX)]

@@ -12,6 +12,11 @@ PATH = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>[^`]*)`)?$", re.DOTALL)
 STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 
 
+def shown(**bounds: Any) -> msgspec.Meta:
+    """Bounds of a member, for the reference alone: what is outside is refused with all other faults, not while decoding."""
+    return msgspec.Meta(extra_json_schema=bounds)
+
+
 def parse_json(raw: bytes) -> Any:
     """Plain Python from a JSON text. Raises `InvalidRequest` where it is malformed or holds what no text may hold."""
     try:
