@@ -52,7 +52,7 @@ async def test_the_request_on_the_wire() -> None:
     assert lines[0] == "POST /a/../%7e//b?x=%2F&y&z=%c3%a9 HTTP/1.1"
     assert body == BODY
     names = {line.partition(":")[0].lower() for line in lines[1:]}
-    assert names == {"host", "accept", "content-type", "content-length", "user-agent", "x-service-mode", "connection"}
+    assert names == {"host", "accept", "content-type", "content-length", "user-agent", "x-service-mode"}
     assert "Accept: */*" in lines
     assert f"Content-Length: {len(BODY)}" in lines
 
@@ -199,9 +199,44 @@ async def test_a_compressed_body_is_not_inflated() -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20 * 1024
 
 
+async def answers_and_stays(request: bytes, writer: asyncio.StreamWriter) -> None:
+    """Answer, and take the next request on the same connection, which is closed without a word."""
+    writer.write(OK)
+    await writer.drain()
+    await asyncio.wait_for(_next_request(request, writer), 5)
+
+
+async def _next_request(_request: bytes, writer: asyncio.StreamWriter) -> None:
+    reader: asyncio.StreamReader = writer.transport.get_protocol()._stream_reader  # type: ignore[attr-defined]
+    await reader.read(1)
+
+
+async def test_a_clean_connection_serves_the_next_call(receiver: Receiver) -> None:
+    async with Outbound(settings_for("postgresql:///nowhere")) as way_out:
+        for _ in range(3):
+            assert (await way_out.post(receiver.url, BODY, HEADERS)).succeeded
+        assert len(way_out._sockets) == 1
+
+
 @pytest.mark.covers("W-40")
-async def test_each_call_has_a_connection_of_its_own() -> None:
-    async with RawServer(says(OK)) as server, Outbound(settings_for("postgresql:///nowhere")) as way_out:
+async def test_a_kept_connection_that_is_closed_costs_no_attempt() -> None:
+    async with RawServer(answers_and_stays) as server, Outbound(settings_for("postgresql:///nowhere")) as way_out:
+        for _ in range(3):
+            assert (await way_out.post(f"http://127.0.0.1:{server.port}/", BODY, HEADERS)).succeeded
+    assert len(server.requests) == 3
+    assert len(server.peers) == 3
+
+
+async def test_a_new_connection_that_is_closed_is_the_answer() -> None:
+    async with RawServer(says(b"")) as server, Outbound(settings_for("postgresql:///nowhere")) as way_out:
+        for _ in range(2):
+            assert (await way_out.post(f"http://127.0.0.1:{server.port}/", BODY, HEADERS)).error == "connection_reset"
+    assert len(server.requests) == 2
+
+
+async def test_of_many_connections_none_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tollhouse.platform.outbound.KEPT_MAX", 0)
+    async with RawServer(answers_and_stays) as server, Outbound(settings_for("postgresql:///nowhere")) as way_out:
         for _ in range(3):
             assert (await way_out.post(f"http://127.0.0.1:{server.port}/", BODY, HEADERS)).succeeded
     assert len(server.peers) == 3

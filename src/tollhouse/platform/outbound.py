@@ -1,7 +1,9 @@
 """Calls to strangers' addresses: IPv4 only, from one source address, never into a network of ours, over in ten seconds.
 
-What the receiver does is told as an `Outcome`, never raised. Every call opens a connection of its own, so each one has
-passed the address rules, and nothing a receiver closes between two calls can cost an attempt.
+What the receiver does is told as an `Outcome`, never raised. Every connection has passed the address rules when it was
+opened; one that an answer left clean serves the next call to the same host, if that comes within seconds. Where such a
+connection turns out to be closed the call is made again on a new one, so that what a receiver closes between two calls
+costs no attempt.
 """
 
 import asyncio
@@ -12,10 +14,12 @@ import ssl
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from email.utils import parsedate_to_datetime
 from functools import partial
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from typing import Any, Literal, Self
+from weakref import WeakSet
 
 import aiohttp
 import idna
@@ -51,6 +55,11 @@ HOST_CHARS_MAX = 253
 IP_BIND_ADDRESS_NO_PORT = 24
 NAME_LOOKUPS_AT_ONCE = 32
 CONNECT_WITHIN_S = DELIVERY_DEADLINE_S - 0.25
+KEPT_FOR_S = 4
+"""Shorter than what common servers wait for a next request."""
+KEPT_MAX = 256
+"""Sockets beyond which none is kept for a next call."""
+GONE = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError)
 RETRY_AFTER_ABSURD_S = 30 * 86_400
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -61,6 +70,18 @@ class TargetRefusedError(Exception):
 
 class BlockedAddressError(OSError):
     """The name leads into a network that we never call."""
+
+
+class Dialled:
+    """Whether a call has opened a connection."""
+
+    __slots__ = ("anew",)
+
+    def __init__(self) -> None:
+        self.anew = False
+
+
+_dialled: ContextVar[Dialled] = ContextVar("dialled")
 
 
 class Target(Struct, frozen=True):
@@ -173,7 +194,50 @@ class Outbound:
         if self._ca_file is not None:
             tls.load_verify_locations(self._ca_file)
         self._names = ThreadPoolExecutor(NAME_LOOKUPS_AT_ONCE, "names")
-        self._session = aiohttp.ClientSession(
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+        self._kept, self._anew = self._session(tls, force_close=False), self._session(tls, force_close=True)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._kept.close()
+        await self._anew.close()
+        self._names.shutdown(wait=False, cancel_futures=True)
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
+        """Send `body` once. Redirects are not followed; of the answer's body at most 16 KiB are read and thrown away."""
+        started = time.monotonic()
+        answer = _Answer()
+        error: str | None = None
+        dialled = Dialled()
+        _dialled.set(dialled)
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                target = self._checked(url)
+                try:
+                    await self._exchange(self._kept, target, body, headers, answer)
+                except GONE as fault:
+                    if dialled.anew or answer.status is not None or isinstance(fault, aiohttp.ClientConnectorError):
+                        raise
+                    await self._exchange(self._anew, target, body, headers, answer)
+        except Exception as fault:  # noqa: BLE001 - whatever a receiver does is its answer
+            error = _error_of(fault) if answer.status is None else None
+        if answer.status is not None and not 200 <= answer.status <= 299:  # noqa: PLR2004 - what 2xx means
+            error = "redirect_not_followed" if answer.status in REDIRECTS else f"http_{answer.status}"
+        return Outcome(error, answer.status, round((time.monotonic() - started) * 1000), answer.retry_after_s)
+
+    async def _exchange(
+        self, session: aiohttp.ClientSession, target: URL, body: bytes, headers: Mapping[str, str], answer: "_Answer"
+    ) -> None:
+        """Send, and note what the head of the answer says. A connection of which not everything was read is closed."""
+        async with session.post(target, data=body, headers=headers, allow_redirects=False) as response:
+            answer.status = response.status
+            answer.retry_after_s = _retry_after_s(response.headers.get("Retry-After"))
+            await _drain(response.content)
+            if len(self._sockets) > KEPT_MAX:
+                response.close()
+
+    def _session(self, tls: ssl.SSLContext, *, force_close: bool) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 resolver=_CheckedNames(self._gate, self._names),
                 use_dns_cache=False,
@@ -182,7 +246,7 @@ class Outbound:
                 socket_factory=self._gated_socket,
                 ssl=tls,
                 limit=0,
-                force_close=True,
+                **({"force_close": True} if force_close else {"keepalive_timeout": KEPT_FOR_S}),
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN_S, ceil_threshold=math.inf),
@@ -190,31 +254,6 @@ class Outbound:
             read_bufsize=DELIVERY_BODY_BYTES_MAX // 2,
             skip_auto_headers=("Accept-Encoding",),
         )
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._session.close()
-        self._names.shutdown(wait=False, cancel_futures=True)
-
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
-        """Send `body` once. Redirects are not followed; of the answer's body at most 16 KiB are read and thrown away."""
-        started = time.monotonic()
-        status: int | None = None
-        error: str | None = None
-        retry_after_s: float | None = None
-        try:
-            async with (
-                asyncio.timeout(self._deadline_s),
-                self._session.post(self._checked(url), data=body, headers=headers, allow_redirects=False) as response,
-            ):
-                status = response.status
-                retry_after_s = _retry_after_s(response.headers.get("Retry-After"))
-                await _drain(response.content)
-        except Exception as fault:  # noqa: BLE001 - whatever a receiver does is its answer
-            error = _error_of(fault) if status is None else None
-        if status is not None and not 200 <= status <= 299:  # noqa: PLR2004 - what 2xx means
-            error = "redirect_not_followed" if status in REDIRECTS else f"http_{status}"
-        return Outcome(error, status, round((time.monotonic() - started) * 1000), retry_after_s)
 
     def _checked(self, url: str) -> URL:
         """An address in the URL is judged here, a name by the resolver."""
@@ -228,7 +267,10 @@ class Outbound:
         family, address = found[0], IPv4Address(found[4][0])
         if family != socket.AF_INET or self._gate.refuses(address):
             raise BlockedAddressError
-        return self._socket()
+        _dialled.get().anew = True
+        opened = self._socket()
+        self._sockets.add(opened)
+        return opened
 
     def _socket(self) -> socket.socket:
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -242,6 +284,16 @@ class Outbound:
             sock.close()
             raise
         return sock
+
+
+class _Answer:
+    """What the head of an answer said, as far as there was one."""
+
+    __slots__ = ("retry_after_s", "status")
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+        self.retry_after_s: float | None = None
 
 
 class _CheckedNames(AbstractResolver):
@@ -317,7 +369,7 @@ def _error_of(fault: Exception) -> str:  # noqa: PLR0911 - the closed list of er
         return "connect_timeout" if isinstance(cause, TimeoutError) else "connection_refused"
     if isinstance(fault, TimeoutError):
         return "timeout"
-    if isinstance(fault, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError | ConnectionError):
+    if isinstance(fault, GONE):
         return "connection_reset"
     if not isinstance(fault, aiohttp.ClientError | ValueError):
         log.error("call failed", exc_info=fault)
