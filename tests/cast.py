@@ -257,9 +257,10 @@ async def every_scope(actor: Actor) -> list[str]:
 
 
 @asynccontextmanager
-async def sign_up(service: Service, name: str, business_name: str) -> AsyncIterator[Actor]:
-    """A new merchant with a browser session of its own."""
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
+async def sign_up(service: Service, name: str, business_name: str, *, keep_alive: bool = True) -> AsyncIterator[Actor]:
+    """A new merchant with a browser session of its own. Without `keep_alive` it outlives a restart of the service."""
+    connector = aiohttp.TCPConnector(force_close=not keep_alive)
+    async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
         email = f"{name}-{uuid4().hex[:12]}@example.com"
         actor = Actor(service, http, email, "")
         body = {"email": email, "password": PASSWORD, "business_name": business_name}

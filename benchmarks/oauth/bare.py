@@ -175,6 +175,7 @@ async def exchange(lent: Lent, form: dict[str, str], now: datetime) -> Tokens:
         digest(refresh_token),
         digest(access_token),
         now + TOKEN_LIVES,
+        "bench",
     )
     return issued(row, now, access_token, refresh_token)
 

@@ -31,9 +31,9 @@ SEED = (
     "CREATE TEMPORARY TABLE IF NOT EXISTS place AS SELECT id, row_number() OVER (ORDER BY id) - 1 AS n FROM merchants",
     f"""
     INSERT INTO oauth_grants
-        (id, client_id, merchant_id, mode, scope_mask, grant_epoch, refresh_hash, created_at, expires_at)
+        (id, client_id, merchant_id, mode, scope_mask, grant_epoch, refresh_hash, mac_key_id, created_at, expires_at)
     SELECT lpad(n::text, 32, '0')::uuid, '{CLIENT}', id, 'live', {ALL.mask}, 1, sha256(('refresh ' || n || ' 0')::bytea),
-           now(), now() + interval '30 days'
+           'bench', now(), now() + interval '30 days'
     FROM place
     """,  # noqa: S608 - our own constants
     f"""
@@ -91,7 +91,7 @@ SCRIPTS: dict[Deed, list[str]] = {
         _with(
             EXCHANGE, f"'{CLIENT}'", "sha256(('code ' || :n::text || ' ' || :series::text)::bytea)", f"'{CALLBACK}'",
             f"sha256('{VERIFIER}')", "now()", "uuidv7()", "now() + interval '30 days'", ANY_TOKEN, ANY_TOKEN,
-            "now() + interval '15 minutes'",
+            "now() + interval '15 minutes'", "'bench'::text",
         ),
         "COMMIT;",
     ],

@@ -14,8 +14,8 @@ import uvicorn
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
+from tollhouse import keys_commands, operator_commands, supervisor
 from tollhouse import main as root
-from tollhouse import operator_commands, supervisor
 from tollhouse.demo.run import run as run_demo
 from tollhouse.demo.seed import DemoError
 from tollhouse.doors import OPERATIONS
@@ -27,6 +27,7 @@ STOP_WITHIN_S = 10
 talk = Console(stderr=True, highlight=False)
 app = App(name="tollhouse", help="A self-hosted payment platform for merchants.", version_flags=[])
 app.command(operator_commands.app)
+app.command(keys_commands.app)
 
 Host = Annotated[str, Parameter(help="Address to listen on.")]
 Port = Annotated[int, Parameter(help="Port to listen on.")]

@@ -19,6 +19,7 @@ from tollhouse.payments import jobs as payments_jobs
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
+from tollhouse.platform.peers import name_of
 from tollhouse.platform.sealing import KeyRing
 from tollhouse.web.front import Front
 from tollhouse.web.house import House
@@ -45,7 +46,8 @@ def open_house(settings: Settings, *, connections: int = WEB_POOL) -> House:
         raise ValueError("a house needs a database URL: the supervisor supplies the embedded one")
     if settings.catalogue_file is not None:
         extension.extend(settings.catalogue_file)
-    return House(settings, Pool(settings.database_url, connections), KeyRing(settings.secret_keys), Templates())
+    keys = KeyRing(settings.secret_keys)
+    return House(settings, Pool(settings.database_url, connections, name_of(keys)), keys, Templates())
 
 
 async def hold_scales(settings: Settings) -> None:

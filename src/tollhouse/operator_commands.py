@@ -1,34 +1,27 @@
 """`tollhouse operator`: what the people who run a house do at its command line."""
 
-import asyncio
 import os
 import pwd
 import re
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
-import asyncpg
 import msgspec
 from cyclopts import App, Parameter
 from rich.console import Console
 
-from tollhouse import main as root
-from tollhouse import supervisor
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.money import parse_amount
-from tollhouse.kernel.refusals import TemporarilyUnavailable
 from tollhouse.operator import actions, store
 from tollhouse.operator.model import Deed, Hand, OperatorRefusedError
-from tollhouse.platform import config, embedded
+from tollhouse.short_commands import NoHouseError, in_house
 from tollhouse.web.house import House
 
 REASON_CHARS_MAX = 500
-CONNECTIONS = 1
 SIGNED = re.compile(r"(?P<sign>-?)(?P<amount>[0-9.]+)")
 T = TypeVar("T")
 
@@ -180,35 +173,10 @@ def _done(deed: Callable[[House], Awaitable[Deed]], *, as_json: bool) -> int:
 def _run(deed: Callable[[House], Awaitable[T]]) -> T | int:
     """What came of it, or the exit status where nothing did."""
     try:
-        with _database() as settings:
-            return asyncio.run(_in_house(settings, deed))
+        return in_house(deed)
     except UsageError as fault:
         talk.print(str(fault), style="red", markup=False)
         return 2
-    except OperatorRefusedError as fault:
-        sentence = str(fault)
-    except asyncpg.UndefinedTableError:
-        sentence = "The database is not of this version: run `tollhouse migrate`."
-    except TemporarilyUnavailable:
-        sentence = "The database cannot be reached."
-    talk.print(sentence, style="red", markup=False)
-    return 1
-
-
-async def _in_house(settings: config.Settings, deed: Callable[[House], Awaitable[T]]) -> T:
-    house = root.open_house(settings, connections=CONNECTIONS)
-    try:
-        return await deed(house)
-    finally:
-        await house.db.close()
-
-
-@contextmanager
-def _database() -> Iterator[config.Settings]:
-    """The settings with the catalogue read and a database: the set one, or the embedded one, lent for a while."""
-    settings = config.load()
-    if settings.database_url is not None:
-        yield settings
-        return
-    with embedded.borrowed(settings.data_dir) as dsn:
-        yield msgspec.structs.replace(supervisor.with_keys(settings), database_url=dsn)
+    except (OperatorRefusedError, NoHouseError) as fault:
+        talk.print(str(fault), style="red", markup=False)
+        return 1

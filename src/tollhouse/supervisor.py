@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from tollhouse.main import hold_scales
 from tollhouse.platform import embedded
-from tollhouse.platform.config import Settings
+from tollhouse.platform.config import KEY_BYTES, Settings, SettingsRefusedError, key_ring
 from tollhouse.platform.log import log
 from tollhouse.platform.migrations import migrate
 
@@ -48,17 +48,28 @@ def with_keys(settings: Settings) -> Settings:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         aside = file.with_suffix(f".{secrets.token_hex(4)}")
         aside.touch(mode=0o600)
-        aside.write_text("k1:" + base64.urlsafe_b64encode(secrets.token_bytes(32)).decode().rstrip("="))
+        aside.write_text(new_key("k1"))
         with suppress(FileExistsError):
             os.link(aside, file)  # the first of two makers wins, and no reader sees half a key
         aside.unlink()
-    name, _, key = file.read_text().strip().partition(":")
-    return msgspec.structs.replace(settings, secret_keys=((name, base64.urlsafe_b64decode(key + "=")),))
+    try:
+        return msgspec.structs.replace(settings, secret_keys=key_ring(file.read_text().strip()))
+    except ValueError as fault:
+        raise SettingsRefusedError([f"{file} {fault}"]) from None
 
 
 def keys_text(settings: Settings) -> str:
     """The key ring as its setting spells it."""
-    return ",".join(f"{name}:{base64.urlsafe_b64encode(key).decode().rstrip('=')}" for name, key in settings.secret_keys)
+    return ",".join(_spelt(name, key) for name, key in settings.secret_keys)
+
+
+def new_key(name: str) -> str:
+    """A fresh key of the ring, as its setting spells it."""
+    return _spelt(name, secrets.token_bytes(KEY_BYTES))
+
+
+def _spelt(name: str, key: bytes) -> str:
+    return f"{name}:{base64.urlsafe_b64encode(key).decode().rstrip('=')}"
 
 
 def listen(host: str, port: int) -> socket.socket:

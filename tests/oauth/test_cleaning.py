@@ -21,9 +21,10 @@ PARTITIONS = """
 PAST = "SELECT oauth_make_token_partitions(now() - interval '3 days')"
 MANY_REQUESTS = """
     INSERT INTO oauth_requests
-        (id_hash, client_id, auth_epoch, redirect_uri, scope_mask, state, challenge, mode, created_at, expires_at)
+        (id_hash, client_id, auth_epoch, redirect_uri, scope_mask, state, challenge, mode, mac_key_id, created_at,
+         expires_at)
     SELECT sha256(n::text::bytea), client_id, auth_epoch, redirect_uri, scope_mask, state, challenge, mode,
-           created_at - interval '1 hour', expires_at
+           mac_key_id, created_at - interval '1 hour', expires_at
     FROM oauth_requests, generate_series(1, 2500) n WHERE client_id = $1
 """
 

@@ -37,6 +37,7 @@ VIOLATIONS = [
     GRANT.format("scope_mask = 262144"),
     GRANT.format("scope_mask = 1"),  # with a refresh token
     GRANT.format("refresh_hash = '\\x00'"),
+    GRANT.format("mac_key_id = NULL"),  # with a refresh token
     GRANT.format("revoked_at = now()"),  # without the reason
     GRANT.format("revoked_because = 'boredom'"),
     ACCESS.format("scope_mask = 262144"),

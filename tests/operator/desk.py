@@ -27,12 +27,16 @@ class Outcome:
 
 async def operator(service: Service, *words: str, **environment: str) -> Outcome:
     """Run `tollhouse operator` with these words."""
+    return await tollhouse(service, "operator", *words, **environment)
+
+
+async def tollhouse(service: Service, *words: str, **environment: str) -> Outcome:
+    """Run `tollhouse` with these words, beside the service."""
     settings = {"DATABASE_URL": service.dsn, "TOLLHOUSE_SECRET_KEYS": KEY} | environment
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "tollhouse",
-        "operator",
         *words,
         env={name: text for name, text in os.environ.items() if not name.startswith("TOLLHOUSE_")} | settings,
         stdout=asyncio.subprocess.PIPE,

@@ -36,14 +36,14 @@ IN_THE_WAY_MAX = 50
 PROMOTED_AT_ONCE = 1_000
 FIRST_KEY = -1
 CONNECTIONS = 4
-BY_INDEX = dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "off")
+BY_INDEX: dict[str, str] = dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "off")
 """Row by row, by index: right for a few rows of tables of any size, also when the plan was made while they were empty."""
 
 
 def engine_house(house: House) -> House:
     """The house with connections for the engine alone."""
     dsn = house.settings.database_url or ""
-    return msgspec.structs.replace(house, db=Pool(dsn, CONNECTIONS, settings=BY_INDEX))
+    return msgspec.structs.replace(house, db=Pool(dsn, CONNECTIONS, house.db.name, settings=BY_INDEX))
 
 
 class Worker:

@@ -67,6 +67,12 @@ def reveal(keys: KeyRing, env: MerchantEnv, version: int, sealed: Sealed) -> str
     return keys.open(sealed, _bound_to(env, version)).decode()
 
 
+def reseal(keys: KeyRing, env: MerchantEnv, version: int, sealed: Sealed) -> Sealed:
+    """The same secret under the first key of the ring. Raises `SealBrokenError`."""
+    bound_to = _bound_to(env, version)
+    return keys.seal(keys.open(sealed, bound_to), bound_to)
+
+
 async def _add(tx: Tx, env: MerchantEnv, state: str, keys: KeyRing, now: datetime) -> str:
     secret = PREFIX + base64.b64encode(secrets.token_bytes(RANDOM_BYTES)).decode()
     row = await tx.fetchrow(secrets_store.NEXT_VERSION, env.merchant_id, env.mode)

@@ -34,6 +34,7 @@ CREATE TABLE oauth_requests (
     state text NOT NULL CHECK (char_length(state) BETWEEN 1 AND 512),
     challenge bytea NOT NULL CHECK (octet_length(challenge) = 32),
     mode text NOT NULL CHECK (mode IN ('live', 'test')),
+    mac_key_id text NOT NULL,  -- the key of the ring that vouches for its form
     created_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL,
     decision text CHECK (decision IN ('allowed', 'denied')),
@@ -68,11 +69,13 @@ CREATE TABLE oauth_grants (
     grant_epoch int NOT NULL,
     refresh_generation int NOT NULL DEFAULT 0,
     refresh_hash bytea CHECK (octet_length(refresh_hash) = 32),  -- null: no refresh token is out
+    mac_key_id text,  -- the key of the ring that vouches for its first refresh token; null: it has none
     revoked_at timestamptz,
     revoked_because text,
     created_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL,
     CHECK ((revoked_at IS NULL) = (revoked_because IS NULL)),
+    CHECK (refresh_hash IS NULL OR mac_key_id IS NOT NULL),
     CHECK (revoked_at IS NOT NULL OR scope_mask & ((1 << 18) - 1) <> 0),  -- a living grant holds an API permission
     CHECK (refresh_hash IS NULL OR scope_mask & (1 << 18) <> 0)           -- no refresh token without offline_access
 ) WITH (fillfactor = 80);  -- no index holds a column that a refresh changes, so rotation stays in the page

@@ -194,8 +194,9 @@ async def start(ask: Ask) -> Response:
     # Nothing below this line may refuse.
     request_id = tokens.random_base62(tokens.BODY_CHARS)
     expires_at = ask.now + clock.seconds(ask.house.settings.authorization_request_ttl)
+    id_hash, mac_key_id = tokens.digest(request_id), ask.house.keys.in_use
     try:
-        await requests_store.insert(ask.house.db, tokens.digest(request_id), _request(asked), ask.now, expires_at)
+        await requests_store.insert(ask.house.db, id_hash, _request(asked), mac_key_id, ask.now, expires_at)
     except Exception as fault:  # noqa: BLE001 - whatever it is, the application is told where it listens
         log.error("failed", code=ServerError.code, exc_info=fault)
         return _by_redirect(ask, asked, ServerError())

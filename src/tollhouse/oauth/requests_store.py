@@ -9,8 +9,9 @@ from tollhouse.platform.db import Pool, Row
 
 INSERT = """
     INSERT INTO oauth_requests
-        (id_hash, client_id, auth_epoch, redirect_uri, scope_mask, state, challenge, mode, created_at, expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+        (id_hash, client_id, auth_epoch, redirect_uri, scope_mask, state, challenge, mode, mac_key_id, created_at,
+         expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 """
 BIND = "UPDATE oauth_requests SET merchant_id = $2 WHERE id_hash = $1 AND merchant_id IS NULL"
 RELEASE = "UPDATE oauth_requests SET merchant_id = NULL WHERE id_hash = $1 AND merchant_id = $2 AND decision IS NULL"
@@ -50,7 +51,9 @@ DENY = """
 """
 
 
-async def insert(db: Pool, id_hash: bytes, request: AuthorizationRequest, now: datetime, expires_at: datetime) -> None:
+async def insert(
+    db: Pool, id_hash: bytes, request: AuthorizationRequest, mac_key_id: str, now: datetime, expires_at: datetime
+) -> None:
     """Keep a request until a merchant answers it."""
     await db.execute(
         INSERT,
@@ -62,6 +65,7 @@ async def insert(db: Pool, id_hash: bytes, request: AuthorizationRequest, now: d
         request.state,
         request.challenge,
         request.mode,
+        mac_key_id,
         now,
         expires_at,
     )

@@ -30,9 +30,10 @@ EXCHANGE = """
         RETURNING k.merchant_id, k.mode, k.scope_mask & client.scope_mask AS scope_mask, client.grant_epoch
     ), opened AS (
         INSERT INTO oauth_grants
-            (id, client_id, merchant_id, mode, scope_mask, grant_epoch, refresh_hash, created_at, expires_at)
+            (id, client_id, merchant_id, mode, scope_mask, grant_epoch, refresh_hash, mac_key_id, created_at, expires_at)
         SELECT $6, $1, merchant_id, mode, scope_mask, grant_epoch,
-               CASE WHEN scope_mask & 262144 <> 0 THEN $8::bytea END, $5, $7
+               CASE WHEN scope_mask & 262144 <> 0 THEN $8::bytea END,
+               CASE WHEN scope_mask & 262144 <> 0 THEN $11 END, $5, $7
         FROM code
         RETURNING scope_mask, expires_at
     )
@@ -107,6 +108,7 @@ class NewGrant(Struct, frozen=True):
     refresh_hash: bytes
     token_hash: bytes
     token_expires_at: datetime
+    mac_key_id: str
 
 
 class NewTokens(Struct, frozen=True):
@@ -139,6 +141,7 @@ async def exchange(tx: Tx, proof: CodeProof, new: NewGrant, now: datetime) -> Is
         new.refresh_hash,
         new.token_hash,
         new.token_expires_at,
+        new.mac_key_id,
     )
     return _issued(row) if row else None
 

@@ -100,6 +100,7 @@ async def _exchange(tx: Tx, ask: Ask, client: VerifiedClient, form: Form) -> Tok
         tokens.digest(refresh_token),
         tokens.digest(access_token),
         now + clock.seconds(settings.access_token_ttl),
+        ask.house.keys.in_use,
     )
 
     async def deed(tx: Tx) -> Issued | Refusal:

@@ -140,7 +140,8 @@ def _schedule(text: str) -> tuple[float, ...]:
     return numbers
 
 
-def _key_ring(text: str) -> tuple[tuple[str, bytes], ...]:
+def key_ring(text: str) -> tuple[tuple[str, bytes], ...]:
+    """The keys of a ring as its setting spells it, the one in use first. Raises `ValueError`."""
     ring: list[tuple[str, bytes]] = []
     for part in text.split(",") if text else []:
         name, colon, encoded = part.strip().partition(":")
@@ -174,7 +175,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("NOTIFY_DEPRECATED_WH", "deprecated_webhooks", "true: saved webhook URLs still work", "", "true".__eq__),
     Setting("TOLLHOUSE_BASE_URL", "base_url", "where browsers and clients reach us", "http://localhost:8000", _base_url),
     Setting("TOLLHOUSE_DATA_DIR", "data_dir", "folder of the embedded database and its keys", "", Path),
-    Setting("TOLLHOUSE_SECRET_KEYS", "secret_keys", "key ring, id:base64url of 32 bytes, first in use", "", _key_ring, True),
+    Setting("TOLLHOUSE_SECRET_KEYS", "secret_keys", "key ring, id:base64url of 32 bytes, first in use", "", key_ring, True),
     Setting("TOLLHOUSE_BANK_IBAN", "bank_iban", "account of the bank rail", "", _or_none(str)),
     Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "bank of the bank rail", "", _or_none(str)),
     Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "account holder of the bank rail", "", _or_none(str)),

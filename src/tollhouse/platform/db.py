@@ -15,6 +15,7 @@ from tollhouse.kernel.refusals import TemporarilyUnavailable
 
 Row = asyncpg.Record
 T = TypeVar("T")
+NAME = "tollhouse"
 RETRIES = 3
 STATEMENT_TIMEOUT_MS = 5_000
 IDLE_IN_TRANSACTION_MS = 5_000
@@ -102,9 +103,12 @@ class Tx:
 
 
 class Pool:
-    """At most `connections` to one database. Making one dials nothing; the first statement does."""
+    """At most `connections` to one database, which calls us `name`. Making one dials nothing; the first statement does."""
 
-    def __init__(self, dsn: str, connections: int = 10, *, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, dsn: str, connections: int = 10, name: str = NAME, *, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self.name = name
         self._dsn = dsn
         self._settings = settings or {}
         self._idle: list[Tx] = []
@@ -153,7 +157,7 @@ class Pool:
                 tx = self._idle.pop()
                 if not tx.raw.is_closed():
                     return tx
-            return Tx(await connect(self._dsn, settings=self._settings))
+            return Tx(await connect(self._dsn, name=self.name, settings=self._settings))
         except BaseException as fault:
             self._room.release()
             if isinstance(fault, UNREACHABLE):
@@ -212,7 +216,7 @@ class InTransaction(Lent):
 
 
 async def connect(
-    dsn: str, *, timeout_s: float = 5, settings: Mapping[str, str] | None = None
+    dsn: str, *, timeout_s: float = 5, name: str = NAME, settings: Mapping[str, str] | None = None
 ) -> "asyncpg.Connection[asyncpg.Record]":
     """A bare connection with our time limits on it, as start-up parameters that a pooler passes on."""
     return await asyncpg.connect(
@@ -220,7 +224,7 @@ async def connect(
         timeout=timeout_s,
         statement_cache_size=0,
         server_settings={
-            "application_name": "tollhouse",
+            "application_name": name,
             "jit": "off",
             "timezone": "UTC",
             "statement_timeout": str(STATEMENT_TIMEOUT_MS),

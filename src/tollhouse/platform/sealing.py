@@ -36,14 +36,15 @@ class KeyRing:
     def __init__(self, keys: tuple[tuple[str, bytes], ...]) -> None:
         if not keys:
             raise ValueError("the key ring is empty")
-        self._current = keys[0][0]
+        self.in_use = keys[0][0]
+        """The id of the first key."""
         self._sealing = {name: AESGCM(_derive(key, b"tollhouse sealing")) for name, key in keys}
         self._signing = [_derive(key, b"tollhouse mac") for _, key in keys]
 
     def seal(self, plain: bytes, bound_to: str) -> Sealed:
         """Seal under the first key."""
         nonce = secrets.token_bytes(NONCE_BYTES)
-        return Sealed(self._current, nonce, self._sealing[self._current].encrypt(nonce, plain, bound_to.encode()))
+        return Sealed(self.in_use, nonce, self._sealing[self.in_use].encrypt(nonce, plain, bound_to.encode()))
 
     def open(self, sealed: Sealed, bound_to: str) -> bytes:
         """Open what was sealed for `bound_to`. Raises `SealBrokenError`."""

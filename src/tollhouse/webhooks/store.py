@@ -10,7 +10,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.webhooks.model import Attempt, Configuration, EventsQuery, EventView
 
-SEARCHED_EVENTS_MAX = 20_000
+SEARCHED_EVENTS_MAX = 50_000
 
 CONFIGURATION = """
     SELECT n.url, n.event_types, n.delivery_disabled_at, n.created_at, n.updated_at,

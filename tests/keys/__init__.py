@@ -1,0 +1,1 @@
+"""The key ring and its rotation."""

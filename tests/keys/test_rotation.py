@@ -1,0 +1,279 @@
+"""`tollhouse keys rotate` beside a running service: nothing is lost, whenever it is killed, and no key goes too early."""
+
+import asyncio
+import html
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from tests.cast import HIDDEN, Actor, application, sign_up
+from tests.events.desk import eventually
+from tests.journeys.test_get_paid import activate_secret
+from tests.operator.desk import Outcome, tollhouse
+from tests.receiver import Received, Receiver
+from tests.running import Service, free_port, new_database, settings_for
+from tests.webhooks.test_configuration import signed_with
+from tollhouse import main
+from tollhouse.events import secrets
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.platform import config, embedded
+from tollhouse.platform.sealing import KeyRing, Sealed
+from tollhouse.supervisor import new_key, with_keys
+
+OLD, NEW, NEWEST = (new_key(name) for name in ("old", "new", "newest"))
+BOTH = f"{NEW},{OLD}"
+ALL = f"{NEWEST},{BOTH}"
+MANY = 250
+SEALED = "SELECT version, key_id, nonce, ciphertext FROM webhook_secrets WHERE merchant_id = $1 AND mode = 'live'"
+# The row that would be sealed anew in the middle of the second batch waits until the test lets go of the lock.
+TRAP = """
+    CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NEW; END $$;
+    CREATE TRIGGER trap BEFORE UPDATE OF ciphertext ON webhook_secrets FOR EACH ROW WHEN (NEW.version = 150)
+    EXECUTE FUNCTION wait()
+"""
+CAUGHT = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711 AND NOT granted"
+ALL_FREE = f"SELECT FROM (SELECT FROM webhook_secrets FOR UPDATE SKIP LOCKED) AS free HAVING count(*) = {MANY}"
+
+
+@pytest.fixture
+def restarted(server: embedded.Server) -> Iterator[Callable[[str], Service]]:
+    """The service on a database of its own, stopped and started again with another ring at the same address."""
+    dsn = asyncio.run(new_database(server.cluster.dsn))
+    url = f"http://127.0.0.1:{free_port()}"
+    running: list[Service] = []
+
+    def restart(ring: str) -> Service:
+        while running:
+            running.pop().stop()
+        running.append(Service(settings_for(dsn, TOLLHOUSE_SECRET_KEYS=ring, TOLLHOUSE_BASE_URL=url)).start())
+        return running[0]
+
+    yield restart
+    for one in running:
+        one.stop()
+
+
+@asynccontextmanager
+async def people(service: Service) -> AsyncIterator[tuple[Actor, Actor]]:
+    """Alice and Bob, who stay when the service is started anew."""
+    async with (
+        sign_up(service, "alice", "Alice's Coffee", keep_alive=False) as alice,
+        sign_up(service, "bob", "Bob's Books", keep_alive=False) as bob,
+    ):
+        yield alice, bob
+
+
+async def rotate(service: Service, ring: str) -> Outcome:
+    return await tollhouse(service, "keys", "rotate", "--json", TOLLHOUSE_SECRET_KEYS=ring)
+
+
+def use_of(outcome: Outcome, key_id: str) -> dict[str, Any]:
+    """What the command says of this key."""
+    [use] = [use for use in outcome.json["keys"] if use["key_id"] == key_id]
+    return use
+
+
+async def arrived(actor: Actor, receiver: Receiver) -> Received:
+    """A test event, as it arrives."""
+    sent = (await actor.post("/webhook/test", {"url": receiver.url})).ok(202).body
+    await receiver.wait(count=len(receiver.received) + 1)
+    return next(got for got in receiver.received if got.headers["X-Service-Event-Id"] == sent["id"])
+
+
+def live(actor: Actor) -> MerchantEnv:
+    return MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live")
+
+
+async def seed(service: Service, actor: Actor) -> dict[int, str]:
+    """Many secrets in the merchant's live environment, by version."""
+    house = main.open_house(service.settings, connections=1)
+    made: dict[int, str] = {}
+    try:
+        async with house.db.transaction() as tx:
+            await secrets.lock(tx, live(actor))
+            for version in range(1, MANY + 1):
+                made[version] = await secrets.generate(tx, live(actor), house.keys, clock.now())
+    finally:
+        await house.db.close()
+    return made
+
+
+async def opened(actor: Actor, ring: str) -> tuple[dict[int, str], dict[str, int]]:
+    """The merchant's live secrets, opened with this ring; and how many there are under each key."""
+    keys = KeyRing(config.key_ring(ring))
+    found: dict[int, str] = {}
+    counts: dict[str, int] = {}
+    for row in await actor.sql(SEALED, actor.merchant_id):
+        sealed = Sealed(row["key_id"], row["nonce"], row["ciphertext"])
+        found[row["version"]] = secrets.reveal(keys, live(actor), row["version"], sealed)
+        counts[row["key_id"]] = counts.get(row["key_id"], 0) + 1
+    return found, counts
+
+
+async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[[str], Service], receiver: Receiver) -> None:
+    service = restarted(OLD)
+    async with people(service) as (alice, bob):
+        secret = await activate_secret(alice)
+        app = await application(bob)
+        tokens = await app.connect(alice, "account:read offline_access")
+        await app.connect(alice, "account:read")  # without a refresh token it needs no key
+        started = (await alice.send("GET", app.authorize_path("account:read"))).ok(303).location
+        form = [(name, html.unescape(value)) for name, value in HIDDEN.findall((await alice.send("GET", started)).text)]
+
+        refused = await rotate(service, BOTH)
+        assert (refused.status, refused.out) == (1, "")
+        assert "processes that do not have new first" in refused.talk
+
+        restarted(BOTH)
+        assert signed_with(secret, await arrived(alice, receiver))
+        first = await rotate(service, BOTH)
+        assert (first.status, first.json["resealed"]) == (1, 1)
+        assert use_of(first, "old") == {
+            "key_id": "old",
+            "in_ring": True,
+            "in_use": False,
+            "needed": True,
+            "signing_secrets": 0,
+            "connections": 1,
+            "consent_forms": 1,
+            "needed_until": use_of(first, "old")["needed_until"],
+        }
+        assert "Keep old: what it vouched for is over at" in first.talk
+        assert signed_with(secret, await arrived(alice, receiver))
+        (await alice.form(started, [*form, ("scope", "account:read"), ("decision", "allow")])).ok(303)
+        refreshed = (await app.refresh(tokens["refresh_token"])).ok().body
+
+        second = await rotate(service, BOTH)
+        assert (second.status, second.json["resealed"], use_of(second, "old")["consent_forms"]) == (1, 0, 0)
+        assert use_of(second, "old")["connections"] == 1  # its first refresh token would still be known as replaced
+        (await app.revoke(refreshed["refresh_token"])).ok()
+        third = await rotate(service, BOTH)
+        assert (third.status, use_of(third, "old")["needed"]) == (0, False)
+        assert "Every older key may be taken out of the ring." in third.talk
+
+        restarted(NEW)
+        assert signed_with(secret, await arrived(alice, receiver))
+        alone = await tollhouse(service, "keys", "rotate", TOLLHOUSE_SECRET_KEYS=NEW)
+        assert (alone.status, alone.out) == (0, "new  in use  1 signing secrets  0 connections  0 consent forms\n")
+
+
+async def test_a_newer_key_stays_for_as_long_as_an_older_one(restarted: Callable[[str], Service]) -> None:
+    service = restarted(OLD)
+    async with people(service) as (alice, bob):
+        app = await application(bob)
+        tokens = await app.connect(alice, "account:read offline_access")
+        restarted(BOTH)
+        replaced = (await app.refresh(tokens["refresh_token"])).ok().body["refresh_token"]
+        restarted(ALL)
+        (await app.refresh(replaced)).ok()
+        kept = await rotate(service, ALL)
+        assert [(use["key_id"], use["needed"], use["connections"]) for use in kept.json["keys"]] == [
+            ("newest", True, 0),
+            ("new", True, 0),
+            ("old", True, 1),
+        ]
+        # Taken out all the same, the oldest is missed, and said to be.
+        restarted(f"{NEWEST},{NEW}")
+        without = await rotate(service, f"{NEWEST},{NEW}")
+        assert (without.status, use_of(without, "old")["in_ring"]) == (1, False)
+        assert "old is needed and not in the ring" in without.talk
+        restarted(ALL)
+        (await app.refresh(replaced)).refused("invalid_grant", 400)  # a replay, known by the middle key
+        assert (await rotate(service, ALL)).status == 0
+
+
+async def test_killed_in_the_middle_it_leaves_every_secret_whole(restarted: Callable[[str], Service]) -> None:
+    service = restarted(OLD)
+    async with people(service) as (alice, _):
+        made = await seed(service, alice)
+        restarted(BOTH)
+        holder = await asyncpg.connect(service.dsn)
+        await holder.execute(TRAP)
+        await holder.execute("SELECT pg_advisory_lock(4711)")
+        command = [sys.executable, "-m", "tollhouse", "keys", "rotate"]
+        environment = os.environ | {"DATABASE_URL": service.dsn, "TOLLHOUSE_SECRET_KEYS": BOTH}
+        with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as rotating:
+            await eventually(lambda: alice.sql(CAUGHT))
+            rotating.kill()
+            assert rotating.stderr is not None
+            assert rotating.stderr.read().decode() == "100 signing secrets sealed anew.\n"
+        await holder.close()
+        await eventually(lambda: alice.sql(ALL_FREE))
+        assert await opened(alice, BOTH) == (made, {"new": 100, "old": 150})
+        done = await rotate(service, BOTH)
+        assert (done.status, done.json["resealed"]) == (0, 150)
+        assert await opened(alice, NEW) == (made, {"new": MANY})
+        assert (await rotate(service, BOTH)).json["resealed"] == 0
+
+
+async def test_beside_rotations_of_secrets_and_of_itself(restarted: Callable[[str], Service], receiver: Receiver) -> None:
+    service = restarted(OLD)
+    async with people(service) as (alice, _):
+        made = await seed(service, alice)
+        await activate_secret(alice)
+        await alice.key("live")
+        restarted(BOTH)
+        (first, second), renewed, saved = await asyncio.gather(
+            asyncio.gather(*(rotate(service, BOTH) for _ in range(2))),
+            asyncio.gather(*(alice.post("/webhook/rotate-secret", mode="live") for _ in range(10))),
+            asyncio.gather(*(activate_secret(alice) for _ in range(10))),
+        )
+        assert first.json["resealed"] + second.json["resealed"] == MANY + 1
+        assert (await rotate(service, BOTH)).json["resealed"] == 0
+        found, counts = await opened(alice, NEW)
+        assert set(counts) == {"new"}
+        assert made.items() <= found.items()
+        assert {answer.ok().body["secret"] for answer in renewed} < set(found.values())
+        got = await arrived(alice, receiver)
+        assert any(signed_with(secret, got) for secret in saved)
+
+
+async def test_what_cannot_be_opened_is_told_and_left(restarted: Callable[[str], Service]) -> None:
+    service = restarted(OLD)
+    async with people(service) as (alice, _):
+        await seed(service, alice)
+        await alice.sql("UPDATE webhook_secrets SET ciphertext = ciphertext || '\\x00' WHERE version = 7")
+        await alice.sql("UPDATE webhook_secrets SET key_id = 'lost' WHERE version = 8")
+        restarted(BOTH)
+        done = await rotate(service, BOTH)
+        assert (done.status, done.json["resealed"]) == (1, MANY - 2)
+        assert [(use["key_id"], use["signing_secrets"], use["in_ring"]) for use in done.json["keys"]] == [
+            ("new", MANY - 2, True),
+            ("old", 1, True),
+            ("lost", 1, False),
+        ]
+        assert "Keep old: 1 signing secrets were not sealed anew" in done.talk
+
+
+async def test_a_new_key_is_one_of_a_ring(restarted: Callable[[str], Service]) -> None:
+    service = restarted(OLD)
+    made = await tollhouse(service, "keys", "new", "--id", "k2")
+    [(name, key)] = config.key_ring(made.out.strip())
+    assert (name, len(key)) == ("k2", 32)
+    assert (await tollhouse(service, "keys", "new")).out != made.out
+
+
+def test_the_ring_in_the_data_folder(tmp_path: Path) -> None:
+    settings = config.load({"TOLLHOUSE_DATA_DIR": str(tmp_path)})
+    made = with_keys(settings)
+    assert with_keys(settings) == made
+    file = tmp_path / "secret-keys"
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.write_text(f"{new_key('k2')},{file.read_text()}\n")
+    ring = with_keys(settings).secret_keys
+    assert [name for name, _ in ring] == ["k2", "k1"]
+    assert ring[1:] == made.secret_keys
+    file.write_text("k1:short")
+    with pytest.raises(config.SettingsRefusedError, match="each key must be"):
+        with_keys(settings)
