@@ -1,5 +1,6 @@
 """One embedded PostgreSQL and one whole service for the test session; a cast for each test."""
 
+import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ pytest.register_assert_rewrite("tests.cast", "tests.browser", "tests.processes",
 
 from tests.cast import Actor, sign_up  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
-from tests.running import Service, settings_for  # noqa: E402
+from tests.running import Service, free_port, new_database, settings_for  # noqa: E402
 from tollhouse.platform import embedded  # noqa: E402
 
 
@@ -51,6 +52,24 @@ def make_service(server: embedded.Server) -> Iterator[Callable[..., Service]]:
 
     yield make
     for one in running.values():
+        one.stop()
+
+
+@pytest.fixture
+def restarted(server: embedded.Server) -> Iterator[Callable[..., Service]]:
+    """A service on a database of its own, stopped and started with other settings at the same address by each call."""
+    dsn = asyncio.run(new_database(server.cluster.dsn))
+    url = f"http://127.0.0.1:{free_port()}"
+    running: list[Service] = []
+
+    def restart(**changes: Any) -> Service:
+        while running:
+            running.pop().stop()
+        running.append(Service(settings_for(dsn, TOLLHOUSE_BASE_URL=url, **changes)).start())
+        return running[0]
+
+    yield restart
+    for one in running:
         one.stop()
 
 

@@ -1,6 +1,7 @@
 """A receiver of webhooks on loopback: records what arrives, and answers as a test tells it to."""
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -29,8 +30,9 @@ class Received:
 class Receiver:
     """`async with Receiver() as receiver`: `receiver.url` is where to send."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
         self.port = port
+        self._tls = tls
         self.received: list[Received] = []
         self.answer: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
         self._arrived = asyncio.Condition()
@@ -38,14 +40,14 @@ class Receiver:
     @property
     def url(self) -> str:
         """Where to send."""
-        return f"http://127.0.0.1:{self.port}/hook"
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}/hook"
 
     async def __aenter__(self) -> Self:
         app = web.Application()
         app.router.add_route("*", "/{tail:.*}", self._take)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
+        await web.TCPSite(self._runner, "127.0.0.1", self.port, ssl_context=self._tls).start()
         self.port = self._runner.addresses[0][1]
         return self
 

@@ -5,17 +5,13 @@ import gzip
 import ipaddress
 import resource
 import socket
-import ssl
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
+from tests.certificates import self_signed
 from tests.events.raw import RawServer, drips_for_ever, says, stays_silent
 from tests.receiver import Receiver
 from tests.running import settings_for
@@ -332,29 +328,9 @@ def test_addresses_of_this_host_are_known_without_a_packet() -> None:
 
 @pytest.mark.covers("W-3", "W-34")
 async def test_certificates_are_verified(tmp_path: Path) -> None:
-    tls, ca_file = _certificate(tmp_path, "127.0.0.1")
+    tls, ca_file = self_signed(tmp_path, "127.0.0.1")
     async with RawServer(says(OK), tls) as server:
         assert (await post(server.port, scheme="https")).error == "tls_error"
         assert (await post(server.port, scheme="https", TOLLHOUSE_WEBHOOK_CA_FILE=str(ca_file))).succeeded
         other_name = await post(server.port, scheme="https", host="localhost", TOLLHOUSE_WEBHOOK_CA_FILE=str(ca_file))
         assert other_name.error == "tls_error"
-
-
-def _certificate(folder: Path, address: str) -> tuple[ssl.SSLContext, Path]:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "receiver")])
-    now = clock.now()
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    ca_file, key_file = folder / "ca.pem", folder / "key.pem"
-    ca_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    key_file.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(ca_file, key_file)
-    return tls, ca_file

@@ -5,7 +5,7 @@ import html
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,14 @@ from tests.events.desk import eventually
 from tests.journeys.test_get_paid import activate_secret
 from tests.operator.desk import Outcome, tollhouse
 from tests.receiver import Received, Receiver
-from tests.running import Service, free_port, new_database, settings_for
+from tests.running import Service
 from tests.webhooks.test_configuration import signed_with
 from tollhouse import main
 from tollhouse.events import secrets
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform import config, embedded
+from tollhouse.platform import config
 from tollhouse.platform.sealing import KeyRing, Sealed
 from tollhouse.supervisor import new_key, with_keys
 
@@ -43,25 +43,7 @@ TRAP = """
     EXECUTE FUNCTION wait()
 """
 CAUGHT = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711 AND NOT granted"
-ALL_FREE = f"SELECT FROM (SELECT FROM webhook_secrets FOR UPDATE SKIP LOCKED) AS free HAVING count(*) = {MANY}"
-
-
-@pytest.fixture
-def restarted(server: embedded.Server) -> Iterator[Callable[[str], Service]]:
-    """The service on a database of its own, stopped and started again with another ring at the same address."""
-    dsn = asyncio.run(new_database(server.cluster.dsn))
-    url = f"http://127.0.0.1:{free_port()}"
-    running: list[Service] = []
-
-    def restart(ring: str) -> Service:
-        while running:
-            running.pop().stop()
-        running.append(Service(settings_for(dsn, TOLLHOUSE_SECRET_KEYS=ring, TOLLHOUSE_BASE_URL=url)).start())
-        return running[0]
-
-    yield restart
-    for one in running:
-        one.stop()
+ALL_FREE = "SELECT FROM (SELECT FROM webhook_secrets FOR UPDATE SKIP LOCKED) AS free HAVING count(*) = $1"
 
 
 @asynccontextmanager
@@ -121,8 +103,8 @@ async def opened(actor: Actor, ring: str) -> tuple[dict[int, str], dict[str, int
     return found, counts
 
 
-async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[[str], Service], receiver: Receiver) -> None:
-    service = restarted(OLD)
+async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[..., Service], receiver: Receiver) -> None:
+    service = restarted(TOLLHOUSE_SECRET_KEYS=OLD)
     async with people(service) as (alice, bob):
         secret = await activate_secret(alice)
         app = await application(bob)
@@ -135,7 +117,7 @@ async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[[st
         assert (refused.status, refused.out) == (1, "")
         assert "processes that do not have new first" in refused.talk
 
-        restarted(BOTH)
+        restarted(TOLLHOUSE_SECRET_KEYS=BOTH)
         assert signed_with(secret, await arrived(alice, receiver))
         first = await rotate(service, BOTH)
         assert (first.status, first.json["resealed"]) == (1, 1)
@@ -162,20 +144,20 @@ async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[[st
         assert (third.status, use_of(third, "old")["needed"]) == (0, False)
         assert "Every older key may be taken out of the ring." in third.talk
 
-        restarted(NEW)
+        restarted(TOLLHOUSE_SECRET_KEYS=NEW)
         assert signed_with(secret, await arrived(alice, receiver))
         alone = await tollhouse(service, "keys", "rotate", TOLLHOUSE_SECRET_KEYS=NEW)
         assert (alone.status, alone.out) == (0, "new  in use  1 signing secrets  0 connections  0 consent forms\n")
 
 
-async def test_a_newer_key_stays_for_as_long_as_an_older_one(restarted: Callable[[str], Service]) -> None:
-    service = restarted(OLD)
+async def test_a_newer_key_stays_for_as_long_as_an_older_one(restarted: Callable[..., Service]) -> None:
+    service = restarted(TOLLHOUSE_SECRET_KEYS=OLD)
     async with people(service) as (alice, bob):
         app = await application(bob)
         tokens = await app.connect(alice, "account:read offline_access")
-        restarted(BOTH)
+        restarted(TOLLHOUSE_SECRET_KEYS=BOTH)
         replaced = (await app.refresh(tokens["refresh_token"])).ok().body["refresh_token"]
-        restarted(ALL)
+        restarted(TOLLHOUSE_SECRET_KEYS=ALL)
         (await app.refresh(replaced)).ok()
         kept = await rotate(service, ALL)
         assert [(use["key_id"], use["needed"], use["connections"]) for use in kept.json["keys"]] == [
@@ -184,20 +166,20 @@ async def test_a_newer_key_stays_for_as_long_as_an_older_one(restarted: Callable
             ("old", True, 1),
         ]
         # Taken out all the same, the oldest is missed, and said to be.
-        restarted(f"{NEWEST},{NEW}")
+        restarted(TOLLHOUSE_SECRET_KEYS=f"{NEWEST},{NEW}")
         without = await rotate(service, f"{NEWEST},{NEW}")
         assert (without.status, use_of(without, "old")["in_ring"]) == (1, False)
         assert "old is needed and not in the ring" in without.talk
-        restarted(ALL)
+        restarted(TOLLHOUSE_SECRET_KEYS=ALL)
         (await app.refresh(replaced)).refused("invalid_grant", 400)  # a replay, known by the middle key
         assert (await rotate(service, ALL)).status == 0
 
 
-async def test_killed_in_the_middle_it_leaves_every_secret_whole(restarted: Callable[[str], Service]) -> None:
-    service = restarted(OLD)
+async def test_killed_in_the_middle_it_leaves_every_secret_whole(restarted: Callable[..., Service]) -> None:
+    service = restarted(TOLLHOUSE_SECRET_KEYS=OLD)
     async with people(service) as (alice, _):
         made = await seed(service, alice)
-        restarted(BOTH)
+        restarted(TOLLHOUSE_SECRET_KEYS=BOTH)
         holder = await asyncpg.connect(service.dsn)
         await holder.execute(TRAP)
         await holder.execute("SELECT pg_advisory_lock(4711)")
@@ -209,7 +191,7 @@ async def test_killed_in_the_middle_it_leaves_every_secret_whole(restarted: Call
             assert rotating.stderr is not None
             assert rotating.stderr.read().decode() == "100 signing secrets sealed anew.\n"
         await holder.close()
-        await eventually(lambda: alice.sql(ALL_FREE))
+        await eventually(lambda: alice.sql(ALL_FREE, MANY))
         assert await opened(alice, BOTH) == (made, {"new": 100, "old": 150})
         done = await rotate(service, BOTH)
         assert (done.status, done.json["resealed"]) == (0, 150)
@@ -217,13 +199,13 @@ async def test_killed_in_the_middle_it_leaves_every_secret_whole(restarted: Call
         assert (await rotate(service, BOTH)).json["resealed"] == 0
 
 
-async def test_beside_rotations_of_secrets_and_of_itself(restarted: Callable[[str], Service], receiver: Receiver) -> None:
-    service = restarted(OLD)
+async def test_beside_rotations_of_secrets_and_of_itself(restarted: Callable[..., Service], receiver: Receiver) -> None:
+    service = restarted(TOLLHOUSE_SECRET_KEYS=OLD)
     async with people(service) as (alice, _):
         made = await seed(service, alice)
         await activate_secret(alice)
         await alice.key("live")
-        restarted(BOTH)
+        restarted(TOLLHOUSE_SECRET_KEYS=BOTH)
         (first, second), renewed, saved = await asyncio.gather(
             asyncio.gather(*(rotate(service, BOTH) for _ in range(2))),
             asyncio.gather(*(alice.post("/webhook/rotate-secret", mode="live") for _ in range(10))),
@@ -239,13 +221,13 @@ async def test_beside_rotations_of_secrets_and_of_itself(restarted: Callable[[st
         assert any(signed_with(secret, got) for secret in saved)
 
 
-async def test_what_cannot_be_opened_is_told_and_left(restarted: Callable[[str], Service]) -> None:
-    service = restarted(OLD)
+async def test_what_cannot_be_opened_is_told_and_left(restarted: Callable[..., Service]) -> None:
+    service = restarted(TOLLHOUSE_SECRET_KEYS=OLD)
     async with people(service) as (alice, _):
         await seed(service, alice)
         await alice.sql("UPDATE webhook_secrets SET ciphertext = ciphertext || '\\x00' WHERE version = 7")
         await alice.sql("UPDATE webhook_secrets SET key_id = 'lost' WHERE version = 8")
-        restarted(BOTH)
+        restarted(TOLLHOUSE_SECRET_KEYS=BOTH)
         done = await rotate(service, BOTH)
         assert (done.status, done.json["resealed"]) == (1, MANY - 2)
         assert [(use["key_id"], use["signing_secrets"], use["in_ring"]) for use in done.json["keys"]] == [
@@ -256,8 +238,8 @@ async def test_what_cannot_be_opened_is_told_and_left(restarted: Callable[[str],
         assert "Keep old: 1 signing secrets were not sealed anew" in done.talk
 
 
-async def test_a_new_key_is_one_of_a_ring(restarted: Callable[[str], Service]) -> None:
-    service = restarted(OLD)
+async def test_a_new_key_is_one_of_a_ring(restarted: Callable[..., Service]) -> None:
+    service = restarted(TOLLHOUSE_SECRET_KEYS=OLD)
     made = await tollhouse(service, "keys", "new", "--id", "k2")
     [(name, key)] = config.key_ring(made.out.strip())
     assert (name, len(key)) == ("k2", 32)

@@ -112,7 +112,7 @@ async def test_rotating_replaces_at_once_and_in_one_mode(dora: Actor, receiver: 
     assert signed_with(live, (await receiver.wait(count=2))[1])
 
 
-@pytest.mark.covers("W-5", "W-9", "W-69", "W-76")
+@pytest.mark.covers("W-5", "W-9", "W-69", "W-76", "W-88")
 async def test_switched_off_and_on_again(dora: Actor, receiver: Receiver, desk_of: Open) -> None:
     await put(dora, url=receiver.url)
     desk = await desk_of(dora)
@@ -122,6 +122,7 @@ async def test_switched_off_and_on_again(dora: Actor, receiver: Receiver, desk_o
     skipped = await desk.record(receiver.url)
     assert (await dora.get(f"/webhook-events/{skipped}")).ok().body["status"] == "skipped"
     (await dora.post(f"/webhook-events/{skipped}/redeliver", key="a")).refused("webhook_delivery_disabled", 409)
+    assert await desk.delivery(skipped) is None
     assert "secret" not in await put(dora, url=receiver.url)
     sent = await desk.record(None)
     await desk.until(sent, "delivered")

@@ -1,0 +1,103 @@
+"""Saved addresses while NOTIFY_DEPRECATED_WH is true, after it was removed, and when it is back."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.cast import Actor, sign_up
+from tests.receiver import Received, Receiver
+from tests.running import Service
+from tests.webhooks.conftest import Open
+from tests.webhooks.test_configuration import signed_with
+
+TYPES = ["payment.succeeded"]
+
+
+async def saved(actor: Actor, receiver: Receiver) -> str:
+    """Save the receiver's address for the first time; the secret."""
+    return (await actor.call("PUT", "/webhook", {"url": receiver.url, "event_types": TYPES})).ok().body["secret"]
+
+
+async def arrived(receiver: Receiver, event_id: object) -> Received:
+    """The newest delivery of this event."""
+    while True:
+        for got in reversed(receiver.received):
+            if got.headers["X-Service-Event-Id"] == str(event_id):
+                return got
+        await receiver.wait(count=len(receiver.received) + 1)
+
+
+@pytest.mark.covers("W-5", "W-7", "W-71", "W-72")
+async def test_on_off_and_on_again(restarted: Callable[..., Service], receiver: Receiver, desk_of: Open) -> None:
+    service = restarted(NOTIFY_DEPRECATED_WH="true")
+    async with sign_up(service, "dora", "Dora's Dolls", keep_alive=False) as dora:
+        secret = await saved(dora, receiver)
+        configuration = (await dora.get("/webhook")).ok().body
+        while_on = await desk_of(dora)
+        first = await while_on.record(None)
+        assert signed_with(secret, await arrived(receiver, first))
+        await while_on.until(first, "delivered")
+        service.stop()
+        waiting = await while_on.record(None)
+
+        dora.service = restarted(NOTIFY_DEPRECATED_WH="True")  # only `true` is on
+        assert (await while_on.until(waiting, "canceled"))["attempts"] == 0
+        assert (await dora.get("/webhook")).ok().raw == b"null"
+        body = {"url": receiver.url, "event_types": TYPES}
+        (await dora.call("PUT", "/webhook", body)).refused("deprecated_webhook_removed", 410)
+        while_off = await desk_of(dora)
+        silent, own = await while_off.record(None), await while_off.record(receiver.url)
+        assert (await dora.get(f"/webhook-events/{silent}")).ok().body["status"] == "skipped"
+        assert signed_with(secret, await arrived(receiver, own))
+        history = (await dora.get(f"/webhook-events/{first}")).ok().body["delivery_history"]
+        assert [attempt["status"] for attempt in history] == ["succeeded"]
+        for event_id in (first, waiting, silent):
+            refused = await dora.post(f"/webhook-events/{event_id}/redeliver", key=f"off-{event_id}")
+            refused.refused("webhook_destination_missing", 409)
+        (await dora.post("/webhook/test", {"url": receiver.url})).ok(202)
+        renewed = (await dora.post("/webhook/rotate-secret")).ok().body["secret"]
+
+        dora.service = restarted(NOTIFY_DEPRECATED_WH="true")
+        assert (await dora.get("/webhook")).ok().body == configuration
+        again = await (await desk_of(dora)).record(None)
+        assert signed_with(renewed, await arrived(receiver, again))
+        (await dora.post(f"/webhook-events/{waiting}/redeliver", key="on")).ok(202)
+        assert signed_with(renewed, await arrived(receiver, waiting))
+        assert "secret" not in (await dora.call("PUT", "/webhook", body)).ok().body
+        assert not await while_on.broken()
+
+
+async def test_delivery_switched_off_stays_off_through_it_all(
+    restarted: Callable[..., Service], receiver: Receiver, desk_of: Open
+) -> None:
+    service = restarted(NOTIFY_DEPRECATED_WH="true")
+    async with sign_up(service, "dora", "Dora's Dolls", keep_alive=False) as dora:
+        await saved(dora, receiver)
+        assert (await dora.call("DELETE", "/webhook")).ok().body["enabled"] is False
+        dora.service = restarted()
+        assert (await dora.call("DELETE", "/webhook")).ok().raw == b"null"
+        desk = await desk_of(dora)
+        assert (await desk.event(await desk.record(receiver.url)))["status"] == "skipped"
+        (await dora.dashboard("POST", "/webhook-secret/activate", {"mode": "test"})).ok()
+        await arrived(receiver, await desk.record(receiver.url))
+        dora.service = restarted(NOTIFY_DEPRECATED_WH="true")
+        assert (await dora.get("/webhook")).ok().body["enabled"] is True
+
+
+@pytest.mark.parametrize("way", ["activate", "rotate", "put"])
+async def test_what_is_held_goes_with_the_first_secret(dora: Actor, receiver: Receiver, desk_of: Open, way: str) -> None:
+    desk = await desk_of(dora)
+    held = await desk.record(receiver.url)
+    shown = (await dora.get(f"/webhook-events/{held}")).ok().body
+    assert (shown["status"], shown["attempts"], shown["next_attempt_at"]) == ("held", 0, None)
+    if way == "activate":
+        secret = (await dora.dashboard("POST", "/webhook-secret/generate", {"mode": "test"})).ok().body["secret"]
+        assert (await dora.get(f"/webhook-events/{held}")).ok().body["status"] == "held"
+        (await dora.dashboard("POST", "/webhook-secret/activate", {"mode": "test"})).ok()
+    elif way == "rotate":
+        secret = (await dora.post("/webhook/rotate-secret")).ok().body["secret"]
+    else:
+        secret = await saved(dora, receiver)
+    assert signed_with(secret, await arrived(receiver, held))
+    await desk.until(held, "delivered")
+    assert len(receiver.received) == 1
