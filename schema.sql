@@ -160,6 +160,18 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.webhook_failures_follow() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.status = 'failed' THEN
+        INSERT INTO webhook_failures (event_id, merchant_id, mode, failed_at)
+        VALUES (NEW.id, NEW.merchant_id, NEW.mode, now()) ON CONFLICT (event_id) DO NOTHING;
+    ELSE
+        DELETE FROM webhook_failures WHERE event_id = NEW.id;
+    END IF;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.webhook_first_id(p_moment timestamp with time zone) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT
     AS $$
@@ -252,6 +264,12 @@ CREATE TABLE public.idempotency_keys (
     CONSTRAINT idempotency_keys_fingerprint_check CHECK ((octet_length(fingerprint) = 32)),
     CONSTRAINT idempotency_keys_key_hash_check CHECK ((octet_length(key_hash) = 32)),
     CONSTRAINT idempotency_keys_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
+CREATE TABLE public.invariant_watch (
+    the_last boolean DEFAULT true NOT NULL,
+    looked_at timestamp with time zone NOT NULL,
+    broken text[] NOT NULL,
+    CONSTRAINT invariant_watch_the_last_check CHECK (the_last)
 );
 CREATE TABLE public.ledger_accounts (
     id bigint NOT NULL,
@@ -474,20 +492,45 @@ CREATE TABLE public.operator_actions (
     id uuid NOT NULL,
     operator text NOT NULL,
     action text NOT NULL,
-    merchant_id uuid NOT NULL,
+    merchant_id uuid,
     mode text,
     subject_id uuid NOT NULL,
     reason text,
     currency text,
     amount_minor bigint,
     at timestamp with time zone NOT NULL,
-    CONSTRAINT operator_actions_action_check CHECK ((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text]))),
+    CONSTRAINT operator_actions_action_check CHECK ((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text]))),
     CONSTRAINT operator_actions_amount_minor_check CHECK ((amount_minor <> 0)),
-    CONSTRAINT operator_actions_check CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text])))),
-    CONSTRAINT operator_actions_check1 CHECK ((((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action = 'balance_adjusted'::text))),
+    CONSTRAINT operator_actions_check CHECK (((merchant_id IS NULL) = (action ~~ 'operator%'::text))),
+    CONSTRAINT operator_actions_check1 CHECK (((merchant_id IS NOT NULL) OR (mode IS NULL))),
+    CONSTRAINT operator_actions_check2 CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text])))),
+    CONSTRAINT operator_actions_check3 CHECK ((((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action = 'balance_adjusted'::text))),
     CONSTRAINT operator_actions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT operator_actions_operator_check CHECK ((operator <> ''::text)),
     CONSTRAINT operator_actions_reason_check CHECK ((reason <> ''::text))
+);
+CREATE TABLE public.operator_sessions (
+    id_hash bytea NOT NULL,
+    operator_id uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT operator_sessions_id_hash_check CHECK ((octet_length(id_hash) = 32))
+);
+CREATE TABLE public.operators (
+    id uuid NOT NULL,
+    email text NOT NULL,
+    email_key text NOT NULL,
+    password_hash text,
+    link_hash bytea,
+    link_expires_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    closed_at timestamp with time zone,
+    CONSTRAINT operators_check CHECK (((link_hash IS NULL) = (link_expires_at IS NULL))),
+    CONSTRAINT operators_check1 CHECK (((password_hash IS NULL) OR (link_hash IS NULL))),
+    CONSTRAINT operators_check2 CHECK (((closed_at IS NULL) OR ((password_hash IS NULL) AND (link_hash IS NULL)))),
+    CONSTRAINT operators_link_hash_check CHECK ((octet_length(link_hash) = 32))
 );
 CREATE TABLE public.payment_links (
     id uuid NOT NULL,
@@ -948,6 +991,13 @@ CREATE TABLE public.webhook_events_202702 (
     CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
 )
 WITH (fillfactor='85');
+CREATE TABLE public.webhook_failures (
+    event_id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    failed_at timestamp with time zone NOT NULL,
+    CONSTRAINT webhook_failures_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
 CREATE TABLE public.webhook_secrets (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
@@ -1016,6 +1066,15 @@ CREATE VIEW public.whole_transactions AS
          LIMIT 1) AS chargeback
    FROM (public.transactions t
      JOIN public.payment_links l ON (((l.merchant_id = t.merchant_id) AND (l.mode = t.mode) AND (l.id = t.payment_link_id))));
+CREATE UNLOGGED TABLE public.worker_signs (
+    worker_id uuid NOT NULL,
+    host text NOT NULL,
+    pid integer NOT NULL,
+    version text NOT NULL,
+    first_seen_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
 ALTER TABLE ONLY public.webhook_attempts ATTACH PARTITION public.webhook_attempts_202611 FOR VALUES FROM (MINVALUE) TO ('01a22ee6-b000-0000-0000-000000000000');
 ALTER TABLE ONLY public.webhook_attempts ATTACH PARTITION public.webhook_attempts_202612 FOR VALUES FROM ('01a22ee6-b000-0000-0000-000000000000') TO ('01a2ce8b-d400-0000-0000-000000000000');
 ALTER TABLE ONLY public.webhook_attempts ATTACH PARTITION public.webhook_attempts_202701 FOR VALUES FROM ('01a2ce8b-d400-0000-0000-000000000000') TO ('01a36e30-f800-0000-0000-000000000000');
@@ -1038,6 +1097,8 @@ ALTER TABLE ONLY public.failed_attempts
     ADD CONSTRAINT failed_attempts_pkey PRIMARY KEY (name_hash);
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (merchant_id, mode, caller, key_hash);
+ALTER TABLE ONLY public.invariant_watch
+    ADD CONSTRAINT invariant_watch_pkey PRIMARY KEY (the_last);
 ALTER TABLE ONLY public.ledger_accounts
     ADD CONSTRAINT ledger_accounts_id_currency_mode_key UNIQUE (id, currency, mode);
 ALTER TABLE ONLY public.ledger_accounts
@@ -1078,6 +1139,14 @@ ALTER TABLE ONLY public.oauth_requests
     ADD CONSTRAINT oauth_requests_pkey PRIMARY KEY (id_hash);
 ALTER TABLE ONLY public.operator_actions
     ADD CONSTRAINT operator_actions_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.operator_sessions
+    ADD CONSTRAINT operator_sessions_pkey PRIMARY KEY (id_hash);
+ALTER TABLE ONLY public.operators
+    ADD CONSTRAINT operators_email_key_key UNIQUE (email_key);
+ALTER TABLE ONLY public.operators
+    ADD CONSTRAINT operators_link_hash_key UNIQUE (link_hash);
+ALTER TABLE ONLY public.operators
+    ADD CONSTRAINT operators_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.payment_links
@@ -1144,8 +1213,12 @@ ALTER TABLE ONLY public.webhook_events_202702
     ADD CONSTRAINT webhook_events_202702_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.webhook_event_keys
     ADD CONSTRAINT webhook_events_once PRIMARY KEY (source_id, source_type, type, sequence);
+ALTER TABLE ONLY public.webhook_failures
+    ADD CONSTRAINT webhook_failures_pkey PRIMARY KEY (event_id);
 ALTER TABLE ONLY public.webhook_secrets
     ADD CONSTRAINT webhook_secrets_pkey PRIMARY KEY (merchant_id, mode, version);
+ALTER TABLE ONLY public.worker_signs
+    ADD CONSTRAINT worker_signs_pkey PRIMARY KEY (worker_id);
 CREATE INDEX api_keys_of_merchant ON public.api_keys USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX chargebacks_of_transaction ON public.chargebacks USING btree (transaction_id, opened_at DESC);
 CREATE UNIQUE INDEX chargebacks_one_standing ON public.chargebacks USING btree (transaction_id) WHERE (status <> 'won'::text);
@@ -1160,6 +1233,8 @@ CREATE INDEX oauth_grants_of_client ON public.oauth_grants USING btree (client_i
 CREATE INDEX oauth_grants_of_merchant ON public.oauth_grants USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX oauth_requests_by_age ON public.oauth_requests USING btree (created_at);
 CREATE INDEX operator_actions_of_merchant ON public.operator_actions USING btree (merchant_id, at DESC, id DESC);
+CREATE INDEX operator_sessions_by_last_use ON public.operator_sessions USING btree (last_seen_at);
+CREATE INDEX operator_sessions_of_operator ON public.operator_sessions USING btree (operator_id);
 CREATE INDEX payment_links_due ON public.payment_links USING btree (expires_at) WHERE (status = 'active'::text);
 CREATE INDEX payment_links_due_of_merchant ON public.payment_links USING btree (merchant_id, expires_at) WHERE ((status = 'active'::text) AND (mode = 'test'::text));
 CREATE INDEX payment_links_of_merchant ON public.payment_links USING btree (merchant_id, mode, created_at DESC, id DESC);
@@ -1190,6 +1265,8 @@ CREATE INDEX webhook_events_202701_merchant_id_mode_created_at_id_idx ON public.
 CREATE INDEX webhook_events_202701_merchant_id_mode_created_at_idx ON public.webhook_events_202701 USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
 CREATE INDEX webhook_events_202702_merchant_id_mode_created_at_id_idx ON public.webhook_events_202702 USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX webhook_events_202702_merchant_id_mode_created_at_idx ON public.webhook_events_202702 USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
+CREATE INDEX webhook_failures_newest ON public.webhook_failures USING btree (failed_at DESC);
+CREATE INDEX webhook_failures_of_merchant ON public.webhook_failures USING btree (merchant_id, mode, failed_at DESC);
 CREATE UNIQUE INDEX webhook_secrets_one_active ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'active'::text);
 CREATE UNIQUE INDEX webhook_secrets_one_pending ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'pending'::text);
 ALTER INDEX public.webhook_attempts_pkey ATTACH PARTITION public.webhook_attempts_202611_pkey;
@@ -1224,6 +1301,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transactions FOR E
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER transactions_step BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.transactions_refuse_step();
+CREATE TRIGGER webhook_failures_follow AFTER UPDATE OF status ON public.webhook_events FOR EACH ROW WHEN (((old.status = 'failed'::text) <> (new.status = 'failed'::text))) EXECUTE FUNCTION public.webhook_failures_follow();
 ALTER TABLE ONLY public.api_key_activity
     ADD CONSTRAINT api_key_activity_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES public.api_keys(id);
 ALTER TABLE ONLY public.api_keys
@@ -1266,6 +1344,8 @@ ALTER TABLE ONLY public.oauth_requests
     ADD CONSTRAINT oauth_requests_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.operator_actions
     ADD CONSTRAINT operator_actions_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.operator_sessions
+    ADD CONSTRAINT operator_sessions_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES public.operators(id);
 ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.payment_links
@@ -1292,5 +1372,7 @@ ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_environments
     ADD CONSTRAINT webhook_environments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.webhook_failures
+    ADD CONSTRAINT webhook_failures_event_id_fkey FOREIGN KEY (event_id) REFERENCES public.webhook_events(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.webhook_secrets
     ADD CONSTRAINT webhook_secrets_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);

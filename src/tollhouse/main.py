@@ -14,6 +14,7 @@ from tollhouse.idempotency import AnswersInDatabase
 from tollhouse.ledger import invariants as ledger_invariants
 from tollhouse.oauth import cleaning as oauth_cleaning
 from tollhouse.oauth.store import make_token_partitions
+from tollhouse.operator import jobs as operator_jobs
 from tollhouse.payments import invariants as payments_invariants
 from tollhouse.payments import jobs as payments_jobs
 from tollhouse.platform.config import Settings
@@ -34,6 +35,7 @@ JOBS: list[Job] = [
     (3600, lambda house: make_token_partitions(house.db)),
     *callers_cleaning.JOBS,
     *oauth_cleaning.JOBS,
+    *operator_jobs.JOBS,
     *((0.5, job) for job in payments_jobs.JOBS),
     (WATCH_EVERY_S, lambda house: watch_invariants(house)),  # noqa: PLW0108 - it stands below
 ]
@@ -106,6 +108,8 @@ async def broken_invariants(db: Pool) -> list[str]:
 
 
 async def watch_invariants(house: House) -> None:
-    """Look for broken invariants, and log each as an error."""
-    for line in await broken_invariants(house.db):
+    """Look for broken invariants, log each as an error, and keep them for operators to see."""
+    broken = await broken_invariants(house.db)
+    for line in broken:
         log.error("invariant broken", detail=line)
+    await operator_jobs.keep_watch(house, broken)

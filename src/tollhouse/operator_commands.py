@@ -16,12 +16,11 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.money import parse_amount
-from tollhouse.operator import actions, store
-from tollhouse.operator.model import Deed, Hand, OperatorRefusedError
+from tollhouse.operator import actions, store, users, users_store
+from tollhouse.operator.model import REASON_RULE, Deed, Hand, OperatorRefusedError, is_reason
 from tollhouse.short_commands import NoHouseError, in_house
 from tollhouse.web.house import House
 
-REASON_CHARS_MAX = 500
 SIGNED = re.compile(r"(?P<sign>-?)(?P<amount>[0-9.]+)")
 T = TypeVar("T")
 
@@ -29,8 +28,10 @@ talk = Console(stderr=True, highlight=False)
 app = App(name="operator", help="Suspend merchants, review projects, correct balances. Each deed is kept for ever.")
 merchants = App(name="merchants", help="See, suspend and reactivate merchants.")
 projects = App(name="projects", help="See, approve and reject projects.")
+people = App(name="users", help="Who may use the pages under /operator.")
 app.command(merchants)
 app.command(projects)
+app.command(people)
 
 
 class UsageError(ValueError):
@@ -38,8 +39,8 @@ class UsageError(ValueError):
 
 
 def _some_words(_: Any, value: Any) -> None:
-    if isinstance(value, str) and not (1 <= len(value.strip()) <= len(value) <= REASON_CHARS_MAX and value.isprintable()):
-        raise ValueError(f"A reason has 1 to {REASON_CHARS_MAX} characters, on one line.")
+    if isinstance(value, str) and not is_reason(value):
+        raise ValueError(REASON_RULE)
 
 
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
@@ -48,6 +49,7 @@ MaybeReason = Annotated[str | None, Parameter(help="Why; kept for ever.", valida
 Status = Annotated[Literal["in_review", "approved", "rejected"] | None, Parameter(help="Only those.")]
 MerchantArgument = Annotated[UUID, Parameter(help="The merchant's id.")]
 ProjectArgument = Annotated[UUID, Parameter(help="The project's id.")]
+Email = Annotated[str, Parameter(help="The operator's e-mail.")]
 
 
 @merchants.command(name="list")
@@ -83,7 +85,7 @@ def list_projects(*, status: Status = None, as_json: Json = False) -> int:
     """List projects, newest first."""
 
     async def read(house: House) -> list[Any]:
-        return list(await store.projects(house.db, status))
+        return list(await store.projects(house.db, status=status or ""))
 
     return _listed("projects", read, as_json=as_json)
 
@@ -100,6 +102,37 @@ def reject(project_id: ProjectArgument, /, *, reason: Reason, as_json: Json = Fa
     """Refuse a project. Its merchant sees the reason, and can change the project to have it reviewed again."""
     hand = _hand(reason)
     return _done(lambda house: house.db.transact(lambda tx: actions.reject(tx, project_id, hand)), as_json=as_json)
+
+
+@people.command(name="list")
+def list_users(*, as_json: Json = False) -> int:
+    """List operators, newest first, with those who have yet to choose a password and those who were closed."""
+
+    async def read(house: House) -> list[Any]:
+        return list(await users_store.operators(house.db))
+
+    return _listed("operators", read, as_json=as_json)
+
+
+@people.command
+def create(*, email: Email, reason: MaybeReason = None, as_json: Json = False) -> int:
+    """Let somebody use the pages. Prints a link, good for a day and once, on which they choose their password."""
+    hand = _hand(reason)
+    return _invited(lambda house: house.db.transact(lambda tx: users.invite(tx, email, hand)), as_json=as_json)
+
+
+@people.command
+def reset(*, email: Email, reason: MaybeReason = None, as_json: Json = False) -> int:
+    """Take an operator's password away, end every session, and print a link on which another is chosen."""
+    hand = _hand(reason)
+    return _invited(lambda house: house.db.transact(lambda tx: users.invite_again(tx, email, hand)), as_json=as_json)
+
+
+@people.command
+def close(*, email: Email, reason: MaybeReason = None, as_json: Json = False) -> int:
+    """Let an operator use the pages no more, from this moment on. What they did stays in the history."""
+    hand = _hand(reason)
+    return _done(lambda house: house.db.transact(lambda tx: users.close(tx, email, hand)), as_json=as_json)
 
 
 @app.command
@@ -167,6 +200,22 @@ def _done(deed: Callable[[House], Awaitable[Deed]], *, as_json: bool) -> int:
     else:
         print(f"{done.action} {done.subject_id}")
     talk.print(f"Kept as {done.action_id}: {done.operator}, {done.at}.")
+    return 0
+
+
+def _invited(deed: Callable[[House], Awaitable[tuple[Deed, str]]], *, as_json: bool) -> int:
+    """The link goes to standard output, once: we keep only its digest."""
+
+    async def with_link(house: House) -> tuple[Deed, str]:
+        kept, secret = await deed(house)
+        return kept, f"{house.settings.base_url}/operator/welcome/{secret}"
+
+    done = _run(with_link)
+    if isinstance(done, int):
+        return done
+    kept, link = done
+    print(msgspec.json.encode({"operator_id": kept.subject_id, "link": link}).decode() if as_json else link)
+    talk.print(f"Kept as {kept.action_id}: {kept.operator}, {kept.at}. Send the link to nobody else; it is good for a day.")
     return 0
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from tollhouse.callers import cleaning_store
 from tollhouse.kernel import clock
-from tollhouse.kernel.limits import IDEMPOTENCY_KEPT_S, SESSION_IDLE_S
+from tollhouse.kernel.limits import IDEMPOTENCY_KEPT_S, OPERATOR_SESSION_IDLE_S, SESSION_IDLE_S
 from tollhouse.platform.db import Pool
 from tollhouse.web.house import House
 
@@ -30,6 +30,12 @@ async def forget_sessions(house: House) -> None:
     await forget(house.db, cleaning_store.FORGET_SESSIONS, clock.now() - timedelta(seconds=SESSION_IDLE_S))
 
 
+async def forget_operator_sessions(house: House) -> None:
+    """The same of operators."""
+    idle = timedelta(seconds=OPERATOR_SESSION_IDLE_S)
+    await forget(house.db, cleaning_store.FORGET_OPERATOR_SESSIONS, clock.now() - idle)
+
+
 async def forget_failures(house: House) -> None:
     """Failed attempts that count for nothing any more."""
     await forget(house.db, cleaning_store.FORGET_FAILURES, clock.now())
@@ -43,6 +49,7 @@ async def forget_answers(house: House) -> None:
 JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [
     (60, forget_failures),
     (3600, forget_sessions),
+    (3600, forget_operator_sessions),
     (3600, forget_answers),
 ]
 """Seconds between two runs, and what is done."""

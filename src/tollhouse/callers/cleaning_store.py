@@ -4,6 +4,11 @@ FORGET_SESSIONS = """
     DELETE FROM sessions WHERE id_hash IN (
         SELECT id_hash FROM sessions WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
+FORGET_OPERATOR_SESSIONS = """
+    DELETE FROM operator_sessions WHERE id_hash IN (
+        SELECT id_hash FROM operator_sessions WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2
+        FOR UPDATE SKIP LOCKED)
+"""
 FORGET_FAILURES = """
     DELETE FROM failed_attempts WHERE name_hash IN (
         SELECT name_hash FROM failed_attempts WHERE forget_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)

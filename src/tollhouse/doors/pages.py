@@ -1,9 +1,10 @@
-"""The pages: sign-up and sign-in, the dashboard, consent, the hosted checkout, the guide."""
+"""The pages: sign-up and sign-in, the dashboard, consent, the hosted checkout, the operator's area, the guide."""
 
 from tollhouse.guide import pages as guide
 from tollhouse.merchants import pages as merchants
 from tollhouse.oauth import app_pages
 from tollhouse.oauth import endpoints as oauth
+from tollhouse.operator import desk_operations as operator
 from tollhouse.payments import operations as payments
 from tollhouse.web.operations import Operation
 from tollhouse.webhooks import pages as webhooks
@@ -13,6 +14,7 @@ OPERATIONS: list[Operation] = [
     *app_pages.OPERATIONS,
     *oauth.PAGE_OPERATIONS,
     *payments.PAGE_OPERATIONS,
-    *guide.OPERATIONS,
     *webhooks.OPERATIONS,
+    *operator.OPERATIONS,
+    *guide.OPERATIONS,
 ]

@@ -6,14 +6,17 @@ CREATE TABLE operator_actions (
     id uuid PRIMARY KEY,
     operator text NOT NULL CHECK (operator <> ''),
     action text NOT NULL CHECK (action IN ('merchant_suspended', 'merchant_reactivated', 'project_approved',
-                                           'project_rejected', 'balance_adjusted')),
-    merchant_id uuid NOT NULL REFERENCES merchants,
+                                           'project_rejected', 'balance_adjusted', 'operator_invited',
+                                           'operator_joined', 'operator_closed')),
+    merchant_id uuid REFERENCES merchants,  -- null: it was about an operator
     mode text CHECK (mode IN ('live', 'test')),  -- null: both
-    subject_id uuid NOT NULL,  -- the merchant, the project
+    subject_id uuid NOT NULL,  -- the merchant, the project, the operator
     reason text CHECK (reason <> ''),
     currency text,
     amount_minor bigint CHECK (amount_minor <> 0),  -- signed: below zero takes from the merchant
     at timestamptz NOT NULL,
+    CHECK ((merchant_id IS NULL) = (action LIKE 'operator%')),
+    CHECK (merchant_id IS NOT NULL OR mode IS NULL),
     CHECK (reason IS NOT NULL OR action NOT IN ('project_rejected', 'balance_adjusted')),
     CHECK ((currency IS NOT NULL AND amount_minor IS NOT NULL) = (action = 'balance_adjusted'))
 );

@@ -1,5 +1,6 @@
 """What an operator does. Each deed is one transaction, which also keeps who did it, when and why."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from tollhouse.ledger.balances import balance_view, entry_view, in_currency
 from tollhouse.ledger.model import InsufficientFunds, Line, Posted, Posting, Source, available, equity
 from tollhouse.ledger.post import post
 from tollhouse.operator import store
-from tollhouse.operator.model import Action, Deed, Hand, OperatorRefusedError
+from tollhouse.operator.model import Action, Deed, Hand, NothingThereError, OperatorRefusedError
 from tollhouse.platform.db import Tx
 from tollhouse.web.house import House
 
@@ -23,32 +24,32 @@ async def suspend(tx: Tx, merchant_id: MerchantId, hand: Hand) -> Deed:
     """From now on every call with the merchant's credentials is refused."""
     if not await store.suspend(tx, merchant_id, hand.at):
         raise await _why_not_merchant(tx, merchant_id, "is suspended already")
-    return await _keep(tx, hand, "merchant_suspended", merchant_id, subject_id=merchant_id)
+    return await keep(tx, hand, "merchant_suspended", merchant_id, subject_id=merchant_id)
 
 
 async def reactivate(tx: Tx, merchant_id: MerchantId, hand: Hand) -> Deed:
     """What the merchant had works again."""
     if not await store.reactivate(tx, merchant_id):
         raise await _why_not_merchant(tx, merchant_id, "is not suspended")
-    return await _keep(tx, hand, "merchant_reactivated", merchant_id, subject_id=merchant_id)
+    return await keep(tx, hand, "merchant_reactivated", merchant_id, subject_id=merchant_id)
 
 
-async def approve(tx: Tx, project_id: UUID, hand: Hand) -> Deed:
-    """The project can sell."""
-    env = await store.approve(tx, project_id, hand.at)
+async def approve(tx: Tx, project_id: UUID, hand: Hand, seen: datetime | None = None) -> Deed:
+    """The project can sell. `seen`: as it was at that moment, and not as its merchant has changed it since."""
+    env = await store.approve(tx, project_id, hand.at, seen)
     if env is None:
-        raise await _why_not_project(tx, project_id)
-    return await _keep(tx, hand, "project_approved", env, subject_id=project_id)
+        raise await _why_not_project(tx, project_id, "approved")
+    return await keep(tx, hand, "project_approved", env, subject_id=project_id)
 
 
-async def reject(tx: Tx, project_id: UUID, hand: Hand) -> Deed:
-    """The project cannot sell; its merchant sees why."""
+async def reject(tx: Tx, project_id: UUID, hand: Hand, seen: datetime | None = None) -> Deed:
+    """The project cannot sell; its merchant sees why. `seen` as in `approve`."""
     if hand.reason is None:
         raise OperatorRefusedError("A rejection needs a reason.")
-    env = await store.reject(tx, project_id, hand.reason, hand.at)
+    env = await store.reject(tx, project_id, hand.reason, hand.at, seen)
     if env is None:
-        raise await _why_not_project(tx, project_id)
-    return await _keep(tx, hand, "project_rejected", env, subject_id=project_id)
+        raise await _why_not_project(tx, project_id, "rejected")
+    return await keep(tx, hand, "project_rejected", env, subject_id=project_id)
 
 
 async def adjust(tx: Tx, env: MerchantEnv, currency: Currency, amount_minor: int, hand: Hand, house: House) -> Deed:
@@ -56,7 +57,7 @@ async def adjust(tx: Tx, env: MerchantEnv, currency: Currency, amount_minor: int
     if not await store.is_merchant(tx, env.merchant_id):
         raise OperatorRefusedError(f"There is no merchant {env.merchant_id}.")
     had = await in_currency(tx, env, currency.code)
-    deed = await _keep(
+    deed = await keep(
         tx,
         hand,
         "balance_adjusted",
@@ -90,16 +91,17 @@ async def _tell_balance(tx: Tx, env: MerchantEnv, currency: Currency, posted: Po
     await record(tx, env, event, house=house, now=posted.entries[0].created_at)
 
 
-async def _keep(
+async def keep(
     tx: Tx,
     hand: Hand,
     action: Action,
-    whose: MerchantEnv | MerchantId,
+    whose: MerchantEnv | MerchantId | None,
     *,
     subject_id: UUID,
     currency: str | None = None,
     amount_minor: int | None = None,
 ) -> Deed:
+    """Keep what was done, in the transaction that does it. `whose`: None where it is about an operator."""
     env = whose if isinstance(whose, MerchantEnv) else None
     deed = Deed(
         action_id=new_id(),
@@ -119,12 +121,14 @@ async def _keep(
 
 async def _why_not_merchant(tx: Tx, merchant_id: UUID, otherwise: str) -> OperatorRefusedError:
     if not await store.is_merchant(tx, merchant_id):
-        return OperatorRefusedError(f"There is no merchant {merchant_id}.")
+        return NothingThereError(f"There is no merchant {merchant_id}.")
     return OperatorRefusedError(f"Merchant {merchant_id} {otherwise}.")
 
 
-async def _why_not_project(tx: Tx, project_id: UUID) -> OperatorRefusedError:
+async def _why_not_project(tx: Tx, project_id: UUID, wanted: str) -> OperatorRefusedError:
     status = await store.status_of(tx, project_id)
     if status is None:
-        return OperatorRefusedError(f"There is no project {project_id}.")
-    return OperatorRefusedError(f"Project {project_id} is {status} already.")
+        return NothingThereError(f"There is no project {project_id}.")
+    if status == wanted:
+        return OperatorRefusedError(f"Project {project_id} is {status} already.")
+    return OperatorRefusedError(f"Project {project_id} was changed meanwhile. Look again.")

@@ -8,8 +8,20 @@ from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.kernel.limits import REASON_CHARS_MAX
+from tollhouse.kernel.refusals import Refusal
 
-Action = Literal["merchant_suspended", "merchant_reactivated", "project_approved", "project_rejected", "balance_adjusted"]
+Action = Literal[
+    "merchant_suspended",
+    "merchant_reactivated",
+    "project_approved",
+    "project_rejected",
+    "balance_adjusted",
+    "operator_invited",
+    "operator_joined",
+    "operator_closed",
+]
+MerchantStatus = Literal["active", "suspended"]
 
 
 class Hand(Struct, frozen=True):
@@ -21,12 +33,12 @@ class Hand(Struct, frozen=True):
 
 
 class Deed(Struct, frozen=True, kw_only=True):
-    """What was done. `mode` is missing where it concerns both environments."""
+    """What was done. `mode` is missing where it concerns both environments, the merchant where it concerns an operator."""
 
     action_id: UUID
     operator: str
     action: Action
-    merchant_id: MerchantId
+    merchant_id: MerchantId | None
     mode: Mode | None = None
     subject_id: UUID
     reason: str | None
@@ -40,7 +52,7 @@ class Merchant(Struct, frozen=True):
 
     merchant_id: UUID
     business_name: str
-    status: Literal["active", "suspended"]
+    status: MerchantStatus
     created_at: Timestamp
     suspended_at: Timestamp | None
 
@@ -54,10 +66,78 @@ class ListedProject(Struct, frozen=True):
     mode: Mode
     name: str
     website_url: str | None
+    description: str | None
     status: str
     rejected_because: str | None
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class ListedDeed(Struct, frozen=True):
+    """A deed in the history: of which merchant, or of which operator."""
+
+    deed: Deed
+    business_name: str | None
+    email: str | None
+
+
+class ListedOperator(Struct, frozen=True):
+    """An operator in the list. `link_expires_at` is there until a password is chosen."""
+
+    operator_id: UUID
+    email: str
+    status: Literal["invited", "active", "closed"]
+    created_at: Timestamp
+    link_expires_at: Timestamp | None
+    last_seen_at: Timestamp | None
+    closed_at: Timestamp | None
+
+
+class FailingMerchant(Struct, frozen=True):
+    """How many events of a merchant's environment have failed of late, are retried, or are held, and since when."""
+
+    merchant_id: UUID
+    business_name: str
+    mode: Mode
+    failed: int
+    retrying: int
+    held: int
+    since: Timestamp
+
+
+class FailingEvent(Struct, frozen=True):
+    """An event that its receiver has not got: where it goes and how the last attempt ended, not what it says."""
+
+    event_id: UUID
+    type: str
+    status: str
+    attempts: int
+    host: str | None
+    error: str | None
+    http_status: int | None
+    attempted_at: Timestamp | None
+    next_attempt_at: Timestamp | None
     created_at: Timestamp
 
 
 class OperatorRefusedError(Exception):
     """What was asked cannot be done; the sentence says why. Nothing changed."""
+
+
+class NothingThereError(OperatorRefusedError):
+    """There is no such merchant or project."""
+
+
+class LinkIsOver(Refusal):
+    """410: the link on which an operator chooses a password is none, was used, or is too old."""
+
+    code, status = "link_over", 410
+    message = "This link was used, or is too old. Ask for another."
+
+
+REASON_RULE = f"A reason has 1 to {REASON_CHARS_MAX} characters, on one line."
+
+
+def is_reason(text: str) -> bool:
+    """Whether this says something, on one line."""
+    return 1 <= len(text.strip()) <= len(text) <= REASON_CHARS_MAX and text.isprintable()

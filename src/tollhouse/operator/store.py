@@ -6,45 +6,91 @@ from uuid import UUID
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.operator.model import Deed, ListedProject, Merchant
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.operator.model import Deed, ListedDeed, ListedProject, Merchant
+from tollhouse.platform.db import Pool, Row, Tx
 
-MERCHANTS = "SELECT id, business_name, created_at, suspended_at FROM merchants ORDER BY created_at DESC, id DESC"
+# What is looked for may be part of a name or of an e-mail, or an id.
+MERCHANTS = """
+    SELECT m.id, m.business_name, m.created_at, m.suspended_at FROM merchants m
+    WHERE ($1 = '' OR ($1 = 'suspended') = (m.suspended_at IS NOT NULL))
+      AND ($2 = '' OR strpos(lower(m.business_name), lower($2)) > 0 OR m.id::text = lower($2)
+           OR EXISTS (SELECT FROM users u WHERE u.merchant_id = m.id AND strpos(u.email_key, lower($2)) > 0))
+    ORDER BY m.created_at DESC, m.id DESC LIMIT $3 OFFSET $4
+"""
+MERCHANT = "SELECT id, business_name, created_at, suspended_at FROM merchants WHERE id = $1"
+EMAILS = "SELECT email FROM users WHERE merchant_id = $1 ORDER BY created_at, id"
 IS_MERCHANT = "SELECT true FROM merchants WHERE id = $1"
 SUSPEND = "UPDATE merchants SET suspended_at = $2 WHERE id = $1 AND suspended_at IS NULL RETURNING id"
 REACTIVATE = "UPDATE merchants SET suspended_at = NULL WHERE id = $1 AND suspended_at IS NOT NULL RETURNING id"
 PROJECTS = """
-    SELECT p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.status, p.rejected_because, p.created_at
+    SELECT p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description, p.status,
+           p.rejected_because, p.created_at, p.updated_at
     FROM projects p JOIN merchants m ON m.id = p.merchant_id
-    WHERE $1::text IS NULL OR p.status = $1 ORDER BY p.created_at DESC, p.id DESC
+    WHERE $1 = '' OR p.status = $1 ORDER BY p.created_at DESC, p.id DESC LIMIT $2 OFFSET $3
+"""
+PROJECTS_OF_MERCHANT = """
+    SELECT p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description, p.status,
+           p.rejected_because, p.created_at, p.updated_at
+    FROM projects p JOIN merchants m ON m.id = p.merchant_id
+    WHERE p.merchant_id = $1 ORDER BY p.created_at DESC, p.id DESC LIMIT $2
+"""
+PROJECT = """
+    SELECT p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description, p.status,
+           p.rejected_because, p.created_at, p.updated_at
+    FROM projects p JOIN merchants m ON m.id = p.merchant_id WHERE p.id = $1
 """
 STATUS = "SELECT status FROM projects WHERE id = $1"
 APPROVE = """
     UPDATE projects SET status = 'approved', rejected_because = NULL, updated_at = $2
-    WHERE id = $1 AND status <> 'approved' RETURNING merchant_id, mode
+    WHERE id = $1 AND status <> 'approved' AND ($3::timestamptz IS NULL OR updated_at = $3) RETURNING merchant_id, mode
 """
 REJECT = """
     UPDATE projects SET status = 'rejected', rejected_because = $3, updated_at = $2
-    WHERE id = $1 AND status <> 'rejected' RETURNING merchant_id, mode
+    WHERE id = $1 AND status <> 'rejected' AND ($4::timestamptz IS NULL OR updated_at = $4) RETURNING merchant_id, mode
 """
 KEEP = """
     INSERT INTO operator_actions (id, operator, action, merchant_id, mode, subject_id, reason, currency, amount_minor, at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 """
+# Ids are in the order of time.
+DEEDS = """
+    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
+           m.business_name, o.email
+    FROM operator_actions a
+    LEFT JOIN merchants m ON m.id = a.merchant_id
+    LEFT JOIN operators o ON a.merchant_id IS NULL AND o.id = a.subject_id
+    ORDER BY a.id DESC LIMIT $1 OFFSET $2
+"""
+DEEDS_OF_MERCHANT = """
+    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
+           m.business_name, NULL AS email
+    FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id
+    WHERE a.merchant_id = $1 ORDER BY a.at DESC, a.id DESC LIMIT $2
+"""
+DEEDS_ABOUT = """
+    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
+           m.business_name, NULL AS email
+    FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id
+    WHERE a.merchant_id = $1 AND a.subject_id = $2 ORDER BY a.at DESC, a.id DESC LIMIT $3
+"""
 
 
-async def merchants(db: Pool) -> list[Merchant]:
-    """All merchants, newest first."""
-    return [
-        Merchant(
-            row["id"],
-            row["business_name"],
-            "suspended" if row["suspended_at"] else "active",
-            stamp(row["created_at"]),
-            stamp_or_none(row["suspended_at"]),
-        )
-        for row in await db.fetch(MERCHANTS)
-    ]
+async def merchants(
+    db: Pool, *, status: str = "", search: str = "", limit: int | None = None, offset: int = 0
+) -> list[Merchant]:
+    """Merchants, newest first: all, or those of this status and those in which this is found."""
+    return [_merchant(row) for row in await db.fetch(MERCHANTS, status, search, limit, offset)]
+
+
+async def merchant(db: Pool, merchant_id: UUID) -> Merchant | None:
+    """One merchant."""
+    row = await db.fetchrow(MERCHANT, merchant_id)
+    return None if row is None else _merchant(row)
+
+
+async def emails_of(db: Pool, merchant_id: MerchantId) -> list[str]:
+    """The e-mails of a merchant's people."""
+    return [row["email"] for row in await db.fetch(EMAILS, merchant_id)]
 
 
 async def is_merchant(tx: Tx, merchant_id: UUID) -> bool:
@@ -62,22 +108,20 @@ async def reactivate(tx: Tx, merchant_id: UUID) -> bool:
     return await tx.execute(REACTIVATE, merchant_id) == 1
 
 
-async def projects(db: Pool, status: str | None) -> list[ListedProject]:
+async def projects(db: Pool, *, status: str = "", limit: int | None = None, offset: int = 0) -> list[ListedProject]:
     """All projects, or those of this status, newest first."""
-    return [
-        ListedProject(
-            row["id"],
-            row["merchant_id"],
-            row["business_name"],
-            row["mode"],
-            row["name"],
-            row["website_url"],
-            row["status"],
-            row["rejected_because"],
-            stamp(row["created_at"]),
-        )
-        for row in await db.fetch(PROJECTS, status)
-    ]
+    return [_project(row) for row in await db.fetch(PROJECTS, status, limit, offset)]
+
+
+async def projects_of(db: Pool, merchant_id: MerchantId, limit: int) -> list[ListedProject]:
+    """A merchant's projects, newest first."""
+    return [_project(row) for row in await db.fetch(PROJECTS_OF_MERCHANT, merchant_id, limit)]
+
+
+async def project(db: Pool, project_id: UUID) -> ListedProject | None:
+    """One project."""
+    row = await db.fetchrow(PROJECT, project_id)
+    return None if row is None else _project(row)
 
 
 async def status_of(tx: Tx, project_id: UUID) -> str | None:
@@ -85,15 +129,15 @@ async def status_of(tx: Tx, project_id: UUID) -> str | None:
     return await tx.fetchval(STATUS, project_id)
 
 
-async def approve(tx: Tx, project_id: UUID, now: datetime) -> MerchantEnv | None:
-    """Approve a project that is not; whose it is. None when there is no such one."""
-    row = await tx.fetchrow(APPROVE, project_id, now)
+async def approve(tx: Tx, project_id: UUID, now: datetime, seen: datetime | None) -> MerchantEnv | None:
+    """Approve a project that is not, and has not changed since `seen`; whose it is. None when there is no such one."""
+    row = await tx.fetchrow(APPROVE, project_id, now, seen)
     return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
 
 
-async def reject(tx: Tx, project_id: UUID, reason: str, now: datetime) -> MerchantEnv | None:
-    """Reject a project that is not; whose it is. None when there is no such one."""
-    row = await tx.fetchrow(REJECT, project_id, now, reason)
+async def reject(tx: Tx, project_id: UUID, reason: str, now: datetime, seen: datetime | None) -> MerchantEnv | None:
+    """Reject a project that is not, and has not changed since `seen`; whose it is. None when there is no such one."""
+    row = await tx.fetchrow(REJECT, project_id, now, reason, seen)
     return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
 
 
@@ -102,3 +146,60 @@ async def keep(tx: Tx, deed: Deed, now: datetime) -> None:
     whom = (deed.merchant_id, deed.mode, deed.subject_id)
     what = (deed.reason, deed.currency, deed.amount_minor)
     await tx.execute(KEEP, deed.action_id, deed.operator, deed.action, *whom, *what, now)
+
+
+async def deeds(db: Pool, limit: int, offset: int) -> list[ListedDeed]:
+    """What operators did, newest first."""
+    return [_deed(row) for row in await db.fetch(DEEDS, limit, offset)]
+
+
+async def deeds_of(db: Pool, merchant_id: MerchantId, limit: int) -> list[ListedDeed]:
+    """What they did to this merchant and what is its, newest first."""
+    return [_deed(row) for row in await db.fetch(DEEDS_OF_MERCHANT, merchant_id, limit)]
+
+
+async def deeds_about(db: Pool, merchant_id: UUID, subject_id: UUID, limit: int) -> list[ListedDeed]:
+    """What they did to one thing of this merchant's, newest first."""
+    return [_deed(row) for row in await db.fetch(DEEDS_ABOUT, merchant_id, subject_id, limit)]
+
+
+def _merchant(row: Row) -> Merchant:
+    return Merchant(
+        row["id"],
+        row["business_name"],
+        "suspended" if row["suspended_at"] else "active",
+        stamp(row["created_at"]),
+        stamp_or_none(row["suspended_at"]),
+    )
+
+
+def _project(row: Row) -> ListedProject:
+    return ListedProject(
+        row["id"],
+        row["merchant_id"],
+        row["business_name"],
+        row["mode"],
+        row["name"],
+        row["website_url"],
+        row["description"],
+        row["status"],
+        row["rejected_because"],
+        stamp(row["created_at"]),
+        stamp(row["updated_at"]),
+    )
+
+
+def _deed(row: Row) -> ListedDeed:
+    deed = Deed(
+        action_id=row["id"],
+        operator=row["operator"],
+        action=row["action"],
+        merchant_id=row["merchant_id"],
+        mode=row["mode"],
+        subject_id=row["subject_id"],
+        reason=row["reason"],
+        currency=row["currency"],
+        amount_minor=row["amount_minor"],
+        at=stamp(row["at"]),
+    )
+    return ListedDeed(deed, row["business_name"], row["email"])

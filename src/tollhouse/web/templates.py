@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 
-PARTS = ("web", "merchants", "oauth", "payments", "webhooks", "guide", "demo")
+PARTS = ("web", "merchants", "oauth", "payments", "webhooks", "operator", "guide", "demo")
 
 
 class Templates:

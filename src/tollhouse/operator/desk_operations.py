@@ -1,0 +1,11 @@
+"""All operations of the operators' pages."""
+
+from tollhouse.operator import delivery_pages, merchant_pages, pages, project_pages
+from tollhouse.web.operations import Operation
+
+OPERATIONS: list[Operation] = [
+    *pages.OPERATIONS,
+    *merchant_pages.OPERATIONS,
+    *project_pages.OPERATIONS,
+    *delivery_pages.OPERATIONS,
+]

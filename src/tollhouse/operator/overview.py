@@ -1,0 +1,117 @@
+"""How the house is, as operators see it. Times are moments; how long ago they were is said beside them."""
+
+from datetime import datetime, timedelta
+from typing import Literal
+
+from msgspec import Struct
+
+SIGN_EVERY_S = 15
+SILENT_AFTER = timedelta(seconds=4 * SIGN_EVERY_S)
+LATE_AFTER = timedelta(seconds=60)
+"""What is due goes out within a second or two; after so long something is wrong."""
+STALE_AFTER = timedelta(hours=1)
+"""The invariants are looked at four times in this time."""
+Tone = Literal["ok", "warn", "danger", ""]
+UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+class WorkerSign(Struct, frozen=True):
+    """A worker's last sign of life."""
+
+    host: str
+    pid: int
+    version: str
+    first_seen_at: datetime
+    last_seen_at: datetime
+
+
+class Watch(Struct, frozen=True):
+    """What the last look at the invariants found: a line for each that is broken."""
+
+    looked_at: datetime
+    broken: list[str]
+
+
+class Queue(Struct, frozen=True):
+    """Deliveries that are still to be made."""
+
+    due: int
+    later: int
+    under_way: int
+    held: int
+    due_since: datetime | None
+
+
+class Finding(Struct, frozen=True):
+    """One thing of the house in a few words, and whether it is well."""
+
+    words: str
+    tone: Tone
+    more: str
+
+
+class Overview(Struct, frozen=True, kw_only=True):
+    """The house at the moment `now`."""
+
+    version: str
+    database_version: str
+    database_bytes: int
+    migration: str
+    workers: list[WorkerSign]
+    watch: Watch | None
+    queue: Queue
+    oldest_undelivered: datetime | None
+    projects_in_review: int
+    refunds_waiting: int
+    now: datetime
+
+    def at_work(self, worker: WorkerSign) -> bool:
+        """Whether this worker gave a sign just now."""
+        return self.now - worker.last_seen_at <= SILENT_AFTER
+
+    @property
+    def work(self) -> Finding:
+        """Whether there is a worker: without one nothing is delivered, expired or looked after."""
+        count = sum(map(self.at_work, self.workers))
+        if count:
+            return Finding(f"{count} at work", "ok", f"Last sign {span(self.now - self.workers[0].last_seen_at)} ago.")
+        ago = (
+            f"The last sign came {span(self.now - self.workers[0].last_seen_at)} ago." if self.workers else "None ever came."
+        )
+        return Finding("None at work", "danger", ago)
+
+    @property
+    def books(self) -> Finding:
+        """Whether the invariants of ledger, payments and events hold."""
+        if self.watch is None:
+            return Finding("Not looked at", "warn", "The worker has yet to look for the first time.")
+        ago = f"Looked at {span(self.now - self.watch.looked_at)} ago."
+        if self.watch.broken:
+            return Finding(f"{len(self.watch.broken)} broken", "danger", ago)
+        return Finding("All hold", "warn" if self.now - self.watch.looked_at > STALE_AFTER else "ok", ago)
+
+    @property
+    def delivery(self) -> Finding:
+        """Whether what is due goes out."""
+        if self.queue.due_since is None:
+            return Finding("None due", "ok", f"{self.queue.under_way:,} under way.")
+        waits = self.now - self.queue.due_since
+        return Finding(f"{self.queue.due:,} due", "warn" if waits > LATE_AFTER else "ok", f"The first for {span(waits)}.")
+
+    @property
+    def undelivered(self) -> str:
+        """How old the oldest event is that its receiver has not got."""
+        return "none" if self.oldest_undelivered is None else span(self.now - self.oldest_undelivered)
+
+
+def span(time: timedelta) -> str:
+    """`3 minutes`: in the largest unit of which there is one."""
+    seconds = max(0, int(time.total_seconds()))
+    length, unit = next(((length, unit) for length, unit in UNITS if seconds >= length), UNITS[-1])
+    count = seconds // length
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+
+
+def size(count_bytes: int) -> str:
+    """`12 MB`."""
+    return f"{count_bytes / 10**9:.1f} GB" if count_bytes >= 10**9 else f"{count_bytes // 10**6} MB"

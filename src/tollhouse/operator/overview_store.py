@@ -1,0 +1,86 @@
+"""Every SQL statement about how the house is: its database, its workers, what waits, and the last look at the invariants."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.operator.overview import Overview, Queue, Watch, WorkerSign
+from tollhouse.platform.db import Pool
+
+DATABASE = """
+    SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes,
+           (SELECT name FROM schema_migrations ORDER BY number DESC LIMIT 1) AS migration
+"""
+WORKERS = "SELECT host, pid, version, first_seen_at, last_seen_at FROM worker_signs ORDER BY last_seen_at DESC LIMIT 20"
+WATCH = "SELECT looked_at, broken FROM invariant_watch"
+QUEUE = """
+    SELECT count(*) FILTER (WHERE lease_until IS NULL AND NOT held AND run_at <= $1) AS due,
+           count(*) FILTER (WHERE lease_until IS NULL AND NOT held AND run_at > $1) AS later,
+           count(*) FILTER (WHERE lease_until IS NOT NULL) AS under_way,
+           count(*) FILTER (WHERE held AND lease_until IS NULL) AS held,
+           min(run_at) FILTER (WHERE lease_until IS NULL AND NOT held AND run_at <= $1) AS due_since
+    FROM webhook_deliveries
+"""
+# Ids are in the order of time. A delivered event whose redelivery waits is passed over.
+OLDEST_UNDELIVERED = """
+    SELECT e.created_at FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event_id
+    WHERE e.status IN ('pending', 'retrying', 'held') ORDER BY d.event_id LIMIT 1
+"""
+WAITING = """
+    SELECT (SELECT count(*) FROM projects WHERE status = 'in_review') AS projects,
+           (SELECT count(*) FROM refunds WHERE next_look_at IS NOT NULL) AS refunds
+"""
+
+SIGN = """
+    INSERT INTO worker_signs (worker_id, host, pid, version, first_seen_at, last_seen_at) VALUES ($1, $2, $3, $4, $5, $5)
+    ON CONFLICT (worker_id) DO UPDATE SET last_seen_at = excluded.last_seen_at
+"""
+FORGET_SIGNS = "DELETE FROM worker_signs WHERE last_seen_at <= $1"
+KEEP_WATCH = """
+    INSERT INTO invariant_watch (looked_at, broken) VALUES ($1, $2)
+    ON CONFLICT (the_last) DO UPDATE SET looked_at = excluded.looked_at, broken = excluded.broken
+    WHERE invariant_watch.looked_at <= excluded.looked_at
+"""
+
+
+async def overview(db: Pool, version: str, now: datetime) -> Overview:
+    """How the house is."""
+    async with db.connection() as tx:
+        database, queue, waiting = (
+            await tx.fetchrow(DATABASE),
+            await tx.fetchrow(QUEUE, now),
+            await tx.fetchrow(WAITING),
+        )
+        watch = await tx.fetchrow(WATCH)
+        workers = await tx.fetch(WORKERS)
+        oldest = await tx.fetchval(OLDEST_UNDELIVERED)
+    if database is None or queue is None or waiting is None:
+        raise AssertionError("a statement that counts answers one row")
+    return Overview(
+        version=version,
+        database_version=database["version"],
+        database_bytes=database["bytes"],
+        migration=database["migration"],
+        workers=[WorkerSign(**dict(row)) for row in workers],
+        watch=None if watch is None else Watch(watch["looked_at"], watch["broken"]),
+        queue=Queue(**dict(queue)),
+        oldest_undelivered=oldest,
+        projects_in_review=waiting["projects"],
+        refunds_waiting=waiting["refunds"],
+        now=now,
+    )
+
+
+async def sign(db: Pool, worker_id: UUID, host: str, pid: int, version: str, now: datetime) -> None:
+    """A worker's sign of life."""
+    await db.execute(SIGN, worker_id, host, pid, version, now)
+
+
+async def forget_signs(db: Pool, until: datetime) -> None:
+    """Forget workers that have given no sign since."""
+    await db.execute(FORGET_SIGNS, until)
+
+
+async def keep_watch(db: Pool, broken: Sequence[str], now: datetime) -> None:
+    """Keep what the last look at the invariants found."""
+    await db.execute(KEEP_WATCH, now, list(broken))

@@ -1,0 +1,44 @@
+"""Operators at their pages: invited as the command line invites them, welcomed over HTTP."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+import aiohttp
+
+from tests.cast import PASSWORD, Actor
+from tests.running import Service
+from tollhouse import main
+from tollhouse.kernel import clock
+from tollhouse.operator import users
+from tollhouse.operator.model import Hand
+
+KEPT = "SELECT action, operator, reason, mode FROM operator_actions WHERE merchant_id = $1::uuid ORDER BY at, id"
+
+
+async def invite(service: Service, email: str) -> str:
+    """The path of the link on which a new operator chooses a password."""
+    house = main.open_house(service.settings, connections=1)
+    try:
+        hand = Hand(f"test {os.getpid()}", clock.now())
+        _, secret = await house.db.transact(lambda tx: users.invite(tx, email, hand))
+    finally:
+        await house.db.close()
+    return f"/operator/welcome/{secret}"
+
+
+@asynccontextmanager
+async def visitor(service: Service, email: str = "") -> AsyncIterator[Actor]:
+    """A browser in which nobody is signed in."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
+        yield Actor(service, http, email, "")
+
+
+@asynccontextmanager
+async def seated(service: Service, name: str = "olga") -> AsyncIterator[Actor]:
+    """An operator with a session. It has no merchant."""
+    email = f"{name}-{uuid4().hex[:12]}@house.example"
+    async with visitor(service, email) as actor:
+        (await actor.form(await invite(service, email), {"password": PASSWORD})).ok(303)
+        yield actor
