@@ -1,5 +1,6 @@
-"""The data: merchants with a signing secret, and events for as many receiving hosts, recorded by the product's own statement."""
+"""The data: merchants with a signing secret, and events for as many receiving hosts, as the product records them."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 from uuid import UUID
@@ -14,6 +15,7 @@ from tollhouse.platform.db import Tx
 from tollhouse.web.house import House
 
 MERCHANTS = 50
+LOOK_EVERY_S = 0.02
 OBJECT = {
     "id": "018f0000-0000-7000-8000-000000000001", "payment_link_id": "018f0000-0000-7000-8000-000000000002",
     "status": "succeeded", "amount": "10.50", "amount_minor": 1050, "currency": "EUR", "fee": "0.30", "fee_minor": 30,
@@ -63,6 +65,11 @@ class Ground:
             "SELECT (SELECT count(*) FROM webhook_deliveries) + (SELECT count(*) FROM webhook_deliveries_later) AS count"
         )
         return int(row["count"]) if row else 0
+
+    async def all_sent(self) -> None:
+        """Wait until nothing is to be sent any more."""
+        while await self.waiting():  # noqa: ASYNC110 - somebody else does the work
+            await asyncio.sleep(LOOK_EVERY_S)
 
     async def undelivered(self) -> int:
         """How many were not delivered at their first attempt."""

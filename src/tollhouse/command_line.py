@@ -20,6 +20,7 @@ from tollhouse.demo.run import run as run_demo
 from tollhouse.demo.seed import DemoError
 from tollhouse.doors import OPERATIONS
 from tollhouse.doors.worker import run, work
+from tollhouse.events import status as delivery_status
 from tollhouse.platform import config, embedded, log, migrations
 from tollhouse.platform.db import Pool
 
@@ -158,6 +159,29 @@ def check(*, as_json: Json = False) -> int:
             print(line)
     talk.print("All invariants hold." if not broken else f"{len(broken)} invariants are broken.")
     return 1 if broken else 0
+
+
+@app.command
+def status(*, as_json: Json = False) -> None:
+    """Print how delivery is doing: the age of the oldest undelivered event in each lane, what waits, recent results."""
+    with _database(config.load()) as dsn:
+        seen = asyncio.run(_status(dsn))
+    if as_json:
+        print(msgspec.json.encode(seen).decode())
+        return
+    for lane in seen.lanes:
+        print(f"{lane.lane:<6} {lane.destinations:>6} destinations, oldest {lane.oldest_ms} ms")
+    print(f"ready {seen.ready}, later {seen.later}, held {seen.held}; claim {seen.claim_ms} ms")
+    for result, count in seen.results.items():
+        print(f"{result:<24} {count}")
+
+
+async def _status(dsn: str) -> delivery_status.Status:
+    pool = Pool(dsn, 1)
+    try:
+        return await delivery_status.status(pool)
+    finally:
+        await pool.close()
 
 
 async def _broken(dsn: str) -> list[str]:

@@ -9,7 +9,9 @@ from tollhouse.callers import cleaning as callers_cleaning
 from tollhouse.catalogue import extension, scales
 from tollhouse.doors import OPERATIONS
 from tollhouse.doors.worker import Job
+from tollhouse.events import cleaning as events_cleaning
 from tollhouse.events import invariants as events_invariants
+from tollhouse.events import status as events_status
 from tollhouse.idempotency import AnswersInDatabase
 from tollhouse.ledger import invariants as ledger_invariants
 from tollhouse.oauth import cleaning as oauth_cleaning
@@ -36,6 +38,8 @@ JOBS: list[Job] = [
     *callers_cleaning.JOBS,
     *oauth_cleaning.JOBS,
     *operator_jobs.JOBS,
+    *events_cleaning.JOBS,
+    *events_status.JOBS,
     *((0.5, job) for job in payments_jobs.JOBS),
     (WATCH_EVERY_S, lambda house: watch_invariants(house)),  # noqa: PLW0108 - it stands below
 ]
@@ -66,6 +70,7 @@ def build(house: House) -> Front:
 
     async def after_start() -> None:
         await make_token_partitions(house.db)
+        await events_cleaning.make_partitions(house.db)
 
     return Front(
         house,

@@ -4,7 +4,7 @@ A result waits a few milliseconds for others, and for the statement before it, s
 """
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from contextlib import suppress
 
 import asyncpg
@@ -45,15 +45,12 @@ class Results:
         self._waiting: deque[Result] = deque()
         self._some = asyncio.Event()
         self._closed = False
-        self.by_error: Counter[str] = Counter()
-        """How many were made since the worker began, by error; `succeeded` for those without."""
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def add(self, result: Result) -> None:
         """Have it written down soon."""
-        self.by_error[result.outcome.error or "succeeded"] += 1
         self._waiting.append(result)
         self._some.set()
 

@@ -40,6 +40,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     webhook_allowed_networks: tuple[IPv4Network, ...]
     webhook_ca_file: Path | None
     webhook_retry_schedule: tuple[float, ...]
+    webhook_events_kept_days: int
     authorization_request_ttl: int
     authorization_code_ttl: int
     access_token_ttl: int
@@ -213,6 +214,13 @@ SETTINGS: tuple[Setting, ...] = (
         "seconds before each live retry, at most eight",
         ",".join(map(str, limits.RETRY_AFTER_S)),
         _schedule,
+    ),
+    Setting(
+        "TOLLHOUSE_WEBHOOK_EVENTS_KEPT_DAYS",
+        "webhook_events_kept_days",
+        "days after the end of a month for which its events are kept; 0: for ever",
+        "90",
+        _count,
     ),
     Setting(
         "TOLLHOUSE_AUTHORIZATION_REQUEST_TTL",

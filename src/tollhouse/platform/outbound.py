@@ -15,8 +15,9 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
+from datetime import datetime
 from email.utils import parsedate_to_datetime
-from functools import partial
+from functools import lru_cache, partial
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from typing import Any, Literal, Self
 from weakref import WeakSet
@@ -231,7 +232,7 @@ class Outbound:
         """Send, and note what the head of the answer says. A connection of which not everything was read is closed."""
         async with session.post(target, data=body, headers=headers, allow_redirects=False) as response:
             answer.status = response.status
-            answer.retry_after_s = _retry_after_s(response.headers.get("Retry-After"))
+            answer.retry_after_s = _retry_after_s(response.headers)
             await _drain(response.content)
             if len(self._sockets) > KEPT_MAX:
                 response.close()
@@ -257,10 +258,10 @@ class Outbound:
 
     def _checked(self, url: str) -> URL:
         """An address in the URL is judged here, a name by the resolver."""
-        target = parse_target(url)
-        if target.literal is not None and self._gate.refuses(target.literal):
+        literal, read = _read(url)
+        if literal is not None and self._gate.refuses(literal):
             raise BlockedAddressError
-        return target.url
+        return read
 
     def _gated_socket(self, found: tuple[Any, ...]) -> socket.socket:
         """The last gate: an address in a URL never reaches the resolver, so every socket asks again."""
@@ -284,6 +285,13 @@ class Outbound:
             sock.close()
             raise
         return sock
+
+
+@lru_cache(maxsize=1_024)
+def _read(url: str) -> tuple[IPv4Address | None, URL]:
+    """What the text says; the same events go to the same addresses."""
+    target = parse_target(url)
+    return target.literal, target.url
 
 
 class _Answer:
@@ -342,19 +350,24 @@ def _host(text: str) -> str:
     return host
 
 
-def _retry_after_s(header: str | None) -> float | None:
-    """Seconds, from a number or a date; None for what makes no sense."""
-    if header is None:
-        return None
-    text = header.strip()
+def _retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds, from a number or a date; None for what makes no sense. A date is read by the receiver's clock, not ours."""
+    text = headers.get("Retry-After", "").strip()
     if text.isascii() and text.isdigit() and len(text) < 10:  # noqa: PLR2004 - more digits are absurd anyway
         wait_s = float(text)
     else:
         try:
-            wait_s = (parsedate_to_datetime(text) - clock.now()).total_seconds()
+            wait_s = (parsedate_to_datetime(text) - _date(headers)).total_seconds()
         except (TypeError, ValueError, OverflowError):
             return None
     return wait_s if 0 < wait_s <= RETRY_AFTER_ABSURD_S else None
+
+
+def _date(headers: Mapping[str, str]) -> datetime:
+    try:
+        return parsedate_to_datetime(headers["Date"])
+    except (KeyError, ValueError):
+        return clock.now()
 
 
 def _error_of(fault: Exception) -> str:  # noqa: PLR0911 - the closed list of errors, in order of precedence

@@ -1,0 +1,88 @@
+"""How long events are kept, and what can be told of those that wait."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from tests.events.desk import Desk
+from tests.receiver import Receiver
+from tollhouse.events import cleaning_store
+from tollhouse.events.cleaning import drop_months, make_partitions
+from tollhouse.events.status import status, tell
+from tollhouse.kernel import clock
+from tollhouse.kernel.ids import new_id
+
+MONTHS = (
+    "SELECT count(*) AS n FROM pg_inherits WHERE inhparent IN ('webhook_events'::regclass, 'webhook_attempts'::regclass)"
+)
+
+
+async def months(desk: Desk) -> int:
+    row = await desk.house.db.fetchrow(MONTHS)
+    assert row is not None
+    return int(row["n"])
+
+
+@pytest.fixture
+async def ended_by(test: Desk) -> AsyncIterator[datetime]:
+    """The first moment at which this month is over. The partitions are made again behind the test."""
+    first = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    yield (first + timedelta(days=32)).replace(day=1)
+    await make_partitions(test.house.db)
+
+
+async def test_months_are_made_ahead_and_only_once(test: Desk) -> None:
+    before = await months(test)
+    assert before >= 8
+    await make_partitions(test.house.db)
+    assert await months(test) == before
+
+
+async def test_a_month_stays_while_anything_of_it_is_to_be_sent(test: Desk, receiver: Receiver, ended_by: datetime) -> None:
+    await test.secret()
+    source_id = new_id()
+    event_id = await test.record(receiver.url, source_id=source_id)
+    assert await cleaning_store.drop_months(test.house.db, ended_by) == 0
+    async with test.working():
+        await test.until(event_id, "delivered")
+    before = await months(test)
+    assert await cleaning_store.drop_months(test.house.db, ended_by) == 2
+    assert await months(test) == before - 2
+    await make_partitions(test.house.db)
+    with pytest.raises(asyncpg.UniqueViolationError):  # the change was told, though nobody can read it any more
+        await test.record(receiver.url, source_id=source_id)
+    assert not await test.broken()
+
+
+async def test_nothing_is_dropped_before_its_days_are_over(test: Desk) -> None:
+    before = await months(test)
+    await drop_months(test.house)
+    assert await months(test) == before
+
+
+async def test_an_id_tells_its_month(test: Desk) -> None:
+    event_id = await test.record(None)
+    row = await test.house.db.fetchrow("SELECT tableoid::regclass::text AS name FROM webhook_events WHERE id = $1", event_id)
+    assert row is not None
+    assert row["name"] == f"webhook_events_{clock.now():%Y%m}"
+    first = await test.house.db.fetchrow("SELECT webhook_first_id(to_timestamp(1000000000.123)) AS id")
+    assert first is not None
+    assert first["id"] == UUID(f"{1_000_000_000_123:012x}" + "0" * 20)
+
+
+async def test_the_status_shows_what_waits_and_for_how_long(test: Desk, receiver: Receiver) -> None:
+    await test.secret()
+    async with test.working():
+        await test.until(await test.record(receiver.url), "delivered")
+    for _ in range(3):
+        await test.record("http://127.0.0.1:1099/")
+    await test.execute("UPDATE webhook_deliveries SET run_at = now() - interval '90 s', lane = 2")
+    seen = await status(test.house.db)
+    assert [(lane.lane, lane.destinations) for lane in seen.lanes] == [("first", 0), ("again", 0), ("aside", 1)]
+    assert seen.lanes[2].oldest_ms >= 90_000
+    assert (seen.ready, seen.later, seen.held) == (3, 0, 0)
+    assert seen.results == {"succeeded": 1}
+    await tell(test.house)

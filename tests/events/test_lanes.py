@@ -1,0 +1,197 @@
+"""Rooms and turns: strangers that are slow or dead hold nobody up, by the rule alone and with a real worker."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.events.desk import Desk, eventually, open_desk
+from tests.events.raw import RawServer, stays_silent
+from tests.receiver import Receiver
+from tollhouse.events import delivery_store
+from tollhouse.events.delivery import engine_house
+from tollhouse.events.lanes import LINGERING_MAX, ROOMS, Call, Kind, Lane, Memory, Places
+from tollhouse.events.results import LEASE
+from tollhouse.kernel.ids import new_id
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+
+
+def key_of(merchant: int, host: int = 0) -> int:
+    return merchant << 31 | host
+
+
+def remembering(**durations_ms: int) -> Memory:
+    memory = Memory()
+    for key, duration_ms in durations_ms.items():
+        memory.learn(int(key[1:]), duration_ms)
+    return memory
+
+
+def rooms_of(places: Places, lane: Lane, keys: list[int]) -> list[tuple[int, int, Kind]]:
+    return [(turn.key, turn.room, turn.kind) for turn in places.share_out(lane, keys).turns]
+
+
+def test_what_a_destination_is_follows_its_last_call() -> None:
+    memory = remembering(k1=80, k2=1_001, k3=5_001)
+    assert [memory.kind(key, Lane.FIRST) for key in (1, 2, 3, 4)] == [Kind.PROMPT, Kind.SLOW, Kind.DEAD, Kind.TRIAL]
+    assert memory.kind(1, Lane.AGAIN) is Kind.TRIAL
+    assert memory.kind(1, Lane.ASIDE) is Kind.PROMPT
+    memory.learn(3, 40)
+    assert memory.kind(3, Lane.FIRST) is Kind.PROMPT
+
+
+def test_each_gets_as_much_as_there_is_room_for() -> None:
+    places = Places([Call(1, Kind.PROMPT, 0)] * 3, remembering(k1=80, k2=80, k3=6_000), 100)
+    assert rooms_of(places, Lane.FIRST, [1, 2, 3, 4]) == [
+        (1, 1, Kind.PROMPT),
+        (2, 4, Kind.PROMPT),
+        (3, 1, Kind.DEAD),
+        (4, 1, Kind.TRIAL),
+    ]
+    assert rooms_of(places, Lane.FIRST, [1, 2, 3, 4]) == []
+
+
+def test_one_merchant_cannot_fill_a_room() -> None:
+    memory = Memory()
+    crowd, other = [key_of(7, host) for host in range(1_000)], key_of(8)
+    places = Places([], memory, 0)
+    assert len(places.share_out(Lane.FIRST, crowd).turns) == ROOMS[Kind.TRIAL].per_merchant
+    assert rooms_of(places, Lane.FIRST, [other]) == [(other, 1, Kind.TRIAL)]
+
+
+@pytest.mark.parametrize("kind", [Kind.TRIAL, Kind.SLOW, Kind.DEAD])
+def test_nobody_else_fills_the_room_of_the_prompt(kind: Kind) -> None:
+    calls = [Call(key_of(merchant), kind, 0) for merchant in range(100, 1_000)]
+    memory = Memory()
+    memory.learn(key_of(1), 50)
+    assert rooms_of(Places(calls, memory, 9_000), Lane.FIRST, [key_of(1)]) == [(key_of(1), 4, Kind.PROMPT)]
+
+
+def test_a_call_that_lasts_leaves_its_room() -> None:
+    calls = [Call(key_of(merchant), Kind.PROMPT, 0) for merchant in range(ROOMS[Kind.PROMPT].calls)]
+    memory = Memory()
+    memory.learn(key_of(999), 50)
+    full, later = Places(calls, memory, 1_000), Places(calls, memory, 1_001)
+    assert rooms_of(full, Lane.FIRST, [key_of(999)]) == []
+    assert rooms_of(later, Lane.FIRST, [key_of(999)]) == [(key_of(999), 4, Kind.PROMPT)]
+
+
+def test_while_too_many_linger_no_stranger_is_tried() -> None:
+    calls = [Call(key_of(merchant), Kind.TRIAL, 0) for merchant in range(LINGERING_MAX)]
+    memory = Memory()
+    memory.learn(key_of(999), 50)
+    places = Places(calls, memory, 2_000)
+    shared = places.share_out(Lane.FIRST, [key_of(998), key_of(999)])
+    assert [turn.key for turn in shared.turns] == [key_of(999)]
+    assert shared.aside == [key_of(998)]
+
+
+@asynccontextmanager
+async def hanging() -> AsyncIterator[tuple[int, list[str]]]:
+    """A server at every address of this host that takes requests and never answers: its port, and whom it heard."""
+    heard: list[str] = []
+    writers: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        heard.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        await reader.read()
+
+    server = await asyncio.start_server(serve, "0.0.0.0", 0, backlog=1_024)  # noqa: S104
+    yield server.sockets[0].getsockname()[1], heard
+    server.close()
+    for writer in writers:
+        writer.transport.abort()
+    await asyncio.sleep(0)
+
+
+async def record_many(desk: Desk, urls: list[str]) -> list[Any]:
+    async def deed(tx: Tx) -> list[Any]:
+        return [await desk.record_in(tx, url) for url in urls]
+
+    return await desk.house.db.transact(deed)
+
+
+async def all_delivered(desk: Desk, events: list[Any]) -> None:
+    async def look() -> bool:
+        row = await desk.house.db.fetchrow(
+            "SELECT count(*) AS n FROM webhook_events WHERE id = ANY ($1) AND status = 'delivered'", events
+        )
+        return row is not None and row["n"] == len(events)
+
+    await eventually(look)
+
+
+@pytest.mark.covers("W-52")
+async def test_a_thousand_events_to_a_receiver_that_hangs_do_not_hold_up_another(test: Desk, receiver: Receiver) -> None:
+    await test.secret()
+    async with test.working(), RawServer(stays_silent) as silent:
+        await record_many(test, [f"http://127.0.0.1:{silent.port}/"] * 1_000)
+        await all_delivered(test, await record_many(test, [receiver.url] * 100))
+        assert len(silent.requests) <= ROOMS[Kind.PROMPT].per_destination
+        row = await test.house.db.fetchrow("SELECT count(*) AS n FROM webhook_deliveries")
+        assert row is not None
+        assert row["n"] == 1_000
+
+
+@pytest.mark.covers("W-53", "W-56")
+@pytest.mark.parametrize("lane", [Lane.FIRST, Lane.AGAIN])
+async def test_a_thousand_hosts_that_hang_do_not_hold_up_another(house: House, receiver: Receiver, lane: Lane) -> None:
+    seller, *strangers = [await open_desk(house, "test") for _ in range(5)]
+    for desk in (seller, *strangers):
+        await desk.secret()
+    async with seller.working(), hanging() as (port, heard):
+        await all_delivered(seller, [await seller.record(receiver.url)])
+        for number, desk in enumerate(strangers):
+            await record_many(desk, [f"http://127.{number + 1}.{n // 250}.{n % 250 + 1}:{port}/" for n in range(250)])
+        await seller.execute("UPDATE webhook_deliveries SET lane = $1 WHERE lease_until IS NULL", lane)
+
+        async def as_many_hang_as_may() -> bool:
+            return len(heard) >= ROOMS[Kind.TRIAL].calls
+
+        await eventually(as_many_hang_as_may)
+        await all_delivered(seller, await record_many(seller, [receiver.url] * 50))
+        rows = await house.db.fetch("SELECT 1 FROM webhook_events WHERE status IN ('delivered', 'failed')")
+        assert len(rows) == 51
+    assert len(set(heard)) == len(heard)
+
+
+@pytest.mark.covers("W-54")
+async def test_what_a_claim_reads_does_not_depend_on_how_much_waits(test: Desk) -> None:
+    """The plan is made while nothing waits, and kept: it must not read what came later from end to end."""
+    engine = engine_house(test.house)
+    deep, other = key_of(1), key_of(2)
+    async with engine.db.connection() as tx:
+        alone = await _read_by_a_claim(tx, [deep, other])
+        await test.execute(
+            """INSERT INTO webhook_deliveries (event_id, merchant_id, mode, destination_key, run_at, automatic_at)
+               SELECT gen_random_uuid(), $1, 'test', CASE n WHEN 50000 THEN $3::bigint ELSE $2 END, now(), now()
+               FROM generate_series(1, 50000) AS n""",
+            test.env.merchant_id,
+            deep,
+            other,
+        )
+        read = await _read_by_a_claim(tx, [deep, other])
+    await engine.db.close()
+    assert read - alone < 200  # pages; the table has more than a thousand
+
+
+async def _read_by_a_claim(tx: Tx, keys: list[int]) -> int:
+    """The pages that walking and claiming read; what was claimed is given back."""
+    read = 0
+    for name, statement, values in (
+        ("walk", delivery_store.WALK, "0, -1, 200"),
+        ("claim", delivery_store.CLAIM, f"'{{0,0}}', '{{{keys[0]},{keys[1]}}}', '{{4,4}}', '{new_id()}', '{LEASE}'"),
+    ):
+        if not await tx.raw.fetchval("SELECT count(*) FROM pg_prepared_statements WHERE name = $1", name):
+            await tx.raw.execute(f"SET plan_cache_mode = force_generic_plan; PREPARE {name} AS {statement}")
+        await tx.raw.execute("BEGIN")
+        plan = await tx.raw.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE {name}({values})")
+        await tx.raw.execute("ROLLBACK")
+        top = msgspec.json.decode(plan)[0]["Plan"]
+        read += top["Shared Hit Blocks"] + top["Shared Read Blocks"]
+    return read
