@@ -1,0 +1,142 @@
+"""An operator's day by clicking in headless Chromium: no CSP violation, no axe violation, nothing too wide."""
+
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import pytest
+from playwright.async_api import Browser
+
+from tests.browser import CHROMIUM, Look, Visitor, chromium, visitor
+from tests.cast import PASSWORD, Actor
+from tests.journeys.test_browser import LOOKS
+from tests.operator.seat import KEPT, invite, seated
+from tests.payments.shop import COFFEE, open_link, pay
+from tests.receiver import Receiver
+from tests.running import Service
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the browser journeys were not run"),
+]
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as one:
+        yield one
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")
+async def test_an_operators_day_by_clicking(
+    look: Look, browser: Browser, service: Service, alice: Actor, receiver: Receiver
+) -> None:
+    email = f"olga-{uuid4().hex[:8]}@house.example"
+    link = await invite(service, email)
+    project = {
+        "name": "Night Owls",
+        "mode": "live",
+        "website_url": "https://owls.example",
+        "description": "Books for those who read\nwhen others sleep.",
+    }
+    (await alice.dashboard("POST", "/projects", project)).ok(201)
+    await pay(await open_link(alice, webhook_url=receiver.url))
+    async with visitor(browser, look, service.url) as olga:
+        await come_in(olga, service.url + link, email)
+        await review_the_project(olga)
+        await suspend_and_reactivate(olga, alice)
+        await look_around(olga, alice)
+    (await alice.post("/payment-links", COFFEE, mode="live")).ok(201)
+    kept = await alice.sql(KEPT, alice.merchant_id)
+    assert [(row["action"], row["reason"]) for row in kept] == [
+        ("project_approved", "Imprint is there"),
+        ("merchant_suspended", "Chargebacks"),
+        ("merchant_reactivated", "Settled by telephone"),
+    ]
+
+
+async def come_in(olga: Visitor, link: str, email: str) -> None:
+    """By her invitation; then out, and in again at the second try, to the page she wanted."""
+    page = olga.page
+    await page.goto(link)
+    await olga.see("operator-welcome")
+    await page.fill("#password", "short")
+    await page.click("button:has-text('Go to the desk')")
+    await olga.see("operator-welcome-wrong")
+    await page.fill("#password", PASSWORD)
+    await page.click("button:has-text('Go to the desk')")
+    await page.wait_for_url("**/operator")
+    await olga.see("operator-overview")
+    await page.goto(link)
+    await olga.see("operator-welcome-over")
+    await page.goto(link.partition("/operator/")[0] + "/operator")
+    await page.click("button:has-text('Sign out')")
+    await page.goto(link.partition("/operator/")[0] + "/operator/projects")
+    await olga.see("operator-signin")
+    for password in ("a wrong password", PASSWORD):
+        await page.fill("#email", email)
+        await page.fill("#password", password)
+        await page.click("button:has-text('Sign in')")
+        await page.wait_for_load_state()
+    await page.wait_for_url("**/operator/projects")
+
+
+async def review_the_project(olga: Visitor) -> None:
+    """She reads it and approves it."""
+    page = olga.page
+    await olga.see("operator-projects")
+    await page.click("table a:has-text('Night Owls') >> nth=0")
+    await olga.see("operator-project")
+    await page.fill("#remark", "Imprint is there")
+    await page.click("button:has-text('Approve')")
+    await page.wait_for_url("**/operator/projects/*?deed=*")
+    await olga.see("operator-project-approved")
+    assert "Done: project approved" in await page.inner_text("main")
+
+
+async def suspend_and_reactivate(olga: Visitor, alice: Actor) -> None:
+    """She finds the merchant and suspends it; another operator is first to let it go on."""
+    page = olga.page
+    await page.click("nav a:has-text('Merchants')")
+    await page.fill("#search", alice.email)
+    await page.click("button:has-text('Find')")
+    await olga.see("operator-merchants")
+    await page.click('table a:has-text("Alice\'s Coffee")')
+    await olga.see("operator-merchant")
+    await page.click("a:has-text('Suspend')")
+    await olga.see("operator-suspend")
+    await page.fill("#reason", "   ")
+    await page.click("button:has-text('Suspend')")
+    await olga.see("operator-suspend-wrong")
+    await page.fill("#reason", "Chargebacks")
+    await page.click("button:has-text('Suspend')")
+    await page.wait_for_url("**?deed=*")
+    await olga.see("operator-merchant-suspended")
+    (await alice.get("/balances")).refused("account_suspended", 403)
+    await page.click("a:has-text('Reactivate')")
+    await olga.see("operator-reactivate")
+    async with seated(alice.service, "otto") as otto:
+        path = f"/operator/merchants/{alice.merchant_id}/reactivate"
+        (await otto.form(path, {"reason": "Settled by telephone"})).ok(303)
+    await page.fill("#reason", "Settled")
+    await page.click("button:has-text('Reactivate')")
+    await olga.see("operator-merchant-too-late")
+    assert "is not suspended any more" in await page.inner_text("[role=alert]")
+
+
+async def look_around(olga: Visitor, alice: Actor) -> None:
+    """Deliveries that fail, the history, and a search that finds nothing."""
+    page = olga.page
+    await page.click("nav a:has-text('Deliveries')")
+    await olga.see("operator-deliveries")
+    await page.goto(f"{alice.service.url}/operator/deliveries/{alice.merchant_id}/test")
+    assert "held" in await page.inner_text("table")
+    await olga.see("operator-failing")
+    await page.click("nav a:has-text('Live')")
+    await olga.see("operator-failing-none")
+    await page.click("nav a:has-text('History')")
+    await olga.see("operator-history")
+    await page.goto(f"{alice.service.url}/operator/merchants?search=nobody+has+this+name")
+    await olga.see("operator-merchants-none")
+    await page.goto(f"{alice.service.url}/operator/merchants/{uuid4()}")
+    await olga.see("operator-error")
