@@ -1,4 +1,19 @@
 -- The schema after all migrations. Made by `just records`, compared by a test.
+CREATE FUNCTION public.balance_payments_refuse_step() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT (CASE OLD.status
+        WHEN 'reserved' THEN NEW.status IN ('captured', 'released', 'expired')
+        WHEN 'captured' THEN NEW.status IN ('partially_refunded', 'refunded')
+        WHEN 'partially_refunded' THEN NEW.status = 'refunded'
+        ELSE false
+    END) THEN
+        RAISE EXCEPTION 'a balance payment that is % does not become %', OLD.status, NEW.status
+            USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.ledger_account_id(p_merchant uuid, p_mode text, p_currency text, p_code text) RETURNS bigint
     LANGUAGE sql STABLE
     AS $$
@@ -89,7 +104,9 @@ BEGIN
          WITH ORDINALITY AS l (type, currency, amount, debit_id, credit_id, line);
     RETURN QUERY
     WITH touches AS (
-        SELECT a.id AS account_id, a.merchant_id, a.currency, a.code, a.balance, a.version, l.type, l.line, s.side,
+        SELECT a.id AS account_id, a.merchant_id, a.currency, a.code, a.balance, a.version, l.line, s.side,
+               -- What is paid out of one merchant's balance is paid in to another's: one line, told to each in its own words.
+               CASE WHEN l.type = 'balance_payment_out' AND s.side = 'credit' THEN 'balance_payment_in' ELSE l.type END AS type,
                greatest(p_at, a.updated_at) AS at,
                CASE WHEN s.side = a.normal_side THEN l.amount ELSE -l.amount END AS delta
         FROM unnest(p_types, p_amounts, v_debits, v_credits)
@@ -221,6 +238,52 @@ CREATE TABLE public.api_keys (
     CONSTRAINT api_keys_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT api_keys_scope_mask_check CHECK (((scope_mask > 0) AND ((scope_mask & (1 << 18)) = 0)))
 );
+CREATE TABLE public.balance_payments (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    client_id text NOT NULL,
+    owner_id uuid NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    captured_minor bigint DEFAULT 0 NOT NULL,
+    released_minor bigint DEFAULT 0 NOT NULL,
+    refunded_minor bigint DEFAULT 0 NOT NULL,
+    refunds integer DEFAULT 0 NOT NULL,
+    hold_id uuid,
+    status text NOT NULL,
+    description text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    resolved_at timestamp with time zone,
+    CONSTRAINT balance_payments_amount_minor_check CHECK (((amount_minor >= 1) AND (amount_minor <= '9007199254740991'::bigint))),
+    CONSTRAINT balance_payments_captured_minor_check CHECK ((captured_minor >= 0)),
+    CONSTRAINT balance_payments_check CHECK (((hold_id IS NULL) = (expires_at IS NULL))),
+    CONSTRAINT balance_payments_check1 CHECK ((expires_at > created_at)),
+    CONSTRAINT balance_payments_check2 CHECK (((hold_id IS NOT NULL) OR (captured_minor = amount_minor))),
+    CONSTRAINT balance_payments_check3 CHECK (((status = 'reserved'::text) = (resolved_at IS NULL))),
+    CONSTRAINT balance_payments_check4 CHECK (((captured_minor + released_minor) =
+CASE status
+    WHEN 'reserved'::text THEN (0)::bigint
+    ELSE amount_minor
+END)),
+    CONSTRAINT balance_payments_check5 CHECK (((status = ANY (ARRAY['captured'::text, 'partially_refunded'::text, 'refunded'::text])) = (captured_minor > 0))),
+    CONSTRAINT balance_payments_check6 CHECK (((status = 'partially_refunded'::text) = ((refunded_minor > 0) AND (refunded_minor < captured_minor)))),
+    CONSTRAINT balance_payments_check7 CHECK (((status = 'refunded'::text) = ((refunded_minor > 0) AND (refunded_minor = captured_minor)))),
+    CONSTRAINT balance_payments_check8 CHECK (((refunds = 0) = (refunded_minor = 0))),
+    CONSTRAINT balance_payments_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT balance_payments_refunded_minor_check CHECK ((refunded_minor >= 0)),
+    CONSTRAINT balance_payments_refunded_once CHECK ((refunded_minor <= captured_minor)),
+    CONSTRAINT balance_payments_refunds_check CHECK ((refunds >= 0)),
+    CONSTRAINT balance_payments_released_minor_check CHECK ((released_minor >= 0)),
+    CONSTRAINT balance_payments_status_check CHECK ((status = ANY (ARRAY['reserved'::text, 'captured'::text, 'released'::text, 'expired'::text, 'partially_refunded'::text, 'refunded'::text]))),
+    CONSTRAINT balance_payments_two_merchants CHECK ((owner_id <> merchant_id))
+)
+WITH (fillfactor='85');
 CREATE TABLE public.chargebacks (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -1089,6 +1152,14 @@ ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_key_hash_key UNIQUE (key_hash);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.balance_payments
+    ADD CONSTRAINT balance_payments_external_id UNIQUE (merchant_id, mode, external_id);
+ALTER TABLE ONLY public.balance_payments
+    ADD CONSTRAINT balance_payments_hold_id_key UNIQUE (hold_id);
+ALTER TABLE ONLY public.balance_payments
+    ADD CONSTRAINT balance_payments_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
+ALTER TABLE ONLY public.balance_payments
+    ADD CONSTRAINT balance_payments_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.chargebacks
     ADD CONSTRAINT chargebacks_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.currency_scales
@@ -1220,6 +1291,10 @@ ALTER TABLE ONLY public.webhook_secrets
 ALTER TABLE ONLY public.worker_signs
     ADD CONSTRAINT worker_signs_pkey PRIMARY KEY (worker_id);
 CREATE INDEX api_keys_of_merchant ON public.api_keys USING btree (merchant_id, created_at DESC, id DESC);
+CREATE INDEX balance_payments_due ON public.balance_payments USING btree (expires_at) WHERE (status = 'reserved'::text);
+CREATE INDEX balance_payments_due_of_merchant ON public.balance_payments USING btree (merchant_id, expires_at) WHERE ((status = 'reserved'::text) AND (mode = 'test'::text));
+CREATE INDEX balance_payments_of_client ON public.balance_payments USING btree (client_id, created_at DESC, id DESC);
+CREATE INDEX balance_payments_of_merchant ON public.balance_payments USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX chargebacks_of_transaction ON public.chargebacks USING btree (transaction_id, opened_at DESC);
 CREATE UNIQUE INDEX chargebacks_one_standing ON public.chargebacks USING btree (transaction_id) WHERE (status <> 'won'::text);
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING btree (created_at);
@@ -1289,9 +1364,12 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_entries FOR 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_postings FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.operator_actions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER balance_payments_step BEFORE UPDATE OF status ON public.balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.balance_payments_refuse_step();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_holds FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.balance_payments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.currency_scales FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_accounts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -1306,6 +1384,14 @@ ALTER TABLE ONLY public.api_key_activity
     ADD CONSTRAINT api_key_activity_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES public.api_keys(id);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.balance_payments
+    ADD CONSTRAINT balance_payments_client_id_fkey FOREIGN KEY (client_id) REFERENCES public.oauth_clients(id);
+ALTER TABLE ONLY public.balance_payments
+    ADD CONSTRAINT balance_payments_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES public.ledger_holds(id);
+ALTER TABLE ONLY public.balance_payments
+    ADD CONSTRAINT balance_payments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.balance_payments
+    ADD CONSTRAINT balance_payments_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.chargebacks
     ADD CONSTRAINT chargebacks_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.idempotency_keys

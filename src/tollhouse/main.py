@@ -5,6 +5,8 @@ from pathlib import Path
 
 from starlette.staticfiles import StaticFiles
 
+from tollhouse.balance_payments import invariants as balance_payments_invariants
+from tollhouse.balance_payments import jobs as balance_payments_jobs
 from tollhouse.callers import cleaning as callers_cleaning
 from tollhouse.catalogue import extension, scales
 from tollhouse.doors import OPERATIONS
@@ -41,6 +43,7 @@ JOBS: list[Job] = [
     *events_cleaning.JOBS,
     *events_status.JOBS,
     *((0.5, job) for job in payments_jobs.JOBS),
+    *((0.5, job) for job in balance_payments_jobs.JOBS),
     (WATCH_EVERY_S, lambda house: watch_invariants(house)),  # noqa: PLW0108 - it stands below
 ]
 """What the worker does beside delivering: seconds between two runs, and the deed."""
@@ -108,6 +111,7 @@ async def broken_invariants(db: Pool) -> list[str]:
         return [
             *await ledger_invariants.broken(tx),
             *await payments_invariants.broken(tx),
+            *await balance_payments_invariants.broken(tx),
             *await events_invariants.broken(tx),
         ]
 

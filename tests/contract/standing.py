@@ -82,6 +82,9 @@ class Standing:
             "simulate_transaction": lambda: {"transaction_id": self._do(self._chosen())},
             "request_refund": lambda: {"transaction_id": self._do(self._paid())},
             "simulate_refund": lambda: {"refund_id": self._do(self._refunded())},
+            "read_owned_balance_payment": lambda: self._do(self._reserve()),
+            "capture_owned_balance_payment": lambda: self._do(self._reserve()),
+            "release_owned_balance_payment": lambda: self._do(self._reserve()),
         }
         return self._ids | (spent[operation_id]() if operation_id in spent else {})
 
@@ -106,6 +109,10 @@ class Standing:
             "simulate_link": lambda: {"outcome": "succeed"},
             "simulate_transaction": lambda: {"outcome": "succeed"},
             "simulate_refund": lambda: {"outcome": "succeed"},
+            "make_balance_payment": lambda: self._penny,
+            "capture_balance_payment": lambda: {"amount": "0.01"},
+            "refund_balance_payment": lambda: {"amount": "0.01"},
+            "capture_owned_balance_payment": lambda: {"amount": "0.01"},
             "fund": lambda: {"currency": "EUR", "amount": "1.00"},
             "advance_clock": lambda: {"seconds": 1},
             "sign_up": lambda: {"email": f"{uuid4()}@example.com", "password": PASSWORD, "business_name": "Erin's Eggs"},
@@ -158,8 +165,22 @@ class Standing:
             "entry_id": await self._first("ledger"),
             "project_id": await self._first("projects"),
             "refund_id": await self._refunded(),
+            "payment_id": (await self._reserve())["payment_id"],
             "code": "EUR",
         }
+
+    async def _reserve(self) -> Json:
+        """Money of Alice's that is reserved for an application of Dora's, which nobody ends."""
+        if not hasattr(self, "_till"):
+            self._till = await application(self._dora)
+            await self._till.connect(self._alice, "balance-payments:write")
+            (await self._alice.post("/test/balances/fund", {"currency": "EUR", "amount": "50.00"})).ok(201)
+        reserved = await self._alice.post("/balance-payments", self._penny | {"capture": False}, key=str(uuid4()))
+        return {"client_id": self._till.client_id, "payment_id": reserved.ok(201).body["id"]}
+
+    @property
+    def _penny(self) -> Json:
+        return {"amount": "0.01", "currency": "EUR", "oauth_client_id": self._till.client_id}
 
     async def _first(self, listed: str) -> str:
         return (await self._alice.get(f"/{listed}")).ok().body[listed][0]["id"]

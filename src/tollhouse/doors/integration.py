@@ -1,5 +1,6 @@
 """The Integration API, for API keys and access tokens."""
 
+from tollhouse.balance_payments import api as balance_payments
 from tollhouse.merchants import api as merchants
 from tollhouse.payments import operations as payments
 from tollhouse.reports import api as reports
@@ -10,6 +11,7 @@ from tollhouse.webhooks import api as webhooks
 OPERATIONS: list[Operation] = [
     *merchants.INTEGRATION_OPERATIONS,
     *payments.INTEGRATION_OPERATIONS,
+    *balance_payments.INTEGRATION_OPERATIONS,
     *reports.INTEGRATION_OPERATIONS,
     *settings.INTEGRATION_OPERATIONS,
     *webhooks.INTEGRATION_OPERATIONS,

@@ -82,3 +82,17 @@ async def release(tx: Tx, env: MerchantEnv, hold_id: UUID, now: datetime) -> tup
         raise HoldNotActive
     line = Line("release", hold.currency, hold.released_minor, reserved(env), available(env))
     return hold, await post(tx, Posting(env.mode, "release", hold.source, (line,), now))
+
+
+async def settle(tx: Tx, env: MerchantEnv, hold_id: UUID, parts: Sequence[Part], now: datetime) -> tuple[Hold, Posted]:
+    """Pay these parts of the hold, each to its account, and give back the rest, all in one ledger transaction.
+
+    Raises `HoldNotActive` where somebody else was first.
+    """
+    hold = await store.settle_hold(tx, env, hold_id, sum(part.amount_minor for part in parts), now)
+    if hold is None:
+        raise HoldNotActive
+    lines = [Line(part.type, hold.currency, part.amount_minor, reserved(env), part.to) for part in parts]
+    if hold.released_minor:
+        lines.append(Line("release", hold.currency, hold.released_minor, reserved(env), available(env)))
+    return hold, await post(tx, Posting(env.mode, parts[0].type, hold.source, tuple(lines), now))

@@ -99,6 +99,7 @@ class Entry(Struct, frozen=True):
 
     id: UUID
     transaction_id: UUID
+    merchant_id: MerchantId
     currency: str
     account: MerchantCode
     type: EntryType
@@ -114,6 +115,10 @@ class Posted(Struct, frozen=True):
 
     id: UUID
     entries: tuple[Entry, ...]
+
+    def of(self, env: MerchantEnv) -> "Posted":
+        """The same, with the entries of one merchant alone: a posting between two is told to each in its own part."""
+        return Posted(self.id, tuple(entry for entry in self.entries if entry.merchant_id == env.merchant_id))
 
 
 class Hold(Struct, frozen=True):

@@ -11,7 +11,7 @@ from tollhouse.ledger.model import Entry, Hold, Posted, Posting, Source, spare_i
 from tollhouse.platform.db import Pool, Row, Tx
 
 POST = """
-    SELECT id, transaction_id, currency, account, type, delta, balance_after, version, created_at
+    SELECT id, transaction_id, merchant_id, currency, account, type, delta, balance_after, version, created_at
     FROM ledger_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 """
 # One statement, hence one snapshot: accounts and holds agree.
@@ -40,8 +40,8 @@ BALANCES = """
     GROUP BY a.currency ORDER BY a.currency
 """
 ENTRIES = """
-    SELECT e.id, e.transaction_id, e.currency, e.account, e.type, e.delta, e.balance_after, e.version, e.created_at,
-           t.source_type, t.source_id, t.step
+    SELECT e.id, e.transaction_id, e.merchant_id, e.currency, e.account, e.type, e.delta, e.balance_after, e.version,
+           e.created_at, t.source_type, t.source_id, t.step
     FROM ledger_entries e JOIN ledger_transactions t ON t.id = e.transaction_id AND t.mode = e.mode
     WHERE e.merchant_id = $1 AND e.mode = $2 AND ($3::text IS NULL OR e.currency = $3)
       AND ($4::text IS NULL OR e.account = $4) AND ($5::text IS NULL OR e.type = $5)
@@ -49,8 +49,8 @@ ENTRIES = """
     ORDER BY e.created_at DESC, e.id DESC LIMIT $8 OFFSET $9
 """
 ENTRY = """
-    SELECT e.id, e.transaction_id, e.currency, e.account, e.type, e.delta, e.balance_after, e.version, e.created_at,
-           t.source_type, t.source_id, t.step
+    SELECT e.id, e.transaction_id, e.merchant_id, e.currency, e.account, e.type, e.delta, e.balance_after, e.version,
+           e.created_at, t.source_type, t.source_id, t.step
     FROM ledger_entries e JOIN ledger_transactions t ON t.id = e.transaction_id AND t.mode = e.mode
     WHERE e.merchant_id = $1 AND e.mode = $2 AND e.id = $3
 """
@@ -73,6 +73,13 @@ CAPTURE_HOLD = """
 RELEASE_HOLD = """
     UPDATE ledger_holds SET released = amount - captured, moves = moves + 1, status = 'resolved', resolved_at = $4
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'active'
+    RETURNING id, merchant_id, currency, source_type, source_id, amount, captured, released, moves
+"""
+# What is not captured now goes back: the hold is resolved, whatever the parts.
+SETTLE_HOLD = """
+    UPDATE ledger_holds SET captured = captured + $4, released = amount - captured - $4, moves = moves + 1,
+        status = 'resolved', resolved_at = $5
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'active' AND $4 > 0 AND captured + released + $4 <= amount
     RETURNING id, merchant_id, currency, source_type, source_id, amount, captured, released, moves
 """
 
@@ -183,6 +190,12 @@ async def capture_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, amount_minor: in
     return None if row is None else _hold(row, env)
 
 
+async def settle_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, amount_minor: int, now: datetime) -> Hold | None:
+    """Resolve an active hold by taking so much and giving the rest back; None as for `capture_hold`."""
+    row = await tx.fetchrow(SETTLE_HOLD, env.merchant_id, env.mode, hold_id, amount_minor, now)
+    return None if row is None else _hold(row, env)
+
+
 async def release_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, now: datetime) -> Hold | None:
     """Resolve an active hold by giving the rest back; None when it is not active, or not this merchant's."""
     row = await tx.fetchrow(RELEASE_HOLD, env.merchant_id, env.mode, hold_id, now)
@@ -193,6 +206,7 @@ def _entry(row: Row, source: Source | None = None) -> Entry:
     return Entry(
         row["id"],
         row["transaction_id"],
+        MerchantId(row["merchant_id"]),
         row["currency"],
         row["account"],
         row["type"],

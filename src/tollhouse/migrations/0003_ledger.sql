@@ -185,7 +185,9 @@ BEGIN
 
     RETURN QUERY
     WITH touches AS (
-        SELECT a.id AS account_id, a.merchant_id, a.currency, a.code, a.balance, a.version, l.type, l.line, s.side,
+        SELECT a.id AS account_id, a.merchant_id, a.currency, a.code, a.balance, a.version, l.line, s.side,
+               -- What is paid out of one merchant's balance is paid in to another's: one line, told to each in its own words.
+               CASE WHEN l.type = 'balance_payment_out' AND s.side = 'credit' THEN 'balance_payment_in' ELSE l.type END AS type,
                greatest(p_at, a.updated_at) AS at,
                CASE WHEN s.side = a.normal_side THEN l.amount ELSE -l.amount END AS delta
         FROM unnest(p_types, p_amounts, v_debits, v_credits)

@@ -1,0 +1,1 @@
+"""Balance payments: an application reserves money of a connected merchant, pays its owner, or gives it back."""

@@ -1,0 +1,269 @@
+"""What an application does with a merchant's money, and what its owner does where the application cannot any more.
+
+Each action is one transaction's worth. No connection is asked about: a reservation outlives the one it was made by.
+"""
+
+from datetime import datetime, timedelta
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from tollhouse.balance_payments import store
+from tollhouse.balance_payments.model import CAPTURED, Application, BalancePayment
+from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount, check, part_of
+from tollhouse.balance_payments.refusals import (
+    ApplicationRequired,
+    ApplicationRevoked,
+    CurrencyNotSupported,
+    DuplicateExternalId,
+    MoreThanLeft,
+    MoreThanReserved,
+    NotNow,
+    SelfPayment,
+)
+from tollhouse.callers.model import Caller
+from tollhouse.events.balances import Cause, tell_balance
+from tollhouse.kernel import limits, scopes
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.kernel.scopes import Scopes
+from tollhouse.ledger import holds
+from tollhouse.ledger.balances import in_currency
+from tollhouse.ledger.holds import Part
+from tollhouse.ledger.model import InsufficientFunds, Line, Posted, Posting, Source, available
+from tollhouse.ledger.post import post
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+
+SOURCE = "balance_payment"
+MAY_PAY = scopes.parse(["balance-payments:write"]) or Scopes(0)
+
+
+async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, house: House, now: datetime) -> BalancePayment:
+    """Pay the owner of an application, or set the money aside for it.
+
+    Raises `ValidationFailed`, `NotFound`, `DuplicateExternalId`, `CurrencyNotSupported`, `SelfPayment` and
+    `InsufficientFunds`.
+    """
+    priced = check(new, caller)
+    application = await _application(tx, caller, new, now)
+    await _refuse_duplicate(tx, caller, new)
+    if priced.currency is None or not priced.currency.balance_payment_supported:
+        raise CurrencyNotSupported
+    if application.owner_id == caller.env.merchant_id:
+        raise SelfPayment
+    payment = _fresh(caller.env, application, priced.currency.code, priced.amount_minor, new, now)
+    await _refuse_short(tx, payment)
+    # The database judges balance and external_id once more below, and its verdict refuses everything.
+    if new.capture:
+        line = Line(
+            "balance_payment_out",
+            payment.currency,
+            payment.amount_minor,
+            available(payment.env),
+            available(payment.owner),
+        )
+        posted = await post(tx, Posting(payment.env.mode, line.type, Source(SOURCE, payment.id), (line,), now))
+    else:
+        source = Source(SOURCE, payment.id)
+        hold, posted = await holds.reserve(tx, payment.env, source, payment.currency, payment.amount_minor, now)
+        expires_at = now + await store.ahead(tx, payment.env) + timedelta(seconds=new.expires_in or limits.RESERVATION_S)
+        payment = msgspec.structs.replace(payment, hold_id=hold.id, expires_at=expires_at)
+    if not await store.insert(tx, payment):
+        await _refuse_duplicate(tx, caller, new)
+        raise AssertionError("payments are never deleted")
+    await _tell(tx, payment, posted, house, now)
+    return payment
+
+
+async def capture(
+    tx: Tx, caller: Caller, payment_id: UUID, part: PartialAmount, house: House, now: datetime
+) -> BalancePayment:
+    """Pay what is reserved, or a part of it; the rest is given back. An API key pays all of it.
+
+    Raises `NotFound`, `ValidationFailed`, `ApplicationRequired`, `NotNow` and `MoreThanReserved`.
+    """
+    payment = await _held(tx, caller, payment_id)
+    amount_minor = part_of(part, payment.currency) or payment.amount_minor
+    if caller.client_id is None and amount_minor < payment.amount_minor:
+        raise ApplicationRequired
+    return await _capture(tx, payment, amount_minor, house, now)
+
+
+async def release(tx: Tx, caller: Caller, payment_id: UUID, house: House, now: datetime) -> BalancePayment:
+    """Give back what is reserved. Raises `ApplicationRequired`, `NotFound` and `NotNow`."""
+    if caller.client_id is None:
+        raise ApplicationRequired
+    return await _release(tx, await _held(tx, caller, payment_id), house, now)
+
+
+async def refund(
+    tx: Tx, caller: Caller, payment_id: UUID, part: PartialAmount, house: House, now: datetime
+) -> BalancePayment:
+    """Pay back what was captured, or a part of it, from the owner's balance.
+
+    Raises `ApplicationRequired`, `NotFound`, `ValidationFailed`, `NotNow`, `MoreThanLeft` and `InsufficientFunds`, whose
+    details are the owner's own and not told to whoever holds a merchant's token.
+    """
+    if caller.client_id is None:
+        raise ApplicationRequired
+    payment = await _held(tx, caller, payment_id)
+    asked_minor = part_of(part, payment.currency)
+    if payment.status not in CAPTURED:
+        raise NotNow(payment.status_at(now))
+    left_minor = payment.refundable_minor
+    amount_minor = asked_minor or left_minor
+    if amount_minor > left_minor:
+        raise MoreThanLeft({"remaining_minor": left_minor, "currency": payment.currency})
+    # The database judges the owner's balance below, and its verdict refuses everything.
+    changed = payment.refunded(amount_minor, now)
+    await store.change(tx, changed)
+    source = Source(SOURCE, payment.id, changed.refunds)
+    line = Line("balance_payment_refund", payment.currency, amount_minor, available(payment.owner), available(payment.env))
+    posted = await post(tx, Posting(payment.env.mode, line.type, source, (line,), now))
+    await _tell(tx, changed, posted, house, now)
+    return changed
+
+
+async def capture_as_owner(
+    tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, part: PartialAmount, house: House, now: datetime
+) -> BalancePayment:
+    """The owner takes what its application reserved. Raises as `capture`, and `ApplicationRevoked`."""
+    payment, revoked = await _owned(tx, owner, client_id, payment_id)
+    amount_minor = part_of(part, payment.currency) or payment.amount_minor
+    if revoked:
+        raise ApplicationRevoked
+    return await _capture(tx, payment, amount_minor, house, now)
+
+
+async def release_as_owner(
+    tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, house: House, now: datetime
+) -> BalancePayment:
+    """The owner gives back what its application reserved, revoked or not. Raises `NotFound` and `NotNow`."""
+    payment, _ = await _owned(tx, owner, client_id, payment_id)
+    return await _release(tx, payment, house, now)
+
+
+async def expire_due(tx: Tx, env: MerchantEnv, payment_id: UUID, house: House, now: datetime) -> bool:
+    """Give back a reservation whose time is over; False where somebody was first, or its time is not over."""
+    payment = await store.lock(tx, env, None, payment_id)
+    if payment is None or payment.status != "reserved" or payment.status_at(now) != "expired":
+        return False
+    await _give_back(tx, payment, "expired", house, now)
+    return True
+
+
+async def _application(tx: Tx, caller: Caller, new: NewBalancePayment, now: datetime) -> Application:
+    """Who is paid. With an API key, only an application that the merchant is connected to. Raises `NotFound`."""
+    if caller.client_id is not None:
+        return await store.application(tx, caller.client_id)
+    found = await store.connected(tx, caller.env, new.oauth_client_id or "", MAY_PAY.mask, now)
+    if found is None:
+        raise NotFound
+    return found
+
+
+async def _refuse_duplicate(tx: Tx, caller: Caller, new: NewBalancePayment) -> None:
+    """Raises `DuplicateExternalId`. Another application's payment is not named to this one."""
+    found = None if new.external_id is None else await store.named(tx, caller.env, new.external_id)
+    if found is not None:
+        existing_id, client_id = found
+        raise DuplicateExternalId(existing_id if caller.client_id in {None, client_id} else None)
+
+
+def _fresh(
+    env: MerchantEnv, application: Application, code: str, amount_minor: int, new: NewBalancePayment, now: datetime
+) -> BalancePayment:
+    return BalancePayment(
+        id=new_id(),
+        env=env,
+        client_id=application.client_id,
+        owner_id=application.owner_id,
+        currency=code,
+        amount_minor=amount_minor,
+        captured_minor=amount_minor if new.capture else 0,
+        hold_id=None,
+        status="captured" if new.capture else "reserved",
+        description=new.description,
+        external_id=new.external_id,
+        metadata=new.metadata or {},
+        created_at=now,
+        updated_at=now,
+        expires_at=None,
+        resolved_at=now if new.capture else None,
+    )
+
+
+async def _refuse_short(tx: Tx, payment: BalancePayment) -> None:
+    """Tell how much there is. Raises `InsufficientFunds`."""
+    there_minor = (await in_currency(tx, payment.env, payment.currency)).available_minor
+    if there_minor < payment.amount_minor:
+        raise InsufficientFunds(
+            {"available_minor": there_minor, "required_minor": payment.amount_minor, "currency": payment.currency}
+        )
+
+
+async def _held(tx: Tx, caller: Caller, payment_id: UUID) -> BalancePayment:
+    payment = await store.lock(tx, caller.env, caller.client_id, payment_id)
+    if payment is None:
+        raise NotFound
+    return payment
+
+
+async def _owned(tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID) -> tuple[BalancePayment, bool]:
+    """The held payment of one of the owner's applications, and whether that one is revoked. Raises `NotFound`."""
+    found = await store.hold_own(tx, owner, client_id)
+    payment = None if found is None else await store.lock_owned(tx, found[0], payment_id)
+    if found is None or payment is None:
+        raise NotFound
+    return payment, found[1]
+
+
+async def _capture(tx: Tx, payment: BalancePayment, amount_minor: int, house: House, now: datetime) -> BalancePayment:
+    hold_id = _hold_of(payment, now)
+    if amount_minor > payment.amount_minor:
+        raise MoreThanReserved({"reserved_minor": payment.amount_minor, "currency": payment.currency})
+    # Nothing below this line may refuse.
+    changed = payment.captured(amount_minor, now)
+    await store.change(tx, changed)
+    paid = Part("balance_payment_out", amount_minor, available(payment.owner))
+    _, posted = await holds.settle(tx, payment.env, hold_id, (paid,), now)
+    await _tell(tx, changed, posted, house, now)
+    return changed
+
+
+async def _release(tx: Tx, payment: BalancePayment, house: House, now: datetime) -> BalancePayment:
+    _hold_of(payment, now)
+    # Nothing below this line may refuse.
+    return await _give_back(tx, payment, "released", house, now)
+
+
+def _hold_of(payment: BalancePayment, now: datetime) -> UUID:
+    """The hold of a standing reservation. Raises `NotNow`."""
+    standing = payment.status_at(now)
+    if standing != "reserved" or payment.hold_id is None:
+        raise NotNow(standing)
+    return payment.hold_id
+
+
+async def _give_back(
+    tx: Tx, payment: BalancePayment, status: Literal["released", "expired"], house: House, now: datetime
+) -> BalancePayment:
+    changed = payment.given_back(status, now)
+    await store.change(tx, changed)
+    if payment.hold_id is None:
+        raise AssertionError("a reservation has its hold")
+    _, posted = await holds.release(tx, payment.env, payment.hold_id, now)
+    await _tell(tx, changed, posted, house, now)
+    return changed
+
+
+async def _tell(tx: Tx, payment: BalancePayment, posted: Posted, house: House, now: datetime) -> None:
+    """Tell each of the two merchants what it did to its own balance."""
+    cause = Cause(SOURCE, payment.id, payment.status, payment.version)
+    for env in (payment.env, payment.owner):
+        part = posted.of(env)
+        if part.entries:
+            await tell_balance(tx, env, payment.currency, part, cause, None, house, now)

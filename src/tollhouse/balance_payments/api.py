@@ -1,0 +1,125 @@
+"""Balance payments as the Integration API offers them."""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.balance_payments import actions, store
+from tollhouse.balance_payments.model import Status
+from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
+from tollhouse.balance_payments.refusals import (
+    ApplicationRequired,
+    CurrencyNotSupported,
+    DuplicateExternalId,
+    MoreThanLeft,
+    MoreThanReserved,
+    NotNow,
+    SelfPayment,
+)
+from tollhouse.balance_payments.store import PaymentFilter
+from tollhouse.balance_payments.views import BalancePaymentView, payment_view
+from tollhouse.callers.guards import scope
+from tollhouse.callers.model import Caller
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.web.house import House
+from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.paging import SpanQuery
+
+INTEGRATION_OPERATIONS = Operations(INTEGRATION)
+READ, WRITE = scope("balance-payments:read"), scope("balance-payments:write")
+
+
+class BalancePaymentsQuery(SpanQuery, frozen=True):
+    """Filters of GET /balance-payments. `created_from` is within, `created_to` without."""
+
+    status: Status | None = None
+    currency: str | None = None
+    external_id: str | None = None
+
+
+class BalancePaymentsAnswer(Struct, frozen=True):
+    """A page of balance payments."""
+
+    balance_payments: list[BalancePaymentView]
+    has_more: bool
+
+
+@INTEGRATION_OPERATIONS.add(
+    "POST",
+    "/balance-payments",
+    guard=WRITE,
+    status=201,
+    idempotency="required",
+    refuses=(ValidationFailed, NotFound, DuplicateExternalId, CurrencyNotSupported, SelfPayment, InsufficientFunds),
+)
+async def make_balance_payment(
+    caller: Caller, body: NewBalancePayment, tx: Tx, now: datetime, house: House
+) -> BalancePaymentView:
+    """Pay the owner of the application from the merchant's balance, or reserve the money for it."""
+    return payment_view(await actions.pay(tx, caller, body, house, now), now)
+
+
+@INTEGRATION_OPERATIONS.add("GET", "/balance-payments", guard=READ, refuses=(ValidationFailed,))
+async def list_balance_payments(
+    caller: Caller, query: BalancePaymentsQuery, db: Pool, now: datetime
+) -> BalancePaymentsAnswer:
+    """List balance payments, newest first: with a token those of its application, with an API key all of them."""
+    query.refuse_empty_span()
+    wanted = PaymentFilter(query.status, query.currency, query.external_id, query.created_from, query.created_to)
+    found = await store.listed(db, caller.env, caller.client_id, wanted, now, query.fetch, query.offset)
+    shown, more = query.cut(found)
+    return BalancePaymentsAnswer([payment_view(one, now) for one in shown], more)
+
+
+@INTEGRATION_OPERATIONS.add("GET", "/balance-payments/{payment_id}", guard=READ, refuses=(NotFound,))
+async def read_balance_payment(caller: Caller, payment_id: UUID, db: Pool, now: datetime) -> BalancePaymentView:
+    """Read a balance payment."""
+    payment = await store.one(db, caller.env, caller.client_id, payment_id)
+    if payment is None:
+        raise NotFound
+    return payment_view(payment, now)
+
+
+@INTEGRATION_OPERATIONS.add(
+    "POST",
+    "/balance-payments/{payment_id}/capture",
+    guard=WRITE,
+    idempotency="required",
+    refuses=(NotFound, ValidationFailed, ApplicationRequired, NotNow, MoreThanReserved),
+)
+async def capture_balance_payment(
+    caller: Caller, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, house: House
+) -> BalancePaymentView:
+    """Pay what is reserved, once: all of it, or a part while the rest is released."""
+    return payment_view(await actions.capture(tx, caller, payment_id, body, house, now), now)
+
+
+@INTEGRATION_OPERATIONS.add(
+    "POST",
+    "/balance-payments/{payment_id}/release",
+    guard=WRITE,
+    idempotency="honoured",
+    refuses=(ApplicationRequired, NotFound, NotNow),
+)
+async def release_balance_payment(
+    caller: Caller, payment_id: UUID, tx: Tx, now: datetime, house: House
+) -> BalancePaymentView:
+    """Give back what is reserved."""
+    return payment_view(await actions.release(tx, caller, payment_id, house, now), now)
+
+
+@INTEGRATION_OPERATIONS.add(
+    "POST",
+    "/balance-payments/{payment_id}/refund",
+    guard=WRITE,
+    idempotency="required",
+    refuses=(ApplicationRequired, NotFound, ValidationFailed, NotNow, MoreThanLeft, InsufficientFunds),
+)
+async def refund_balance_payment(
+    caller: Caller, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, house: House
+) -> BalancePaymentView:
+    """Pay back what was captured from the owner's balance: all that is left, or a part."""
+    return payment_view(await actions.refund(tx, caller, payment_id, body, house, now), now)

@@ -1,0 +1,84 @@
+"""Balance payments at the dashboard: the owner of an application settles what was reserved, connected or not."""
+
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.balance_payments import actions, store
+from tollhouse.balance_payments.api import BalancePaymentsAnswer
+from tollhouse.balance_payments.model import Status
+from tollhouse.balance_payments.new_payment import PartialAmount
+from tollhouse.balance_payments.refusals import ApplicationRevoked, MoreThanReserved, NotNow
+from tollhouse.balance_payments.views import BalancePaymentView, payment_view
+from tollhouse.callers.guards import signed_in
+from tollhouse.callers.model import AccountSuspended, Person
+from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.web.house import House
+from tollhouse.web.operations import DASHBOARD, Operations
+from tollhouse.web.paging import PageQuery
+
+DASHBOARD_OPERATIONS = Operations(DASHBOARD)
+PATH = "/oauth/clients/{client_id}/balance-payments"
+
+
+class OwnedPaymentsQuery(PageQuery, frozen=True):
+    """Filters of an owner's list."""
+
+    status: Status | None = None
+    mode: Mode | None = None
+
+
+@DASHBOARD_OPERATIONS.add("GET", PATH, guard=signed_in, refuses=(NotFound, ValidationFailed))
+async def list_owned_balance_payments(
+    caller: Person, client_id: str, query: OwnedPaymentsQuery, db: Pool, now: datetime
+) -> BalancePaymentsAnswer:
+    """List what the merchants of an application paid or reserved by it, newest first."""
+    own = await store.own(db, caller.merchant_id, client_id)
+    if own is None:
+        raise NotFound
+    shown, more = query.cut(await store.listed_owned(db, own, query.status, query.mode, now, query.fetch, query.offset))
+    return BalancePaymentsAnswer([payment_view(one, now) for one in shown], more)
+
+
+@DASHBOARD_OPERATIONS.add("GET", PATH + "/{payment_id}", guard=signed_in, refuses=(NotFound,))
+async def read_owned_balance_payment(
+    caller: Person, client_id: str, payment_id: UUID, db: Pool, now: datetime
+) -> BalancePaymentView:
+    """Read a balance payment of an application."""
+    payment = await store.owned(db, caller.merchant_id, client_id, payment_id)
+    if payment is None:
+        raise NotFound
+    return payment_view(payment, now)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "POST",
+    PATH + "/{payment_id}/capture",
+    guard=signed_in,
+    refuses=(AccountSuspended, NotFound, ValidationFailed, ApplicationRevoked, NotNow, MoreThanReserved),
+)
+async def capture_owned_balance_payment(
+    caller: Person, client_id: str, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, house: House
+) -> BalancePaymentView:
+    """Take what is reserved, once: all of it, or a part while the rest is released. Not for a revoked application."""
+    _refuse_suspended(caller)
+    owner = caller.merchant_id
+    return payment_view(await actions.capture_as_owner(tx, owner, client_id, payment_id, body, house, now), now)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "POST", PATH + "/{payment_id}/release", guard=signed_in, refuses=(AccountSuspended, NotFound, NotNow)
+)
+async def release_owned_balance_payment(
+    caller: Person, client_id: str, payment_id: UUID, tx: Tx, now: datetime, house: House
+) -> BalancePaymentView:
+    """Give back what is reserved, whatever became of the connection or the application."""
+    _refuse_suspended(caller)
+    return payment_view(await actions.release_as_owner(tx, caller.merchant_id, client_id, payment_id, house, now), now)
+
+
+def _refuse_suspended(person: Person) -> None:
+    """The dashboard of a suspended merchant stays readable, and nothing more."""
+    if person.suspended:
+        raise AccountSuspended

@@ -1,0 +1,79 @@
+"""The bodies of requests about balance payments, and everything that can be wrong with them, told at once."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from tollhouse.callers.model import Caller
+from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
+from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
+from tollhouse.kernel import limits
+from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.web.references import reference_faults
+
+
+class NewBalancePayment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What an application asks for. `capture` false only sets the money aside, for `expires_in` seconds at most.
+
+    `oauth_client_id` says with an API key which application is paid; a token says it by itself.
+    """
+
+    amount: Amount
+    currency: str
+    capture: bool = True
+    expires_in: Annotated[int, Meta(ge=limits.RESERVATION_S_MIN, le=limits.RESERVATION_S_MAX)] | None = None
+    description: Annotated[str, Meta(max_length=limits.BALANCE_PAYMENT_DESCRIPTION_CHARS_MAX)] | None = None
+    external_id: str | None = None
+    metadata: dict[str, str] | None = None
+    oauth_client_id: str | None = None
+
+
+class PartialAmount(Struct, frozen=True, forbid_unknown_fields=True):
+    """How much to capture or to refund. No amount: everything."""
+
+    amount: Amount = None
+
+
+class Priced(Struct, frozen=True):
+    """The amount of a payment, understood. No currency: there is none of that code."""
+
+    currency: Currency | None
+    amount_minor: int
+
+
+def check(new: NewBalancePayment, caller: Caller) -> Priced:
+    """The price of an acceptable payment. Raises `ValidationFailed` with every fault."""
+    known = currency(new.currency)
+    amount_minor = minor_of(new.amount, known)
+    faults = [
+        *([amount_fault(known)] if amount_minor is None else []),
+        *_reservation_faults(new),
+        *_application_faults(new, caller),
+        *reference_faults(external_id=new.external_id, metadata=new.metadata, description=new.description),
+    ]
+    if faults or amount_minor is None:
+        raise ValidationFailed(*faults)
+    return Priced(known, amount_minor)
+
+
+def part_of(part: PartialAmount, code: str) -> int | None:
+    """The amount in minor units, None where everything is meant. Raises `ValidationFailed`."""
+    if part.amount is None:
+        return None
+    amount_minor = minor_of(part.amount, CURRENCIES[code])
+    if amount_minor is None:
+        raise ValidationFailed(amount_fault(CURRENCIES[code]))
+    return amount_minor
+
+
+def _reservation_faults(new: NewBalancePayment) -> Iterator[Fault]:
+    if new.capture and new.expires_in is not None:
+        yield Fault("expires_in", "not_applicable", "Only a reservation expires: send this with capture false.")
+
+
+def _application_faults(new: NewBalancePayment, caller: Caller) -> Iterator[Fault]:
+    if caller.client_id is None and new.oauth_client_id is None:
+        yield Fault("oauth_client_id", "missing", "With an API key, name the application that is paid.")
+    if caller.client_id is not None and new.oauth_client_id not in {None, caller.client_id}:
+        yield Fault("oauth_client_id", "invalid_value", "An application's token pays for that application alone.")

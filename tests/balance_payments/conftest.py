@@ -1,0 +1,16 @@
+"""A till for every test of balance payments, and books that are in order after it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.balance_payments.till import Till, open_till
+from tests.cast import Actor
+from tests.invariants import broken_invariants
+
+
+@pytest.fixture
+async def till(alice: Actor, bob: Actor) -> AsyncIterator[Till]:
+    """Bob's application may charge Alice, who has 100 euros."""
+    yield await open_till(alice, bob)
+    assert await broken_invariants(alice.service.dsn) == []

@@ -1,0 +1,114 @@
+"""A crash at every single step of a balance payment: afterwards all of it is there, or nothing."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from tests.balance_payments.till import Till, let_expire, open_till
+from tests.cast import sign_up
+from tests.invariants import broken_invariants
+from tests.payments.killing import FusedPool, kill_everywhere
+from tests.running import Service, settings_for
+from tollhouse import main
+from tollhouse.balance_payments import actions
+from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
+from tollhouse.callers.model import Caller
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import ClientId, MerchantId
+from tollhouse.kernel.scopes import ALL
+from tollhouse.platform import embedded
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+
+TABLES = (
+    "balance_payments", "ledger_accounts", "ledger_transactions", "ledger_postings", "ledger_entries", "ledger_holds",
+    "webhook_events", "webhook_deliveries", "idempotency_keys",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def still(server: embedded.Server) -> Iterator[Service]:
+    """A service without a worker, so that nothing happens but what the test does."""
+    with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:
+        yield running
+
+
+@pytest.fixture
+async def till(still: Service) -> AsyncIterator[Till]:
+    """A till there."""
+    async with AsyncExitStack() as stack:
+        payer = await stack.enter_async_context(sign_up(still, "payer", "The Payer"))
+        owner = await stack.enter_async_context(sign_up(still, "owner", "The Owner"))
+        yield await open_till(payer, owner)
+
+
+@pytest.fixture
+async def house(still: Service) -> AsyncIterator[House]:
+    """A house whose connections can be cut."""
+    house = main.open_house(still.settings)
+    pool = FusedPool(still.dsn)
+    yield msgspec.structs.replace(house, db=pool)
+    await pool.close()
+    await house.db.close()
+
+
+def caller_of(till: Till) -> Caller:
+    """The application, as its token makes it known."""
+    env = MerchantEnv(MerchantId(UUID(till.payer.merchant_id)), "test")
+    return Caller(env, "The Payer", ALL, client_id=ClientId(till.app.client_id))
+
+
+async def survive(till: Till, house: House, deed: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:
+    """Kill the deed everywhere, then let it be; the books are in order."""
+
+    async def look() -> list[Any]:
+        rows: list[Any] = []
+        for table in TABLES:
+            rows += [table, *await till.payer.sql(f"SELECT x::text FROM {table} x ORDER BY 1")]  # noqa: S608
+        return rows
+
+    assert isinstance(house.db, FusedPool)
+    steps, _ = await kill_everywhere(house.db, lambda: house.db.transact(deed), look)
+    assert steps >= at_least
+    assert await broken_invariants(till.payer.service.dsn) == []
+
+
+@pytest.mark.parametrize("capture", [True, False])
+async def test_paying(till: Till, house: House, capture: bool) -> None:
+    new = NewBalancePayment(amount="10.00", currency="EUR", capture=capture, external_id="o-1")
+    await survive(
+        till, house, lambda tx: actions.pay(tx, caller_of(till), new, house, clock.now()), at_least=9 if capture else 8
+    )
+    assert await till.purses() == ((9_000, 0, 1_000) if capture else (9_000, 1_000, 0))
+
+
+@pytest.mark.parametrize("deed", ["capture", "release", "expire", "capture_as_owner", "release_as_owner"])
+async def test_ending_a_reservation(till: Till, house: House, deed: str) -> None:
+    reserved = await till.reserve()
+    payment_id, owner, client_id = UUID(reserved["id"]), MerchantId(UUID(till.app.owner.merchant_id)), till.app.client_id
+    caller, part, now = caller_of(till), PartialAmount(amount="4.00"), clock.now()
+    if deed == "expire":
+        await let_expire(till.payer, reserved)
+    deeds: dict[str, Callable[[Tx], Awaitable[Any]]] = {
+        "capture": lambda tx: actions.capture(tx, caller, payment_id, part, house, now),
+        "release": lambda tx: actions.release(tx, caller, payment_id, house, now),
+        "expire": lambda tx: actions.expire_due(tx, caller.env, payment_id, house, now),
+        "capture_as_owner": lambda tx: actions.capture_as_owner(tx, owner, client_id, payment_id, part, house, now),
+        "release_as_owner": lambda tx: actions.release_as_owner(tx, owner, client_id, payment_id, house, now),
+    }
+    await survive(till, house, deeds[deed], at_least=6)
+    assert await till.purses() == ((9_600, 0, 400) if "capture" in deed else (10_000, 0, 0))
+
+
+async def test_refunding(till: Till, house: House) -> None:
+    paid = (await till.pay()).ok(201).body
+    payment_id, part = UUID(paid["id"]), PartialAmount(amount="3.00")
+    await survive(
+        till, house, lambda tx: actions.refund(tx, caller_of(till), payment_id, part, house, clock.now()), at_least=7
+    )
+    assert await till.purses() == (9_300, 0, 700)
