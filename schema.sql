@@ -219,6 +219,21 @@ BEGIN
         END LOOP;
     END LOOP;
 END $$;
+CREATE FUNCTION public.withdrawals_refuse_step() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT (CASE OLD.status
+        WHEN 'pending_review' THEN NEW.status IN ('approved', 'failed', 'canceled')
+        WHEN 'approved' THEN NEW.status IN ('processing', 'failed', 'canceled')
+        WHEN 'processing' THEN NEW.status IN ('completed', 'failed')
+        WHEN 'completed' THEN NEW.status = 'failed'  -- the bank sent it back
+        ELSE false
+    END) THEN
+        RAISE EXCEPTION 'a withdrawal that is % does not become %', OLD.status, NEW.status USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE TABLE public.api_key_activity (
     api_key_id uuid NOT NULL,
     last_used_at timestamp with time zone NOT NULL
@@ -1129,6 +1144,101 @@ CREATE VIEW public.whole_transactions AS
          LIMIT 1) AS chargeback
    FROM (public.transactions t
      JOIN public.payment_links l ON (((l.merchant_id = t.merchant_id) AND (l.mode = t.mode) AND (l.id = t.payment_link_id))));
+CREATE TABLE public.withdrawal_days (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    method_id text NOT NULL,
+    day date NOT NULL,
+    amount_minor bigint NOT NULL,
+    CONSTRAINT withdrawal_days_amount_minor_check CHECK ((amount_minor >= 0)),
+    CONSTRAINT withdrawal_days_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+)
+WITH (fillfactor='85');
+CREATE TABLE public.withdrawal_quotes (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    method_id text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    network_fee_mode text NOT NULL,
+    system_fee_minor bigint NOT NULL,
+    network_fee_minor bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT withdrawal_quotes_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT withdrawal_quotes_check CHECK ((expires_at > created_at)),
+    CONSTRAINT withdrawal_quotes_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT withdrawal_quotes_network_fee_minor_check CHECK ((network_fee_minor >= 0)),
+    CONSTRAINT withdrawal_quotes_network_fee_mode_check CHECK ((network_fee_mode = ANY (ARRAY['deduct'::text, 'add'::text]))),
+    CONSTRAINT withdrawal_quotes_system_fee_minor_check CHECK ((system_fee_minor >= 0))
+);
+CREATE TABLE public.withdrawals (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    method_id text NOT NULL,
+    rail text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    network_fee_mode text NOT NULL,
+    system_fee_minor bigint NOT NULL,
+    network_fee_minor bigint NOT NULL,
+    debit_minor bigint NOT NULL,
+    receive_minor bigint NOT NULL,
+    receiver text NOT NULL,
+    provider_fields jsonb NOT NULL,
+    quote_id uuid,
+    hold_id uuid NOT NULL,
+    limit_day date NOT NULL,
+    status text NOT NULL,
+    submission text,
+    provider_reference text,
+    tx_hash text,
+    network_paid_minor bigint,
+    failure_code text,
+    approvals_needed integer NOT NULL,
+    approvals text[] DEFAULT '{}'::text[] NOT NULL,
+    reviewed_at timestamp with time zone,
+    review_note text,
+    webhook_url text,
+    external_id text,
+    description text,
+    metadata jsonb NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    next_look_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    processing_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    CONSTRAINT withdrawals_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT withdrawals_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 2))),
+    CONSTRAINT withdrawals_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
+    CONSTRAINT withdrawals_check1 CHECK (((processing_at IS NOT NULL) = (submission IS NOT NULL))),
+    CONSTRAINT withdrawals_check2 CHECK (((status <> ALL (ARRAY['processing'::text, 'completed'::text])) OR (processing_at IS NOT NULL))),
+    CONSTRAINT withdrawals_check3 CHECK (((status <> ALL (ARRAY['pending_review'::text, 'approved'::text, 'canceled'::text])) OR (processing_at IS NULL))),
+    CONSTRAINT withdrawals_check4 CHECK (((status <> 'completed'::text) OR (completed_at IS NOT NULL))),
+    CONSTRAINT withdrawals_check5 CHECK (((completed_at IS NOT NULL) = (network_paid_minor IS NOT NULL))),
+    CONSTRAINT withdrawals_check6 CHECK (((status = 'failed'::text) = (failure_code IS NOT NULL))),
+    CONSTRAINT withdrawals_check7 CHECK (((next_look_at IS NULL) OR (status = ANY (ARRAY['approved'::text, 'processing'::text])))),
+    CONSTRAINT withdrawals_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT withdrawals_network_fee_minor_check CHECK ((network_fee_minor >= 0)),
+    CONSTRAINT withdrawals_network_fee_mode_check CHECK ((network_fee_mode = ANY (ARRAY['deduct'::text, 'add'::text]))),
+    CONSTRAINT withdrawals_network_paid_minor_check CHECK ((network_paid_minor >= 0)),
+    CONSTRAINT withdrawals_provider_fields_check CHECK ((jsonb_typeof(provider_fields) = 'object'::text)),
+    CONSTRAINT withdrawals_receive_minor_check CHECK ((receive_minor > 0)),
+    CONSTRAINT withdrawals_reviewed CHECK ((((mode = 'test'::text) OR (approvals_needed >= 1)) AND (((status <> ALL (ARRAY['approved'::text, 'processing'::text, 'completed'::text])) AND (processing_at IS NULL)) OR (cardinality(approvals) >= approvals_needed)))),
+    CONSTRAINT withdrawals_status_check CHECK ((status = ANY (ARRAY['pending_review'::text, 'approved'::text, 'processing'::text, 'completed'::text, 'failed'::text, 'canceled'::text]))),
+    CONSTRAINT withdrawals_submission_check CHECK ((submission = ANY (ARRAY['prepared'::text, 'accepted'::text, 'unknown'::text]))),
+    CONSTRAINT withdrawals_system_fee_minor_check CHECK ((system_fee_minor >= 0)),
+    CONSTRAINT withdrawals_terms CHECK (((debit_minor = (amount_minor +
+CASE network_fee_mode
+    WHEN 'add'::text THEN (system_fee_minor + network_fee_minor)
+    ELSE (0)::bigint
+END)) AND (receive_minor = ((debit_minor - system_fee_minor) - network_fee_minor))))
+)
+WITH (fillfactor='85');
 CREATE UNLOGGED TABLE public.worker_signs (
     worker_id uuid NOT NULL,
     host text NOT NULL,
@@ -1288,6 +1398,20 @@ ALTER TABLE ONLY public.webhook_failures
     ADD CONSTRAINT webhook_failures_pkey PRIMARY KEY (event_id);
 ALTER TABLE ONLY public.webhook_secrets
     ADD CONSTRAINT webhook_secrets_pkey PRIMARY KEY (merchant_id, mode, version);
+ALTER TABLE ONLY public.withdrawal_days
+    ADD CONSTRAINT withdrawal_days_pkey PRIMARY KEY (merchant_id, mode, method_id, day);
+ALTER TABLE ONLY public.withdrawal_quotes
+    ADD CONSTRAINT withdrawal_quotes_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.withdrawals
+    ADD CONSTRAINT withdrawals_external_id UNIQUE (merchant_id, mode, external_id);
+ALTER TABLE ONLY public.withdrawals
+    ADD CONSTRAINT withdrawals_hold_id_key UNIQUE (hold_id);
+ALTER TABLE ONLY public.withdrawals
+    ADD CONSTRAINT withdrawals_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
+ALTER TABLE ONLY public.withdrawals
+    ADD CONSTRAINT withdrawals_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.withdrawals
+    ADD CONSTRAINT withdrawals_quote_once UNIQUE (quote_id);
 ALTER TABLE ONLY public.worker_signs
     ADD CONSTRAINT worker_signs_pkey PRIMARY KEY (worker_id);
 CREATE INDEX api_keys_of_merchant ON public.api_keys USING btree (merchant_id, created_at DESC, id DESC);
@@ -1344,6 +1468,10 @@ CREATE INDEX webhook_failures_newest ON public.webhook_failures USING btree (fai
 CREATE INDEX webhook_failures_of_merchant ON public.webhook_failures USING btree (merchant_id, mode, failed_at DESC);
 CREATE UNIQUE INDEX webhook_secrets_one_active ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'active'::text);
 CREATE UNIQUE INDEX webhook_secrets_one_pending ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'pending'::text);
+CREATE INDEX withdrawal_quotes_old ON public.withdrawal_quotes USING btree (created_at);
+CREATE INDEX withdrawals_due ON public.withdrawals USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
+CREATE INDEX withdrawals_of_merchant ON public.withdrawals USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX withdrawals_to_review ON public.withdrawals USING btree (created_at, id) WHERE (status = 'pending_review'::text);
 ALTER INDEX public.webhook_attempts_pkey ATTACH PARTITION public.webhook_attempts_202611_pkey;
 ALTER INDEX public.webhook_attempts_pkey ATTACH PARTITION public.webhook_attempts_202612_pkey;
 ALTER INDEX public.webhook_attempts_pkey ATTACH PARTITION public.webhook_attempts_202701_pkey;
@@ -1380,6 +1508,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_actions FOR EACH
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER transactions_step BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.transactions_refuse_step();
 CREATE TRIGGER webhook_failures_follow AFTER UPDATE OF status ON public.webhook_events FOR EACH ROW WHEN (((old.status = 'failed'::text) <> (new.status = 'failed'::text))) EXECUTE FUNCTION public.webhook_failures_follow();
+CREATE TRIGGER withdrawals_step BEFORE UPDATE OF status ON public.withdrawals FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.withdrawals_refuse_step();
 ALTER TABLE ONLY public.api_key_activity
     ADD CONSTRAINT api_key_activity_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES public.api_keys(id);
 ALTER TABLE ONLY public.api_keys
@@ -1462,3 +1591,11 @@ ALTER TABLE ONLY public.webhook_failures
     ADD CONSTRAINT webhook_failures_event_id_fkey FOREIGN KEY (event_id) REFERENCES public.webhook_events(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.webhook_secrets
     ADD CONSTRAINT webhook_secrets_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.withdrawal_days
+    ADD CONSTRAINT withdrawal_days_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.withdrawal_quotes
+    ADD CONSTRAINT withdrawal_quotes_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.withdrawals
+    ADD CONSTRAINT withdrawals_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES public.ledger_holds(id);
+ALTER TABLE ONLY public.withdrawals
+    ADD CONSTRAINT withdrawals_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);

@@ -30,6 +30,8 @@ from tollhouse.web.front import Front
 from tollhouse.web.house import House
 from tollhouse.web.operations import Operation
 from tollhouse.web.templates import Templates
+from tollhouse.withdrawals import invariants as withdrawals_invariants
+from tollhouse.withdrawals import jobs as withdrawals_jobs
 
 STATIC = Path(__file__).parent / "web" / "static"
 WEB_POOL = 10
@@ -44,6 +46,7 @@ JOBS: list[Job] = [
     *events_status.JOBS,
     *((0.5, job) for job in payments_jobs.JOBS),
     *((0.5, job) for job in balance_payments_jobs.JOBS),
+    *withdrawals_jobs.JOBS,
     (WATCH_EVERY_S, lambda house: watch_invariants(house)),  # noqa: PLW0108 - it stands below
 ]
 """What the worker does beside delivering: seconds between two runs, and the deed."""
@@ -106,12 +109,13 @@ def route_table(operations: Sequence[Operation]) -> str:
 
 
 async def broken_invariants(db: Pool) -> list[str]:
-    """A line for every invariant of ledger, payments and events that does not hold, all seen in one snapshot."""
+    """A line for every invariant of money and events that does not hold, all seen in one snapshot."""
     async with db.connection() as tx, tx.raw.transaction(isolation="repeatable_read", readonly=True):
         return [
             *await ledger_invariants.broken(tx),
             *await payments_invariants.broken(tx),
             *await balance_payments_invariants.broken(tx),
+            *await withdrawals_invariants.broken(tx),
             *await events_invariants.broken(tx),
         ]
 

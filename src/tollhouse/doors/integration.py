@@ -7,6 +7,7 @@ from tollhouse.reports import api as reports
 from tollhouse.settings import api as settings
 from tollhouse.web.operations import Operation
 from tollhouse.webhooks import api as webhooks
+from tollhouse.withdrawals import operations as withdrawals
 
 OPERATIONS: list[Operation] = [
     *merchants.INTEGRATION_OPERATIONS,
@@ -15,4 +16,5 @@ OPERATIONS: list[Operation] = [
     *reports.INTEGRATION_OPERATIONS,
     *settings.INTEGRATION_OPERATIONS,
     *webhooks.INTEGRATION_OPERATIONS,
+    *withdrawals.INTEGRATION_OPERATIONS,
 ]

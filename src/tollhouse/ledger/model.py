@@ -191,6 +191,11 @@ def income(
     return Account(f"income:{fee}")
 
 
+def expense(what: Literal["network_fee"]) -> Account:
+    """What the platform pays itself."""
+    return Account(f"expense:{what}")
+
+
 def equity(what: Literal["adjustment", "test_funding"]) -> Account:
     """Corrections by operators, and test money."""
     return Account(f"equity:{what}")

@@ -1,16 +1,15 @@
 """What an operator does. Each deed is one transaction, which also keeps who did it, when and why."""
 
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from tollhouse.catalogue.currencies import Currency
-from tollhouse.events.record import NewEvent, record
+from tollhouse.events.balances import Cause, tell_balance
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.ledger.balances import balance_view, entry_view, in_currency
-from tollhouse.ledger.model import InsufficientFunds, Line, Posted, Posting, Source, available, equity
+from tollhouse.ledger.balances import in_currency
+from tollhouse.ledger.model import InsufficientFunds, Line, Posting, Source, available, equity
 from tollhouse.ledger.post import post
 from tollhouse.operator import store
 from tollhouse.operator.model import Action, Deed, Hand, NothingThereError, OperatorRefusedError
@@ -76,19 +75,9 @@ async def adjust(tx: Tx, env: MerchantEnv, currency: Currency, amount_minor: int
             f"The available balance is {currency.format(had.available_minor)} {currency.code}: "
             f"{currency.format(-amount_minor)} cannot be taken from it."
         ) from None
-    await _tell_balance(tx, env, currency, posted, deed, house)
+    cause = Cause(SOURCE, deed.action_id, "posted", 1)
+    await tell_balance(tx, env, currency.code, posted, cause, None, house, posted.entries[0].created_at)
     return deed
-
-
-async def _tell_balance(tx: Tx, env: MerchantEnv, currency: Currency, posted: Posted, deed: Deed, house: House) -> None:
-    balance = await in_currency(tx, env, currency.code)
-    extra: dict[str, Any] = {
-        "source": {"type": SOURCE, "id": deed.action_id, "status": "posted", "version": 1},
-        "entries": [entry_view(entry, env, currency.decimals) for entry in posted.entries],
-    }
-    view = balance_view(balance, env, currency.decimals)
-    event = NewEvent("balance.updated", "ledger_entry", posted.entries[0].id, view.version, view, extra=extra)
-    await record(tx, env, event, house=house, now=posted.entries[0].created_at)
 
 
 async def keep(

@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.catalogue.methods import fees_of
+from tollhouse.events.balances import Cause
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import debts
@@ -15,7 +16,6 @@ from tollhouse.ledger.post import post
 from tollhouse.payments import refunds, refunds_store, settle, tell, verdict
 from tollhouse.payments.model import CREDITED, Chargeback, ChargebackStatus, Transaction
 from tollhouse.payments.refusals import NotNow
-from tollhouse.payments.tell import Cause
 from tollhouse.platform.db import Tx
 from tollhouse.web.house import House
 

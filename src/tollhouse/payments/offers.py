@@ -5,7 +5,7 @@ from tollhouse.catalogue.methods import Method, UnavailableReason
 from tollhouse.catalogue.payment_settings import PaymentSettings
 from tollhouse.kernel.ids import Mode
 from tollhouse.payments.model import PaymentLink
-from tollhouse.rails.configured import rail
+from tollhouse.rails.configured import fault
 
 
 def offers_for(link: PaymentLink, settings: PaymentSettings) -> list[Offer]:
@@ -22,8 +22,4 @@ def offers_for(link: PaymentLink, settings: PaymentSettings) -> list[Offer]:
 
 def rail_fault(method: Method, mode: Mode) -> UnavailableReason | None:
     """Why the rail of a method cannot be used in this environment now; None when it can."""
-    provider = rail(method.rail, mode)
-    if provider is None:
-        return "provider_not_configured"
-    health = provider.health()
-    return None if health.available else health.reason or "provider_down"
+    return fault(method.rail, mode)

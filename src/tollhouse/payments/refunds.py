@@ -8,6 +8,7 @@ import msgspec
 
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import METHODS
+from tollhouse.events.balances import Cause
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.refusals import NotFound
@@ -19,7 +20,6 @@ from tollhouse.payments import refunds_store, settle, tell, verdict
 from tollhouse.payments.model import Refund, Transaction
 from tollhouse.payments.new_refund import NewRefund, check
 from tollhouse.payments.refusals import ChargedBack, NotNow, RefundNotAllowed, RefundTooLarge
-from tollhouse.payments.tell import Cause
 from tollhouse.platform.db import Tx
 from tollhouse.rails import configured
 from tollhouse.web.house import House

@@ -10,6 +10,7 @@ from tollhouse.callers.guards import TestCredential
 from tollhouse.callers.model import Caller, TestModeOnly
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
+from tollhouse.events.balances import Cause, tell_balance
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode, new_id
@@ -17,10 +18,9 @@ from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.ledger.balances import BalanceView
 from tollhouse.ledger.model import Line, Posting, Source, available, equity
 from tollhouse.ledger.post import post
-from tollhouse.payments import expiry, refunds, refunds_store, sandbox_store, simulator, store, tell, transactions_store
+from tollhouse.payments import expiry, refunds, refunds_store, sandbox_store, simulator, store, transactions_store
 from tollhouse.payments.refusals import NotNow
 from tollhouse.payments.simulator import Outcome, Simulated
-from tollhouse.payments.tell import Cause
 from tollhouse.payments.views import RefundView, TransactionView, refund_view, transaction_view
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import Decline
@@ -150,7 +150,7 @@ async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, house: Hous
     line = Line("test_funding", known.code, amount_minor, equity("test_funding"), available(caller.env))
     posted = await post(tx, Posting("test", "test_funding", Source(SOURCE, funding_id), (line,), now))
     cause = Cause(SOURCE, funding_id, "succeeded", 1)
-    return await tell.balance(tx, caller.env, known.code, posted, cause, None, house, now)
+    return await tell_balance(tx, caller.env, known.code, posted, cause, None, house, now)
 
 
 @OPERATIONS.add(

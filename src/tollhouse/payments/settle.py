@@ -12,6 +12,7 @@ from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import METHODS, Fees
 from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.events.balances import Cause
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode, new_id
 from tollhouse.kernel.refusals import NotFound
@@ -20,7 +21,6 @@ from tollhouse.ledger.post import post
 from tollhouse.payments import store, tell, transactions_store, verdict
 from tollhouse.payments.model import Transaction
 from tollhouse.payments.refusals import NotNow
-from tollhouse.payments.tell import Cause
 from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import Observation

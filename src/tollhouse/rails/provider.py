@@ -1,7 +1,7 @@
 """The seam to a provider: what is asked of a rail, and what it reports. Stateless; all state is in our rows."""
 
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 from uuid import UUID
 
 from msgspec import Struct
@@ -10,13 +10,15 @@ from tollhouse.kernel.ids import Mode
 
 Decline = Literal["card_declined", "insufficient_funds", "expired_method", "double_spend", "canceled_by_customer"]
 RefundFault = Literal["refund_declined", "receiver_invalid", "returned_by_bank"]
+PayoutFault = Literal["payout_declined", "receiver_invalid"]
+RailFault = Literal["provider_not_configured", "provider_down"]
 
 
 class Health(Struct, frozen=True):
     """Whether a rail can be used now, and why not."""
 
     available: bool
-    reason: Literal["provider_not_configured", "provider_down"] | None = None
+    reason: RailFault | None = None
 
 
 class Attempt(Struct, frozen=True):
@@ -73,7 +75,7 @@ class Submission(Struct, frozen=True):
 
     outcome: Literal["accepted", "rejected", "unknown"]
     provider_reference: str | None = None
-    failure_code: RefundFault | None = None
+    failure_code: RefundFault | PayoutFault | None = None
 
 
 class RefundState(Struct, frozen=True):
@@ -81,6 +83,31 @@ class RefundState(Struct, frozen=True):
 
     outcome: Literal["pending", "succeeded", "failed"]
     failure_code: RefundFault | None = None
+
+
+class PayoutOrder(Struct, frozen=True):
+    """Money to send out. Its id is our reference at the provider, so that asking twice sends it once."""
+
+    id: UUID
+    method_id: str
+    currency: str
+    amount_minor: int
+    receiver: str
+    provider_fields: dict[str, Any]
+    ordered_at: datetime
+
+
+class PayoutState(Struct, frozen=True):
+    """What the provider says of an order that we handed in, or tried to.
+
+    `absent`: it never got it, for sure, and nothing of ours is on its way there; `unknown`: it cannot tell now.
+    `network_fee_minor` is what it really took for the way, where that is not what the method says.
+    """
+
+    outcome: Literal["absent", "unknown", "pending", "succeeded", "failed"]
+    failure_code: PayoutFault | None = None
+    tx_hash: str | None = None
+    network_fee_minor: int | None = None
 
 
 class Provider(Protocol):
@@ -105,7 +132,7 @@ class Provider(Protocol):
         ...
 
     def receiver_fault(self, receiver: str | None) -> str | None:
-        """Why a refund cannot go to this receiver, in a sentence; None where it can. None is no receiver at all."""
+        """Why money cannot go to this receiver, in a sentence; None where it can. None is no receiver at all."""
         ...
 
     async def refund(self, order: RefundOrder) -> Submission:
@@ -114,4 +141,12 @@ class Provider(Protocol):
 
     async def refund_state(self, order: RefundOrder, now: datetime) -> RefundState:
         """What became of a refund that was accepted. Called with no transaction open."""
+        ...
+
+    async def payout(self, order: PayoutOrder) -> Submission:
+        """Hand a withdrawal in; the same id is sent once. Called with no transaction open."""
+        ...
+
+    async def payout_state(self, order: PayoutOrder, now: datetime) -> PayoutState:
+        """What became of a withdrawal that was handed in, or may have been. Called with no transaction open."""
         ...

@@ -3,13 +3,28 @@
 from datetime import datetime, timedelta
 
 from tollhouse.kernel.ids import Mode
-from tollhouse.rails.provider import Attempt, Health, Instructions, RefundOrder, RefundState, Submission
+from tollhouse.rails.provider import (
+    Attempt,
+    Health,
+    Instructions,
+    PayoutOrder,
+    PayoutState,
+    RefundOrder,
+    RefundState,
+    Submission,
+)
 
 WORDS = "This is a test payment: nothing is charged. Choose below how it ends."
 REFUND_TAKES = timedelta(seconds=1)
+PAYOUT_TAKES = timedelta(seconds=4)
 RECEIVER_CHARS_MAX = 256
 MAGIC_DIGITS = 10_000
 """The last four digits of an amount in minor units say what becomes of the payment."""
+
+INVALID_RECEIVER, DECLINING_RECEIVER, FAILING_RECEIVER, STUCK_RECEIVER = (
+    f"sandbox-{what}" for what in ("invalid", "declined", "fails", "stuck")
+)
+"""Receivers that nobody can pay: refused when they are named, when the order is handed in, later, or never."""
 
 DECLINED, WITHOUT_FUNDS, THEN_CHARGEBACK, SLOW, UNDERPAID, REFUND_FAILS = 2, 9995, 259, 77, 4040, 5150
 
@@ -35,6 +50,8 @@ class Sandbox:
 
     def receiver_fault(self, receiver: str | None) -> str | None:
         """The money of nobody can go back to nobody; a receiver that is named must be readable."""
+        if receiver == INVALID_RECEIVER:
+            return "This receiver is always refused."
         if receiver is None or (1 <= len(receiver) <= RECEIVER_CHARS_MAX and receiver.isprintable()):
             return None
         return "1 to 256 printable characters."
@@ -50,3 +67,21 @@ class Sandbox:
         if REFUND_FAILS in {magic(order.payment_minor), magic(order.amount_minor)}:
             return RefundState("failed", "refund_declined")
         return RefundState("succeeded")
+
+    async def payout(self, order: PayoutOrder) -> Submission:
+        """Every order is accepted, but for two receivers: one declines, of the other nothing is heard."""
+        if order.receiver == DECLINING_RECEIVER:
+            return Submission("rejected", failure_code="receiver_invalid")
+        if order.receiver == STUCK_RECEIVER:
+            return Submission("unknown")
+        return Submission("accepted", f"sandbox-{order.id}")
+
+    async def payout_state(self, order: PayoutOrder, now: datetime) -> PayoutState:
+        """Succeeded four seconds after it was asked for, but for the receivers that say otherwise."""
+        if order.receiver == STUCK_RECEIVER:
+            return PayoutState("unknown")
+        if now < order.ordered_at + PAYOUT_TAKES:
+            return PayoutState("pending")
+        if order.receiver in {FAILING_RECEIVER, DECLINING_RECEIVER}:
+            return PayoutState("failed", "payout_declined")
+        return PayoutState("succeeded")

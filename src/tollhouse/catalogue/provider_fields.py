@@ -1,0 +1,52 @@
+"""What a rail wants to know of a receiver, as JSON Schema (draft 2020-12): the schema is checked, and what is sent by it."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import jsonschema_rs
+import msgspec
+
+from tollhouse.kernel.refusals import Fault
+
+MEMBER = "provider_fields"
+ENCODER = msgspec.json.Encoder(order="sorted")
+
+
+def schema_fault(schema: dict[str, Any]) -> str | None:
+    """Why this cannot be the schema of an object whose unknown members are refused; None where it can."""
+    if schema.get("type") != "object" or schema.get("additionalProperties") is not False:
+        return "must have type object and additionalProperties false"
+    try:
+        _validator(ENCODER.encode(schema))
+    except (ValueError, jsonschema_rs.ReferencingError) as fault:
+        return str(fault).partition("\n")[0]
+    return None
+
+
+def fields_faults(schema: dict[str, Any], sent: dict[str, Any]) -> Iterator[Fault]:
+    """Everything in which what was sent does not fit; the message begins with the JSON pointer of the place."""
+    for error in _validator(ENCODER.encode(schema)).iter_errors(sent):
+        kind, places = error.kind, [str(step) for step in error.instance_path]
+        if isinstance(kind, jsonschema_rs.ValidationErrorKind.Required):
+            yield _fault([*places, kind.property], "missing", "This field is required.")
+        elif isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
+            for name in kind.unexpected:
+                yield _fault([*places, name], "unknown_field", "There is no such field.")
+        else:
+            code = "invalid_type" if isinstance(kind, jsonschema_rs.ValidationErrorKind.Type) else "invalid_value"
+            yield _fault(places, code, f"This must fit {error.schema_path[-1]} of the method's schema.")
+
+
+def _fault(places: list[str], code: str, sentence: str) -> Fault:
+    pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in (MEMBER, *places))
+    return Fault(".".join([MEMBER, *places]), code, f"{pointer}: {sentence}")
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(msgspec.json.decode(schema), retriever=_refuse_to_fetch)
+
+
+def _refuse_to_fetch(uri: str) -> NoReturn:
+    raise ValueError(f"{uri} is not fetched: a schema stands by itself")

@@ -1,0 +1,142 @@
+"""What a merchant does: ask for a quote, ask for a withdrawal, cancel one that was not sent yet."""
+
+from datetime import UTC, datetime, time, timedelta
+from uuid import UUID
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
+from tollhouse.ledger import holds
+from tollhouse.ledger.balances import in_currency
+from tollhouse.ledger.model import InsufficientFunds, Source
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+from tollhouse.withdrawals import changes, quotes_store, store, tell
+from tollhouse.withdrawals.model import CANCELABLE, Quote, Terms, Withdrawal, terms
+from tollhouse.withdrawals.new_withdrawal import (
+    Asked,
+    NewQuote,
+    NewWithdrawal,
+    refuse_receiver,
+    refuse_unfitting,
+    refuse_unusable,
+    understand,
+)
+from tollhouse.withdrawals.refusals import DailyLimitExceeded, DuplicateExternalId, NotNow, QuoteAlreadyUsed, QuoteExpired
+
+QUOTE_LASTS = timedelta(seconds=60)
+TEST_WAIT = timedelta(seconds=2)
+"""How long a withdrawal of test mode rests before it is sent, as if somebody reviewed it."""
+
+
+async def quote(tx: Tx, env: MerchantEnv, new: NewQuote, house: House, now: datetime) -> Quote:
+    """Tell what a withdrawal costs, and keep to it for a minute. Raises the refusals of methods and amounts."""
+    asked = understand(new, env, house.settings)
+    refuse_unusable(asked.method, env.mode)
+    costs = terms(asked.method, asked.amount_minor, asked.network_fee_mode)
+    refuse_unfitting(asked.method, costs)
+    # Nothing below this line may refuse.
+    what = (asked.method.method_id, asked.method.currency)
+    return await quotes_store.insert(tx, new_id(), env, what, costs, now, QUOTE_LASTS)
+
+
+async def request(tx: Tx, env: MerchantEnv, new: NewWithdrawal, house: House, now: datetime) -> Withdrawal:
+    """Set the money aside; an operator, or in test mode the worker, goes on. Raises every refusal there is."""
+    asked = understand(new, env, house.settings)
+    costs = await _costs(tx, env, new, asked, now)
+    await _refuse_second(tx, env, new.external_id)
+    refuse_unusable(asked.method, env.mode)
+    refuse_receiver(asked.method, env.mode, new.receiver)
+    refuse_unfitting(asked.method, costs)
+    day = await store.today(tx, env, now)
+    await _refuse_without_funds(tx, env, asked.method.currency, costs.debit_minor)
+    # The database judges quote, limit, balance and external id once more below, and its verdict refuses everything.
+    if new.quote_id is not None and not await quotes_store.use(tx, env, new.quote_id, now):
+        raise await _why_not_quote(tx, env, new.quote_id)
+    method, mode = asked.method, env.mode
+    if not await store.count(tx, env, method.method_id, day, costs.amount_minor, method.daily_limit_minor):
+        left_minor = (method.daily_limit_minor or 0) - await store.counted(tx, env, method.method_id, day)
+        raise DailyLimitExceeded(max(0, left_minor), datetime.combine(day + timedelta(days=1), time(), UTC))
+    withdrawal_id = new_id()
+    source = Source(tell.SOURCE, withdrawal_id)
+    hold, posted = await holds.reserve(tx, env, source, method.currency, costs.debit_minor, now)
+    withdrawal = Withdrawal(
+        id=withdrawal_id,
+        env=env,
+        method_id=method.method_id,
+        rail=method.rail,
+        currency=method.currency,
+        amount_minor=costs.amount_minor,
+        network_fee_mode=costs.network_fee_mode,
+        system_fee_minor=costs.system_fee_minor,
+        network_fee_minor=costs.network_fee_minor,
+        debit_minor=costs.debit_minor,
+        receive_minor=costs.receive_minor,
+        receiver=new.receiver,
+        provider_fields=new.provider_fields,
+        quote_id=new.quote_id,
+        hold_id=hold.id,
+        limit_day=day,
+        status="pending_review" if mode == "live" else "approved",
+        approvals_needed=method.approvals_needed(costs.amount_minor) if mode == "live" else 0,
+        webhook_url=new.webhook_url,
+        external_id=new.external_id,
+        description=new.description,
+        metadata=new.metadata or {},
+        next_look_at=None if mode == "live" else now + TEST_WAIT,
+        created_at=now,
+        updated_at=now,
+    )
+    if not await store.insert(tx, withdrawal):
+        await _refuse_second(tx, env, new.external_id)
+    await tell.moved(tx, withdrawal, posted, house, now)
+    return withdrawal
+
+
+async def cancel(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, house: House, now: datetime) -> Withdrawal:
+    """Give the money back of one that was not sent yet. Raises `NotFound` and `NotNow`."""
+    present = await changes.hold_still(tx, env, withdrawal_id)
+    if present.status not in CANCELABLE:
+        raise NotNow(present.status)
+    # Nothing below this line may refuse.
+    return await changes.give_back(tx, present, house, now, status="canceled")
+
+
+async def _costs(tx: Tx, env: MerchantEnv, new: NewWithdrawal, asked: Asked, now: datetime) -> Terms:
+    """Those of the quote, or of now. Raises `NotFound`, `ValidationFailed`, `QuoteAlreadyUsed` and `QuoteExpired`."""
+    if new.quote_id is None:
+        return terms(asked.method, asked.amount_minor, asked.network_fee_mode)
+    found = await quotes_store.one(tx, env, new.quote_id)
+    if found is None:
+        raise NotFound
+    quoted = found.terms
+    other = [
+        Fault(member, "quote_mismatch", "The quote is for another one.")
+        for member, differs in (
+            ("method_id", found.method_id != asked.method.method_id),
+            ("amount", quoted.amount_minor != asked.amount_minor),
+            ("network_fee_mode", new.network_fee_mode not in {None, quoted.network_fee_mode}),
+        )
+        if differs
+    ]
+    if other:
+        raise ValidationFailed(*other)
+    if not await quotes_store.is_good(tx, env, new.quote_id, now):
+        raise await _why_not_quote(tx, env, new.quote_id)
+    return quoted
+
+
+async def _why_not_quote(tx: Tx, env: MerchantEnv, quote_id: UUID) -> QuoteAlreadyUsed | QuoteExpired:
+    found = await quotes_store.one(tx, env, quote_id)
+    return QuoteExpired() if found is None or found.used_at is None else QuoteAlreadyUsed()
+
+
+async def _refuse_second(tx: Tx, env: MerchantEnv, external_id: str | None) -> None:
+    if external_id is not None and (existing := await store.id_of_external(tx, env, external_id)) is not None:
+        raise DuplicateExternalId(existing)
+
+
+async def _refuse_without_funds(tx: Tx, env: MerchantEnv, currency: str, needed_minor: int) -> None:
+    there_minor = (await in_currency(tx, env, currency)).available_minor
+    if there_minor < needed_minor:
+        raise InsufficientFunds({"available_minor": there_minor, "required_minor": needed_minor, "currency": currency})

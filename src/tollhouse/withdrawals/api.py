@@ -1,0 +1,141 @@
+"""Withdrawals as the Integration API offers them."""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.callers.guards import scope
+from tollhouse.callers.model import Caller
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.web.house import House
+from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.paging import PageQuery, SpanQuery
+from tollhouse.withdrawals import actions, methods, store
+from tollhouse.withdrawals.model import WithdrawalStatus
+from tollhouse.withdrawals.new_withdrawal import NewQuote, NewWithdrawal
+from tollhouse.withdrawals.refusals import (
+    AmountAboveMaximum,
+    AmountBelowFees,
+    AmountBelowMinimum,
+    DailyLimitExceeded,
+    DuplicateExternalId,
+    InvalidReceiver,
+    MethodUnavailable,
+    NotNow,
+    QuoteAlreadyUsed,
+    QuoteExpired,
+)
+from tollhouse.withdrawals.store import WithdrawalFilter
+from tollhouse.withdrawals.views import (
+    MethodView,
+    QuoteView,
+    WithdrawalView,
+    method_view,
+    quote_view,
+    withdrawal_view,
+)
+
+OPERATIONS = Operations(INTEGRATION)
+OF_AMOUNTS = (AmountBelowMinimum, AmountAboveMaximum, AmountBelowFees)
+
+
+class WithdrawalsQuery(SpanQuery, frozen=True):
+    """Filters of GET /withdrawals."""
+
+    status: WithdrawalStatus | None = None
+    currency: str | None = None
+    method_id: str | None = None
+    external_id: str | None = None
+
+
+class MethodsAnswer(Struct, frozen=True):
+    """A page of methods."""
+
+    withdrawal_methods: list[MethodView]
+    has_more: bool
+
+
+class WithdrawalsAnswer(Struct, frozen=True):
+    """A page of withdrawals."""
+
+    withdrawals: list[WithdrawalView]
+    has_more: bool
+
+
+@OPERATIONS.add("GET", "/withdrawal-methods", guard=scope("withdrawals:read"))
+async def list_withdrawal_methods(caller: Caller, query: PageQuery) -> MethodsAnswer:
+    """List every withdrawal method, the unavailable ones with the reason."""
+    shown, more = query.cut(methods.listed(caller.env.mode)[query.offset : query.offset + query.fetch])
+    return MethodsAnswer([method_view(method, caller.env) for method in shown], more)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/withdrawal-quotes",
+    guard=scope("withdrawals:read"),
+    status=201,
+    idempotency="honoured",
+    refuses=(ValidationFailed, MethodUnavailable, *OF_AMOUNTS),
+)
+async def quote_withdrawal(caller: Caller, body: NewQuote, tx: Tx, now: datetime, house: House) -> QuoteView:
+    """Tell what a withdrawal costs, and keep to it for a minute. Nothing is set aside."""
+    return quote_view(await actions.quote(tx, caller.env, body, house, now))
+
+
+@OPERATIONS.add(
+    "POST",
+    "/withdrawals",
+    guard=scope("withdrawals:write"),
+    status=201,
+    idempotency="required",
+    refuses=(
+        ValidationFailed,
+        NotFound,
+        QuoteExpired,
+        QuoteAlreadyUsed,
+        DuplicateExternalId,
+        MethodUnavailable,
+        InvalidReceiver,
+        *OF_AMOUNTS,
+        DailyLimitExceeded,
+        InsufficientFunds,
+    ),
+)
+async def request_withdrawal(caller: Caller, body: NewWithdrawal, tx: Tx, now: datetime, house: House) -> WithdrawalView:
+    """Send money to a receiver. It is set aside at once; in live mode an operator reviews it first."""
+    return withdrawal_view(await actions.request(tx, caller.env, body, house, now))
+
+
+@OPERATIONS.add("GET", "/withdrawals", guard=scope("withdrawals:read"))
+async def list_withdrawals(caller: Caller, query: WithdrawalsQuery, db: Pool) -> WithdrawalsAnswer:
+    """List withdrawals, newest first."""
+    query.refuse_empty_span()
+    wanted = WithdrawalFilter(
+        query.status, query.currency, query.method_id, query.external_id, query.created_from, query.created_to
+    )
+    found, more = query.cut(await store.listed(db, caller.env, wanted, query.fetch, query.offset))
+    return WithdrawalsAnswer([withdrawal_view(one) for one in found], more)
+
+
+@OPERATIONS.add("GET", "/withdrawals/{withdrawal_id}", guard=scope("withdrawals:read"), refuses=(NotFound,))
+async def read_withdrawal(caller: Caller, withdrawal_id: UUID, db: Pool) -> WithdrawalView:
+    """Read a withdrawal."""
+    found = await store.one(db, caller.env, withdrawal_id)
+    if found is None:
+        raise NotFound
+    return withdrawal_view(found)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/withdrawals/{withdrawal_id}/cancel",
+    guard=scope("withdrawals:write"),
+    idempotency="honoured",
+    refuses=(NotFound, NotNow),
+)
+async def cancel_withdrawal(caller: Caller, withdrawal_id: UUID, tx: Tx, now: datetime, house: House) -> WithdrawalView:
+    """Cancel a withdrawal that was not sent yet; the money is available again."""
+    return withdrawal_view(await actions.cancel(tx, caller.env, withdrawal_id, house, now))

@@ -1,0 +1,60 @@
+"""One withdrawal at a time from one state to the next: the row is held still, written once, and told."""
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.ledger import holds
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+from tollhouse.withdrawals import store, tell
+from tollhouse.withdrawals.model import FailureCode, Withdrawal, WithdrawalStatus
+from tollhouse.withdrawals.refusals import NotNow
+
+
+async def hold_still(tx: Tx, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
+    """The withdrawal, which nobody else changes until this transaction ends. Raises `NotFound`."""
+    present = await store.lock(tx, env, withdrawal_id)
+    if present is None:
+        raise NotFound
+    return present
+
+
+async def in_state(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, *states: WithdrawalStatus) -> Withdrawal:
+    """The same, in one of these states. Raises `NotFound` and `NotNow`."""
+    present = await hold_still(tx, env, withdrawal_id)
+    if present.status not in states:
+        raise NotNow(present.status)
+    return present
+
+
+async def change(tx: Tx, present: Withdrawal, now: datetime, **members: Any) -> Withdrawal:
+    """Write what becomes of a withdrawal that is held still."""
+    new = msgspec.structs.replace(present, **members)
+    if not await store.change(tx, present, new, now):
+        raise AssertionError("a withdrawal that is held still does not change")
+    return msgspec.structs.replace(new, version=present.version + 1, updated_at=now)
+
+
+async def give_back(
+    tx: Tx,
+    present: Withdrawal,
+    house: House,
+    now: datetime,
+    *,
+    status: Literal["failed", "canceled"],
+    failure_code: FailureCode | None = None,
+    **members: Any,
+) -> Withdrawal:
+    """End a withdrawal that was never sent: the money is available again, and the day's limit has room again."""
+    ended = await change(tx, present, now, status=status, failure_code=failure_code, next_look_at=None, **members)
+    await store.uncount(tx, ended)
+    _, posted = await holds.release(tx, ended.env, ended.hold_id, now)
+    if status == "failed":
+        await tell.state(tx, "withdrawal.failed", ended, house, now)
+    await tell.moved(tx, ended, posted, house, now)
+    return ended

@@ -1,0 +1,77 @@
+"""Every SQL statement that looks for what must never be true of withdrawals: each returns offending rows as text."""
+
+from tollhouse.platform.db import Tx
+
+I8_HELD = """
+    SELECT format('withdrawal %s is %s with a debit of %s; its hold of %s has %s captured, %s released', w.id, w.status,
+                  w.debit_minor, h.amount, h.captured, h.released) AS line
+    FROM withdrawals w JOIN ledger_holds h ON h.id = w.hold_id
+    WHERE (h.source_type, h.source_id, h.merchant_id, h.mode, h.currency, h.amount)
+          IS DISTINCT FROM ('withdrawal', w.id, w.merchant_id, w.mode, w.currency, w.debit_minor)
+       OR h.captured <> CASE WHEN w.completed_at IS NULL THEN 0 ELSE w.debit_minor END
+       OR h.released <> CASE WHEN w.completed_at IS NULL AND w.status IN ('failed', 'canceled') THEN w.debit_minor ELSE 0 END
+"""
+I8_ORPHANS = """
+    SELECT format('hold %s is for a withdrawal %s that there is not', h.id, h.source_id) AS line
+    FROM ledger_holds h LEFT JOIN withdrawals w ON w.hold_id = h.id
+    WHERE h.source_type = 'withdrawal' AND w.id IS NULL
+"""
+I8_DAYS = """
+    SELECT format('%s %s of %s counts %s on %s, its withdrawals sum to %s', mode, method_id, merchant_id, sum(counted), day,
+                  sum(asked)) AS line
+    FROM (SELECT merchant_id, mode, method_id, day, amount_minor AS counted, 0 AS asked FROM withdrawal_days
+          UNION ALL
+          SELECT merchant_id, mode, method_id, limit_day, 0, amount_minor FROM withdrawals
+          WHERE status NOT IN ('failed', 'canceled')) x
+    GROUP BY merchant_id, mode, method_id, day HAVING sum(counted) <> sum(asked)
+"""
+I14_TOLD = """
+    SELECT format('ledger transaction %s moved the %s %s balance of %s and was told %s times', g.transaction_id, g.mode,
+                  g.currency, g.merchant_id, told.times) AS line
+    FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
+          FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
+          WHERE l.source_type = 'withdrawal'
+          GROUP BY e.transaction_id, e.merchant_id, e.mode, e.currency) g
+    CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_events w
+                        WHERE w.source_type = 'ledger_entry' AND w.source_id = ANY (g.entry_ids)
+                          AND w.type = 'balance.updated') told
+    WHERE told.times <> 1
+"""
+I14_STATES = """
+    SELECT format('withdrawal %s is %s and %s was told %s times', w.id, w.status, want.type, count(e.id)) AS line
+    FROM withdrawals w
+    JOIN LATERAL (VALUES ('withdrawal.processing', w.processing_at IS NOT NULL),
+                         ('withdrawal.completed', w.completed_at IS NOT NULL),
+                         ('withdrawal.failed', w.status = 'failed')) AS want (type, due) ON true
+    LEFT JOIN webhook_events e ON e.source_type = 'withdrawal' AND e.source_id = w.id AND e.type = want.type
+    GROUP BY w.id, w.status, want.type, want.due HAVING count(e.id) <> CASE WHEN want.due THEN 1 ELSE 0 END
+"""
+# What went out by a rail, by what our books say and by what became of each withdrawal.
+I15_RAILS = """
+    SELECT format('%s %s %s: the books say %s went out, the withdrawals %s', mode, rail, currency, sum(booked),
+                  sum(sent)) AS line
+    FROM (SELECT p.mode, p.currency, substr(a.code, 6) AS rail,
+                 CASE a.id WHEN p.credit_account_id THEN p.amount ELSE -p.amount END AS booked, 0 AS sent
+          FROM ledger_postings p JOIN ledger_transactions l ON l.id = p.transaction_id AND l.mode = p.mode
+          JOIN ledger_accounts a ON a.id IN (p.debit_account_id, p.credit_account_id) AND a.code LIKE 'rail:%'
+          WHERE l.source_type = 'withdrawal'
+          UNION ALL
+          SELECT mode, currency, rail, 0,
+                 network_paid_minor + CASE status WHEN 'completed' THEN receive_minor ELSE 0 END
+          FROM withdrawals WHERE completed_at IS NOT NULL) books
+    GROUP BY mode, currency, rail HAVING sum(booked) <> sum(sent)
+"""
+
+INVARIANTS: tuple[tuple[str, str, str], ...] = (
+    ("I8", "a withdrawal has its money on hold until it ends", I8_HELD),
+    ("I8", "nothing else is on hold for withdrawals", I8_ORPHANS),
+    ("I8", "a day counts its withdrawals", I8_DAYS),
+    ("I14", "every change of a balance is told once", I14_TOLD),
+    ("I14", "every state of a withdrawal is told", I14_STATES),
+    ("I15", "the books agree with the rails", I15_RAILS),
+)
+
+
+async def offending(tx: Tx, statement: str) -> list[str]:
+    """The lines that one of the statements above finds."""
+    return [row["line"] for row in await tx.fetch(statement)]

@@ -1,0 +1,38 @@
+"""The test endpoint of withdrawals: let the operator and the bank do something at once."""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.callers.guards import TestCredential
+from tollhouse.callers.model import Caller, TestModeOnly
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.withdrawals.refusals import NotNow
+from tollhouse.withdrawals.simulator import Outcome, play
+from tollhouse.withdrawals.views import WithdrawalView, withdrawal_view
+
+OPERATIONS = Operations(INTEGRATION)
+
+
+class WithdrawalSimulation(Struct, frozen=True, forbid_unknown_fields=True):
+    """What shall become of a withdrawal; `return`: it arrived and came back, `stick`: nobody knows."""
+
+    outcome: Outcome
+
+
+@OPERATIONS.add(
+    "POST",
+    "/test/withdrawals/{withdrawal_id}/simulate",
+    guard=TestCredential("withdrawals:write"),
+    idempotency="honoured",
+    refuses=(TestModeOnly, NotFound, NotNow),
+)
+async def simulate_withdrawal(
+    caller: Caller, withdrawal_id: UUID, body: WithdrawalSimulation, tx: Tx, now: datetime, house: House
+) -> WithdrawalView:
+    """Play the operator and the bank for a withdrawal."""
+    return withdrawal_view(await play(tx, caller.env, withdrawal_id, body.outcome, house, now))

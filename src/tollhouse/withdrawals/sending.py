@@ -1,0 +1,105 @@
+"""Sending, in two phases: that it is about to be sent is written first, and what the rail then says, or does not, later.
+
+Only the first to begin hands a withdrawal in. What nobody knows the end of keeps its money on hold.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.ledger import holds
+from tollhouse.ledger.holds import Part
+from tollhouse.ledger.model import Line, Posting, Source, available, expense, income, rail
+from tollhouse.ledger.post import post
+from tollhouse.platform.db import Tx
+from tollhouse.rails.provider import PayoutFault, PayoutState, Submission
+from tollhouse.web.house import House
+from tollhouse.withdrawals import changes, store, tell
+from tollhouse.withdrawals.model import Withdrawal
+
+
+async def begin(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, house: House, now: datetime) -> Withdrawal:
+    """From here on it may be on its way. Raises `NotFound`, and `NotNow` where it was canceled or somebody began before."""
+    present = await changes.in_state(tx, env, withdrawal_id, "approved")
+    begun = await changes.change(tx, present, now, status="processing", submission="prepared", processing_at=now)
+    await tell.state(tx, "withdrawal.processing", begun, house, now)
+    return begun
+
+
+async def note(
+    tx: Tx, env: MerchantEnv, withdrawal_id: UUID, handed_in: Submission, next_look_at: datetime | None, now: datetime
+) -> Withdrawal:
+    """Keep what the rail said when it was handed in, or that it said nothing. Raises `NotFound` and `NotNow`."""
+    present = await changes.in_state(tx, env, withdrawal_id, "processing")
+    knows = handed_in.outcome == "accepted" or present.submission == "accepted"
+    return await changes.change(
+        tx,
+        present,
+        now,
+        submission="accepted" if knows else "unknown",
+        provider_reference=present.provider_reference or handed_in.provider_reference,
+        next_look_at=next_look_at,
+    )
+
+
+async def complete(
+    tx: Tx, env: MerchantEnv, withdrawal_id: UUID, state: PayoutState, house: House, now: datetime
+) -> Withdrawal:
+    """The receiver has the money. Raises `NotFound` and `NotNow`."""
+    present = await changes.in_state(tx, env, withdrawal_id, "processing")
+    paid_minor = present.network_fee_minor if state.network_fee_minor is None else state.network_fee_minor
+    done = await changes.change(
+        tx,
+        present,
+        now,
+        status="completed",
+        submission="accepted",
+        tx_hash=state.tx_hash,
+        network_paid_minor=paid_minor,
+        next_look_at=None,
+        completed_at=now,
+    )
+    _, posted = await holds.spend(tx, env, done.hold_id, _parts(done, paid_minor), now, along=_overpaid(done, paid_minor))
+    await tell.state(tx, "withdrawal.completed", done, house, now)
+    await tell.moved(tx, done, posted, house, now)
+    return done
+
+
+async def fail(
+    tx: Tx, env: MerchantEnv, withdrawal_id: UUID, failure_code: PayoutFault, house: House, now: datetime
+) -> Withdrawal:
+    """The rail says for sure that it did not and will not send it. Raises `NotFound` and `NotNow`."""
+    present = await changes.in_state(tx, env, withdrawal_id, "processing")
+    return await changes.give_back(tx, present, house, now, status="failed", failure_code=failure_code)
+
+
+async def come_back(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, house: House, now: datetime) -> Withdrawal:
+    """What had arrived was sent back: the merchant has it again, less the fees. Raises `NotFound` and `NotNow`."""
+    present = await changes.in_state(tx, env, withdrawal_id, "completed")
+    back = await changes.change(tx, present, now, status="failed", failure_code="returned")
+    await store.uncount(tx, back)
+    line = Line("withdrawal_return", back.currency, back.receive_minor, rail(back.rail), available(env))
+    posted = await post(tx, Posting(env.mode, "withdrawal_return", Source(tell.SOURCE, back.id), (line,), now))
+    await tell.state(tx, "withdrawal.failed", back, house, now)
+    await tell.moved(tx, back, posted, house, now)
+    return back
+
+
+def _parts(done: Withdrawal, paid_minor: int) -> tuple[Part, ...]:
+    """Where the money on hold goes: to the receiver, to the rail for its way, and to the platform."""
+    by_rail_minor = min(paid_minor, done.network_fee_minor)
+    parts = (
+        Part("withdrawal", done.receive_minor, rail(done.rail)),
+        Part("network_fee", by_rail_minor, rail(done.rail)),
+        Part("network_fee", done.network_fee_minor - by_rail_minor, expense("network_fee")),
+        Part("withdrawal_fee", done.system_fee_minor, income("withdrawal_fee")),
+    )
+    return tuple(part for part in parts if part.amount_minor)
+
+
+def _overpaid(done: Withdrawal, paid_minor: int) -> tuple[Line, ...]:
+    """What the rail took for the way beyond what the merchant was charged is the platform's to pay."""
+    beyond_minor = paid_minor - done.network_fee_minor
+    if beyond_minor <= 0:
+        return ()
+    return (Line("network_fee", done.currency, beyond_minor, expense("network_fee"), rail(done.rail)),)

@@ -1,0 +1,192 @@
+"""Every SQL statement about withdrawals and the amounts of a day."""
+
+from datetime import date, datetime
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.withdrawals.model import Withdrawal
+
+# The day is that of the test clock, where a merchant has moved it. A limit that is null is none.
+COUNT = """
+    INSERT INTO withdrawal_days AS d (merchant_id, mode, method_id, day, amount_minor)
+    SELECT $1, $2, $3, $4, $5 WHERE $6::bigint IS NULL OR $5::bigint <= $6
+    ON CONFLICT (merchant_id, mode, method_id, day) DO UPDATE SET amount_minor = d.amount_minor + excluded.amount_minor
+    WHERE $6::bigint IS NULL OR d.amount_minor + excluded.amount_minor <= $6
+    RETURNING d.amount_minor
+"""
+COUNTED = "SELECT amount_minor FROM withdrawal_days WHERE merchant_id = $1 AND mode = $2 AND method_id = $3 AND day = $4"
+UNCOUNT = """
+    UPDATE withdrawal_days SET amount_minor = amount_minor - $5
+    WHERE merchant_id = $1 AND mode = $2 AND method_id = $3 AND day = $4
+"""
+TODAY = """
+    SELECT (($3::timestamptz + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))
+            AT TIME ZONE 'UTC')::date
+"""
+INSERT = """
+    INSERT INTO withdrawals (id, merchant_id, mode, method_id, rail, currency, amount_minor, network_fee_mode,
+                             system_fee_minor, network_fee_minor, debit_minor, receive_minor, receiver, provider_fields,
+                             quote_id, hold_id, limit_day, status, approvals_needed, webhook_url, external_id, description,
+                             metadata, next_look_at, created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,
+            $25, $25)
+    ON CONFLICT (merchant_id, mode, external_id) DO NOTHING
+"""
+ID_OF_EXTERNAL = "SELECT id FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND external_id = $3"
+ONE = """
+    SELECT id, merchant_id, mode, method_id, rail, currency, amount_minor, network_fee_mode, system_fee_minor,
+           network_fee_minor, debit_minor, receive_minor, receiver, provider_fields, quote_id, hold_id, limit_day, status,
+           submission, provider_reference, tx_hash, network_paid_minor, failure_code, approvals_needed, approvals,
+           reviewed_at, review_note, webhook_url, external_id, description, metadata, version, next_look_at, created_at,
+           updated_at, processing_at, completed_at
+    FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND id = $3
+"""
+LOCK = """
+    SELECT id, merchant_id, mode, method_id, rail, currency, amount_minor, network_fee_mode, system_fee_minor,
+           network_fee_minor, debit_minor, receive_minor, receiver, provider_fields, quote_id, hold_id, limit_day, status,
+           submission, provider_reference, tx_hash, network_paid_minor, failure_code, approvals_needed, approvals,
+           reviewed_at, review_note, webhook_url, external_id, description, metadata, version, next_look_at, created_at,
+           updated_at, processing_at, completed_at
+    FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND id = $3 FOR NO KEY UPDATE
+"""
+LIST = """
+    SELECT id, merchant_id, mode, method_id, rail, currency, amount_minor, network_fee_mode, system_fee_minor,
+           network_fee_minor, debit_minor, receive_minor, receiver, provider_fields, quote_id, hold_id, limit_day, status,
+           submission, provider_reference, tx_hash, network_paid_minor, failure_code, approvals_needed, approvals,
+           reviewed_at, review_note, webhook_url, external_id, description, metadata, version, next_look_at, created_at,
+           updated_at, processing_at, completed_at
+    FROM withdrawals
+    WHERE merchant_id = $1 AND mode = $2 AND ($3::text IS NULL OR status = $3) AND ($4::text IS NULL OR currency = $4)
+      AND ($5::text IS NULL OR method_id = $5) AND ($6::text IS NULL OR external_id = $6)
+      AND ($7::timestamptz IS NULL OR created_at >= $7) AND ($8::timestamptz IS NULL OR created_at < $8)
+    ORDER BY created_at DESC, id DESC LIMIT $9 OFFSET $10
+"""
+# Taken for a while by moving the next look: a worker that dies leaves it to the next one.
+TAKE_DUE = """
+    UPDATE withdrawals SET next_look_at = $1::timestamptz + $2::interval
+    WHERE id IN (SELECT id FROM withdrawals WHERE next_look_at <= $1
+                 ORDER BY next_look_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED)
+    RETURNING id, merchant_id, mode, method_id, rail, currency, amount_minor, network_fee_mode, system_fee_minor,
+              network_fee_minor, debit_minor, receive_minor, receiver, provider_fields, quote_id, hold_id, limit_day, status,
+              submission, provider_reference, tx_hash, network_paid_minor, failure_code, approvals_needed, approvals,
+              reviewed_at, review_note, webhook_url, external_id, description, metadata, version, next_look_at, created_at,
+              updated_at, processing_at, completed_at
+"""
+LOOK_AGAIN = """
+    UPDATE withdrawals SET next_look_at = $4 WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'processing'
+"""
+# One change at a time: of the state and version that was read, whatever held it meanwhile.
+CHANGE = """
+    UPDATE withdrawals
+    SET status = $6, submission = $7, provider_reference = $8, tx_hash = $9, network_paid_minor = $10, failure_code = $11,
+        approvals = $12, reviewed_at = $13, review_note = $14, next_look_at = $15, processing_at = $16, completed_at = $17,
+        updated_at = $18, version = version + 1
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = $4 AND version = $5
+"""
+
+
+class WithdrawalFilter(Struct, frozen=True):
+    """Which withdrawals to list; None leaves a filter out."""
+
+    status: str | None = None
+    currency: str | None = None
+    method_id: str | None = None
+    external_id: str | None = None
+    created_from: datetime | None = None
+    created_to: datetime | None = None
+
+
+async def today(tx: Tx, env: MerchantEnv, now: datetime) -> date:
+    """The day in UTC, by the merchant's test clock."""
+    return await tx.fetchval(TODAY, env.merchant_id, env.mode, now)
+
+
+async def count(tx: Tx, env: MerchantEnv, method_id: str, day: date, amount_minor: int, limit_minor: int | None) -> bool:
+    """Add to what was asked for on a day; False, and nothing is added, where that would be over the limit."""
+    return await tx.fetchval(COUNT, env.merchant_id, env.mode, method_id, day, amount_minor, limit_minor) is not None
+
+
+async def counted(tx: Tx, env: MerchantEnv, method_id: str, day: date) -> int:
+    """What was asked for on a day."""
+    return await tx.fetchval(COUNTED, env.merchant_id, env.mode, method_id, day) or 0
+
+
+async def uncount(tx: Tx, withdrawal: Withdrawal) -> None:
+    """Take it out of its day."""
+    env, day = withdrawal.env, withdrawal.limit_day
+    await tx.execute(UNCOUNT, env.merchant_id, env.mode, withdrawal.method_id, day, withdrawal.amount_minor)
+
+
+async def insert(tx: Tx, new: Withdrawal) -> bool:
+    """Keep a new withdrawal; False where one has its external id."""
+    what = (new.method_id, new.rail, new.currency)
+    terms = (new.amount_minor, new.network_fee_mode, new.system_fee_minor, new.network_fee_minor)
+    money = (*terms, new.debit_minor, new.receive_minor)
+    whom = (new.receiver, _json(new.provider_fields), new.quote_id, new.hold_id, new.limit_day)
+    said = (new.webhook_url, new.external_id, new.description, _json(new.metadata))
+    state = (new.status, new.approvals_needed, *said, new.next_look_at, new.created_at)
+    return await tx.execute(INSERT, new.id, new.env.merchant_id, new.env.mode, *what, *money, *whom, *state) == 1
+
+
+async def id_of_external(tx: Tx, env: MerchantEnv, external_id: str) -> UUID | None:
+    """The withdrawal with this external id."""
+    return await tx.fetchval(ID_OF_EXTERNAL, env.merchant_id, env.mode, external_id)
+
+
+async def one(db: Pool | Tx, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal | None:
+    """This withdrawal of this merchant and mode."""
+    row = await db.fetchrow(ONE, env.merchant_id, env.mode, withdrawal_id)
+    return None if row is None else withdrawal_of(row)
+
+
+async def lock(tx: Tx, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal | None:
+    """The same, which nobody else changes until this transaction ends."""
+    row = await tx.fetchrow(LOCK, env.merchant_id, env.mode, withdrawal_id)
+    return None if row is None else withdrawal_of(row)
+
+
+async def listed(db: Pool, env: MerchantEnv, wanted: WithdrawalFilter, limit: int, offset: int) -> list[Withdrawal]:
+    """A page of withdrawals, newest first."""
+    which = (wanted.status, wanted.currency, wanted.method_id, wanted.external_id)
+    span = (wanted.created_from, wanted.created_to)
+    return [withdrawal_of(row) for row in await db.fetch(LIST, env.merchant_id, env.mode, *which, *span, limit, offset)]
+
+
+async def take_due(db: Pool, now: datetime, patience: object, limit: int) -> list[Withdrawal]:
+    """Withdrawals whose time to be sent or asked about has come, each for this caller alone until its patience ends."""
+    return [withdrawal_of(row) for row in await db.fetch(TAKE_DUE, now, patience, limit)]
+
+
+async def look_again(db: Pool, withdrawal: Withdrawal, at: datetime) -> None:
+    """Ask the rail about it again at this time."""
+    await db.execute(LOOK_AGAIN, withdrawal.env.merchant_id, withdrawal.env.mode, withdrawal.id, at)
+
+
+async def change(tx: Tx, present: Withdrawal, new: Withdrawal, now: datetime) -> bool:
+    """Write the state that a withdrawal comes into; False where it is not any more what was read."""
+    whose = (present.env.merchant_id, present.env.mode, present.id, present.status, present.version)
+    sent = (new.submission, new.provider_reference, new.tx_hash, new.network_paid_minor, new.failure_code)
+    review = (list(new.approvals), new.reviewed_at, new.review_note)
+    when = (new.next_look_at, new.processing_at, new.completed_at, now)
+    return await tx.execute(CHANGE, *whose, new.status, *sent, *review, *when) == 1
+
+
+def withdrawal_of(row: Row) -> Withdrawal:
+    """A row of the table; its columns are named like the members."""
+    facts = dict(row)
+    return Withdrawal(
+        env=MerchantEnv(MerchantId(facts.pop("merchant_id")), facts.pop("mode")),
+        provider_fields=msgspec.json.decode(facts.pop("provider_fields")),
+        metadata=msgspec.json.decode(facts.pop("metadata"), type=dict[str, str]),
+        approvals=tuple(facts.pop("approvals")),
+        **facts,
+    )
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,1 @@
+"""Withdrawals, through HTTP, by the sandbox and by a rail of the test bed."""
