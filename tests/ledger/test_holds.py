@@ -17,7 +17,7 @@ from tollhouse.ledger.model import Hold, HoldNotActive, InsufficientFunds, Poste
 
 
 async def reserve(books: Books, amount_minor: int, source: Source | None = None) -> Hold:
-    whose = source or Source("withdrawal", new_id())
+    whose = source or Source("experiment", new_id())
     hold, _ = await books.pool.transact(lambda tx: holds.reserve(tx, books.env, whose, "EUR", amount_minor, clock.now()))
     return hold
 
@@ -34,12 +34,11 @@ async def release(books: Books, hold_id: UUID) -> tuple[Hold, Posted]:
     return await books.pool.transact(lambda tx: holds.release(tx, books.env, hold_id, clock.now()))
 
 
-async def test_a_hold_moves_money_to_reserved_and_says_what_for(books: Books) -> None:
+async def test_a_hold_moves_money_to_reserved(books: Books) -> None:
     await books.fund(1_000)
     await reserve(books, 300)
     balance = await balances.in_currency(books.pool, books.env, "EUR")
     assert (balance.available_minor, balance.reserved_minor, balance.total_minor) == (700, 300, 1_000)
-    assert (balance.held_for_withdrawals_minor, balance.held_for_refunds_minor) == (300, 0)
 
 
 async def test_a_hold_is_captured_in_parts_and_the_rest_released(books: Books, service: Service) -> None:
@@ -50,7 +49,7 @@ async def test_a_hold_is_captured_in_parts_and_the_rest_released(books: Books, s
     ended, _ = await release(books, hold.id)
     assert (ended.captured_minor, ended.released_minor, ended.held_minor) == (150, 150, 0)
     balance = await balances.in_currency(books.pool, books.env, "EUR")
-    assert (balance.available_minor, balance.reserved_minor, balance.held_for_withdrawals_minor) == (850, 0, 0)
+    assert (balance.available_minor, balance.reserved_minor) == (850, 0)
     for again in (release(books, hold.id), capture(books, hold.id, 1)):
         with pytest.raises(HoldNotActive):
             await again
@@ -75,7 +74,7 @@ async def test_what_is_not_there_cannot_be_held(books: Books) -> None:
 
 async def test_a_source_holds_once(books: Books) -> None:
     await books.fund(100)
-    source = Source("withdrawal", new_id())
+    source = Source("experiment", new_id())
     await reserve(books, 10, source)
     with pytest.raises(asyncpg.UniqueViolationError):
         await reserve(books, 10, source)

@@ -1,12 +1,14 @@
 """Withdrawals of test mode: what is asked for is held, sent, and taken or given back."""
 
+from typing import Any
+
 import pytest
 
 from tests.cast import Actor
 from tests.invariants import broken_invariants
 from tests.payments.bank import purse, until
 from tests.payments.shop import events
-from tests.withdrawals.desk import TO_NINA, asked, cancel, fresh, fund, play, told, withdraw
+from tests.withdrawals.desk import TO_NINA, asked, cancel, fund, told
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +30,7 @@ async def test_without_a_key_nothing_is_created(alice: Actor) -> None:
 async def test_left_to_itself_it_arrives(alice: Actor) -> None:
     await fund(alice)
     hook = "http://127.0.0.1:9999/hook"
-    said = {"webhook_url": hook, "external_id": "w-1", "description": "Rent", "metadata": {"by": "me"}}
+    said: dict[str, Any] = {"webhook_url": hook, "external_id": "w-1", "description": "Rent", "metadata": {"by": "me"}}
     new = await asked(alice, **said, provider_fields={"account_holder_name": "Nina"})
     assert (new["object"], new["status"], new["amount"], new["debit_minor"], new["receive_minor"]) == (
         "withdrawal",

@@ -1,6 +1,6 @@
 """What a merchant does: ask for a quote, ask for a withdrawal, cancel one that was not sent yet."""
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from uuid import UUID
 
 from tollhouse.kernel.environment import MerchantEnv
@@ -48,45 +48,15 @@ async def request(tx: Tx, env: MerchantEnv, new: NewWithdrawal, house: House, no
     refuse_unusable(asked.method, env.mode)
     refuse_receiver(asked.method, env.mode, new.receiver)
     refuse_unfitting(asked.method, costs)
-    day = await store.today(tx, env, now)
     await _refuse_without_funds(tx, env, asked.method.currency, costs.debit_minor)
     # The database judges quote, limit, balance and external id once more below, and its verdict refuses everything.
     if new.quote_id is not None and not await quotes_store.use(tx, env, new.quote_id, now):
         raise await _why_not_quote(tx, env, new.quote_id)
-    method, mode = asked.method, env.mode
-    if not await store.count(tx, env, method.method_id, day, costs.amount_minor, method.daily_limit_minor):
-        left_minor = (method.daily_limit_minor or 0) - await store.counted(tx, env, method.method_id, day)
-        raise DailyLimitExceeded(max(0, left_minor), datetime.combine(day + timedelta(days=1), time(), UTC))
+    day = await _count(tx, env, asked, now)
     withdrawal_id = new_id()
     source = Source(tell.SOURCE, withdrawal_id)
-    hold, posted = await holds.reserve(tx, env, source, method.currency, costs.debit_minor, now)
-    withdrawal = Withdrawal(
-        id=withdrawal_id,
-        env=env,
-        method_id=method.method_id,
-        rail=method.rail,
-        currency=method.currency,
-        amount_minor=costs.amount_minor,
-        network_fee_mode=costs.network_fee_mode,
-        system_fee_minor=costs.system_fee_minor,
-        network_fee_minor=costs.network_fee_minor,
-        debit_minor=costs.debit_minor,
-        receive_minor=costs.receive_minor,
-        receiver=new.receiver,
-        provider_fields=new.provider_fields,
-        quote_id=new.quote_id,
-        hold_id=hold.id,
-        limit_day=day,
-        status="pending_review" if mode == "live" else "approved",
-        approvals_needed=method.approvals_needed(costs.amount_minor) if mode == "live" else 0,
-        webhook_url=new.webhook_url,
-        external_id=new.external_id,
-        description=new.description,
-        metadata=new.metadata or {},
-        next_look_at=None if mode == "live" else now + TEST_WAIT,
-        created_at=now,
-        updated_at=now,
-    )
+    hold, posted = await holds.reserve(tx, env, source, asked.method.currency, costs.debit_minor, now)
+    withdrawal = _withdrawal(withdrawal_id, env, new, asked, costs, hold.id, day, now)
     if not await store.insert(tx, withdrawal):
         await _refuse_second(tx, env, new.external_id)
     await tell.moved(tx, withdrawal, posted, house, now)
@@ -140,3 +110,53 @@ async def _refuse_without_funds(tx: Tx, env: MerchantEnv, currency: str, needed_
     there_minor = (await in_currency(tx, env, currency)).available_minor
     if there_minor < needed_minor:
         raise InsufficientFunds({"available_minor": there_minor, "required_minor": needed_minor, "currency": currency})
+
+
+async def _count(tx: Tx, env: MerchantEnv, asked: Asked, now: datetime) -> date:
+    """Add the amount to its day; which day that is. Raises `DailyLimitExceeded`."""
+    day = await store.today(tx, env, now)
+    method_id, limit_minor = asked.method.method_id, asked.method.daily_limit_minor
+    if not await store.count(tx, env, method_id, day, asked.amount_minor, limit_minor):
+        left_minor = (limit_minor or 0) - await store.counted(tx, env, method_id, day)
+        raise DailyLimitExceeded(max(0, left_minor), datetime.combine(day + timedelta(days=1), time(), UTC))
+    return day
+
+
+def _withdrawal(
+    withdrawal_id: UUID,
+    env: MerchantEnv,
+    new: NewWithdrawal,
+    asked: Asked,
+    costs: Terms,
+    hold_id: UUID,
+    day: date,
+    now: datetime,
+) -> Withdrawal:
+    """In live mode it waits for operators, in test mode for a moment."""
+    return Withdrawal(
+        id=withdrawal_id,
+        env=env,
+        method_id=asked.method.method_id,
+        rail=asked.method.rail,
+        currency=asked.method.currency,
+        amount_minor=costs.amount_minor,
+        network_fee_mode=costs.network_fee_mode,
+        system_fee_minor=costs.system_fee_minor,
+        network_fee_minor=costs.network_fee_minor,
+        debit_minor=costs.debit_minor,
+        receive_minor=costs.receive_minor,
+        receiver=new.receiver,
+        provider_fields=new.provider_fields,
+        quote_id=new.quote_id,
+        hold_id=hold_id,
+        limit_day=day,
+        status="pending_review" if env.livemode else "approved",
+        approvals_needed=asked.method.approvals_needed(costs.amount_minor) if env.livemode else 0,
+        webhook_url=new.webhook_url,
+        external_id=new.external_id,
+        description=new.description,
+        metadata=new.metadata or {},
+        next_look_at=None if env.livemode else now + TEST_WAIT,
+        created_at=now,
+        updated_at=now,
+    )

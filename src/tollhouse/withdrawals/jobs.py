@@ -37,8 +37,10 @@ async def forget_quotes(house: House) -> None:
     await quotes_store.forget(house.db, clock.now() - QUOTES_KEPT)
 
 
-JOBS: tuple[tuple[float, Callable[[House], Awaitable[None]]], ...] = ((0.5, carry_withdrawals), (3600, forget_quotes))
-"""Seconds between two runs, and what is done."""
+JOBS: tuple[Callable[[House], Awaitable[None]], ...] = (carry_withdrawals,)
+"""To be run every moment."""
+
+HOURLY: tuple[Callable[[House], Awaitable[None]], ...] = (forget_quotes,)
 
 
 async def _carry(house: House, due: Withdrawal, now: datetime) -> None:
