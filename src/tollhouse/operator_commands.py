@@ -16,21 +16,31 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.money import parse_amount
+from tollhouse.kernel.refusals import NotFound
 from tollhouse.operator import actions, store, users, users_store
 from tollhouse.operator.model import REASON_RULE, Deed, Hand, OperatorRefusedError, is_reason
+from tollhouse.platform.db import Tx
 from tollhouse.short_commands import NoHouseError, in_house
 from tollhouse.web.house import House
+from tollhouse.withdrawals import review, review_store
+from tollhouse.withdrawals.model import Withdrawal, WithdrawalStatus
+from tollhouse.withdrawals.refusals import ApprovedBefore, NotNow
 
+LISTED_MAX = 1_000
 SIGNED = re.compile(r"(?P<sign>-?)(?P<amount>[0-9.]+)")
 T = TypeVar("T")
 
 talk = Console(stderr=True, highlight=False)
-app = App(name="operator", help="Suspend merchants, review projects, correct balances. Each deed is kept for ever.")
+app = App(
+    name="operator", help="Suspend merchants, review projects and withdrawals, correct balances. Each deed is kept for ever."
+)
 merchants = App(name="merchants", help="See, suspend and reactivate merchants.")
 projects = App(name="projects", help="See, approve and reject projects.")
+withdrawals = App(name="withdrawals", help="See, approve and reject withdrawals.")
 people = App(name="users", help="Who may use the pages under /operator.")
 app.command(merchants)
 app.command(projects)
+app.command(withdrawals)
 app.command(people)
 
 
@@ -48,6 +58,8 @@ Reason = Annotated[str, Parameter(help="Why; kept for ever.", validator=_some_wo
 MaybeReason = Annotated[str | None, Parameter(help="Why; kept for ever.", validator=_some_words)]
 Status = Annotated[Literal["in_review", "approved", "rejected"] | None, Parameter(help="Only those.")]
 MerchantArgument = Annotated[UUID, Parameter(help="The merchant's id.")]
+Standing = Annotated[WithdrawalStatus, Parameter(name="--status", help="Only those.")]
+WithdrawalArgument = Annotated[UUID, Parameter(help="The withdrawal's id.")]
 ProjectArgument = Annotated[UUID, Parameter(help="The project's id.")]
 Email = Annotated[str, Parameter(help="The operator's e-mail.")]
 
@@ -135,6 +147,38 @@ def close(*, email: Email, reason: MaybeReason = None, as_json: Json = False) ->
     return _done(lambda house: house.db.transact(lambda tx: users.close(tx, email, hand)), as_json=as_json)
 
 
+@withdrawals.command(name="list")
+def list_withdrawals(*, status: Standing = "pending_review", as_json: Json = False) -> int:
+    """List the withdrawals that wait for review, or those in another state, oldest first."""
+
+    async def read(house: House) -> list[Any]:
+        return list(await review_store.queue(house.db, status, LISTED_MAX))
+
+    return _listed("withdrawals", read, as_json=as_json)
+
+
+@withdrawals.command(name="approve")
+def approve_withdrawal(withdrawal_id: WithdrawalArgument, /, *, reason: MaybeReason = None, as_json: Json = False) -> int:
+    """Let the money leave. Above the method's limit for one operator, a second one must approve too."""
+    hand = _hand(reason)
+
+    async def decide(tx: Tx, present: Withdrawal, _: House) -> Withdrawal:
+        return await review.approve(tx, present, hand.operator, hand.reason, hand.at)
+
+    return _reviewed(withdrawal_id, decide, "withdrawal_approved", hand, as_json=as_json)
+
+
+@withdrawals.command(name="reject")
+def reject_withdrawal(withdrawal_id: WithdrawalArgument, /, *, reason: Reason, as_json: Json = False) -> int:
+    """Refuse a withdrawal that was not sent yet. Its merchant sees the reason, and has the money again."""
+    hand = _hand(reason)
+
+    async def decide(tx: Tx, present: Withdrawal, house: House) -> Withdrawal:
+        return await review.reject(tx, present, reason, house, hand.at)
+
+    return _reviewed(withdrawal_id, decide, "withdrawal_rejected", hand, as_json=as_json)
+
+
 @app.command
 def adjust(
     merchant_id: MerchantArgument,
@@ -157,6 +201,32 @@ def adjust(
         return await house.db.transact(lambda tx: actions.adjust(tx, env, known, amount_minor, hand, house))
 
     return _done(deed, as_json=as_json)
+
+
+def _reviewed(
+    withdrawal_id: UUID,
+    decide: Callable[[Tx, Withdrawal, House], Awaitable[Withdrawal]],
+    action: Literal["withdrawal_approved", "withdrawal_rejected"],
+    hand: Hand,
+    *,
+    as_json: bool,
+) -> int:
+    """Decide, and keep who did and why, in one transaction."""
+
+    async def deed(tx: Tx, house: House) -> Deed:
+        try:
+            present = await review.held(tx, withdrawal_id)
+        except NotFound:
+            raise OperatorRefusedError(f"There is no withdrawal {withdrawal_id}.") from None
+        try:
+            await decide(tx, present, house)
+        except NotNow:
+            raise OperatorRefusedError(f"Withdrawal {withdrawal_id} is {present.status}.") from None
+        except ApprovedBefore as refused:
+            raise OperatorRefusedError(refused.message) from None
+        return await actions.keep_review(tx, present.env, withdrawal_id, action, hand)
+
+    return _done(lambda house: house.db.transact(lambda tx: deed(tx, house)), as_json=as_json)
 
 
 def _signed(text: str, currency: Currency) -> int:

@@ -1,12 +1,24 @@
 """What tests of withdrawals do again and again: have money, and ask for it to be sent."""
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from tests.cast import Actor, Answer
 from tests.payments.shop import events
+from tollhouse.kernel import clock
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+from tollhouse.withdrawals import jobs
+from tollhouse.withdrawals import review as reviewing
+from tollhouse.withdrawals.model import Withdrawal
 
-TO_NINA = {"method_id": "sandbox:EUR", "amount": "10.00", "receiver": "Nina's account"}
+TO_NINA: dict[str, Any] = {"method_id": "sandbox:EUR", "amount": "10.00", "receiver": "Nina's account"}
+BY_SEPA: dict[str, Any] = {
+    "method_id": "sepa:EUR",
+    "amount": "10.00",
+    "receiver": "NL91ABNA0417164300",
+    "provider_fields": {"account_holder_name": "Nina"},
+}
 
 
 async def fund(actor: Actor, amount: str = "100.00", currency: str = "EUR") -> None:
@@ -14,14 +26,16 @@ async def fund(actor: Actor, amount: str = "100.00", currency: str = "EUR") -> N
     (await actor.post("/test/balances/fund", {"currency": currency, "amount": amount})).ok(201)
 
 
-async def withdraw(actor: Actor, *, mode: str = "test", key: str | None = None, **changes: Any) -> Answer:
+async def withdraw(
+    actor: Actor, changes: dict[str, Any] | None = None, *, mode: str = "test", key: str | None = None
+) -> Answer:
     """Ask for a withdrawal, with a key of its own."""
-    return await actor.post("/withdrawals", TO_NINA | changes, key=key or str(uuid4()), mode=mode)
+    return await actor.post("/withdrawals", TO_NINA | (changes or {}), key=key or str(uuid4()), mode=mode)
 
 
-async def asked(actor: Actor, *, mode: str = "test", **changes: Any) -> dict[str, Any]:
+async def asked(actor: Actor, changes: dict[str, Any] | None = None, *, mode: str = "test") -> dict[str, Any]:
     """A withdrawal that was accepted."""
-    return (await withdraw(actor, mode=mode, **changes)).ok(201).body
+    return (await withdraw(actor, changes, mode=mode)).ok(201).body
 
 
 async def quote(actor: Actor, **changes: Any) -> Answer:
@@ -47,3 +61,39 @@ async def cancel(actor: Actor, withdrawal: dict[str, Any], *, mode: str = "test"
 async def told(actor: Actor) -> list[str]:
     """The events of withdrawals, oldest first."""
     return [name for name, _ in await events(actor) if name.startswith("withdrawal.")]
+
+
+async def let_due(actor: Actor) -> None:
+    """Turn the clock: the worker's time to look after this merchant's withdrawals has come."""
+    await actor.sql(
+        "UPDATE withdrawals SET next_look_at = now() - interval '1 s'"
+        " WHERE merchant_id = $1::uuid AND next_look_at IS NOT NULL",
+        actor.merchant_id,
+    )
+
+
+async def carry(actor: Actor, house: House) -> None:
+    """Let the worker do its round."""
+    await let_due(actor)
+    await jobs.carry_withdrawals(house)
+
+
+async def review(
+    house: House, withdrawal: dict[str, Any], operator: str = "olga", rejected: str | None = None
+) -> Withdrawal:
+    """Decide as an operator."""
+    now = clock.now()
+
+    async def decide(tx: Tx) -> Withdrawal:
+        present = await reviewing.held(tx, UUID(withdrawal["id"]))
+        if rejected is None:
+            return await reviewing.approve(tx, present, operator, None, now)
+        return await reviewing.reject(tx, present, rejected, house, now)
+
+    return await house.db.transact(decide)
+
+
+async def purse_live(actor: Actor) -> tuple[int, int]:
+    """What is available and reserved in live mode."""
+    found = (await actor.get("/balances/EUR", mode="live")).ok().body
+    return found["available_minor"], found["reserved_minor"]

@@ -31,7 +31,7 @@ async def test_left_to_itself_it_arrives(alice: Actor) -> None:
     await fund(alice)
     hook = "http://127.0.0.1:9999/hook"
     said: dict[str, Any] = {"webhook_url": hook, "external_id": "w-1", "description": "Rent", "metadata": {"by": "me"}}
-    new = await asked(alice, **said, provider_fields={"account_holder_name": "Nina"})
+    new = await asked(alice, said | {"provider_fields": {"account_holder_name": "Nina"}})
     assert (new["object"], new["status"], new["amount"], new["debit_minor"], new["receive_minor"]) == (
         "withdrawal",
         "approved",

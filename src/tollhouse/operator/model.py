@@ -20,6 +20,8 @@ Action = Literal[
     "operator_invited",
     "operator_joined",
     "operator_closed",
+    "withdrawal_approved",
+    "withdrawal_rejected",
 ]
 MerchantStatus = Literal["active", "suspended"]
 

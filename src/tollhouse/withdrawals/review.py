@@ -1,12 +1,22 @@
 """What operators decide: in live mode no money leaves before as many of them as the method wants have approved it."""
 
 from datetime import datetime
+from uuid import UUID
 
+from tollhouse.kernel.refusals import NotFound
 from tollhouse.platform.db import Tx
 from tollhouse.web.house import House
-from tollhouse.withdrawals import changes
+from tollhouse.withdrawals import changes, review_store
 from tollhouse.withdrawals.model import CANCELABLE, Withdrawal
 from tollhouse.withdrawals.refusals import ApprovedBefore, NotNow
+
+
+async def held(tx: Tx, withdrawal_id: UUID) -> Withdrawal:
+    """The withdrawal of this id, whoever's it is, which nobody else changes meanwhile. Raises `NotFound`."""
+    env = await review_store.env_of(tx, withdrawal_id)
+    if env is None:
+        raise NotFound
+    return await changes.hold_still(tx, env, withdrawal_id)
 
 
 async def approve(tx: Tx, present: Withdrawal, operator: str, note: str | None, now: datetime) -> Withdrawal:

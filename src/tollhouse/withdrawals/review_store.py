@@ -1,0 +1,68 @@
+"""Every SQL statement about withdrawals that operators use: they see those of all merchants."""
+
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.withdrawals.model import WithdrawalStatus
+
+ENV_OF = "SELECT merchant_id, mode FROM withdrawals WHERE id = $1"
+QUEUE = """
+    SELECT w.id, w.merchant_id, m.business_name, w.mode, w.method_id, w.currency, w.amount_minor, w.receive_minor,
+           w.receiver, w.status, w.approvals, w.approvals_needed, w.review_note, w.created_at
+    FROM withdrawals w JOIN merchants m ON m.id = w.merchant_id
+    WHERE w.status = $1 ORDER BY w.created_at, w.id LIMIT $2
+"""
+
+
+class ListedWithdrawal(Struct, frozen=True):
+    """A withdrawal in the operator's list."""
+
+    withdrawal_id: UUID
+    merchant_id: UUID
+    business_name: str
+    mode: Mode
+    method_id: str
+    amount: str
+    receive: str
+    currency: str
+    receiver: str
+    status: WithdrawalStatus
+    approvals: list[str]
+    approvals_needed: int
+    review_note: str | None
+    created_at: Timestamp
+
+
+async def env_of(tx: Tx, withdrawal_id: UUID) -> MerchantEnv | None:
+    """Whose withdrawal it is, and in which environment; None where there is none."""
+    row = await tx.fetchrow(ENV_OF, withdrawal_id)
+    return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
+
+
+async def queue(db: Pool, status: WithdrawalStatus, limit: int) -> list[ListedWithdrawal]:
+    """Withdrawals of all merchants in this state, oldest first."""
+    return [
+        ListedWithdrawal(
+            row["id"],
+            row["merchant_id"],
+            row["business_name"],
+            row["mode"],
+            row["method_id"],
+            format_amount(row["amount_minor"], row["currency"]),
+            format_amount(row["receive_minor"], row["currency"]),
+            row["currency"],
+            row["receiver"],
+            row["status"],
+            row["approvals"],
+            row["approvals_needed"],
+            row["review_note"],
+            stamp(row["created_at"]),
+        )
+        for row in await db.fetch(QUEUE, status, limit)
+    ]

@@ -1,0 +1,69 @@
+"""A service without a worker, so that nothing happens but what the test does; a bank of live mode; the books looked at."""
+
+from collections.abc import AsyncIterator, Iterator
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from tests.cast import Actor, sign_up
+from tests.payments.killing import FusedPool
+from tests.running import Service, settings_for
+from tests.withdrawals.rails import Line, PaperBank
+from tollhouse import main
+from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.operator import actions
+from tollhouse.operator.model import Hand
+from tollhouse.platform import embedded
+from tollhouse.rails.configured import RAILS
+from tollhouse.web.house import House
+
+
+@pytest.fixture(scope="session")
+def still(server: embedded.Server) -> Iterator[Service]:
+    """A service of their own for these tests, without a worker."""
+    with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:
+        yield running
+
+
+@pytest.fixture
+async def shop(still: Service) -> AsyncIterator[Actor]:
+    """A merchant there."""
+    async with sign_up(still, "shop", "The Shop") as actor:
+        yield actor
+
+
+@pytest.fixture
+async def house(still: Service) -> AsyncIterator[House]:
+    """A house there whose connections can be cut."""
+    house = main.open_house(still.settings)
+    pool = FusedPool(still.dsn)
+    yield msgspec.structs.replace(house, db=pool)
+    await pool.close()
+    await house.db.close()
+
+
+@pytest.fixture
+def line(monkeypatch: pytest.MonkeyPatch) -> Line:
+    """The bank rail of live mode, at the end of a line."""
+    line = Line(PaperBank())
+    monkeypatch.setitem(RAILS, ("bank", "live"), line)
+    return line
+
+
+@pytest.fixture
+def bank(line: Line) -> PaperBank:
+    """What is at its other end."""
+    assert isinstance(line.rail, PaperBank)
+    return line.rail
+
+
+@pytest.fixture
+async def rich(shop: Actor, house: House) -> Actor:
+    """The same merchant, with 100 EUR in live mode."""
+    env, hand = MerchantEnv(MerchantId(UUID(shop.merchant_id)), "live"), Hand("olga", clock.now(), "Opening balance")
+    await house.db.transact(lambda tx: actions.adjust(tx, env, CURRENCIES["EUR"], 10_000, hand, house))
+    return shop
