@@ -37,6 +37,13 @@ async def shop(still: Service) -> AsyncIterator[Actor]:
 
 
 @pytest.fixture
+async def neighbour(still: Service) -> AsyncIterator[Actor]:
+    """Another merchant there."""
+    async with sign_up(still, "neighbour", "The Other Shop") as actor:
+        yield actor
+
+
+@pytest.fixture
 async def house(still: Service) -> AsyncIterator[House]:
     """A house there whose connections can be cut."""
     house = main.open_house(still.settings)

@@ -29,7 +29,7 @@ async def carry_withdrawals(house: House) -> None:
     """Send what is to be sent and look after what was sent, all at once. No transaction waits for a rail."""
     now = clock.now()
     due = await store.take_due(house.db, now, PATIENCE, AT_ONCE)
-    await asyncio.gather(*(_carry(house, one, now) for one in due))
+    await asyncio.gather(*(carry_one(house, one, now) for one in due))
 
 
 async def forget_quotes(house: House) -> None:
@@ -43,7 +43,8 @@ JOBS: tuple[Callable[[House], Awaitable[None]], ...] = (carry_withdrawals,)
 HOURLY: tuple[Callable[[House], Awaitable[None]], ...] = (forget_quotes,)
 
 
-async def _carry(house: House, due: Withdrawal, now: datetime) -> None:
+async def carry_one(house: House, due: Withdrawal, now: datetime) -> None:
+    """Do for one that was taken what its state asks for. Whatever fails is logged, and has its next time."""
     try:
         provider = rail(due.rail, due.env.mode)
         if provider is None or not provider.health().available:

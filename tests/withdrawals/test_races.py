@@ -1,0 +1,118 @@
+"""Withdrawals that race: each limit, quote and withdrawal has one winner, and nothing is sent that was canceled."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID, uuid4
+
+import msgspec
+import pytest
+
+from tests.cast import Actor
+from tests.invariants import broken_invariants
+from tests.payments.bank import purse
+from tests.withdrawals.desk import BY_SEPA, asked, cancel, carry, fresh, fund, let_due, quote, review, told, withdraw
+from tests.withdrawals.rails import Line
+from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
+from tollhouse.web.house import House
+from tollhouse.withdrawals import jobs
+
+
+@pytest.fixture(autouse=True)
+async def all_is_well(shop: Actor) -> AsyncIterator[None]:
+    """After each of these histories the books are in order."""
+    yield
+    assert await broken_invariants(shop.service.dsn) == []
+
+
+async def statuses(*calls: Any) -> list[int]:
+    """What all of them got, asked at once."""
+    return sorted(answer.status for answer in await asyncio.gather(*calls))
+
+
+@pytest.mark.covers("P-120")
+async def test_cancel_against_send(rich: Actor, house: House, line: Line) -> None:
+    for _ in range(8):
+        new = await asked(rich, BY_SEPA, mode="live")
+        await review(house, new)
+        await let_due(rich)
+        answer, _ = await asyncio.gather(cancel(rich, new, mode="live"), jobs.carry_withdrawals(house))
+        sent = line.times_sent(new)
+        assert (answer.status, sent) in {(200, 0), (409, 1)}
+        shown = await fresh(rich, new, mode="live")
+        assert shown["status"] == ("processing" if sent else "canceled")
+
+
+async def test_two_workers_send_once(rich: Actor, house: House, line: Line) -> None:
+    made = [await asked(rich, BY_SEPA | {"amount": "1.00"}, mode="live") for _ in range(10)]
+    for new in made:
+        await review(house, new)
+    await asyncio.gather(*(carry(rich, house) for _ in range(4)))
+    assert [line.times_sent(new) for new in made] == [1] * 10
+
+
+async def test_a_worker_that_comes_late_sends_nothing(rich: Actor, house: House, line: Line) -> None:
+    """It took the withdrawal, was away for longer than its patience, and comes back when another has sent it."""
+    new = await asked(rich, BY_SEPA, mode="live")
+    await review(house, new)
+    await let_due(rich)
+    taken = await jobs.store.take_due(house.db, jobs.clock.now(), jobs.PATIENCE, jobs.AT_ONCE)
+    [late] = [one for one in taken if one.id == UUID(new["id"])]
+    await carry(rich, house)
+    await jobs.carry_one(house, late, jobs.clock.now())
+    assert line.times_sent(new) == 1
+
+
+async def test_a_whole_balance_at_once(shop: Actor) -> None:
+    await fund(shop)
+    assert await statuses(*(withdraw(shop, {"amount": "30.00"}) for _ in range(10))) == [201] * 3 + [422] * 7
+    assert await purse(shop) == (1_000, 9_000, 0)
+
+
+@pytest.mark.covers("P-126")
+async def test_over_the_limit_of_a_day_at_once(shop: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    method = msgspec.structs.replace(WITHDRAWAL_METHODS["sandbox:EUR"], daily_limit_minor=10_000)
+    monkeypatch.setitem(WITHDRAWAL_METHODS, "sandbox:EUR", method)
+    await fund(shop, "1000.00")
+    assert await statuses(*(withdraw(shop, {"amount": "60.00"}) for _ in range(6))) == [201] + [422] * 5
+    assert await purse(shop) == (94_000, 6_000, 0)
+
+
+async def test_two_uses_of_one_quote(shop: Actor) -> None:
+    await fund(shop)
+    quoted = (await quote(shop)).ok(201).body
+    answers = await asyncio.gather(*(withdraw(shop, {"quote_id": quoted["id"]}) for _ in range(5)))
+    won, *lost = sorted(answers, key=lambda answer: answer.status)
+    won.ok(201)
+    for answer in lost:
+        answer.refused("quote_already_used", 409)
+    assert await purse(shop) == (9_000, 1_000, 0)
+
+
+async def test_one_external_id_at_once(shop: Actor) -> None:
+    await fund(shop)
+    assert await statuses(*(withdraw(shop, {"external_id": "e-1"}) for _ in range(5))) == [201] + [409] * 4
+    assert await purse(shop) == (9_000, 1_000, 0)
+
+
+async def test_one_key_at_once(shop: Actor) -> None:
+    await fund(shop)
+    key = str(uuid4())
+    answers = await asyncio.gather(*(withdraw(shop, key=key) for _ in range(8)))
+    assert {answer.status for answer in answers} <= {201, 409}
+    assert len({answer.raw for answer in answers if answer.status == 201}) == 1
+    assert await purse(shop) == (9_000, 1_000, 0)
+
+
+async def test_cancels_and_ends_at_once(shop: Actor) -> None:
+    await fund(shop)
+    for _ in range(5):
+        new = await asked(shop)
+        ends = [cancel(shop, new), cancel(shop, new)]
+        ends += [
+            shop.post(f"/test/withdrawals/{new['id']}/simulate", {"outcome": outcome})
+            for outcome in ("fail", "reject", "fail")
+        ]
+        assert await statuses(*ends) == [200, 409, 409, 409, 409]
+    assert await purse(shop) == (10_000, 0, 0)
+    assert set(await told(shop)) <= {"withdrawal.processing", "withdrawal.failed"}
