@@ -44,10 +44,7 @@ JOBS: list[Job] = [
     *operator_jobs.JOBS,
     *events_cleaning.JOBS,
     *events_status.JOBS,
-    *((0.5, job) for job in payments_jobs.JOBS),
-    *((0.5, job) for job in balance_payments_jobs.JOBS),
-    *withdrawals_jobs.JOBS,
-    *((0.5, job) for job in (*payments_jobs.JOBS, *withdrawals_jobs.JOBS)),
+    *((0.5, job) for job in (*payments_jobs.JOBS, *balance_payments_jobs.JOBS, *withdrawals_jobs.JOBS)),
     *((3600, job) for job in withdrawals_jobs.HOURLY),
     (WATCH_EVERY_S, lambda house: watch_invariants(house)),  # noqa: PLW0108 - it stands below
 ]
