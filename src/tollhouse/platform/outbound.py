@@ -31,6 +31,7 @@ from yarl import URL
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import DELIVERY_BODY_BYTES_MAX, DELIVERY_DEADLINE_S, URL_CHARS_MAX
 from tollhouse.platform.config import Settings
+from tollhouse.platform.hearing import Connector
 from tollhouse.platform.log import log
 
 BLOCKED = tuple(
@@ -239,7 +240,7 @@ class Outbound:
 
     def _session(self, tls: ssl.SSLContext, *, force_close: bool) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
+            connector=Connector(
                 resolver=_CheckedNames(self._gate, self._names),
                 use_dns_cache=False,
                 family=socket.AF_INET,
