@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from proving.bed import Bed, Worker
-from proving.hostility import QUICK_KINDS, SLOW_KINDS, stalls
+from proving.hostility import BEFORE_TLS, QUICK_KINDS, SLOW_KINDS
 from proving.producing import Destination, Producer
 from proving.receiving import Receivers, hosts
 from proving.results import Figure, fact, must
@@ -67,9 +67,9 @@ async def prove(*, quick: bool) -> list[Figure]:
         return [
             fact("calls", sum(ended.values())),
             *(fact(f"ended as {told}", attempts) for told, attempts in ended.items()),
-            must("longest call, says the worker", await bed.count(LONGEST_ATTEMPT) / 1000, MOST_S, unit="s"),
-            must("longest call, say the receivers", max(one.longest_s for one in receivers), MOST_S, unit="s"),
-            must("calls that did not end", waiting + sum(one.open for one in receivers), 0),
+            must("longest call", await bed.count(LONGEST_ATTEMPT) / 1000, MOST_S, unit="s"),
+            *(must(f"longest visit to {kind}", one.longest_s, MOST_S, unit="s") for kind, one in receivers.items()),
+            must("calls that did not end", waiting + sum(one.open for one in receivers.values()), 0),
             fact("memory of the worker when warm", memory.warm, unit="MiB"),
             fact("at most", memory.most, unit="MiB"),
             must("growth from warm to the end", end - memory.warm, MOST_GROWTH_MIB, unit="MiB"),
@@ -78,18 +78,25 @@ async def prove(*, quick: bool) -> list[Figure]:
 
 
 @asynccontextmanager
-async def everybody() -> AsyncIterator[tuple[list[Receivers], list[str], list[str]]]:
-    """All receivers; the addresses of the quick kinds, and those of the slow ones, in turns of the kinds."""
+async def everybody() -> AsyncIterator[tuple[dict[str, Receivers], list[str], list[str]]]:
+    """All receivers by their kind; the addresses of the quick kinds, and those of the slow ones, in turns of the kinds."""
     async with AsyncExitStack() as doors:
         found = {
-            manners: await doors.enter_async_context(Receivers(hosts(40 + n, HOSTS), manners))
-            for n, manners in enumerate([*QUICK_KINDS.values(), *SLOW_KINDS.values()])
+            kind: await doors.enter_async_context(Receivers(hosts(40 + n, HOSTS), manners))
+            for n, (kind, manners) in enumerate((QUICK_KINDS | SLOW_KINDS).items())
         }
-        quick = [found[manners].urls for manners in QUICK_KINDS.values()]
-        slow = [found[manners].urls for manners in SLOW_KINDS.values() if manners is not stalls]
-        slow.append([url.replace("http:", "https:") for url in found[stalls].urls])
-        yield list(found.values()), _in_turns(quick), _in_turns(slow)
+        yield (
+            found,
+            in_turns([found[kind].urls for kind in QUICK_KINDS]),
+            in_turns([_urls(found, kind) for kind in SLOW_KINDS]),
+        )
 
 
-def _in_turns(kinds: list[list[str]]) -> list[str]:
+def in_turns(kinds: list[list[str]]) -> list[str]:
+    """The first of each, then the second of each, and so on."""
     return [url for turn in zip(*kinds, strict=True) for url in turn]
+
+
+def _urls(found: dict[str, Receivers], kind: str) -> list[str]:
+    scheme = "https:" if kind == BEFORE_TLS else "http:"
+    return [url.replace("http:", scheme) for url in found[kind].urls]

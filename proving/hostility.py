@@ -11,6 +11,7 @@ BLOCK = b"x" * 65_536
 HEADER = b"X-More: " + BLOCK[:1_000] + b"\r\n"
 BOMB = gzip.compress(bytes(50_000_000), 9)
 DRIP_EVERY_S = 0.1
+BEFORE_TLS = "silence before TLS"
 RESET = struct.pack("ii", 1, 0)
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -58,7 +59,7 @@ QUICK_KINDS: dict[str, Manners] = {
 """These can be seen through at once."""
 SLOW_KINDS: dict[str, Manners] = {
     "silence": hangs,
-    "silence before TLS": stalls,
+    BEFORE_TLS: stalls,
     "drip of a head": says(OK, then=b"X", every_s=DRIP_EVERY_S),
     "drip of a body": says(OK + b"Content-Length: 1000000\r\n\r\n", then=b"x", every_s=DRIP_EVERY_S),
     "drip of chunks": says(CHUNKED, then=b"1\r\nx\r\n", every_s=DRIP_EVERY_S),

@@ -12,10 +12,10 @@ Answers = Callable[[str], Sequence[str] | None]
 HEAD = struct.Struct("!6H")
 KIND = struct.Struct("!2H")
 RECORD = struct.Struct("!3HIH")
+RECORD_BYTES = RECORD.size + 4
 A, AAAA, INTERNET = 1, 28, 1
-IS_ANSWER, NO_SUCH_NAME = 0x8580, 3
+IS_QUESTION, IS_ANSWER, NO_SUCH_NAME = 0x0100, 0x8580, 3
 NAME_OF_THE_QUESTION = 0xC000 | HEAD.size
-POINTER = 0xC0
 LOOPBACK_6 = IPv6Address("::1").packed
 
 
@@ -54,17 +54,16 @@ class NameServer(asyncio.DatagramProtocol):
             self._transport.sendto(_answer(data[: end + KIND.size], kind, found), addr)
 
 
-def ask(server: tuple[str, int], name: str) -> bytes:
-    """The question for the A records of a name, as a resolver spells it. `server` makes it different for each."""
+def ask(name: str) -> bytes:
+    """The question for the A records of a name, as a resolver spells it."""
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
-    return HEAD.pack(server[1] & 0xFFFF, 0x0100, 1, 0, 0, 0) + labels + b"\0" + KIND.pack(A, INTERNET)
+    return HEAD.pack(1, IS_QUESTION, 1, 0, 0, 0) + labels + b"\0" + KIND.pack(A, INTERNET)
 
 
 def read(answer: bytes) -> list[str]:
     """The addresses of an answer that this server gave."""
-    count = HEAD.unpack_from(answer)[3]
     place = _name(answer, HEAD.size)[1] + KIND.size
-    return [str(IPv4Address(answer[place + n * 16 + 12 : place + n * 16 + 16])) for n in range(count)]
+    return [str(IPv4Address(answer[end - 4 : end])) for end in range(place + RECORD_BYTES, len(answer) + 1, RECORD_BYTES)]
 
 
 def _name(data: bytes, place: int) -> tuple[str, int]:

@@ -9,7 +9,7 @@ from proving import sealed
 from proving.bed import Bed
 from proving.names import NameServer
 from proving.producing import Destination, Producer
-from proving.receiving import Receivers
+from proving.receiving import Receivers, once
 from proving.results import Figure, fact, must
 
 SENDS, QUICK_SENDS = 10_000, 500
@@ -46,7 +46,7 @@ async def prove(*, quick: bool) -> list[Figure]:
     async with (
         Bed(TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS="") as bed,
         NameServer(Rebinding().answer, *sealed.NAME_SERVER) as names,
-        Receivers([PUBLIC], port=PORT) as public,
+        Receivers([PUBLIC], once, port=PORT) as public,
         Receivers(LOOPBACK_CANARIES, port=PORT) as canaries,
     ):
         sing(LOOPBACK_CANARIES[0])

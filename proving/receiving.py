@@ -13,6 +13,7 @@ LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 EVENT = re.compile(rb"\r\nx-service-event-id: *([0-9a-f-]{36})", re.IGNORECASE)
 NUMBER = re.compile(rb'"number":(\d+)')
 TAKEN = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+TAKEN_FOR_THE_LAST_TIME = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 LOOK_EVERY_S = 0.1
 BACKLOG = 1024
 
@@ -33,6 +34,7 @@ class Visit:
         self._reader = reader
         self._arrivals = arrivals
         self.writer = writer
+        self.said_bytes = 0
 
     async def request(self) -> bool:
         """Take the next request and note it; False when nobody asks any more."""
@@ -52,6 +54,7 @@ class Visit:
         if self.writer.is_closing():
             raise ConnectionResetError
         self.writer.write(data)
+        self.said_bytes += len(data)
         await self.writer.drain()
 
     async def until_gone(self) -> None:
@@ -67,6 +70,12 @@ async def promptly(visit: Visit) -> None:
     """Take every request at once."""
     while await visit.request():
         await visit.say(TAKEN)
+
+
+async def once(visit: Visit) -> None:
+    """Take one request, and no other on this connection."""
+    if await visit.request():
+        await visit.say(TAKEN_FOR_THE_LAST_TIME)
 
 
 def slowly(wait_s: Callable[[], float]) -> Manners:
@@ -96,6 +105,7 @@ class Receivers:
         self.calls = 0
         self.open = 0
         self.longest_s = 0.0
+        self.most_said_bytes = 0
         self._manners = manners
         self._visits: set[asyncio.StreamWriter] = set()
 
@@ -134,10 +144,12 @@ class Receivers:
         self.calls += 1
         self.open += 1
         self._visits.add(writer)
+        visit = Visit(reader, writer, self.arrivals)
         try:
             with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-                await self._manners(Visit(reader, writer, self.arrivals))
+                await self._manners(visit)
         finally:
+            self.most_said_bytes = max(self.most_said_bytes, visit.said_bytes)
             self.open -= 1
             self.longest_s = max(self.longest_s, time.perf_counter() - began)
             self._visits.discard(writer)
