@@ -69,7 +69,7 @@ async def test_who_comes_second_is_told_so(olga: Actor, alice: Actor) -> None:
     ended = await asyncio.gather(*(olga.form(f"{page}/suspend", {"reason": f"Reason {n}"}) for n in range(4)))
     assert sorted(answer.status for answer in ended) == [303, 409, 409, 409]
     late = next(answer.text for answer in ended if answer.status == 409)
-    assert "This merchant was suspended already. Nothing was done." in late
+    assert "This merchant was suspended already. Nothing was done; below stands who was first, and why." in late
     assert olga.email in late
     assert "Reactivate" in late
     assert "was suspended already" in (await olga.send("GET", f"{page}/suspend")).ok(409).text

@@ -56,7 +56,7 @@ SUSPEND = Act(
         "Its payment links take no new payments. What is on its way is still booked.",
         "Connections stay, and its people can look at the dashboard.",
     ),
-    "This merchant was suspended already. Nothing was done.",
+    "This merchant was suspended already. Nothing was done; below stands who was first, and why.",
     actions.suspend,
 )
 REACTIVATE = Act(
@@ -64,7 +64,7 @@ REACTIVATE = Act(
     "suspended",
     "primary",
     ("Its API keys, its connected applications and its payment links work again from now on.",),
-    "This merchant is not suspended any more. Nothing was done.",
+    "This merchant is not suspended any more. Nothing was done; below stands who was first, and why.",
     actions.reactivate,
 )
 
