@@ -1,6 +1,7 @@
 """The worker: delivers events, and does what the house asks for now and then."""
 
 import asyncio
+import gc
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
@@ -13,10 +14,17 @@ from tollhouse.web.house import House
 
 Job = tuple[float, Callable[[House], Awaitable[None]]]
 """Every how many seconds, and what is done. One that fails is logged and done again the next time."""
+GARBAGE_AFTER = 20_000
+"""Objects more than were freed: Python's own default is 700."""
 
 
 def run(working: Coroutine[Any, Any, None]) -> None:
-    """Run to the end, on the quickest event loop there is."""
+    """Run to the end, on the quickest event loop there is, and look for garbage seldom: almost nothing here is cyclic.
+
+    With the defaults a third of a busy worker's time goes into looking through modules that never change.
+    """
+    gc.freeze()
+    gc.set_threshold(GARBAGE_AFTER, 20, 20)
     if sys.platform == "win32":
         asyncio.run(working)
     else:

@@ -6,6 +6,7 @@ its lease has lost it: the sweep notes `worker_lost`, and another worker goes on
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -25,7 +26,7 @@ from tollhouse.web.house import House
 POLL_EVERY_S = 0.02
 POLL_EVERY_IDLE_S = 0.1
 IDLE_AFTER_S = 5.0
-GATHER_S = 0.004
+GATHER_S = 0.002
 LATER_EVERY_S = 0.1
 SWEEP_EVERY_S = 1.0
 STOP_WITHIN_S = 12.0
@@ -56,7 +57,8 @@ class Worker:
         self._results = Results(house)
         self._began = dict.fromkeys(Lane, FIRST_KEY)
         self._last = dict.fromkeys(Lane, FIRST_KEY)
-        self._later_at = self._idle_since = time.monotonic()
+        self._more_of: list[int] = []
+        self._later_at = self._walk_at = self._idle_since = time.monotonic()
         self._stopping = asyncio.Event()
         self._look_again = asyncio.Event()
 
@@ -119,7 +121,6 @@ class Worker:
                 full, more = full or shared.full, more or not whole
         if not turns:
             return 0, more
-        kinds = {(turn.lane, turn.key): turn.kind for turn in turns}
         token = new_id()
         rows = await self._house.db.fetch(
             delivery_store.CLAIM,
@@ -130,9 +131,16 @@ class Worker:
             LEASE,
         )
         claims = [claim_of(row, token) for row in rows]
+        self._remember(turns, claims)
         if claims:
-            await self._begin(claims, kinds, known, strangers)
+            self._begin(claims, {(turn.lane, turn.key): turn.kind for turn in turns}, known, strangers)
         return len(claims), more or (full and bool(claims))
+
+    def _remember(self, turns: list[Turn], claims: list[Claim]) -> None:
+        """Who left room of a turn has nothing more; of the others more can be claimed without looking first."""
+        claimed = Counter((claim.lane, claim.destination_key) for claim in claims)
+        empty = {turn.key for turn in turns if turn.lane is Lane.FIRST and claimed[turn.lane, turn.key] < turn.room}
+        self._more_of = [key for key in self._more_of if key not in empty]
 
     async def _lanes(self) -> Sequence[Lane]:
         """The lane of first attempts each time; the others now and then, after what has become due has joined them."""
@@ -149,14 +157,12 @@ class Worker:
 
         The walk goes round: where it ends for want of room, or because it was long enough, the next one begins.
         """
-        began = self._began[lane]
-        rows = await self._house.db.fetch(delivery_store.WALK, lane, began, WALK_MAX)
-        keys: list[int] = [row["key"] for row in rows]
-        whole = len(keys) < WALK_MAX
-        self._began[lane] = FIRST_KEY if whole else keys[-1]
-        if whole and began == FIRST_KEY:
-            last = self._last[lane]
-            keys = [key for key in keys if key > last] + [key for key in keys if key <= last]
+        if lane is Lane.FIRST and self._more_of and time.monotonic() < self._walk_at:
+            keys, whole = self._more_of, True
+        else:
+            keys, whole = await self._walk(lane)
+        last = self._last[lane]
+        keys = [key for key in keys if key > last] + [key for key in keys if key <= last]
         shared = places.share_out(lane, keys)
         if shared.turns:
             self._last[lane] = shared.turns[-1].key
@@ -164,32 +170,43 @@ class Worker:
             await self._house.db.execute(delivery_store.SET_ASIDE, shared.aside)
         return shared, whole
 
-    async def _begin(
-        self, claims: list[Claim], kinds: dict[tuple[Lane, int], Kind], known: Outbound, strangers: Outbound
-    ) -> None:
-        try:
-            loaded = await self._house.db.fetch(delivery_store.LOAD, [claim.event_id for claim in claims])
-        except DATABASE_FAULTS:
-            await give_back(self._house, claims)
-            raise
-        rows = {row["id"]: row for row in loaded}
-        for claim in claims:
-            row = rows.get(claim.event_id)
-            if row is None:
-                log.error("a delivery outlived its event", event_id=str(claim.event_id))
-                await self._house.db.execute(delivery_store.FORGET, claim.event_id, claim.token)
-                continue
-            url = letter.address(claim, row, deprecated_webhooks=self._house.settings.deprecated_webhooks)
-            if url is None:
-                await self._house.db.execute(delivery_store.CANCEL, claim.event_id, claim.token)
-                continue
+    async def _walk(self, lane: Lane) -> tuple[list[int], bool]:
+        """Destinations that have something due, and whether that was the end of the lane."""
+        rows = await self._house.db.fetch(delivery_store.WALK, lane, self._began[lane], WALK_MAX)
+        keys: list[int] = [row["key"] for row in rows]
+        whole = len(keys) < WALK_MAX
+        self._began[lane] = FIRST_KEY if whole else keys[-1]
+        if lane is Lane.FIRST:
+            self._more_of, self._walk_at = keys, time.monotonic() + POLL_EVERY_S
+        return keys, whole
+
+    def _begin(self, claims: list[Claim], kinds: dict[tuple[Lane, int], Kind], known: Outbound, strangers: Outbound) -> None:
+        """Start the calls. They read together what they send, while the next are claimed."""
+        loading = asyncio.create_task(self._house.db.fetch(delivery_store.LOAD, [claim.event_id for claim in claims]))
+        now_ms = _now_ms()
+        for number, claim in enumerate(claims):
             kind = kinds[Lane(claim.lane), claim.destination_key]
             outbound = known if kind is Kind.PROMPT else strangers
-            call = asyncio.create_task(self._attempt(outbound, claim, row, url))
-            self._under_way[call] = claim, Call(claim.destination_key, kind, _now_ms())
+            call = asyncio.create_task(self._deliver(outbound, claim, loading, number))
+            self._under_way[call] = claim, Call(claim.destination_key, kind, now_ms)
             call.add_done_callback(self._ended)
 
-    async def _attempt(self, outbound: Outbound, claim: Claim, row: Row, url: str) -> None:
+    async def _deliver(self, outbound: Outbound, claim: Claim, loading: "asyncio.Task[list[Row]]", number: int) -> None:
+        """One claim, to its end. `number` is its place among what is being loaded."""
+        try:
+            row = (await asyncio.shield(loading))[number]
+        except DATABASE_FAULTS as fault:
+            log.error("cannot load deliveries", error=type(fault).__name__)
+            await give_back(self._house, [claim])
+            return
+        if row["id"] is None:
+            log.error("a delivery outlived its event", event_id=str(claim.event_id))
+            await self._house.db.execute(delivery_store.FORGET, claim.event_id, claim.token)
+            return
+        url = letter.address(claim, row, deprecated_webhooks=self._house.settings.deprecated_webhooks)
+        if url is None:
+            await self._house.db.execute(delivery_store.CANCEL, claim.event_id, claim.token)
+            return
         attempt: int = row["attempts"] + 1
         try:
             sent = letter.write(self._house.keys, claim, row, url)

@@ -35,14 +35,16 @@ CLAIM = """
     FROM due WHERE d.event_id = due.event_id
     RETURNING d.event_id, d.mode, d.lane, d.destination_key, d.held, d.sending, d.tries, d.lost, now() AS started_at
 """
-# Read after the claim, by a snapshot of its own: what delivery, destination and secret are now decides.
+# Read after the claim, by a snapshot of its own: what delivery, destination and secret are now decides. A row for each
+# that was asked for, in that order; all null where the event was dropped with its month.
 LOAD = """
     SELECT e.id, e.merchant_id, e.mode, e.type, e.body, e.attempts, e.destination_url, e.destination_source,
            n.url AS saved_url, n.delivery_disabled_at IS NOT NULL AS disabled, s.version, s.key_id, s.nonce, s.ciphertext
-    FROM unnest($1::uuid[]) AS claimed (event_id)
-    JOIN webhook_events e ON e.id = claimed.event_id
+    FROM unnest($1::uuid[]) WITH ORDINALITY AS claimed (event_id, place)
+    LEFT JOIN webhook_events e ON e.id = claimed.event_id
     LEFT JOIN webhook_environments n ON n.merchant_id = e.merchant_id AND n.mode = e.mode
     LEFT JOIN webhook_secrets s ON s.merchant_id = e.merchant_id AND s.mode = e.mode AND s.state = 'active'
+    ORDER BY claimed.place
 """
 # Takes rows of destinations that cannot be called now out of the way of those that can: a few hundred at a time.
 SET_ASIDE = """
@@ -164,5 +166,5 @@ FREE_LEFT_BEHIND = """
     )
     UPDATE webhook_events e SET status = 'pending', next_attempt_at = now() FROM free WHERE e.id = free.event_id
 """
-# Of an event that was dropped with its month although it waited.
+# What waits for an event that was dropped with its month.
 FORGET = "DELETE FROM webhook_deliveries WHERE event_id = $1 AND lease_token = $2"

@@ -46,7 +46,7 @@ class Room(Struct, frozen=True):
 
 
 ROOMS = {
-    Kind.PROMPT: Room(64, 32, 4),
+    Kind.PROMPT: Room(128, 32, 4),
     Kind.TRIAL: Room(64, 16, 1),
     Kind.SLOW: Room(32, 8, 2),
     Kind.DEAD: Room(16, 4, 1),

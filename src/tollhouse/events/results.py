@@ -21,7 +21,7 @@ from tollhouse.platform.outbound import Outcome
 from tollhouse.web.house import House
 
 GATHER_S = 0.005
-TOGETHER_MAX = 100
+TOGETHER_MAX = 200
 AFTER_FAULT_S = 1.0
 LEASE = seconds(DELIVERY_LEASE_S)
 DATABASE_FAULTS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TemporarilyUnavailable)
