@@ -169,3 +169,65 @@ async def test_decimals_are_held_for_ever(service: Service) -> None:
 def _install(house: extension.Catalogue) -> None:
     currencies.CURRENCIES.clear()
     currencies.CURRENCIES.update(house.currencies)
+
+
+def test_ways_to_withdraw_and_pairs() -> None:
+    house = extension.read(
+        ZLOTY.encode()
+        + b"""
+[withdrawal_methods."elixir:PLN"]
+name = "Polish bank transfer"
+rail = "elixir"
+receiver_type = "iban"
+provider_fields = { type = "object", additionalProperties = false, required = ["name"], properties.name.type = "string" }
+
+[withdrawal_methods."sepa:EUR"]
+daily_limit_minor = 5_000_000
+fees = { fixed_minor = 30 }
+
+[conversion_pairs."EUR:PLN"]
+fee_basis_points = 50
+"""
+    )
+    sepa = house.withdrawal_methods["sepa:EUR"]
+    assert (sepa.daily_limit_minor, sepa.fees.fixed_minor, sepa.provider_fields["required"]) == (
+        5_000_000,
+        30,
+        ["account_holder_name"],
+    )
+    assert house.withdrawal_methods["elixir:PLN"].currency == "PLN"
+    assert house.withdrawal_methods["sandbox:PLN"].receiver_type == "sandbox"
+    assert house.conversion_pairs["EUR:PLN"].fee_basis_points == 50
+
+
+def test_what_is_wrong_with_ways_to_withdraw_and_pairs() -> None:
+    assert faults(
+        """
+[withdrawal_methods."sepa:EUR"]
+rail = "other"
+maximum_minor = 1
+[withdrawal_methods."elixir:EUR"]
+name = "Elixir"
+rail = "elixir"
+receiver_type = "iban"
+provider_fields = { type = "object" }
+[withdrawal_methods."mine:EUR"]
+name = "Mine"
+rail = "mine"
+receiver_type = "iban"
+provider_fields = { type = "object", additionalProperties = false, properties.name."$ref" = "http://127.0.0.1/x" }
+[withdrawal_methods."sandbox:XXX"]
+[conversion_pairs."EUR:EUR"]
+[conversion_pairs."EUR:USD"]
+minimum_minor = 2
+maximum_minor = 1
+"""
+    ) == [
+        'withdrawal_methods."sepa:EUR".maximum_minor: is below minimum_minor',
+        'withdrawal_methods."sepa:EUR".rail: is bank and cannot be changed',
+        'withdrawal_methods."elixir:EUR".provider_fields: must have type object and additionalProperties false',
+        'withdrawal_methods."mine:EUR".provider_fields: must be a JSON Schema that stands by itself',
+        'withdrawal_methods."sandbox:XXX": a method is network:CURRENCY, of a currency there is',
+        'conversion_pairs."EUR:EUR": a pair is FROM:TO, of two currencies there are',
+        'conversion_pairs."EUR:USD".maximum_minor: is below minimum_minor',
+    ]

@@ -85,6 +85,8 @@ class Standing:
             "read_owned_balance_payment": lambda: self._do(self._reserve()),
             "capture_owned_balance_payment": lambda: self._do(self._reserve()),
             "release_owned_balance_payment": lambda: self._do(self._reserve()),
+            "cancel_withdrawal": lambda: {"withdrawal_id": self._do(self._withdrawn())},
+            "simulate_withdrawal": lambda: {"withdrawal_id": self._do(self._withdrawn())},
         }
         return self._ids | (spent[operation_id]() if operation_id in spent else {})
 
@@ -113,6 +115,9 @@ class Standing:
             "capture_balance_payment": lambda: {"amount": "0.01"},
             "refund_balance_payment": lambda: {"amount": "0.01"},
             "capture_owned_balance_payment": lambda: {"amount": "0.01"},
+            "quote_withdrawal": lambda: {"method_id": "sandbox:EUR", "amount": "0.10"},
+            "request_withdrawal": lambda: {"method_id": "sandbox:EUR", "amount": "0.10", "receiver": "Nina"},
+            "simulate_withdrawal": lambda: {"outcome": "complete"},
             "fund": lambda: {"currency": "EUR", "amount": "1.00"},
             "advance_clock": lambda: {"seconds": 1},
             "sign_up": lambda: {"email": f"{uuid4()}@example.com", "password": PASSWORD, "business_name": "Erin's Eggs"},
@@ -166,6 +171,7 @@ class Standing:
             "project_id": await self._first("projects"),
             "refund_id": await self._refunded(),
             "payment_id": (await self._reserve())["payment_id"],
+            "withdrawal_id": await self._withdrawn(),
             "code": "EUR",
         }
 
@@ -221,6 +227,11 @@ class Standing:
     async def _refunded(self) -> str:
         refunds = f"/transactions/{await self._paid()}/refunds"
         return (await self._alice.post(refunds, {"amount": "0.20"}, key=str(uuid4()))).ok(201).body["id"]
+
+    async def _withdrawn(self) -> str:
+        await self._paid()
+        asked = {"method_id": "sandbox:EUR", "amount": "0.10", "receiver": "Nina"}
+        return (await self._alice.post("/withdrawals", asked, key=str(uuid4()))).ok(201).body["id"]
 
     def _payment_settings(self) -> Json:
         shown = self._do(self._alice.get("/settings")).ok().body

@@ -1,4 +1,4 @@
-"""The operator's own currencies, methods and fees, from a TOML file that is read once, before the house opens.
+"""The operator's own currencies, methods, fees and pairs, from a TOML file that is read once, before the house opens.
 
     [currencies.PLN]
     name = "Polish Zloty"
@@ -22,33 +22,40 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from tollhouse.catalogue import currencies, methods
+from tollhouse.catalogue import conversion_pairs, currencies, methods, withdrawal_methods
+from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.methods import Method
+from tollhouse.catalogue.provider_fields import schema_fault
+from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.kernel.refusals import ValidationFailed
 from tollhouse.platform.config import SettingsRefusedError
 from tollhouse.web.bodies import shape
 
 SETTING = "TOLLHOUSE_CATALOGUE_FILE"
 CODE = re.compile(r"[A-Z0-9]{2,12}")
+PAIR_ID = re.compile(r"(?P<one>[A-Z0-9]{2,12}):(?P<other>[A-Z0-9]{2,12})")
+TABLES = ("currencies", "methods", "withdrawal_methods", "conversion_pairs")
 METHOD_ID = re.compile(r"[a-z0-9_-]{1,32}:(?P<asset>[A-Z0-9]{2,12})")
 T = TypeVar("T")
 
 
 class Catalogue(Struct, frozen=True):
-    """What a house has to be paid with and in."""
+    """What a house has to be paid with and in, to withdraw by, and to convert."""
 
     currencies: dict[str, Currency]
     methods: dict[str, Method]
+    withdrawal_methods: dict[str, WithdrawalMethod]
+    conversion_pairs: dict[str, ConversionPair]
 
 
 def extend(path: Path | None) -> None:
     """Make the catalogue of this process the built-in one, with what the file adds. Raises `SettingsRefusedError`."""
     house = read(b"" if path is None else path.read_bytes())
-    currencies.CURRENCIES.clear()
-    currencies.CURRENCIES.update(house.currencies)
-    methods.METHODS.clear()
-    methods.METHODS.update(house.methods)
+    _replace(currencies.CURRENCIES, house.currencies)
+    _replace(methods.METHODS, house.methods)
+    _replace(withdrawal_methods.WITHDRAWAL_METHODS, house.withdrawal_methods)
+    _replace(conversion_pairs.TERMS, house.conversion_pairs)
 
 
 def read(raw: bytes) -> Catalogue:
@@ -57,15 +64,22 @@ def read(raw: bytes) -> Catalogue:
         given: dict[str, Any] = tomllib.loads(raw.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
         raise SettingsRefusedError([f"{SETTING} is not TOML: {fault}"]) from None
-    faults = [f"{name}: there is no such table" for name in given if name not in {"currencies", "methods"}]
-    tables = {name: given.get(name, {}) for name in ("currencies", "methods")}
+    faults = [f"{name}: there is no such table" for name in given if name not in TABLES]
+    tables = {name: given.get(name, {}) for name in TABLES}
     if broken := [f"{name}: must be a table" for name, table in tables.items() if not isinstance(table, dict)]:
         raise SettingsRefusedError([f"{SETTING} {fault}" for fault in (*faults, *broken)])
     all_currencies = _currencies(tables["currencies"], faults)
     all_methods = _methods(tables["methods"], all_currencies, faults)
+    ways_out = _withdrawal_methods(tables["withdrawal_methods"], all_currencies, faults)
+    all_pairs = _conversion_pairs(tables["conversion_pairs"], all_currencies, faults)
     if faults:
         raise SettingsRefusedError([f"{SETTING} {fault}" for fault in faults])
-    return Catalogue(all_currencies, all_methods)
+    return Catalogue(all_currencies, all_methods, ways_out, all_pairs)
+
+
+def _replace(table: dict[str, T], new: Mapping[str, T]) -> None:
+    table.clear()
+    table.update(new)
 
 
 def _currencies(given: dict[str, Any], faults: list[str]) -> dict[str, Currency]:
@@ -104,6 +118,45 @@ def _methods(given: dict[str, Any], known: Mapping[str, Currency], faults: list[
     return found
 
 
+def _withdrawal_methods(
+    given: dict[str, Any], known: Mapping[str, Currency], faults: list[str]
+) -> dict[str, WithdrawalMethod]:
+    found = withdrawal_methods.sandbox_withdrawal_methods(known) | dict(withdrawal_methods.BUILT_IN)
+    for method_id, facts in given.items():
+        member, built_in = f'withdrawal_methods."{method_id}"', found.get(method_id)
+        parts = METHOD_ID.fullmatch(method_id)
+        if parts is None or parts["asset"] not in known:
+            faults.append(f"{member}: a method is network:CURRENCY, of a currency there is")
+            continue
+        method = _member(member, WithdrawalMethod, {"method_id": method_id}, built_in, facts, faults)
+        if method is None:
+            continue
+        faults += _bounds(member, method)
+        if (wrong := schema_fault(method.provider_fields)) is not None:
+            faults.append(f"{member}.provider_fields: {wrong}")
+        if built_in is not None:
+            faults += _unchanged(member, built_in, method, ("rail", "receiver_type"))
+        elif "sandbox" in {method.network, method.rail}:
+            faults.append(f"{member}: the sandbox has its methods already")
+        found[method_id] = method
+    return found
+
+
+def _conversion_pairs(given: dict[str, Any], known: Mapping[str, Currency], faults: list[str]) -> dict[str, ConversionPair]:
+    found: dict[str, ConversionPair] = {}
+    for pair_id, facts in given.items():
+        member, parts = f'conversion_pairs."{pair_id}"', PAIR_ID.fullmatch(pair_id)
+        if parts is None or parts["one"] == parts["other"] or not {parts["one"], parts["other"]} <= set(known):
+            faults.append(f"{member}: a pair is FROM:TO, of two currencies there are")
+            continue
+        terms = _member(member, ConversionPair, {"pair_id": pair_id}, None, facts, faults)
+        if terms is not None:
+            found[pair_id] = terms
+            if terms.maximum_minor is not None and terms.maximum_minor < terms.minimum_minor:
+                faults.append(f"{member}.maximum_minor: is below minimum_minor")
+    return found
+
+
 def _member(member: str, kind: type[T], name: dict[str, str], built_in: T | None, facts: Any, faults: list[str]) -> T | None:
     """What the file says of one member, over what is built in; None, and faults told, where it cannot be."""
     if not isinstance(facts, dict):
@@ -132,7 +185,7 @@ def _unchanged(member: str, before: Struct, after: Struct, names: tuple[str, ...
             yield f"{member}.{name}: is {getattr(before, name)} and cannot be changed"
 
 
-def _bounds(member: str, method: Method) -> Iterator[str]:
+def _bounds(member: str, method: Method | WithdrawalMethod) -> Iterator[str]:
     if method.maximum_minor is not None and method.maximum_minor < method.minimum_minor:
         yield f"{member}.maximum_minor: is below minimum_minor"
     fees = method.fees

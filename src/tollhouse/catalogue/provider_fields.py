@@ -19,8 +19,8 @@ def schema_fault(schema: dict[str, Any]) -> str | None:
         return "must have type object and additionalProperties false"
     try:
         _validator(ENCODER.encode(schema))
-    except (ValueError, jsonschema_rs.ReferencingError) as fault:
-        return str(fault).partition("\n")[0]
+    except (ValueError, jsonschema_rs.ReferencingError):
+        return "must be a JSON Schema that stands by itself"
     return None
 
 

@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parents[3] / "docs"
 CHAPTERS: Mapping[str, str] = {
     "quickstart": "From the first command to a received webhook",
     "payments": "Payment links, transactions, refunds and chargebacks",
+    "withdrawals": "Sending money out: costs, limits, review and states",
     "oauth": "Permissions, tokens, refreshing, and every error of the way",
     "idempotency": "Sending a request twice without doing it twice",
     "errors": "What every refusal looks like, and what to do about it",

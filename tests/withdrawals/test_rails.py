@@ -1,0 +1,47 @@
+"""The rails that there are, held to the contract of sending."""
+
+from uuid import UUID
+
+import pytest
+
+from tests.cast import Actor
+from tests.withdrawals.desk import BY_SEPA, TO_NINA, fund
+from tests.withdrawals.payout_contract import PayoutContract
+from tests.withdrawals.rails import PaperBank
+from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.operator import actions
+from tollhouse.operator.model import Hand
+from tollhouse.rails.configured import RAILS, SANDBOX
+from tollhouse.web.house import House
+
+
+class TestSandbox(PayoutContract):
+    """The simulator."""
+
+    provider = SANDBOX
+    wanted = TO_NINA
+
+    async def fund(self, actor: Actor, house: House) -> None:
+        """Test money."""
+        del house
+        await fund(actor)
+
+
+class TestPaperBank(PayoutContract):
+    """The bank of the test bed."""
+
+    wanted = BY_SEPA
+
+    @pytest.fixture(autouse=True)
+    def bank_of_its_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A new one for each test."""
+        self.provider = PaperBank()
+        monkeypatch.setitem(RAILS, ("bank", "live"), self.provider)
+
+    async def fund(self, actor: Actor, house: House) -> None:
+        """An operator's gift."""
+        env, hand = MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live"), Hand("olga", clock.now(), "Opening balance")
+        await house.db.transact(lambda tx: actions.adjust(tx, env, CURRENCIES["EUR"], 10_000, hand, house))
