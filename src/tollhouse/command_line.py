@@ -14,7 +14,7 @@ import uvicorn
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
-from tollhouse import keys_commands, operator_commands, supervisor
+from tollhouse import bank_commands, keys_commands, operator_commands, supervisor
 from tollhouse import main as root
 from tollhouse.demo.run import run as run_demo
 from tollhouse.demo.seed import DemoError
@@ -27,6 +27,8 @@ from tollhouse.platform.db import Pool
 STOP_WITHIN_S = 10
 talk = Console(stderr=True, highlight=False)
 app = App(name="tollhouse", help="A self-hosted payment platform for merchants.", version_flags=[])
+operator_commands.app.command(bank_commands.statements)
+operator_commands.app.command(bank_commands.payouts)
 app.command(operator_commands.app)
 app.command(keys_commands.app)
 

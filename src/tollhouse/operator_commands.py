@@ -21,6 +21,7 @@ from tollhouse.operator import actions, store, users, users_store
 from tollhouse.operator.model import REASON_RULE, Deed, Hand, OperatorRefusedError, is_reason
 from tollhouse.platform.db import Tx
 from tollhouse.short_commands import NoHouseError, in_house
+from tollhouse.statements.model import BankRefusedError
 from tollhouse.web.house import House
 from tollhouse.withdrawals import review, review_store
 from tollhouse.withdrawals.model import Withdrawal, WithdrawalStatus
@@ -71,13 +72,13 @@ def list_merchants(*, as_json: Json = False) -> int:
     async def read(house: House) -> list[Any]:
         return list(await store.merchants(house.db))
 
-    return _listed("merchants", read, as_json=as_json)
+    return listed("merchants", read, as_json=as_json)
 
 
 @merchants.command
 def suspend(merchant_id: MerchantArgument, /, *, reason: MaybeReason = None, as_json: Json = False) -> int:
     """Refuse every call with the merchant's credentials from now on. Its grants stay."""
-    hand = _hand(reason)
+    hand = hand_of(reason)
     return _done(
         lambda house: house.db.transact(lambda tx: actions.suspend(tx, MerchantId(merchant_id), hand)), as_json=as_json
     )
@@ -86,7 +87,7 @@ def suspend(merchant_id: MerchantArgument, /, *, reason: MaybeReason = None, as_
 @merchants.command
 def reactivate(merchant_id: MerchantArgument, /, *, reason: MaybeReason = None, as_json: Json = False) -> int:
     """Let a suspended merchant's credentials work again."""
-    hand = _hand(reason)
+    hand = hand_of(reason)
     return _done(
         lambda house: house.db.transact(lambda tx: actions.reactivate(tx, MerchantId(merchant_id), hand)), as_json=as_json
     )
@@ -99,20 +100,20 @@ def list_projects(*, status: Status = None, as_json: Json = False) -> int:
     async def read(house: House) -> list[Any]:
         return list(await store.projects(house.db, status=status or ""))
 
-    return _listed("projects", read, as_json=as_json)
+    return listed("projects", read, as_json=as_json)
 
 
 @projects.command
 def approve(project_id: ProjectArgument, /, *, reason: MaybeReason = None, as_json: Json = False) -> int:
     """Let a project sell."""
-    hand = _hand(reason)
+    hand = hand_of(reason)
     return _done(lambda house: house.db.transact(lambda tx: actions.approve(tx, project_id, hand)), as_json=as_json)
 
 
 @projects.command
 def reject(project_id: ProjectArgument, /, *, reason: Reason, as_json: Json = False) -> int:
     """Refuse a project. Its merchant sees the reason, and can change the project to have it reviewed again."""
-    hand = _hand(reason)
+    hand = hand_of(reason)
     return _done(lambda house: house.db.transact(lambda tx: actions.reject(tx, project_id, hand)), as_json=as_json)
 
 
@@ -123,27 +124,27 @@ def list_users(*, as_json: Json = False) -> int:
     async def read(house: House) -> list[Any]:
         return list(await users_store.operators(house.db))
 
-    return _listed("operators", read, as_json=as_json)
+    return listed("operators", read, as_json=as_json)
 
 
 @people.command
 def create(*, email: Email, reason: MaybeReason = None, as_json: Json = False) -> int:
     """Let somebody use the pages. Prints a link, good for a day and once, on which they choose their password."""
-    hand = _hand(reason)
+    hand = hand_of(reason)
     return _invited(lambda house: house.db.transact(lambda tx: users.invite(tx, email, hand)), as_json=as_json)
 
 
 @people.command
 def reset(*, email: Email, reason: MaybeReason = None, as_json: Json = False) -> int:
     """Take an operator's password away, end every session, and print a link on which another is chosen."""
-    hand = _hand(reason)
+    hand = hand_of(reason)
     return _invited(lambda house: house.db.transact(lambda tx: users.invite_again(tx, email, hand)), as_json=as_json)
 
 
 @people.command
 def close(*, email: Email, reason: MaybeReason = None, as_json: Json = False) -> int:
     """Let an operator use the pages no more, from this moment on. What they did stays in the history."""
-    hand = _hand(reason)
+    hand = hand_of(reason)
     return _done(lambda house: house.db.transact(lambda tx: users.close(tx, email, hand)), as_json=as_json)
 
 
@@ -154,13 +155,13 @@ def list_withdrawals(*, status: Standing = "pending_review", as_json: Json = Fal
     async def read(house: House) -> list[Any]:
         return list(await review_store.queue(house.db, status, LISTED_MAX))
 
-    return _listed("withdrawals", read, as_json=as_json)
+    return listed("withdrawals", read, as_json=as_json)
 
 
 @withdrawals.command(name="approve")
 def approve_withdrawal(withdrawal_id: WithdrawalArgument, /, *, reason: MaybeReason = None, as_json: Json = False) -> int:
     """Let the money leave. Above the method's limit for one operator, a second one must approve too."""
-    hand = _hand(reason)
+    hand = hand_of(reason)
 
     async def decide(tx: Tx, present: Withdrawal, _: House) -> Withdrawal:
         return await review.approve(tx, present, hand.operator, hand.reason, hand.at)
@@ -171,7 +172,7 @@ def approve_withdrawal(withdrawal_id: WithdrawalArgument, /, *, reason: MaybeRea
 @withdrawals.command(name="reject")
 def reject_withdrawal(withdrawal_id: WithdrawalArgument, /, *, reason: Reason, as_json: Json = False) -> int:
     """Refuse a withdrawal that was not sent yet. Its merchant sees the reason, and has the money again."""
-    hand = _hand(reason)
+    hand = hand_of(reason)
 
     async def decide(tx: Tx, present: Withdrawal, house: House) -> Withdrawal:
         return await review.reject(tx, present, reason, house, hand.at)
@@ -191,7 +192,7 @@ def adjust(
     as_json: Json = False,
 ) -> int:
     """Give to a merchant's available balance, or take from it with an amount below zero."""
-    hand, env = _hand(reason), MerchantEnv(MerchantId(merchant_id), mode)
+    hand, env = hand_of(reason), MerchantEnv(MerchantId(merchant_id), mode)
 
     async def deed(house: House) -> Deed:
         known = CURRENCIES.get(currency)
@@ -238,7 +239,7 @@ def _signed(text: str, currency: Currency) -> int:
     return -amount_minor if parts["sign"] else amount_minor
 
 
-def _hand(reason: str | None) -> Hand:
+def hand_of(reason: str | None) -> Hand:
     """Whoever runs this process: its environment could name anybody."""
     try:
         operator = pwd.getpwuid(os.getuid()).pw_name
@@ -247,8 +248,9 @@ def _hand(reason: str | None) -> Hand:
     return Hand(operator, clock.now(), reason)
 
 
-def _listed(name: str, read: Callable[[House], Awaitable[list[Any]]], *, as_json: bool) -> int:
-    rows = _run(read)
+def listed(name: str, read: Callable[[House], Awaitable[list[Any]]], *, as_json: bool) -> int:
+    """Print what is read, a line for each; the exit status."""
+    rows = run(read)
     if isinstance(rows, int):
         return rows
     if as_json:
@@ -262,7 +264,7 @@ def _listed(name: str, read: Callable[[House], Awaitable[list[Any]]], *, as_json
 
 
 def _done(deed: Callable[[House], Awaitable[Deed]], *, as_json: bool) -> int:
-    done = _run(deed)
+    done = run(deed)
     if isinstance(done, int):
         return done
     if as_json:
@@ -280,7 +282,7 @@ def _invited(deed: Callable[[House], Awaitable[tuple[Deed, str]]], *, as_json: b
         kept, secret = await deed(house)
         return kept, f"{house.settings.base_url}/operator/welcome/{secret}"
 
-    done = _run(with_link)
+    done = run(with_link)
     if isinstance(done, int):
         return done
     kept, link = done
@@ -289,13 +291,13 @@ def _invited(deed: Callable[[House], Awaitable[tuple[Deed, str]]], *, as_json: b
     return 0
 
 
-def _run(deed: Callable[[House], Awaitable[T]]) -> T | int:
+def run(deed: Callable[[House], Awaitable[T]]) -> T | int:
     """What came of it, or the exit status where nothing did."""
     try:
         return in_house(deed)
     except UsageError as fault:
         talk.print(str(fault), style="red", markup=False)
         return 2
-    except (OperatorRefusedError, NoHouseError) as fault:
+    except (OperatorRefusedError, BankRefusedError, NoHouseError) as fault:
         talk.print(str(fault), style="red", markup=False)
         return 1

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class NoHouseError(Exception):
-    """The database is not there, or not of this version."""
+    """The database is not there, not of this version, or too busy."""
 
 
 def in_house(deed: Callable[[House], Awaitable[T]]) -> T:
@@ -29,6 +29,8 @@ def in_house(deed: Callable[[House], Awaitable[T]]) -> T:
             return asyncio.run(_do(settings, deed))
     except asyncpg.UndefinedTableError:
         raise NoHouseError("The database is not of this version: run `tollhouse migrate`.") from None
+    except (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError):
+        raise NoHouseError("The database is busy: run it again.") from None
     except TemporarilyUnavailable:
         raise NoHouseError("The database cannot be reached.") from None
 

@@ -24,10 +24,13 @@ async def attempt(actor: Actor, link: dict[str, Any], outcome: str = "succeed", 
     return (await actor.post(f"/test/payment-links/{link['id']}/simulate", {"outcome": outcome} | changes)).ok().body
 
 
-async def refund(actor: Actor, transaction: dict[str, Any], amount: str | None = None, **changes: Any) -> Answer:
+async def refund(
+    actor: Actor, transaction: dict[str, Any], amount: str | None = None, *, mode: str = "test", **changes: Any
+) -> Answer:
     """Ask for a refund, with a key of its own."""
+    key = changes.pop("key", str(uuid4()))
     body = changes | ({} if amount is None else {"amount": amount})
-    return await actor.post(f"/transactions/{transaction['id']}/refunds", body, key=changes.pop("key", str(uuid4())))
+    return await actor.post(f"/transactions/{transaction['id']}/refunds", body, key=key, mode=mode)
 
 
 async def bank_says(actor: Actor, refunded: dict[str, Any], outcome: str) -> Answer:
@@ -35,9 +38,9 @@ async def bank_says(actor: Actor, refunded: dict[str, Any], outcome: str) -> Ans
     return await actor.post(f"/test/refunds/{refunded['id']}/simulate", {"outcome": outcome})
 
 
-async def fresh(actor: Actor, transaction: dict[str, Any]) -> dict[str, Any]:
+async def fresh(actor: Actor, transaction: dict[str, Any], *, mode: str = "test") -> dict[str, Any]:
     """The transaction as it is now."""
-    return (await actor.get(f"/transactions/{transaction['id']}")).ok().body
+    return (await actor.get(f"/transactions/{transaction['id']}", mode=mode)).ok().body
 
 
 async def until(actor: Actor, path: str, status: str, seconds: int = 10, *, mode: str = "test") -> dict[str, Any]:
@@ -50,9 +53,9 @@ async def until(actor: Actor, path: str, status: str, seconds: int = 10, *, mode
     raise AssertionError(f"{path} does not become {status}")
 
 
-async def purse(actor: Actor, currency: str = "EUR") -> tuple[int, int, int]:
+async def purse(actor: Actor, currency: str = "EUR", *, mode: str = "test") -> tuple[int, int, int]:
     """What is available, reserved and owed."""
-    found = (await actor.get(f"/balances/{currency}")).ok().body
+    found = (await actor.get(f"/balances/{currency}", mode=mode)).ok().body
     assert (
         found["total_minor"]
         == found["available_minor"] + found["pending_minor"] + found["reserved_minor"] - found["debt_minor"]

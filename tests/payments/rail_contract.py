@@ -8,21 +8,23 @@ from uuid import UUID
 
 from tests.cast import Actor
 from tests.payments.bank import fresh, purse, refund
-from tests.payments.shop import choose, open_link
+from tests.payments.shop import COFFEE, choose
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.payments import settle, transactions_store
 from tollhouse.payments.model import Transaction
-from tollhouse.rails.provider import Attempt, Observation, Provider, RefundOrder
+from tollhouse.rails.provider import Attempt, Observation, PayoutOrder, Provider, RefundOrder
 from tollhouse.web.house import House
 
 
 class RailContract:
-    """What every rail must withstand. A subclass says which one, and in which currency it is tried."""
+    """What every rail must withstand. A subclass says which one, by which method it is tried, and who gets money back."""
 
     provider: Provider
+    method_id: str
     currency = "EUR"
+    receiver: str | None = None
 
     def confirmed(self, reference: str, name: str, minor: int, currency: str | None = None) -> Observation:
         """The money is there for good, as this rail says it."""
@@ -38,8 +40,9 @@ class RailContract:
 
     async def waiting(self, actor: Actor, house: House) -> tuple[dict[str, Any], Transaction, str]:
         """A customer who has chosen this rail: the link, the payment, and a name for the transfer."""
-        link = await open_link(actor, amount="10.00", currency=self.currency)
-        chosen = (await choose(link, f"{self.provider.name}:{self.currency}")).ok(303)
+        wanted = COFFEE | {"amount": "10.00", "currency": self.currency}
+        link = (await actor.post("/payment-links", wanted, mode=self.provider.mode)).ok(201).body
+        chosen = (await choose(link, self.method_id)).ok(303)
         env = MerchantEnv(MerchantId(UUID(actor.merchant_id)), self.provider.mode)
         found = await transactions_store.one(house.db, env, UUID(chosen.query["payment"]))
         assert found is not None
@@ -49,8 +52,16 @@ class RailContract:
         """Let the rail report these, in this order."""
         return [await settle.observe(house, self.provider.name, self.provider.mode, one, clock.now()) for one in seen]
 
+    async def now(self, actor: Actor, transaction_id: UUID) -> dict[str, Any]:
+        """The payment as it is now."""
+        return await fresh(actor, {"id": transaction_id}, mode=self.provider.mode)
+
+    async def purse(self, actor: Actor, currency: str | None = None) -> tuple[int, int, int]:
+        """What is available, reserved and owed."""
+        return await purse(actor, currency or self.currency, mode=self.provider.mode)
+
     async def test_starting_twice_starts_once(self) -> None:
-        attempt = Attempt(new_id(), f"{self.provider.name}:{self.currency}", self.currency, 1_000)
+        attempt = Attempt(new_id(), self.method_id, self.currency, 1_000)
         assert await self.provider.start_payment(attempt) == await self.provider.start_payment(attempt)
 
     async def test_a_repeated_callback_changes_nothing(self, alice: Actor, house: House) -> None:
@@ -59,7 +70,7 @@ class RailContract:
         first, *others = await self.report(house, seen, seen, seen)
         assert first is not None
         assert others == [None, None]
-        assert await purse(alice, self.currency) == (1_000, 0, 0)
+        assert await self.purse(alice) == (1_000, 0, 0)
 
     async def test_callbacks_in_the_wrong_order(self, alice: Actor, house: House) -> None:
         _, paid, name = await self.waiting(alice, house)
@@ -72,38 +83,38 @@ class RailContract:
             Observation(reference=reference, outcome="vanished", external_ref=name),
             Observation(reference=reference, outcome="failed", external_ref=name, failure_code="card_declined"),
         )
-        assert (await fresh(alice, {"id": paid.id}))["status"] == "succeeded"
-        assert await purse(alice, self.currency) == (1_000, 0, 0)
+        assert (await self.now(alice, paid.id))["status"] == "succeeded"
+        assert await self.purse(alice) == (1_000, 0, 0)
 
     async def test_a_straggler_of_a_part_does_not_wake_it(self, alice: Actor, house: House) -> None:
         _, paid, name = await self.waiting(alice, house)
         reference = paid.instructions.reference
         await self.report(house, self.confirmed(reference, name, 400), self.on_its_way(reference, name, 400))
-        assert (await fresh(alice, {"id": paid.id}))["status"] == "pending"
+        assert (await self.now(alice, paid.id))["status"] == "pending"
 
     async def test_money_that_vanishes_was_never_there(self, alice: Actor, house: House) -> None:
         _, paid, name = await self.waiting(alice, house)
         reference = paid.instructions.reference
         await self.report(house, self.on_its_way(reference, name, 1_000))
-        assert (await fresh(alice, {"id": paid.id}))["status"] == "processing"
+        assert (await self.now(alice, paid.id))["status"] == "processing"
         await self.report(house, Observation(reference=reference, outcome="vanished", external_ref=name))
-        assert (await fresh(alice, {"id": paid.id}))["status"] == "pending"
-        assert await purse(alice, self.currency) == (0, 0, 0)
+        assert (await self.now(alice, paid.id))["status"] == "pending"
+        assert await self.purse(alice) == (0, 0, 0)
 
     async def test_another_currency_is_kept_apart(self, alice: Actor, house: House) -> None:
         _, paid, name = await self.waiting(alice, house)
         other = "USD" if self.currency != "USD" else "EUR"
         [stray] = await self.report(house, self.confirmed(paid.instructions.reference, name, 1_000, other))
         assert stray is not None
-        shown = await fresh(alice, {"id": stray.id})
+        shown = await self.now(alice, stray.id)
         assert (shown["status"], shown["refund_required_reason"], shown["currency"]) == (
             "refund_required",
             "wrong_asset",
             other,
         )
-        (await alice.post(f"/transactions/{stray.id}/accept", {})).refused("invalid_state", 409)
-        assert (await fresh(alice, {"id": paid.id}))["status"] == "pending"
-        assert await purse(alice, self.currency) == await purse(alice, other) == (0, 0, 0)
+        (await alice.post(f"/transactions/{stray.id}/accept", {}, mode=self.provider.mode)).refused("invalid_state", 409)
+        assert (await self.now(alice, paid.id))["status"] == "pending"
+        assert await self.purse(alice) == await self.purse(alice, other) == (0, 0, 0)
 
     async def test_an_unknown_currency_and_an_unknown_reference_change_nothing(self, alice: Actor, house: House) -> None:
         _, paid, name = await self.waiting(alice, house)
@@ -111,26 +122,37 @@ class RailContract:
             house, self.confirmed(paid.instructions.reference, name, 1_000, "XXX"), self.confirmed("nobody", name, 1_000)
         )
         assert reported == [None, None]
-        assert (await fresh(alice, {"id": paid.id}))["status"] == "pending"
+        assert (await self.now(alice, paid.id))["status"] == "pending"
 
     async def test_too_little_and_then_the_rest_and_then_too_much(self, alice: Actor, house: House) -> None:
         link, paid, name = await self.waiting(alice, house)
         reference = paid.instructions.reference
         await self.report(house, self.confirmed(reference, name, 400), self.confirmed(reference, name + "b", 600))
-        assert await purse(alice, self.currency) == (1_000, 0, 0)
+        assert await self.purse(alice) == (1_000, 0, 0)
         [again] = await self.report(house, self.confirmed(reference, name + "c", 50))
         assert again is not None
         assert (again.id != paid.id, again.refund_required_reason) == (True, "duplicate")
-        assert await purse(alice, self.currency) == (1_000, 0, 0)
-        assert (await alice.get(f"/payment-links/{link['id']}")).ok().body["payments_count"] == 1
+        assert await self.purse(alice) == (1_000, 0, 0)
+        assert (await alice.get(f"/payment-links/{link['id']}", mode=self.provider.mode)).ok().body["payments_count"] == 1
 
     async def test_an_order_that_is_handed_in_twice_is_one(self, alice: Actor, house: House) -> None:
         """As after a timeout: it had been accepted, and nobody knew."""
         _, paid, name = await self.waiting(alice, house)
         await self.report(house, self.confirmed(paid.instructions.reference, name, 1_000))
-        back = (await refund(alice, {"id": paid.id}, "4.00")).ok(201).body
-        order = RefundOrder(UUID(back["id"]), paid.instructions.reference, self.currency, 400, None, 1_000, clock.now())
+        to = {} if self.receiver is None else {"receiver": self.receiver}
+        back = (await refund(alice, {"id": paid.id}, "4.00", mode=self.provider.mode, **to)).ok(201).body
+        reference = paid.instructions.reference
+        order = RefundOrder(UUID(back["id"]), reference, self.currency, 400, self.receiver, 1_000, clock.now())
         first, second = await self.provider.refund(order), await self.provider.refund(order)
         assert first == second
         assert first.outcome == "accepted"
         assert (await self.provider.refund_state(order, order.ordered_at)).outcome in {"pending", "succeeded"}
+
+    async def test_a_payout_that_is_handed_in_twice_is_one(self) -> None:
+        """As after a worker was killed between writing that it sends and hearing that it did."""
+        receiver, now = self.receiver or "Nina's account", clock.now()
+        order = PayoutOrder(new_id(), self.method_id, self.currency, 400, receiver, {"account_holder_name": "Nina"}, now)
+        first, second = await self.provider.payout(order), await self.provider.payout(order)
+        assert first == second
+        assert first.outcome == "accepted"
+        assert (await self.provider.payout_state(order, now)).outcome in {"pending", "succeeded"}

@@ -26,3 +26,4 @@ class TestSandbox(RailContract):
     """In test mode."""
 
     provider = SANDBOX
+    method_id = "sandbox:EUR"

@@ -30,7 +30,9 @@ PATIENCE = timedelta(seconds=30)
 """How long a worker has what it took before another may take it."""
 
 TRIES_MAX = 10
-LOOK_AGAIN = timedelta(seconds=1)
+LOOK_AGAIN, LOOK_LATEST = timedelta(seconds=1), timedelta(minutes=10)
+LOOKS_PER_AGE = 8
+"""The longer a refund is on its way, the longer until the next look: an eighth of its age."""
 
 
 async def close_links(house: House) -> None:
@@ -86,7 +88,9 @@ async def _carry(house: House, due: Due, now: datetime) -> None:
     elif state.outcome == "failed":
         await _fail(house, due, state.failure_code or "refund_declined", now)
     else:
-        await refunds_store.look_again(house.db, due, now + LOOK_AGAIN, None)
+        age = now - due.order.ordered_at
+        until_next_look = min(max(age / LOOKS_PER_AGE, LOOK_AGAIN), LOOK_LATEST)
+        await refunds_store.look_again(house.db, due, now + until_next_look, None)
 
 
 async def _fail(house: House, due: Due, failure_code: str, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""What a wallet reads from the code on the screen: where to send how much."""
+"""What a wallet or a banking app reads from the code on the screen: where to send how much."""
 
 import segno
 
@@ -10,16 +10,23 @@ QUIET_ZONE = 4
 
 
 def payment_uri(told: Instructions, method_id: str, due_minor: int, decimals: int) -> str:
-    """The address with the amount: the rail's own, BIP 21 for Bitcoin, else the address alone.
+    """The address with the amount: the rail's own, that of a bank account, BIP 21 for Bitcoin, else the address alone.
 
     Where there is no address, as in the sandbox, it is our reference with the amount.
     """
     if told.uri is not None:
         return told.uri
     amount = format_minor(due_minor, decimals)
+    if told.holder is not None and told.address is not None:
+        return credit_transfer(told.holder, told.address, told.bic or "", amount, told.reference)
     if told.address is None:
         return f"tollhouse-test:{told.reference}?amount={amount}"
     return f"bitcoin:{told.address}?amount={amount}" if method_id.startswith("bitcoin:") else told.address
+
+
+def credit_transfer(holder: str, iban: str, bic: str, euros: str, reference: str) -> str:
+    """A SEPA credit transfer as banking apps read it (EPC069-12, version 002, UTF-8): a line for each member."""
+    return "\n".join(("BCD", "002", "1", "SCT", bic, holder, iban, f"EUR{euros}", "", reference))
 
 
 def qr_image(text: str) -> str:

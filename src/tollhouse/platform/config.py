@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from tollhouse.kernel import limits
+from tollhouse.kernel import bank_names, limits
 
 KEY_BYTES = 32
 
@@ -165,6 +165,26 @@ def _file(text: str) -> Path:
     return path
 
 
+def _iban(text: str) -> str:
+    iban = bank_names.read_iban(text)
+    if iban is None:
+        raise ValueError("must be the IBAN of an account that SEPA transfers reach")
+    return iban
+
+
+def _bic(text: str) -> str:
+    bic = bank_names.read_bic(text)
+    if bic is None:
+        raise ValueError("must be a BIC of 8 or 11 characters")
+    return bic
+
+
+def _holder(text: str) -> str:
+    if len(text) > limits.ACCOUNT_HOLDER_CHARS_MAX or not text.isprintable():
+        raise ValueError(f"must be a name of at most {limits.ACCOUNT_HOLDER_CHARS_MAX} characters")
+    return text
+
+
 def default_data_dir(environ: Mapping[str, str]) -> str:
     """`$XDG_DATA_HOME/tollhouse`, or `~/.local/share/tollhouse`."""
     home = environ.get("HOME") or str(Path.home())
@@ -177,9 +197,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TOLLHOUSE_BASE_URL", "base_url", "where browsers and clients reach us", "http://localhost:8000", _base_url),
     Setting("TOLLHOUSE_DATA_DIR", "data_dir", "folder of the embedded database and its keys", "", Path),
     Setting("TOLLHOUSE_SECRET_KEYS", "secret_keys", "key ring, id:base64url of 32 bytes, first in use", "", key_ring, True),
-    Setting("TOLLHOUSE_BANK_IBAN", "bank_iban", "account of the bank rail", "", _or_none(str)),
-    Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "bank of the bank rail", "", _or_none(str)),
-    Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "account holder of the bank rail", "", _or_none(str)),
+    Setting("TOLLHOUSE_BANK_IBAN", "bank_iban", "account of the bank rail", "", _or_none(_iban)),
+    Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "bank of the bank rail", "", _or_none(_bic)),
+    Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "account holder of the bank rail", "", _or_none(_holder)),
     Setting("TOLLHOUSE_CATALOGUE_FILE", "catalogue_file", "TOML file of added currencies and fees", "", _or_none(_file)),
     Setting(
         "TOLLHOUSE_SIGNUP", "signup_open", "open or closed: whether strangers may sign up", "open", _choice("open", "closed")
@@ -262,6 +282,8 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
             faults.append(f"{setting.name} {fault}")
     if values.get("database_url") and not values.get("secret_keys") and "secret_keys" in values:
         faults.append("TOLLHOUSE_SECRET_KEYS is needed beside DATABASE_URL")
+    if (values.get("bank_iban") is None) != (values.get("bank_holder") is None) and not faults:
+        faults.append("TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER are set together, or neither is")
     if faults:
         raise SettingsRefusedError(faults)
     return Settings(**values)

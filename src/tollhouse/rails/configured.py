@@ -1,6 +1,8 @@
 """Which rails there are in each environment."""
 
 from tollhouse.kernel.ids import Mode
+from tollhouse.platform.config import Settings
+from tollhouse.rails.bank_transfer import BankAccount, BankTransfer
 from tollhouse.rails.provider import Provider, RailFault
 from tollhouse.rails.sandbox import Sandbox
 
@@ -20,3 +22,18 @@ def fault(name: str, mode: Mode) -> RailFault | None:
         return "provider_not_configured"
     health = provider.health()
     return None if health.available else health.reason or "provider_down"
+
+
+def configure(settings: Settings) -> None:
+    """Add the rails that these settings describe to those of this process."""
+    account = bank_account(settings)
+    if account is not None:
+        bank = BankTransfer(account)
+        RAILS[bank.name, bank.mode] = bank
+
+
+def bank_account(settings: Settings) -> BankAccount | None:
+    """The bank account of the house; None where none is set."""
+    if settings.bank_iban is None or settings.bank_holder is None:
+        return None
+    return BankAccount(settings.bank_iban, settings.bank_holder, settings.bank_bic)

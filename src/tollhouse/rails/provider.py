@@ -31,13 +31,18 @@ class Attempt(Struct, frozen=True):
 
 
 class Instructions(Struct, frozen=True):
-    """What the customer is told. `reference` finds the attempt again in whatever the rail observes."""
+    """What the customer is told. `reference` finds the attempt again in whatever the rail observes.
+
+    `holder` and `bic` belong to an address that is a bank account.
+    """
 
     reference: str
     words: str
     address: str | None = None
     pay_amount: str | None = None
     uri: str | None = None
+    holder: str | None = None
+    bic: str | None = None
 
 
 class Observation(Struct, frozen=True, kw_only=True):

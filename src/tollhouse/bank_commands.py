@@ -1,0 +1,173 @@
+"""`tollhouse operator statements` and `payouts`: what an operator brings from the bank, and takes to it."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from cyclopts import App, Parameter
+
+from tollhouse.main import BANK_DESK
+from tollhouse.operator_commands import Json, Reason, hand_of, listed, run, talk
+from tollhouse.platform.db import Pool
+from tollhouse.rails.bank_transfer_batch import CURRENCY, Batch, total, write
+from tollhouse.rails.bank_transfer_xml import DOCUMENT_BYTES_MAX
+from tollhouse.rails.configured import bank_account
+from tollhouse.statements import actions, payouts_store, store
+from tollhouse.statements import payouts as deeds
+from tollhouse.statements.model import BankRefusedError, Clerk, Decided, PayoutStatus
+from tollhouse.web.house import House
+
+statements = App(name="statements", help="Import the bank's statements, and place what they leave open.")
+payouts = App(name="payouts", help="See, export and refuse the money that leaves by bank.")
+
+File = Annotated[Path, Parameter(help="A camt.053 statement.")]
+TransferArgument = Annotated[UUID, Parameter(help="The transfer's id, as `statements unmatched` shows it.")]
+PayoutArgument = Annotated[UUID, Parameter(help="The payout's id.")]
+PayoutArguments = Annotated[tuple[UUID, ...], Parameter(help="Only these payouts.", negative=())]
+Status = Annotated[PayoutStatus | None, Parameter(help="Only those.")]
+
+
+@statements.command(name="import")
+def import_statements(file: File, /, *, as_json: Json = False) -> int:
+    """Take everything new from a file of statements. What was imported before changes nothing."""
+    clerk = _clerk("")
+
+    async def deed(house: House) -> Any:
+        return await actions.import_file(_bytes_of(file), bank_account(house.settings), BANK_DESK, clerk, house)
+
+    done = run(deed)
+    if isinstance(done, int):
+        return done
+    if as_json:
+        print(msgspec.json.encode(done).decode())
+    talk.print(
+        f"{done.new_entries} new entries, {done.known_entries} known before. "
+        f"Of the new transfers {done.placed} were placed, {done.unmatched} wait for you."
+    )
+    return 0
+
+
+@statements.command(name="list")
+def list_statements(*, as_json: Json = False) -> int:
+    """List the statements that were imported, newest first."""
+
+    async def read(house: House) -> list[Any]:
+        return list(await store.statements(house.db))
+
+    return listed("statements", read, as_json=as_json)
+
+
+@statements.command
+def unmatched(*, as_json: Json = False) -> int:
+    """List the transfers that nobody could place, oldest first."""
+
+    async def read(house: House) -> list[Any]:
+        return list(await store.unmatched(house.db))
+
+    return listed("transfers", read, as_json=as_json)
+
+
+@statements.command
+def assign(transfer_id: TransferArgument, reference: str, /, *, reason: Reason, as_json: Json = False) -> int:
+    """Take a transfer that waits for the payment of this reference."""
+    clerk = _clerk(reason)
+
+    async def deed(house: House) -> Decided:
+        return await house.db.transact(lambda tx: actions.assign(tx, transfer_id, reference, BANK_DESK, clerk, house))
+
+    return _decided(run(deed), as_json=as_json)
+
+
+@statements.command
+def dismiss(transfer_id: TransferArgument, /, *, reason: Reason, as_json: Json = False) -> int:
+    """Say that a transfer that waits is no business of any merchant, such as the bank's own fee."""
+    clerk = _clerk(reason)
+    return _decided(
+        run(lambda house: house.db.transact(lambda tx: actions.dismiss(tx, transfer_id, clerk))), as_json=as_json
+    )
+
+
+@payouts.command(name="list")
+def list_payouts(*, status: Status = None, as_json: Json = False) -> int:
+    """List payouts, newest first. What is prepared leaves with the next export."""
+    now = _clerk("").at
+
+    async def read(house: House) -> list[Any]:
+        return list(await house.db.transact(lambda tx: deeds.listed(tx, BANK_DESK, status, now)))
+
+    return listed("payouts", read, as_json=as_json)
+
+
+@payouts.command
+def export(*payout_ids: PayoutArgument) -> int:
+    """Write what is prepared, or these payouts of it, as a pain.001 file for the bank, on standard output."""
+    clerk = _clerk("")
+
+    async def deed(house: House) -> Batch:
+        account, wanted = bank_account(house.settings), payout_ids or None
+        return await house.db.transact(lambda tx: deeds.export(tx, account, wanted, BANK_DESK, clerk))
+
+    return _written(run(deed))
+
+
+@payouts.command
+def batch(batch_id: Annotated[UUID, Parameter(help="The batch's id.")], /) -> int:
+    """Write the file of a batch that was exported before, once more: the bank knows it again by its id."""
+
+    async def deed(house: House) -> Batch:
+        return await _batch(house.db, batch_id)
+
+    return _written(run(deed))
+
+
+@payouts.command
+def refuse(payout_id: PayoutArgument, /, *, reason: Reason, as_json: Json = False) -> int:
+    """Keep a payout here, or say that the bank did not carry it out. Its money goes back to where it came from."""
+    clerk = _clerk(reason)
+
+    async def deed(house: House) -> Decided:
+        return await house.db.transact(lambda tx: deeds.refuse(tx, payout_id, BANK_DESK, clerk, house))
+
+    return _decided(run(deed), as_json=as_json)
+
+
+def _clerk(reason: str) -> Clerk:
+    hand = hand_of(None)
+    return Clerk(hand.operator, hand.at, reason)
+
+
+def _bytes_of(file: Path) -> bytes:
+    """The file, one byte more of it than may be at most. Raises `BankRefusedError`."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(DOCUMENT_BYTES_MAX + 1)
+    except OSError as fault:
+        raise BankRefusedError(f"{file} cannot be read: {fault.strerror}.") from None
+
+
+async def _batch(db: Pool, batch_id: UUID) -> Batch:
+    found = await payouts_store.batch(db, batch_id)
+    if found is None:
+        raise BankRefusedError(f"There is no batch {batch_id}.")
+    return found
+
+
+def _written(done: Batch | int) -> int:
+    if isinstance(done, int):
+        return done
+    sys.stdout.buffer.write(write(done))
+    sys.stdout.flush()
+    talk.print(
+        f"Batch {done.id}: {len(done.transfers)} payouts, {total(done)} {CURRENCY}. Nothing has left yet: take it there."
+    )
+    return 0
+
+
+def _decided(done: Decided | int, *, as_json: bool) -> int:
+    if isinstance(done, int):
+        return done
+    print(msgspec.json.encode(done).decode() if as_json else f"{done.outcome} {done.id}")
+    talk.print(f"Kept: {done.operator}, {done.at}.")
+    return 0

@@ -1,0 +1,54 @@
+"""What the statements of the bank mean for payments: money that came, money that was taken back, refunds that left."""
+
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.payments import by_bank_store, chargebacks, refunds, settle, transactions_store
+from tollhouse.payments.model import Refund
+from tollhouse.payments.refusals import NotNow
+from tollhouse.platform.db import Tx
+from tollhouse.rails.bank_transfer import NAME, Payout
+from tollhouse.rails.provider import Observation
+from tollhouse.web.house import House
+
+TAKEN_BACK = "bank_reversal"
+
+
+async def observe(tx: Tx, seen: Observation, house: House, now: datetime) -> bool:
+    """Let what a statement shows take effect; False where no payment has the reference."""
+    found = await transactions_store.by_reference(tx, NAME, "live", seen.reference)
+    if found is None:
+        return False
+    await settle.settle(tx, *found, seen, house, now)
+    return True
+
+
+async def take_back(tx: Tx, seen: Observation, house: House, now: datetime) -> bool:
+    """The bank has taken a payment's money back, for good: the merchant loses it, as by a chargeback.
+
+    False, and nothing happens, where no payment has the reference, or its merchant has not kept so much of it.
+    """
+    found = await transactions_store.by_reference(tx, NAME, "live", seen.reference)
+    if found is None:
+        return False
+    present = await settle.hold_still(tx, *found)
+    if present.currency != seen.currency or present.kept_minor < seen.amount_minor:
+        return False
+    try:
+        await chargebacks.open_one(tx, *found, house, now, amount_minor=seen.amount_minor, reason=TAKEN_BACK)
+    except (NotFound, NotNow):  # refused before anything was written
+        return False
+    await chargebacks.decide(tx, *found, won=False, house=house, now=now)
+    return True
+
+
+async def refuse(tx: Tx, env: MerchantEnv, refund_id: UUID, house: House, now: datetime) -> Refund:
+    """A refund does not leave: the money is where it was. Raises `NotFound` and `NotNow`."""
+    return await refunds.fail(tx, env, refund_id, "refund_declined", house, now)
+
+
+async def waiting(tx: Tx) -> list[Payout]:
+    """The refunds that the bank rail has accepted, and that have not ended."""
+    return await by_bank_store.waiting_refunds(tx)

@@ -1,0 +1,30 @@
+"""The SQL statement that finds the refunds which leave by bank."""
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.platform.db import Tx
+from tollhouse.rails.bank_transfer import CURRENCY, NAME, Payout
+
+# Across merchants: they leave in one file.
+WAITING_REFUNDS = """
+    SELECT r.id, r.merchant_id, r.currency, r.amount_minor, r.receiver, split_part(t.rail_reference, '/', 1) AS reference
+    FROM refunds r JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (r.merchant_id, r.mode, r.transaction_id)
+    WHERE r.rail = $1 AND r.mode = 'live' AND r.currency = $2 AND r.status = 'pending' AND r.provider_reference IS NOT NULL
+    ORDER BY r.created_at
+"""
+
+
+async def waiting_refunds(tx: Tx) -> list[Payout]:
+    """What the rail has accepted and nobody has seen the end of, oldest first."""
+    return [
+        Payout(
+            id=row["id"],
+            env=MerchantEnv(MerchantId(row["merchant_id"]), "live"),
+            currency=row["currency"],
+            amount_minor=row["amount_minor"],
+            receiver_iban=row["receiver"],
+            words=f"Refund {row['reference']}",
+            reference=row["reference"],
+        )
+        for row in await tx.fetch(WAITING_REFUNDS, NAME, CURRENCY)
+    ]

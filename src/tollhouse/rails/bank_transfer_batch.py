@@ -1,0 +1,115 @@
+"""Writing payment files (ISO 20022 pain.001.001.09) that an operator takes to the bank: euro transfers from one account."""
+
+import unicodedata
+from datetime import datetime
+from uuid import UUID
+
+from lxml import etree
+from msgspec import Struct
+
+from tollhouse.kernel.bank_names import read_iban
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.money import format_minor
+from tollhouse.rails.bank_transfer import CURRENCY, BankAccount
+from tollhouse.rails.bank_transfer_xml import Element
+
+NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"
+DECIMALS = 2
+NAME_CHARS_MAX, WORDS_CHARS_MAX = 70, 140
+NOT_PROVIDED = "NOTPROVIDED"
+EVERY_BANK_READS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-?:().,'+ ")
+SPELLED = str.maketrans({"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L",
+                         "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th", "\u0131": "i", "&": "+"})  # fmt: skip
+
+
+class Transfer(Struct, frozen=True):
+    """Money for an account. The end-to-end id comes back with it in every statement."""
+
+    end_to_end_id: str
+    amount_minor: int
+    receiver_iban: str
+    receiver_name: str
+    words: str
+
+
+class Batch(Struct, frozen=True):
+    """What goes to the bank in one file. The id is in the file, so that the bank knows the same one again."""
+
+    id: UUID
+    account: BankAccount
+    created_at: datetime
+    transfers: tuple[Transfer, ...]
+
+
+def write(batch: Batch) -> bytes:
+    """The file: the same bytes for the same batch."""
+    if not batch.transfers:
+        raise ValueError("a batch has at least one transfer")
+    count, sum_of_all = str(len(batch.transfers)), total(batch)
+    document = etree.fromstring(f'<Document xmlns="{NAMESPACE}"/>')
+    initiation = _below(document, "CstmrCdtTrfInitn")
+    header = _below(initiation, "GrpHdr")
+    _below(header, "MsgId", batch.id.hex)
+    _below(header, "CreDtTm", stamp(batch.created_at))
+    _below(header, "NbOfTxs", count)
+    _below(header, "CtrlSum", sum_of_all)
+    _below(header, "InitgPty/Nm", _name(batch.account.holder))
+    payment = _below(initiation, "PmtInf")
+    _below(payment, "PmtInfId", batch.id.hex)
+    _below(payment, "PmtMtd", "TRF")
+    _below(payment, "BtchBookg", "false")  # each transfer its own line in the statement, by which it is known again
+    _below(payment, "NbOfTxs", count)
+    _below(payment, "CtrlSum", sum_of_all)
+    _below(payment, "PmtTpInf/SvcLvl/Cd", "SEPA")
+    _below(payment, "ReqdExctnDt/Dt", batch.created_at.date().isoformat())
+    _below(payment, "Dbtr/Nm", _name(batch.account.holder))
+    _below(payment, "DbtrAcct/Id/IBAN", batch.account.iban)
+    if batch.account.bic is not None:
+        _below(payment, "DbtrAgt/FinInstnId/BICFI", batch.account.bic)
+    else:
+        _below(payment, "DbtrAgt/FinInstnId/Othr/Id", NOT_PROVIDED)
+    _below(payment, "ChrgBr", "SLEV")
+    for one in batch.transfers:
+        _transfer(payment, one)
+    return etree.tostring(document, xml_declaration=True, encoding="UTF-8", pretty_print=True)
+
+
+def total(batch: Batch) -> str:
+    """The sum of all its transfers, in euros."""
+    return _euros(sum(one.amount_minor for one in batch.transfers))
+
+
+def plain(text: str, chars_max: int) -> str:
+    """The text in the letters that every bank reads, without accents; what has no such letter is a space."""
+    bare = unicodedata.normalize("NFKD", text.translate(SPELLED))
+    letters = (char if char in EVERY_BANK_READS else " " for char in bare if not unicodedata.combining(char))
+    return " ".join("".join(letters).split())[:chars_max].strip()
+
+
+def _transfer(payment: Element, one: Transfer) -> None:
+    if read_iban(one.receiver_iban) != one.receiver_iban or one.amount_minor <= 0:
+        raise ValueError("a transfer goes to an account that was checked, and is above zero")
+    node = _below(payment, "CdtTrfTxInf")
+    _below(node, "PmtId/EndToEndId", one.end_to_end_id)
+    amount = _below(node, "Amt/InstdAmt", _euros(one.amount_minor))
+    amount.set("Ccy", CURRENCY)
+    _below(node, "Cdtr/Nm", _name(one.receiver_name))
+    _below(node, "CdtrAcct/Id/IBAN", one.receiver_iban)
+    if words := plain(one.words, WORDS_CHARS_MAX):
+        _below(node, "RmtInf/Ustrd", words)
+
+
+def _below(node: Element, path: str, text: str | None = None) -> Element:
+    """A new element, within new ones where the path has several names."""
+    for name in path.split("/"):
+        node = etree.SubElement(node, f"{{{NAMESPACE}}}{name}")
+    node.text = text
+    return node
+
+
+def _name(text: str) -> str:
+    return plain(text, NAME_CHARS_MAX) or NOT_PROVIDED
+
+
+def _euros(amount_minor: int) -> str:
+    return format_minor(amount_minor, DECIMALS)

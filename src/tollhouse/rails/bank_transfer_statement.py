@@ -1,0 +1,254 @@
+"""Reading bank statements (ISO 20022 camt.053, versions 02 and 08): the entries there are, and what names each for ever."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.kernel.money import parse_amount
+from tollhouse.rails.bank_transfer_xml import Node, UnreadableStatementError, parse
+
+NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:camt.053.001."
+VERSIONS = ("02", "08")
+NO_REFERENCE = frozenset({"NONREF", "NOTPROVIDED", "NOT PROVIDED", "NOTPROVIDED."})
+"""What banks write where they have nothing to say."""
+
+RETURNED = "RRTN"
+WORDS_CHARS_MAX = 2_000
+OPENING, CLOSING = ("OPBD", "PRCD"), ("CLBD",)
+Side = Literal["credit", "debit"]
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """One transfer of an entry: what its sender and the banks wrote on it.
+
+    `return_reason` of one that a bank sent back is a code such as AC04, empty where it gave none; None: it is no return.
+    """
+
+    amount_minor: int
+    end_to_end_id: str | None = None
+    bank_reference: str | None = None
+    structured: str = ""
+    unstructured: str = ""
+    other_name: str | None = None
+    other_iban: str | None = None
+    return_reason: str | None = None
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One booked line of an account. A reversal undoes an earlier entry of the other side.
+
+    `parts` add up to the entry: a batch that the bank has not broken down is one part that carries `batch_id` alone.
+    `identity` is the same wherever and whenever the bank shows this entry again.
+    """
+
+    identity: bytes
+    side: Side
+    amount_minor: int
+    currency: str
+    booked_on: date
+    is_reversal: bool
+    batch_id: str | None
+    bank_reference: str | None
+    parts: tuple[Part, ...]
+
+    @property
+    def undoes(self) -> bool:
+        """Whether it undoes something that happened before it."""
+        return self.is_reversal or any(part.return_reason is not None for part in self.parts)
+
+
+class Statement(Struct, frozen=True, kw_only=True):
+    """A statement of one account. Balances are missing where the bank left them out; below zero is overdrawn."""
+
+    iban: str
+    statement_id: str
+    currency: str | None
+    opening_minor: int | None
+    closing_minor: int | None
+    entries: tuple[Entry, ...]
+
+
+def read(raw: bytes, decimals: Mapping[str, int]) -> list[Statement]:
+    """The statements of a file. `decimals` says in how many digits each currency is counted.
+
+    Raises `UnreadableStatementError` for what is no statement, is in an unknown currency, or does not add up.
+    """
+    space, root = parse(raw)
+    if space not in {NAMESPACE + version for version in VERSIONS}:
+        raise UnreadableStatementError("The file is no camt.053.001.02 or camt.053.001.08 statement.")
+    pages = root.one("BkToCstmrStmt/GrpHdr/MsgPgntn")
+    statements = [_statement(one, pages, decimals) for one in root.all("BkToCstmrStmt/Stmt")]
+    if not statements:
+        raise UnreadableStatementError("The file has no statement in it.")
+    return statements
+
+
+def _statement(node: Node, pages: Node | None, decimals: Mapping[str, int]) -> Statement:
+    iban, statement_id = node.text("Acct/Id/IBAN"), node.text("Id")
+    if iban is None or statement_id is None:
+        raise UnreadableStatementError("A statement does not say its account's IBAN, or has no id.")
+    seen: Counter[bytes] = Counter()
+    entries = tuple(
+        _entry(one, iban, seen, decimals) for one in node.all("Ntry") if one.text("Sts/Cd", "Sts") in {"BOOK", None}
+    )
+    statement = Statement(
+        iban=iban,
+        statement_id=statement_id,
+        currency=node.text("Acct/Ccy"),
+        opening_minor=_balance(node, OPENING, decimals),
+        closing_minor=_balance(node, CLOSING, decimals),
+        entries=tuple(entry for entry in entries if entry.amount_minor),
+    )
+    whole = all(_is_only_page(one) for one in (pages, node.one("StmtPgntn")))
+    if whole and statement.opening_minor is not None and statement.closing_minor is not None:
+        moved = sum(one.amount_minor if one.side == "credit" else -one.amount_minor for one in statement.entries)
+        if statement.opening_minor + moved != statement.closing_minor:
+            raise UnreadableStatementError(
+                f"Statement {statement_id} does not add up: its entries do not lead from its opening to its closing balance."
+            )
+    return statement
+
+
+def _entry(node: Node, iban: str, seen: Counter[bytes], decimals: Mapping[str, int]) -> Entry:
+    amount_minor, currency = _amount(node, "Amt", decimals)
+    side, booked_on = _side(node), _date(node, "BookgDt") or _date(node, "ValDt")
+    if booked_on is None:
+        raise UnreadableStatementError("An entry has no date.")
+    details = [one for group in node.all("NtryDtls") for one in group.all("TxDtls")]
+    parts = _parts(details, side, amount_minor, node, decimals)
+    bank_reference = _reference(node.text("AcctSvcrRef"))
+    key = [iban, currency, side, amount_minor, booked_on.isoformat()]
+    if bank_reference is not None:
+        name = msgspec.json.encode([*key, bank_reference])
+    else:
+        name = msgspec.json.encode([*key, [_facts(part) for part in parts]])
+    # Two of the same are two: what is equal in all that it says is told apart by counting, the same way every time.
+    nth, seen[name] = seen[name], seen[name] + 1
+    return Entry(
+        identity=hashlib.sha256(name + b"%d" % nth).digest(),
+        side=side,
+        amount_minor=amount_minor,
+        currency=currency,
+        booked_on=booked_on,
+        is_reversal=node.text("RvslInd") in {"true", "1"},
+        batch_id=_reference(node.text("NtryDtls/Btch/PmtInfId", "NtryDtls/TxDtls/Refs/PmtInfId")),
+        bank_reference=bank_reference,
+        parts=parts,
+    )
+
+
+def _parts(details: list[Node], side: Side, amount_minor: int, entry: Node, decimals: Mapping[str, int]) -> tuple[Part, ...]:
+    """The transfers of an entry, where they account for all of it; else one part that says as much as the entry does."""
+    words = entry.text("AddtlNtryInf") or ""
+    whole = Part(amount_minor=amount_minor, unstructured=words, return_reason=_return_reason(entry))
+    if not details:
+        return (whole,)
+    if len(details) == 1:
+        return (_part(details[0], side, amount_minor),)
+    amounts = [_detail_minor(one, decimals) for one in details]
+    if None in amounts or sum(minor or 0 for minor in amounts) != amount_minor:
+        return (whole,)
+    if any(_opposed(one, side) for one in details):
+        return (whole,)
+    return tuple(_part(one, side, minor) for one, minor in zip(details, amounts, strict=True) if minor)
+
+
+def _part(node: Node, side: Side, amount_minor: int) -> Part:
+    other = "Dbtr" if side == "credit" else "Cdtr"
+    return Part(
+        amount_minor=amount_minor,
+        end_to_end_id=_reference(node.text("Refs/EndToEndId")),
+        bank_reference=_reference(node.text("Refs/AcctSvcrRef", "Refs/TxId")),
+        structured=" ".join(one.own_text() for one in node.all("RmtInf/Strd/CdtrRefInf/Ref"))[:WORDS_CHARS_MAX],
+        unstructured=" ".join(_free_text(node))[:WORDS_CHARS_MAX],
+        other_name=node.text(f"RltdPties/{other}/Pty/Nm", f"RltdPties/{other}/Nm"),
+        other_iban=node.text(f"RltdPties/{other}Acct/Id/IBAN"),
+        return_reason=_return_reason(node),
+    )
+
+
+def _return_reason(node: Node) -> str | None:
+    returned = node.one("RtrInf")
+    if returned is not None:
+        return returned.text("Rsn/Cd", "Rsn/Prtry") or ""
+    return "" if node.text("BkTxCd/Domn/Fmly/SubFmlyCd") == RETURNED else None
+
+
+def _facts(part: Part) -> list[object]:
+    """What tells a transfer from another where the bank names neither. Stored names are made of it: it never changes."""
+    said = (part.end_to_end_id, part.bank_reference, part.structured, part.unstructured)
+    return [part.amount_minor, *said, part.other_name, part.other_iban, part.return_reason]
+
+
+def _free_text(node: Node) -> Iterator[str]:
+    for path in ("RmtInf/Ustrd", "RmtInf/Strd/AddtlRmtInf"):
+        yield from (one.own_text() for one in node.all(path))
+
+
+def _detail_minor(node: Node, decimals: Mapping[str, int]) -> int | None:
+    for path in ("Amt", "AmtDtls/TxAmt/Amt"):
+        if node.one(path) is not None:
+            return _amount(node, path, decimals)[0]
+    return None
+
+
+def _opposed(node: Node, side: Side) -> bool:
+    return node.text("CdtDbtInd") is not None and _side(node) != side
+
+
+def _balance(node: Node, wanted: tuple[str, ...], decimals: Mapping[str, int]) -> int | None:
+    for code in wanted:
+        for one in node.all("Bal"):
+            if one.text("Tp/CdOrPrtry/Cd") == code and one.text("Tp/SubTp/Cd") != "INTM":
+                minor, _ = _amount(one, "Amt", decimals)
+                return minor if _side(one) == "credit" else -minor
+    return None
+
+
+def _amount(node: Node, path: str, decimals: Mapping[str, int]) -> tuple[int, str]:
+    found = node.one(path)
+    currency = None if found is None else found.attribute("Ccy")
+    if found is None or currency is None:
+        raise UnreadableStatementError("An amount or its currency is missing.")
+    if currency not in decimals:
+        raise UnreadableStatementError(f"There is no currency {currency[:12]!r} in this house.")
+    text = found.own_text()
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    if text.strip("0") == "":
+        return 0, currency
+    minor = parse_amount(text, decimals[currency])
+    if minor is None:
+        raise UnreadableStatementError(f"{found.own_text()[:40]!r} is no amount of {currency}.")
+    return minor, currency
+
+
+def _side(node: Node) -> Side:
+    match node.text("CdtDbtInd"):
+        case "CRDT":
+            return "credit"
+        case "DBIT":
+            return "debit"
+        case _:
+            raise UnreadableStatementError("An amount does not say whether it is a credit or a debit.")
+
+
+def _date(node: Node, path: str) -> date | None:
+    text = node.text(f"{path}/Dt", f"{path}/DtTm")
+    try:
+        return None if text is None else date.fromisoformat(text[:10])
+    except ValueError:
+        raise UnreadableStatementError(f"{text!r} is no date.") from None
+
+
+def _reference(text: str | None) -> str | None:
+    return None if text is None or text.upper() in NO_REFERENCE else text
+
+
+def _is_only_page(pages: Node | None) -> bool:
+    return pages is None or (pages.text("PgNb") in {"1", None} and pages.text("LastPgInd") in {"true", "1", None})

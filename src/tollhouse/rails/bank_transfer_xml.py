@@ -1,0 +1,78 @@
+"""Reading XML that a stranger may have written: no document type, no entities, bounded in size, depth and text."""
+
+from collections.abc import Iterator
+
+from lxml import etree
+
+Element = etree._Element  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the library has no other name for it
+DOCUMENT_BYTES_MAX = 32 * 1024 * 1024
+TEXT_CHARS_MAX = 500
+
+
+class UnreadableStatementError(ValueError):
+    """The file is no statement that can be taken; the sentence says why. Nothing was taken of it."""
+
+
+class Node:
+    """An element, and what is below it by plain names: `Refs/EndToEndId`. All names are of one namespace."""
+
+    __slots__ = ("_element", "_space")
+
+    def __init__(self, element: Element, space: str) -> None:
+        self._element = element
+        self._space = space
+
+    def all(self, path: str) -> Iterator["Node"]:
+        """Every element at this path, in their order."""
+        steps = "/".join(f"{{{self._space}}}{name}" for name in path.split("/"))
+        for element in self._element.findall(steps):
+            yield Node(element, self._space)
+
+    def one(self, path: str) -> "Node | None":
+        """The first element at this path."""
+        return next(self.all(path), None)
+
+    def text(self, *paths: str) -> str | None:
+        """The text at the first of these paths that has one: printable, on one line, cut where no bank would go on."""
+        for path in paths:
+            found = self.one(path)
+            words = found.own_text() if found is not None else ""
+            if words:
+                return words
+        return None
+
+    def own_text(self) -> str:
+        """The text of the element itself, the same way."""
+        shown = "".join(char if char.isprintable() else " " for char in self._element.text or "")
+        return " ".join(shown.split())[:TEXT_CHARS_MAX]
+
+    def attribute(self, name: str) -> str | None:
+        """An attribute."""
+        value = self._element.get(name)
+        return None if value is None else str(value)
+
+
+def parse(raw: bytes) -> tuple[str, Node]:
+    """The namespace of the document, and its root. Raises `UnreadableStatementError`."""
+    if len(raw) > DOCUMENT_BYTES_MAX:
+        raise UnreadableStatementError(f"The file has more than {DOCUMENT_BYTES_MAX // 1024 // 1024} MiB.")
+    # Entities stay unresolved, and nothing is fetched; depth, text and growth have the library's own bounds.
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+        collect_ids=False,
+    )
+    try:
+        root = etree.fromstring(raw, parser)
+    except etree.XMLSyntaxError as fault:
+        raise UnreadableStatementError(f"The file is not well-formed XML: {fault.msg}.") from None
+    except ValueError:  # text where bytes were declared otherwise
+        raise UnreadableStatementError("The file is not well-formed XML.") from None
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise UnreadableStatementError("The file has a document type, which no statement has.")
+    space = etree.QName(root).namespace or ""
+    return space, Node(root, space)

@@ -1,0 +1,58 @@
+"""Every SQL statement that looks for what must never be true at the bank: each returns offending rows as a line of text."""
+
+from tollhouse.platform.db import Tx
+
+I15_WHOLE = """
+    SELECT format('entry %s is of %s, its transfers add up to %s', e.id, e.amount_minor, coalesce(sum(p.amount_minor), 0))
+               AS line
+    FROM bank_entries e LEFT JOIN bank_entry_parts p ON p.entry_id = e.id
+    GROUP BY e.id HAVING coalesce(sum(p.amount_minor), 0) <> e.amount_minor
+"""
+# Money is in our books exactly when a statement showed it.
+I15_SHOWN = """
+    SELECT format('the bank showed %s %s for %s, the rail confirmed %s %s', p.amount_minor, p.currency,
+                  coalesce(p.ref, o.external_ref), o.amount_minor, o.currency) AS line
+    FROM (SELECT encode(e.identity, 'hex') || '/' || p.nth AS ref, p.amount_minor, e.currency
+          FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id WHERE p.outcome = 'payment') p
+    FULL JOIN (SELECT * FROM rail_observations WHERE rail = 'bank' AND mode = 'live' AND outcome = 'confirmed') o
+         ON o.external_ref = p.ref
+    WHERE (p.amount_minor, p.currency) IS DISTINCT FROM (o.amount_minor, o.currency)
+"""
+I15_LEFT = """
+    SELECT format('payout %s is %s, debited: %s; entries show it leave %s times and come back %s times', b.id, b.status,
+                  b.debited_at IS NOT NULL, seen.gone, seen.back) AS line
+    FROM bank_payouts b
+    CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE p.outcome = 'payout') AS gone,
+               count(*) FILTER (WHERE p.outcome = 'payout_return') AS back
+        FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
+        WHERE p.payout_id = b.id
+           OR (p.outcome = 'payout' AND p.payout_id IS NULL
+               AND lower(e.batch_reference) = replace(b.batch_id::text, '-', ''))
+    ) seen
+    WHERE seen.gone <> CASE WHEN b.debited_at IS NULL THEN 0 ELSE 1 END
+       OR seen.back <> CASE WHEN b.status = 'returned' THEN 1 ELSE 0 END
+"""
+I15_CARRIED = """
+    SELECT format('payout %s is %s, its %s is %s', b.id, b.status, b.kind, coalesce(r.status, w.status, 'nowhere')) AS line
+    FROM bank_payouts b
+    LEFT JOIN refunds r ON b.kind = 'refund' AND (r.merchant_id, r.mode, r.id) = (b.merchant_id, b.mode, b.id)
+    LEFT JOIN withdrawals w ON b.kind = 'withdrawal' AND (w.merchant_id, w.mode, w.id) = (b.merchant_id, b.mode, b.id)
+    JOIN (VALUES ('prepared', 'pending', 'processing'), ('exported', 'pending', 'processing'),
+                 ('confirmed', 'succeeded', 'completed'), ('returned', 'failed', 'failed'), ('refused', 'failed', 'failed'))
+         AS want (status, refund, withdrawal) ON want.status = b.status
+    WHERE coalesce(r.status, w.status) IS DISTINCT FROM CASE b.kind WHEN 'refund' THEN want.refund ELSE want.withdrawal END
+       OR coalesce(r.amount_minor, w.receive_minor) <> b.amount_minor
+"""
+
+INVARIANTS: tuple[tuple[str, str, str], ...] = (
+    ("I15", "an entry is the sum of its transfers", I15_WHOLE),
+    ("I15", "the rail confirms what statements show", I15_SHOWN),
+    ("I15", "a payout left when a statement shows it", I15_LEFT),
+    ("I15", "a payout ends with what it carries out", I15_CARRIED),
+)
+
+
+async def offending(tx: Tx, statement: str) -> list[str]:
+    """The lines that one of the statements above finds."""
+    return [row["line"] for row in await tx.fetch(statement)]

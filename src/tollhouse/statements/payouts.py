@@ -1,0 +1,155 @@
+"""Payouts by bank: prepared, exported by an operator, confirmed by the statement that shows them leave, sometimes returned.
+
+A payout leaves once: its id is that of the order that it carries out, and only what is prepared is ever exported.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.kernel.bank_names import read_iban
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.refusals import Refusal
+from tollhouse.platform.db import Tx
+from tollhouse.rails.bank_transfer import BankAccount
+from tollhouse.rails.bank_transfer_batch import Batch
+from tollhouse.rails.bank_transfer_statement import Entry, Part
+from tollhouse.statements import payouts_store
+from tollhouse.statements.model import BankRefusedError, Clerk, Decided, Desk, KeptPayout, ListedPayout, PayoutStatus
+from tollhouse.statements.store import Placed
+from tollhouse.web.house import House
+
+NO_REASON = "unknown"
+HEX_CHARS = 32
+
+
+async def gather(tx: Tx, desk: Desk, now: datetime) -> None:
+    """Prepare what waits to leave."""
+    for kind, origin in desk.origins.items():
+        for payout in await origin.waiting(tx):
+            iban = read_iban(payout.receiver_iban)
+            if iban is None:
+                raise AssertionError("the rail accepts nothing that has no account to go to")
+            await payouts_store.prepare(tx, kind, payout, iban, now)
+
+
+async def listed(tx: Tx, desk: Desk, status: PayoutStatus | None, now: datetime) -> list[ListedPayout]:
+    """All payouts, or those of this status, newest first."""
+    await gather(tx, desk, now)
+    return await payouts_store.listed(tx, status)
+
+
+async def export(tx: Tx, account: BankAccount | None, wanted: Sequence[UUID] | None, desk: Desk, clerk: Clerk) -> Batch:
+    """Put what is prepared, or what is wanted of it, into a batch for the bank. Raises `BankRefusedError`.
+
+    It can be written as often as needed, by its id, and is the same each time.
+    """
+    if account is None:
+        raise BankRefusedError("This house has no bank account: see TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
+    await gather(tx, desk, clerk.at)
+    batch_id = new_id()
+    exported = await payouts_store.export(tx, batch_id, account, wanted, clerk)
+    if exported == 0:
+        raise BankRefusedError("Nothing is prepared.")
+    if wanted is not None and exported != len(set(wanted)):
+        raise BankRefusedError("Not all of them are prepared.")
+    batch = await payouts_store.batch(tx, batch_id)
+    if batch is None:
+        raise AssertionError("it was made just now")
+    return batch
+
+
+async def refuse(tx: Tx, payout_id: UUID, desk: Desk, clerk: Clerk, house: House) -> Decided:
+    """Keep a payout here, or say that the bank did not carry it out: its money goes back. Raises `BankRefusedError`."""
+    await gather(tx, desk, clerk.at)
+    payout = await payouts_store.hold(tx, payout_id)
+    if payout is None:
+        raise BankRefusedError(f"There is no payout {payout_id}.")
+    if payout.status not in {"prepared", "exported"}:
+        raise BankRefusedError(f"Payout {payout_id} is {payout.status} already.")
+    try:
+        await desk.origins[payout.kind].refused(tx, payout.env, payout.id, house, clerk.at)
+    except Refusal as lost:
+        raise BankRefusedError(f"Payout {payout_id} cannot be refused: {lost.message}") from None
+    if not await payouts_store.refuse(tx, payout_id, clerk):
+        raise AssertionError("a payout that is held still does not change")
+    return Decided(payout_id, "refused", clerk.name, clerk.reason, stamp(clerk.at))
+
+
+async def place(tx: Tx, entry: Entry, part: Part, desk: Desk, house: House, now: datetime) -> Placed | None:
+    """What a transfer means for the payout whose id it carries; None where it carries none of ours."""
+    payout = await _named(tx, part.end_to_end_id)
+    if payout is None:
+        return await _place_batch(tx, entry, part, desk, house, now)
+    marked = entry.is_reversal or part.return_reason is not None
+    if (payout.currency, payout.amount_minor) != (entry.currency, part.amount_minor):
+        return _unmatched(payout, "The payout that it names is of another amount.")
+    if marked != (entry.side == "credit"):
+        return _unmatched(payout, "It carries the id of a payout, and neither sends it nor brings it back.")
+    try:
+        if marked:
+            return await _came_back(tx, payout, part.return_reason or NO_REASON, desk, house, now)
+        return await _left(tx, payout, desk, house, now)
+    except Refusal as lost:  # before anything was written
+        return _unmatched(payout, f"What the payout was for has ended otherwise: {lost.code}.")
+
+
+async def _place_batch(tx: Tx, entry: Entry, part: Part, desk: Desk, house: House, now: datetime) -> Placed | None:
+    """A batch that the bank booked as one line, although it was asked not to."""
+    batch_id = _id_in(entry.batch_id)
+    if batch_id is None or entry.side != "debit" or entry.is_reversal or len(entry.parts) != 1 or part.end_to_end_id:
+        return None
+    payouts = await payouts_store.hold_batch(tx, batch_id)
+    if not payouts:
+        return None
+    open_ones = [one for one in payouts if one.status == "exported"]
+    whole = len(open_ones) == len(payouts) and sum(one.amount_minor for one in payouts) == entry.amount_minor
+    if not whole or {one.currency for one in payouts} != {entry.currency}:
+        return Placed("unmatched", because="It is a batch of ours, and not all of it, or part of it was booked before.")
+    for payout in payouts:
+        await _left(tx, payout, desk, house, now)
+    return Placed("payout")
+
+
+async def _left(tx: Tx, payout: KeptPayout, desk: Desk, house: House, now: datetime) -> Placed:
+    if payout.debited:
+        return _unmatched(payout, "The payout left before: the bank has sent it twice.")
+    if payout.status not in {"exported", "returned"}:
+        return _unmatched(payout, f"The payout is {payout.status}, and left all the same.")
+    if payout.status == "exported":
+        await desk.origins[payout.kind].sent(tx, payout.env, payout.id, house, now)
+    if not await payouts_store.confirm(tx, payout.id, now):
+        raise AssertionError("a payout that is held still does not change")
+    return Placed("payout", payout_id=payout.id)
+
+
+async def _came_back(tx: Tx, payout: KeptPayout, reason: str, desk: Desk, house: House, now: datetime) -> Placed:
+    """What came back had left, whether or not we have seen that yet."""
+    if payout.status not in {"exported", "confirmed"}:
+        return _unmatched(payout, f"The payout is {payout.status}, and came back all the same.")
+    origin = desk.origins[payout.kind]
+    if payout.status == "exported":
+        await origin.sent(tx, payout.env, payout.id, house, now)
+    await origin.came_back(tx, payout.env, payout.id, house, now)
+    if not await payouts_store.come_back(tx, payout.id, reason, now):
+        raise AssertionError("a payout that is held still does not change")
+    return Placed("payout_return", payout_id=payout.id)
+
+
+async def _named(tx: Tx, end_to_end_id: str | None) -> KeptPayout | None:
+    payout_id = _id_in(end_to_end_id)
+    return None if payout_id is None else await payouts_store.hold(tx, payout_id)
+
+
+def _id_in(name: str | None) -> UUID | None:
+    if name is None or len(name) != HEX_CHARS:
+        return None
+    try:
+        return UUID(hex=name)
+    except ValueError:
+        return None
+
+
+def _unmatched(payout: KeptPayout, because: str) -> Placed:
+    return Placed("unmatched", payout_id=payout.id, because=because)

@@ -1,0 +1,152 @@
+"""Every SQL statement about payouts by bank and the batches they leave in."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.rails.bank_transfer import BankAccount, Payout
+from tollhouse.rails.bank_transfer_batch import NOT_PROVIDED, Batch, Transfer
+from tollhouse.statements.model import Clerk, KeptPayout, ListedPayout, PayoutKind
+
+# The name of a customer is the one that the bank showed when the payment came.
+PREPARE = """
+    INSERT INTO bank_payouts (id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words,
+                              status, prepared_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7,
+            coalesce($8, (SELECT p.other_name FROM bank_entry_parts p
+                          WHERE p.reference = $10 AND p.outcome = 'payment' AND p.other_name IS NOT NULL
+                          ORDER BY p.id DESC LIMIT 1), $12),
+            $9, 'prepared', $11, $11)
+    ON CONFLICT (id) DO NOTHING
+"""
+LIST = """
+    SELECT id, kind, status, amount_minor, currency, receiver_iban, receiver_name, merchant_id, batch_id, prepared_at,
+           ended_because
+    FROM bank_payouts WHERE $1::text IS NULL OR status = $1 ORDER BY prepared_at DESC, id DESC
+"""
+KEEP_BATCH = """
+    INSERT INTO bank_batches (id, iban, bic, holder, exported_by, exported_at) VALUES ($1, $2, $3, $4, $5, $6)
+"""
+EXPORT = """
+    UPDATE bank_payouts SET status = 'exported', batch_id = $1, updated_at = $3
+    WHERE status = 'prepared' AND ($2::uuid[] IS NULL OR id = ANY ($2))
+"""
+BATCH = """
+    SELECT b.id AS batch_id, b.iban, b.bic, b.holder, b.exported_at, p.id, p.amount_minor, p.receiver_iban,
+           p.receiver_name, p.words
+    FROM bank_batches b JOIN bank_payouts p ON p.batch_id = b.id WHERE b.id = $1 ORDER BY p.id
+"""
+HOLD = """
+    SELECT id, kind, merchant_id, mode, currency, amount_minor, status, debited_at
+    FROM bank_payouts WHERE id = $1 FOR NO KEY UPDATE
+"""
+HOLD_BATCH = """
+    SELECT id, kind, merchant_id, mode, currency, amount_minor, status, debited_at
+    FROM bank_payouts WHERE batch_id = $1 ORDER BY id FOR NO KEY UPDATE
+"""
+CONFIRM = """
+    UPDATE bank_payouts SET status = CASE status WHEN 'exported' THEN 'confirmed' ELSE status END, debited_at = $2,
+        updated_at = $2
+    WHERE id = $1 AND status IN ('exported', 'returned') AND debited_at IS NULL
+"""
+RETURN = """
+    UPDATE bank_payouts SET status = 'returned', ended_because = $2, updated_at = $3
+    WHERE id = $1 AND status IN ('exported', 'confirmed')
+"""
+REFUSE = """
+    UPDATE bank_payouts SET status = 'refused', ended_because = $2, ended_by = $3, updated_at = $4
+    WHERE id = $1 AND status IN ('prepared', 'exported')
+"""
+
+
+async def prepare(tx: Tx, kind: PayoutKind, payout: Payout, receiver_iban: str, now: datetime) -> None:
+    """Keep a payout that is to leave; one that is kept already stays as it is."""
+    env = payout.env
+    what = (payout.currency, payout.amount_minor, receiver_iban, payout.receiver_name, payout.words, payout.reference)
+    await tx.execute(PREPARE, payout.id, kind, env.merchant_id, env.mode, *what, now, NOT_PROVIDED)
+
+
+async def listed(db: Pool | Tx, status: str | None) -> list[ListedPayout]:
+    """All payouts, or those of this status, newest first."""
+    return [
+        ListedPayout(
+            row["id"],
+            row["kind"],
+            row["status"],
+            format_amount(row["amount_minor"], row["currency"]),
+            row["currency"],
+            row["receiver_iban"],
+            row["receiver_name"],
+            MerchantId(row["merchant_id"]),
+            row["batch_id"],
+            stamp(row["prepared_at"]),
+            row["ended_because"],
+        )
+        for row in await db.fetch(LIST, status)
+    ]
+
+
+async def export(tx: Tx, batch_id: UUID, account: BankAccount, wanted: Sequence[UUID] | None, clerk: Clerk) -> int:
+    """Put what is prepared into a new batch, all of it or what is wanted; how many there are in it."""
+    await tx.execute(KEEP_BATCH, batch_id, account.iban, account.bic, account.holder, clerk.name, clerk.at)
+    return await tx.execute(EXPORT, batch_id, wanted, clerk.at)
+
+
+async def batch(db: Pool | Tx, batch_id: UUID) -> Batch | None:
+    """A batch as it was exported."""
+    rows = await db.fetch(BATCH, batch_id)
+    if not rows:
+        return None
+    first = rows[0]
+    return Batch(
+        first["batch_id"],
+        BankAccount(first["iban"], first["holder"], first["bic"]),
+        first["exported_at"],
+        tuple(
+            Transfer(row["id"].hex, row["amount_minor"], row["receiver_iban"], row["receiver_name"], row["words"])
+            for row in rows
+        ),
+    )
+
+
+async def hold(tx: Tx, payout_id: UUID) -> KeptPayout | None:
+    """This payout, which nobody else changes until this transaction ends."""
+    row = await tx.fetchrow(HOLD, payout_id)
+    return None if row is None else _kept(row)
+
+
+async def hold_batch(tx: Tx, batch_id: UUID) -> list[KeptPayout]:
+    """The same of all payouts of a batch."""
+    return [_kept(row) for row in await tx.fetch(HOLD_BATCH, batch_id)]
+
+
+async def confirm(tx: Tx, payout_id: UUID, now: datetime) -> bool:
+    """A statement shows that it left; False where one did before."""
+    return await tx.execute(CONFIRM, payout_id, now) == 1
+
+
+async def come_back(tx: Tx, payout_id: UUID, reason: str, now: datetime) -> bool:
+    """A statement shows that it was sent back; False where it had not left, or was back before."""
+    return await tx.execute(RETURN, payout_id, reason, now) == 1
+
+
+async def refuse(tx: Tx, payout_id: UUID, clerk: Clerk) -> bool:
+    """It does not leave; False where it has."""
+    return await tx.execute(REFUSE, payout_id, clerk.reason, clerk.name, clerk.at) == 1
+
+
+def _kept(row: Row) -> KeptPayout:
+    return KeptPayout(
+        id=row["id"],
+        kind=row["kind"],
+        env=MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
+        currency=row["currency"],
+        amount_minor=row["amount_minor"],
+        status=row["status"],
+        debited=row["debited_at"] is not None,
+    )

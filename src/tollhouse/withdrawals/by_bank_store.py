@@ -1,0 +1,34 @@
+"""The SQL statement that finds the withdrawals which leave by bank."""
+
+import msgspec
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.platform.db import Row, Tx
+from tollhouse.rails.bank_transfer import CURRENCY, NAME, Payout
+
+# Across merchants: they leave in one file. Each was approved, one by one, before it was handed to the rail.
+WAITING_WITHDRAWALS = """
+    SELECT w.id, w.merchant_id, w.currency, w.receive_minor, w.receiver, w.provider_fields
+    FROM withdrawals w
+    WHERE w.rail = $1 AND w.mode = 'live' AND w.currency = $2 AND w.status = 'processing' AND w.submission = 'accepted'
+    ORDER BY w.created_at
+"""
+
+
+async def waiting_withdrawals(tx: Tx) -> list[Payout]:
+    """What the rail has accepted and nobody has seen the end of, oldest first."""
+    return [_payout(row) for row in await tx.fetch(WAITING_WITHDRAWALS, NAME, CURRENCY)]
+
+
+def _payout(row: Row) -> Payout:
+    said = msgspec.json.decode(row["provider_fields"], type=dict[str, str])
+    return Payout(
+        id=row["id"],
+        env=MerchantEnv(MerchantId(row["merchant_id"]), "live"),
+        currency=row["currency"],
+        amount_minor=row["receive_minor"],
+        receiver_iban=row["receiver"],
+        receiver_name=said.get("account_holder_name"),
+        words=said.get("reference") or f"Withdrawal {row['id']}",
+    )

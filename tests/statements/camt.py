@@ -1,0 +1,106 @@
+"""Statements as a bank would write them, camt.053.001.02 and .08, from a few words. Both are valid by their schemas."""
+
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any
+from uuid import uuid4
+from xml.sax.saxutils import escape
+
+from tollhouse.kernel.money import format_minor
+
+IBAN, BIC, HOLDER = "DE89370400440532013000", "COBADEFFXXX", "Tollhouse Test GmbH"
+CUSTOMER_IBAN = "FR1420041010050500013M02606"
+ACCOUNT = {"TOLLHOUSE_BANK_IBAN": IBAN, "TOLLHOUSE_BANK_BIC": BIC, "TOLLHOUSE_BANK_HOLDER": HOLDER}
+TODAY = date(2026, 11, 20)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One entry of a statement, with one transfer in it, or with `parts`."""
+
+    minor: int
+    side: str = "CRDT"
+    structured: str | None = None
+    words: str | None = None
+    end_to_end: str | None = None
+    bank_reference: str | None = field(default_factory=lambda: uuid4().hex)
+    name: str | None = "Erika Müller"
+    return_reason: str | None = None
+    reversal: bool = False
+    status: str = "BOOK"
+    day: date = TODAY
+    currency: str = "EUR"
+    batch: str | None = None
+    parts: tuple["Line", ...] = ()
+
+
+def paid(reference: str, minor: int, **changes: Any) -> Line:
+    """A customer's transfer with the reference where it belongs."""
+    return replace(Line(minor, structured=reference), **changes)
+
+
+def statement(*lines: Line, version: str = "08", iban: str = IBAN, name: str | None = None, **changes: Any) -> bytes:
+    """A whole file. `opening` and `closing` are in minor units; the closing balance follows unless it is given."""
+    opening = changes.get("opening", 100_000)
+    moved = sum(one.minor if one.side == "CRDT" else -one.minor for one in lines if one.status == "BOOK")
+    closing = changes.get("closing", opening + moved)
+    pages = "<StmtPgntn><PgNb>1</PgNb><LastPgInd>false</LastPgInd></StmtPgntn>" if changes.get("first_page") else ""
+    entries = "".join(_entry(one, version) for one in lines)
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.{version}"><BkToCstmrStmt>
+<GrpHdr><MsgId>{uuid4().hex}</MsgId><CreDtTm>2026-11-20T22:00:00+01:00</CreDtTm></GrpHdr>
+<Stmt><Id>{name or uuid4().hex}</Id>{pages}<ElctrncSeqNb>7</ElctrncSeqNb><CreDtTm>2026-11-20T22:00:00+01:00</CreDtTm>
+<Acct><Id><IBAN>{iban}</IBAN></Id><Ccy>EUR</Ccy></Acct>
+{_balance("OPBD", opening)}{_balance("CLBD", closing)}
+{entries}</Stmt></BkToCstmrStmt></Document>
+""".encode()
+
+
+def _balance(code: str, minor: int) -> str:
+    side = "CRDT" if minor >= 0 else "DBIT"
+    return (
+        f"<Bal><Tp><CdOrPrtry><Cd>{code}</Cd></CdOrPrtry></Tp>{_amount(abs(minor), 'EUR')}"
+        f"<CdtDbtInd>{side}</CdtDbtInd><Dt><Dt>{TODAY}</Dt></Dt></Bal>"
+    )
+
+
+def _entry(line: Line, version: str) -> str:
+    status = f"<Cd>{line.status}</Cd>" if version == "08" else line.status
+    batch = f"<Btch><PmtInfId>{line.batch}</PmtInfId></Btch>" if line.batch else ""
+    details = "".join(_details(one, line, version) for one in line.parts or (line,)) if not line.batch else ""
+    return (
+        f"<Ntry>{_amount(line.minor, line.currency)}<CdtDbtInd>{line.side}</CdtDbtInd>"
+        f"{'<RvslInd>true</RvslInd>' if line.reversal else ''}<Sts>{status}</Sts>"
+        f"<BookgDt><Dt>{line.day}</Dt></BookgDt><ValDt><Dt>{line.day}</Dt></ValDt>"
+        f"{_text('AcctSvcrRef', line.bank_reference)}"
+        "<BkTxCd><Domn><Cd>PMNT</Cd><Fmly><Cd>RCDT</Cd><SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn></BkTxCd>"
+        f"<NtryDtls>{batch}{details}</NtryDtls><AddtlNtryInf>SEPA</AddtlNtryInf></Ntry>"
+    )
+
+
+def _details(part: Line, line: Line, version: str) -> str:
+    """A transfer. The newer version has an amount of its own for it, and a party within a party."""
+    refs = _text("EndToEndId", part.end_to_end or "NOTPROVIDED")
+    amount = _amount(part.minor, line.currency)
+    if version == "08":
+        amounts = f"{amount}<CdtDbtInd>{line.side}</CdtDbtInd>"
+    else:
+        amounts = f"<AmtDtls><TxAmt>{amount}</TxAmt></AmtDtls>"
+    role, name = ("Dbtr" if line.side == "CRDT" else "Cdtr"), _text("Nm", part.name)
+    who = f"<Pty>{name}</Pty>" if version == "08" else name
+    parties = f"<{role}>{who}</{role}><{role}Acct><Id><IBAN>{CUSTOMER_IBAN}</IBAN></Id></{role}Acct>" if part.name else ""
+    structured = f"<Strd><CdtrRefInf>{_text('Ref', part.structured)}</CdtrRefInf></Strd>" if part.structured else ""
+    told = f"{_text('Ustrd', part.words)}{structured}"
+    back = f"<RtrInf><Rsn><Cd>{part.return_reason}</Cd></Rsn></RtrInf>" if part.return_reason else ""
+    return (
+        f"<TxDtls><Refs>{refs}</Refs>{amounts}{f'<RltdPties>{parties}</RltdPties>' if parties else ''}"
+        f"{f'<RmtInf>{told}</RmtInf>' if told else ''}{back}</TxDtls>"
+    )
+
+
+def _amount(minor: int, currency: str) -> str:
+    return f'<Amt Ccy="{currency}">{format_minor(minor, 2)}</Amt>'
+
+
+def _text(name: str, text: str | None) -> str:
+    return "" if text is None else f"<{name}>{escape(text)}</{name}>"
