@@ -14,6 +14,26 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.bank_entry_parts_refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'what was done with money of the bank is done' USING ERRCODE = 'integrity_constraint_violation';
+END $$;
+CREATE FUNCTION public.bank_payouts_refuse_step() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT (CASE OLD.status
+        WHEN 'prepared' THEN NEW.status IN ('exported', 'refused')
+        WHEN 'exported' THEN NEW.status IN ('confirmed', 'returned', 'refused')
+        WHEN 'confirmed' THEN NEW.status = 'returned'
+        ELSE false
+    END) THEN
+        RAISE EXCEPTION 'a payout that is % does not become %', OLD.status, NEW.status USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.ledger_account_id(p_merchant uuid, p_mode text, p_currency text, p_code text) RETURNS bigint
     LANGUAGE sql STABLE
     AS $$
@@ -299,6 +319,99 @@ END)),
     CONSTRAINT balance_payments_two_merchants CHECK ((owner_id <> merchant_id))
 )
 WITH (fillfactor='85');
+CREATE TABLE public.bank_batches (
+    id uuid NOT NULL,
+    iban text NOT NULL,
+    bic text,
+    holder text NOT NULL,
+    exported_by text NOT NULL,
+    exported_at timestamp with time zone NOT NULL,
+    CONSTRAINT bank_batches_exported_by_check CHECK ((exported_by <> ''::text))
+);
+CREATE TABLE public.bank_entries (
+    id uuid NOT NULL,
+    identity bytea NOT NULL,
+    first_statement_id uuid NOT NULL,
+    side text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    booked_on date NOT NULL,
+    is_reversal boolean NOT NULL,
+    batch_reference text,
+    bank_reference text,
+    CONSTRAINT bank_entries_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT bank_entries_identity_check CHECK ((length(identity) = 32)),
+    CONSTRAINT bank_entries_side_check CHECK ((side = ANY (ARRAY['credit'::text, 'debit'::text])))
+);
+CREATE TABLE public.bank_entry_parts (
+    id uuid NOT NULL,
+    entry_id uuid NOT NULL,
+    nth integer NOT NULL,
+    amount_minor bigint NOT NULL,
+    reference text,
+    end_to_end_id text,
+    other_name text,
+    other_iban text,
+    words text NOT NULL,
+    return_reason text,
+    outcome text NOT NULL,
+    payout_id uuid,
+    because text,
+    decided_by text,
+    decided_because text,
+    decided_at timestamp with time zone,
+    CONSTRAINT bank_entry_parts_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT bank_entry_parts_check CHECK (((outcome <> ALL (ARRAY['payment'::text, 'payment_return'::text])) OR (reference IS NOT NULL))),
+    CONSTRAINT bank_entry_parts_check1 CHECK (((outcome <> 'unmatched'::text) OR ((because IS NOT NULL) AND (decided_at IS NULL)))),
+    CONSTRAINT bank_entry_parts_check2 CHECK (((outcome <> 'dismissed'::text) OR (decided_at IS NOT NULL))),
+    CONSTRAINT bank_entry_parts_check3 CHECK ((((decided_at IS NULL) = (decided_by IS NULL)) AND ((decided_at IS NULL) = (decided_because IS NULL)))),
+    CONSTRAINT bank_entry_parts_outcome_check CHECK ((outcome = ANY (ARRAY['payment'::text, 'payment_return'::text, 'payout'::text, 'payout_return'::text, 'unmatched'::text, 'dismissed'::text])))
+);
+CREATE TABLE public.bank_payouts (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    receiver_iban text NOT NULL,
+    receiver_name text NOT NULL,
+    words text NOT NULL,
+    status text NOT NULL,
+    batch_id uuid,
+    prepared_at timestamp with time zone NOT NULL,
+    debited_at timestamp with time zone,
+    ended_because text,
+    ended_by text,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT bank_payouts_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT bank_payouts_check CHECK (((status <> ALL (ARRAY['exported'::text, 'confirmed'::text, 'returned'::text])) OR (batch_id IS NOT NULL))),
+    CONSTRAINT bank_payouts_check1 CHECK (((status <> 'prepared'::text) OR (batch_id IS NULL))),
+    CONSTRAINT bank_payouts_check2 CHECK (((status <> 'confirmed'::text) OR (debited_at IS NOT NULL))),
+    CONSTRAINT bank_payouts_check3 CHECK (((status = ANY (ARRAY['confirmed'::text, 'returned'::text])) OR (debited_at IS NULL))),
+    CONSTRAINT bank_payouts_check4 CHECK (((status = ANY (ARRAY['returned'::text, 'refused'::text])) = (ended_because IS NOT NULL))),
+    CONSTRAINT bank_payouts_check5 CHECK (((status = 'refused'::text) = (ended_by IS NOT NULL))),
+    CONSTRAINT bank_payouts_currency_check CHECK ((currency = 'EUR'::text)),
+    CONSTRAINT bank_payouts_kind_check CHECK ((kind = ANY (ARRAY['refund'::text, 'withdrawal'::text]))),
+    CONSTRAINT bank_payouts_mode_check CHECK ((mode = 'live'::text)),
+    CONSTRAINT bank_payouts_status_check CHECK ((status = ANY (ARRAY['prepared'::text, 'exported'::text, 'confirmed'::text, 'returned'::text, 'refused'::text])))
+);
+CREATE TABLE public.bank_statements (
+    id uuid NOT NULL,
+    iban text NOT NULL,
+    statement_id text NOT NULL,
+    currency text,
+    opening_minor bigint,
+    closing_minor bigint,
+    first_on date,
+    last_on date,
+    entries integer NOT NULL,
+    digest bytea NOT NULL,
+    imported_by text NOT NULL,
+    imported_at timestamp with time zone NOT NULL,
+    CONSTRAINT bank_statements_entries_check CHECK ((entries >= 0)),
+    CONSTRAINT bank_statements_imported_by_check CHECK ((imported_by <> ''::text))
+);
 CREATE TABLE public.chargebacks (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -1270,6 +1383,22 @@ ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.bank_batches
+    ADD CONSTRAINT bank_batches_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.bank_entries
+    ADD CONSTRAINT bank_entries_identity_key UNIQUE (identity);
+ALTER TABLE ONLY public.bank_entries
+    ADD CONSTRAINT bank_entries_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.bank_entry_parts
+    ADD CONSTRAINT bank_entry_parts_entry_id_nth_key UNIQUE (entry_id, nth);
+ALTER TABLE ONLY public.bank_entry_parts
+    ADD CONSTRAINT bank_entry_parts_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.bank_payouts
+    ADD CONSTRAINT bank_payouts_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.bank_statements
+    ADD CONSTRAINT bank_statements_digest_key UNIQUE (digest);
+ALTER TABLE ONLY public.bank_statements
+    ADD CONSTRAINT bank_statements_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.chargebacks
     ADD CONSTRAINT chargebacks_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.currency_scales
@@ -1419,6 +1548,13 @@ CREATE INDEX balance_payments_due ON public.balance_payments USING btree (expire
 CREATE INDEX balance_payments_due_of_merchant ON public.balance_payments USING btree (merchant_id, expires_at) WHERE ((status = 'reserved'::text) AND (mode = 'test'::text));
 CREATE INDEX balance_payments_of_client ON public.balance_payments USING btree (client_id, created_at DESC, id DESC);
 CREATE INDEX balance_payments_of_merchant ON public.balance_payments USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX bank_entry_parts_of_payment ON public.bank_entry_parts USING btree (reference) WHERE (outcome = 'payment'::text);
+CREATE INDEX bank_entry_parts_of_payout ON public.bank_entry_parts USING btree (payout_id) WHERE (payout_id IS NOT NULL);
+CREATE INDEX bank_entry_parts_unmatched ON public.bank_entry_parts USING btree (id) WHERE (outcome = 'unmatched'::text);
+CREATE INDEX bank_payouts_newest ON public.bank_payouts USING btree (prepared_at DESC, id DESC);
+CREATE INDEX bank_payouts_of_batch ON public.bank_payouts USING btree (batch_id);
+CREATE INDEX bank_payouts_prepared ON public.bank_payouts USING btree (prepared_at) WHERE (status = 'prepared'::text);
+CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
 CREATE INDEX chargebacks_of_transaction ON public.chargebacks USING btree (transaction_id, opened_at DESC);
 CREATE UNIQUE INDEX chargebacks_one_standing ON public.chargebacks USING btree (transaction_id) WHERE (status <> 'won'::text);
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING btree (created_at);
@@ -1488,16 +1624,24 @@ ALTER INDEX public.webhook_events_pkey ATTACH PARTITION public.webhook_events_20
 ALTER INDEX public.webhook_events_of_merchant ATTACH PARTITION public.webhook_events_202702_merchant_id_mode_created_at_id_idx;
 ALTER INDEX public.webhook_events_tests ATTACH PARTITION public.webhook_events_202702_merchant_id_mode_created_at_idx;
 ALTER INDEX public.webhook_events_pkey ATTACH PARTITION public.webhook_events_202702_pkey;
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_batches FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_statements FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_postings FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.operator_actions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER balance_payments_step BEFORE UPDATE OF status ON public.balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.balance_payments_refuse_step();
+CREATE TRIGGER bank_payouts_step BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.bank_payouts_refuse_step();
+CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.outcome <> 'unmatched'::text) OR (old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_entry_parts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_holds FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.balance_payments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.bank_entry_parts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.currency_scales FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_accounts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -1505,6 +1649,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_holds FOR EACH STA
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_postings FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transactions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_redirected BEFORE UPDATE OF id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER transactions_step BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.transactions_refuse_step();
 CREATE TRIGGER webhook_failures_follow AFTER UPDATE OF status ON public.webhook_events FOR EACH ROW WHEN (((old.status = 'failed'::text) <> (new.status = 'failed'::text))) EXECUTE FUNCTION public.webhook_failures_follow();
@@ -1521,6 +1666,16 @@ ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.bank_entries
+    ADD CONSTRAINT bank_entries_first_statement_id_fkey FOREIGN KEY (first_statement_id) REFERENCES public.bank_statements(id);
+ALTER TABLE ONLY public.bank_entry_parts
+    ADD CONSTRAINT bank_entry_parts_entry_id_fkey FOREIGN KEY (entry_id) REFERENCES public.bank_entries(id);
+ALTER TABLE ONLY public.bank_entry_parts
+    ADD CONSTRAINT bank_entry_parts_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES public.bank_payouts(id);
+ALTER TABLE ONLY public.bank_payouts
+    ADD CONSTRAINT bank_payouts_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bank_batches(id);
+ALTER TABLE ONLY public.bank_payouts
+    ADD CONSTRAINT bank_payouts_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.chargebacks
     ADD CONSTRAINT chargebacks_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.idempotency_keys

@@ -203,8 +203,8 @@ async def answers_and_stays(request: bytes, writer: asyncio.StreamWriter) -> Non
 
 
 async def _next_request(_request: bytes, writer: asyncio.StreamWriter) -> None:
-    reader: asyncio.StreamReader = writer.transport.get_protocol()._stream_reader  # type: ignore[attr-defined]
-    await reader.read(1)
+    protocol: Any = writer.transport.get_protocol()
+    await protocol._stream_reader.read(1)
 
 
 async def test_a_clean_connection_serves_the_next_call(receiver: Receiver) -> None:
