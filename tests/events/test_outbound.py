@@ -211,7 +211,7 @@ async def test_a_clean_connection_serves_the_next_call(receiver: Receiver) -> No
     async with Outbound(settings_for("postgresql:///nowhere")) as way_out:
         for _ in range(3):
             assert (await way_out.post(receiver.url, BODY, HEADERS)).succeeded
-        assert len(way_out._sockets) == 1
+        assert len(way_out.sockets) == 1
 
 
 @pytest.mark.covers("W-40")

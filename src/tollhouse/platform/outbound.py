@@ -196,7 +196,7 @@ class Outbound:
         if self._ca_file is not None:
             tls.load_verify_locations(self._ca_file)
         self._names = ThreadPoolExecutor(NAME_LOOKUPS_AT_ONCE, "names")
-        self._sockets: WeakSet[socket.socket] = WeakSet()
+        self.sockets: WeakSet[socket.socket] = WeakSet()
         self._kept, self._anew = self._session(tls, force_close=False), self._session(tls, force_close=True)
         return self
 
@@ -235,7 +235,7 @@ class Outbound:
             answer.status = response.status
             answer.retry_after_s = _retry_after_s(response.headers)
             await _drain(response.content)
-            if len(self._sockets) > KEPT_MAX:
+            if len(self.sockets) > KEPT_MAX:
                 response.close()
 
     def _session(self, tls: ssl.SSLContext, *, force_close: bool) -> aiohttp.ClientSession:
@@ -271,7 +271,7 @@ class Outbound:
             raise BlockedAddressError
         _dialled.get().anew = True
         opened = self._socket()
-        self._sockets.add(opened)
+        self.sockets.add(opened)
         return opened
 
     def _socket(self) -> socket.socket:
