@@ -20,8 +20,20 @@ SPOILS = [
     ("I7 what a dispute took", "UPDATE chargebacks SET fee_minor = fee_minor + 1 WHERE merchant_id = $1"),
     ("I7 a link counts", "UPDATE payment_links SET payments_count = 0 WHERE merchant_id = $1"),
     ("I7 a pending refund", "UPDATE ledger_holds SET amount = amount + 1 WHERE merchant_id = $1"),
-    ("I14 every change", "DELETE FROM webhook_events WHERE merchant_id = $1 AND type = 'balance.updated'"),
-    ("I14 every state", "DELETE FROM webhook_events WHERE merchant_id = $1 AND type = 'payment.chargeback'"),
+    (
+        "I14 every change",
+        (
+            "DELETE FROM webhook_event_keys WHERE type = 'balance.updated'"
+            " AND source_id IN (SELECT id FROM ledger_entries WHERE merchant_id = $1)"
+        ),
+    ),
+    (
+        "I14 every state",
+        (
+            "DELETE FROM webhook_event_keys WHERE type = 'payment.chargeback'"
+            " AND source_id IN (SELECT id FROM transactions WHERE merchant_id = $1)"
+        ),
+    ),
     ("I15 the books agree", "UPDATE rail_observations SET amount_minor = amount_minor + 1 WHERE merchant_id = $1"),
     (
         "I15 what is kept apart",
