@@ -155,8 +155,8 @@ async def test_a_thousand_hosts_that_hang_do_not_hold_up_another(house: House, r
 
         await eventually(as_many_hang_as_may)
         await all_delivered(seller, await record_many(seller, [receiver.url] * 50))
-        rows = await house.db.fetch("SELECT 1 FROM webhook_events WHERE status IN ('delivered', 'failed')")
-        assert len(rows) == 51
+        over = await house.db.fetch("SELECT 1 FROM webhook_events WHERE status = 'failed'")
+        assert len(over) < 500  # whoever waited for the strangers would have waited for most of them
     assert len(set(heard)) == len(heard)
 
 

@@ -37,7 +37,7 @@ IN_THE_WAY_MAX = 50
 PROMOTED_AT_ONCE = 1_000
 FIRST_KEY = -1
 CONNECTIONS = 4
-BY_INDEX: dict[str, str] = dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "off")
+BY_INDEX = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 """Row by row, by index: right for a few rows of tables of any size, also when the plan was made while they were empty."""
 
 

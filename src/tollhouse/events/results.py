@@ -20,9 +20,9 @@ from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outcome
 from tollhouse.web.house import House
 
-GATHER_S = 0.005
+GATHER_MS = 5
 TOGETHER_MAX = 200
-AFTER_FAULT_S = 1.0
+AFTER_FAULT_S = 1
 LEASE = seconds(DELIVERY_LEASE_S)
 DATABASE_FAULTS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TemporarilyUnavailable)
 POISONED = (asyncpg.IntegrityConstraintViolationError, asyncpg.DataError)
@@ -64,7 +64,7 @@ class Results:
         while self._waiting or not self._closed:
             await self._some.wait()
             if len(self._waiting) < TOGETHER_MAX and not self._closed:
-                await asyncio.sleep(GATHER_S)
+                await asyncio.sleep(GATHER_MS / 1000)
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), TOGETHER_MAX))]
             if not self._waiting and not self._closed:
                 self._some.clear()

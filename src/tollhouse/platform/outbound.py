@@ -248,7 +248,8 @@ class Outbound:
                 socket_factory=self._gated_socket,
                 ssl=tls,
                 limit=0,
-                **({"force_close": True} if force_close else {"keepalive_timeout": KEPT_FOR_S}),
+                force_close=force_close,
+                keepalive_timeout=None if force_close else KEPT_FOR_S,  # both together are refused
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN_S, ceil_threshold=math.inf),
