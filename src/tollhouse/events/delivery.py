@@ -63,9 +63,13 @@ class Worker:
         self._look_again = asyncio.Event()
 
     async def run(self) -> None:
-        """Deliver until stopped; then wait for the calls under way, and give back what does not end in time."""
+        """Deliver until stopped; then wait for the calls under way, and give back what does not end in time.
+
+        Raises what ended the writing of results, where that ended by itself.
+        """
         async with Outbound(self._house.settings) as known, Outbound(self._house.settings) as strangers:
             writing = asyncio.create_task(self._results.run())
+            writing.add_done_callback(lambda _: self.stop())  # nothing is sent that nobody would write down
             try:
                 while not self._stopping.is_set():
                     await self._round(known, strangers)
@@ -238,6 +242,8 @@ class Worker:
         await asyncio.wait({writing}, timeout=max(1.0, until - time.monotonic()))
         writing.cancel()
         await give_back(self._house, [claim for claim, _ in left.values()])
+        if writing.done() and not writing.cancelled():
+            await writing
 
 
 def _now_ms() -> int:

@@ -16,6 +16,7 @@ from tollhouse.events.schedule import WORKER_LOST, following
 from tollhouse.kernel.clock import seconds
 from tollhouse.kernel.limits import DELIVERY_LEASE_S
 from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.platform.db import LOST
 from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outcome
 from tollhouse.web.house import House
@@ -24,7 +25,7 @@ GATHER_MS = 5
 TOGETHER_MAX = 200
 AFTER_FAULT_S = 1
 LEASE = seconds(DELIVERY_LEASE_S)
-DATABASE_FAULTS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TemporarilyUnavailable)
+DATABASE_FAULTS = (*LOST, asyncpg.PostgresError, TemporarilyUnavailable)
 POISONED = (asyncpg.IntegrityConstraintViolationError, asyncpg.DataError)
 """The database will never take this."""
 
