@@ -5,6 +5,7 @@ Figures go to standard output, talk to standard error. Exit 1 when a figure does
 
 import argparse
 import resource
+import signal
 import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -38,6 +39,7 @@ def main() -> int:
         sealed.enter()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # nothing that was started may outlive us
     figures = uvloop.run(PROOFS[chosen.proof](quick=chosen.quick))
     print(table(figures))
     return 0 if all(figure.holds for figure in figures) else 1

@@ -16,6 +16,7 @@ PREPARE = """
     set -e
     ip link set lo up
     mount --bind "$1" /etc/resolv.conf
+    rm "$1"
     shift
     exec "$@"
 """
@@ -35,20 +36,16 @@ PREPARE_CANARY = """
 
 
 def enter() -> None:
-    """Run this command again inside, unless it is there already. Ends the process when that cannot be."""
+    """Run this command again inside, unless it is there already. Ends the process where that cannot be."""
     if os.environ.get(MARK):
         return
     if os.geteuid() != 0:
         sys.exit("This proof needs root: it makes a network namespace with a name server of its own.")
     with tempfile.NamedTemporaryFile("w", prefix="tollhouse-resolver-", delete=False) as resolver:
         resolver.write(RESOLVER)
-    try:
-        again = [sys.executable, "-m", "proving", *sys.argv[1:]]
-        command = ["unshare", "--net", "--mount", "sh", "-c", PREPARE, "sh", resolver.name, *again]
-        done = subprocess.run(command, env=os.environ | {MARK: "1"}, check=False)
-    finally:
-        Path(resolver.name).unlink()
-    sys.exit(done.returncode)
+    again = [sys.executable, "-m", "proving", *sys.argv[1:]]
+    command = ["unshare", "--net", "--mount", "sh", "-c", PREPARE, "sh", resolver.name, *again]
+    os.execvpe(command[0], command, os.environ | {MARK: "1"})  # noqa: S606 - our own command
 
 
 def prepare_canary(private: list[str], public: str) -> None:
