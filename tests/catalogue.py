@@ -11,6 +11,7 @@ NUMBERS = {
     "O": (range(1, 213),),
     "P": (range(1, 127), range(128, 133), range(150, 161), range(165, 166)),
     "W": (range(1, 91),),
+    "S": (range(56, 62),),
 }
 FORM = re.compile(r"[A-Z]-[1-9][0-9]*")
 

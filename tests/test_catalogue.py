@@ -4,7 +4,7 @@ import pytest
 
 from tests import catalogue
 
-FINISHED = ("O",)
+FINISHED = ("O", "S")
 
 
 @pytest.mark.parametrize("prefix", FINISHED)

@@ -20,6 +20,7 @@ FLOAT_ALLOWED = {
     "config.py",
     "outbound.py",
     "delivery.py",
+    "results.py",
     "schedule.py",
     "worker.py",
     "supervisor.py",
