@@ -1,7 +1,7 @@
 """Names that banks know: their check digits find what a hand gets wrong."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tollhouse.kernel.bank_names import (
@@ -59,6 +59,7 @@ def test_a_reference_of_the_standard() -> None:
     assert creditor_reference("539007547034") == "RF18539007547034"
 
 
+@settings(deadline=None)
 @given(BODIES, st.integers(2, 23), st.sampled_from("0123456789"))
 def test_one_wrong_digit_is_found(body: str, at: int, digit: str) -> None:
     name = creditor_reference(body)
@@ -67,6 +68,7 @@ def test_one_wrong_digit_is_found(body: str, at: int, digit: str) -> None:
     assert wrong == name or creditor_references(wrong) == set()
 
 
+@settings(deadline=None)
 @given(BODIES, st.integers(2, 22))
 def test_two_that_are_swapped_are_found(body: str, at: int) -> None:
     name = creditor_reference(body)

@@ -14,7 +14,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.payments import settle, transactions_store
 from tollhouse.payments.model import Transaction
-from tollhouse.rails.provider import Attempt, Observation, PayoutOrder, Provider, RefundOrder
+from tollhouse.rails.provider import Attempt, Observation, Provider, RefundOrder
 from tollhouse.web.house import House
 
 
@@ -147,12 +147,3 @@ class RailContract:
         assert first == second
         assert first.outcome == "accepted"
         assert (await self.provider.refund_state(order, order.ordered_at)).outcome in {"pending", "succeeded"}
-
-    async def test_a_payout_that_is_handed_in_twice_is_one(self) -> None:
-        """As after a worker was killed between writing that it sends and hearing that it did."""
-        receiver, now = self.receiver or "Nina's account", clock.now()
-        order = PayoutOrder(new_id(), self.method_id, self.currency, 400, receiver, {"account_holder_name": "Nina"}, now)
-        first, second = await self.provider.payout(order), await self.provider.payout(order)
-        assert first == second
-        assert first.outcome == "accepted"
-        assert (await self.provider.payout_state(order, now)).outcome in {"pending", "succeeded"}

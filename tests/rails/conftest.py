@@ -1,5 +1,5 @@
 """The bank of the house, for the rails' tests too."""
 
-from tests.statements.conftest import bank
+from tests.statements.conftest import bank, service
 
-__all__ = ["bank"]
+__all__ = ["bank", "service"]

@@ -1,15 +1,26 @@
-"""A house with a bank account, for statements to be imported into; the invariants hold after each test."""
+"""A house with a bank account, for statements to be imported into; the invariants hold after each test.
 
-from collections.abc import AsyncIterator
+The house is these tests' own and has no worker: what leaves by bank is of the whole house, and waits for its operator.
+"""
+
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from tests.invariants import broken_invariants
-from tests.running import Service
+from tests.running import Service, settings_for
 from tests.statements.desk import ACCOUNT, Bank
 from tollhouse import main
+from tollhouse.platform import embedded
 from tollhouse.rails import configured
 from tollhouse.rails.bank_transfer import BankTransfer
+
+
+@pytest.fixture(scope="session")
+def service(server: embedded.Server) -> Iterator[Service]:
+    """A service of their own."""
+    with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:
+        yield running
 
 
 @pytest.fixture

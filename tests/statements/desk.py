@@ -1,6 +1,5 @@
 """What tests of the bank do again and again: sell in live mode, be the bank, and be the operator."""
 
-import asyncio
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -12,12 +11,14 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.main import BANK_DESK
+from tollhouse.payments.jobs import carry_refunds
 from tollhouse.rails.bank_transfer import BankAccount
 from tollhouse.rails.bank_transfer_batch import Batch
 from tollhouse.statements import actions, payouts, payouts_store, store
 from tollhouse.statements.model import Clerk, Decided, Imported, ListedPayout, ListedTransfer
 from tollhouse.web.house import House
 from tollhouse.withdrawals import changes, review
+from tollhouse.withdrawals.jobs import carry_withdrawals
 
 ACCOUNT = BankAccount(IBAN, HOLDER, BIC)
 
@@ -128,10 +129,9 @@ async def withdrawn(actor: Actor, bank: Bank, amount: str = "4.00") -> str:
     return await _prepared(bank, asked["id"])
 
 
-async def _prepared(bank: Bank, order_id: str, seconds: int = 10) -> str:
-    """The same id, as soon as the worker has handed the order to the rail."""
-    for _ in range(seconds * 20):
-        if order_id in await bank.payouts():
-            return order_id
-        await asyncio.sleep(0.05)
-    raise AssertionError("the worker does not hand it in")
+async def _prepared(bank: Bank, order_id: str) -> str:
+    """The same id, when the worker has handed the order to the rail."""
+    await carry_refunds(bank.house)
+    await carry_withdrawals(bank.house)
+    assert order_id in await bank.payouts()
+    return order_id

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.statements.camt import CUSTOMER_IBAN
@@ -21,6 +21,7 @@ def batch(*transfers: Transfer, account: BankAccount = ACCOUNT) -> Batch:
     return Batch(ID, account, clock.now(), transfers)
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.text(max_size=200), st.text(max_size=200), st.integers(1, 99_999_999_999))
 def test_any_name_and_any_words(name: str, words: str, minor: int) -> None:
     made = batch(Transfer(ID.hex, minor, CUSTOMER_IBAN, name, words))

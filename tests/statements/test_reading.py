@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.statements.camt import Line, paid, statement
@@ -130,6 +130,7 @@ def test_what_is_written_around_a_reference_is_shown_on_one_printable_line() -> 
     assert (words[:10], len(words)) == ("a 31m bccc", 500)
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_garbled_file_is_read_or_refused(data: Any) -> None:
     raw = bytearray(PLAIN)

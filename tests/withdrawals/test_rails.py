@@ -5,6 +5,7 @@ from uuid import UUID
 import pytest
 
 from tests.cast import Actor
+from tests.statements.desk import ACCOUNT
 from tests.withdrawals.desk import BY_SEPA, TO_NINA, fund
 from tests.withdrawals.payout_contract import PayoutContract
 from tests.withdrawals.rails import PaperBank
@@ -14,6 +15,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.operator import actions
 from tollhouse.operator.model import Hand
+from tollhouse.rails.bank_transfer import BankTransfer
 from tollhouse.rails.configured import RAILS, SANDBOX
 from tollhouse.web.house import House
 
@@ -30,10 +32,19 @@ class TestSandbox(PayoutContract):
         await fund(actor)
 
 
-class TestPaperBank(PayoutContract):
-    """The bank of the test bed."""
+class _ByBank(PayoutContract):
+    """Whichever bank: its merchant has live money."""
 
     wanted = BY_SEPA
+
+    async def fund(self, actor: Actor, house: House) -> None:
+        """An operator's gift."""
+        env, hand = MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live"), Hand("olga", clock.now(), "Opening balance")
+        await house.db.transact(lambda tx: actions.adjust(tx, env, CURRENCIES["EUR"], 10_000, hand, house))
+
+
+class TestPaperBank(_ByBank):
+    """The bank of the test bed."""
 
     @pytest.fixture(autouse=True)
     def bank_of_its_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +52,12 @@ class TestPaperBank(PayoutContract):
         self.provider = PaperBank()
         monkeypatch.setitem(RAILS, ("bank", "live"), self.provider)
 
-    async def fund(self, actor: Actor, house: House) -> None:
-        """An operator's gift."""
-        env, hand = MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live"), Hand("olga", clock.now(), "Opening balance")
-        await house.db.transact(lambda tx: actions.adjust(tx, env, CURRENCIES["EUR"], 10_000, hand, house))
+
+class TestBankTransfer(_ByBank):
+    """The one there is: nothing leaves before an operator has exported it."""
+
+    @pytest.fixture(autouse=True)
+    def bank_of_the_house(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """By its account."""
+        self.provider = BankTransfer(ACCOUNT)
+        monkeypatch.setitem(RAILS, ("bank", "live"), self.provider)

@@ -12,6 +12,7 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.refusals import Refusal
 from tollhouse.platform.db import Tx
+from tollhouse.platform.log import log
 from tollhouse.rails.bank_transfer import BankAccount
 from tollhouse.rails.bank_transfer_batch import Batch
 from tollhouse.rails.bank_transfer_statement import Entry, Part
@@ -29,8 +30,9 @@ async def gather(tx: Tx, desk: Desk, now: datetime) -> None:
     for kind, origin in desk.origins.items():
         for payout in await origin.waiting(tx):
             iban = read_iban(payout.receiver_iban)
-            if iban is None:
-                raise AssertionError("the rail accepts nothing that has no account to go to")
+            if iban is None:  # accepted by another rail, before this one had its name
+                log.error("payout without an account to go to", part=kind, detail=str(payout.id))
+                continue
             await payouts_store.prepare(tx, kind, payout, iban, now)
 
 
