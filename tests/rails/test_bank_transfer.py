@@ -92,6 +92,7 @@ async def test_the_checkout_shows_where_to_send_the_money(alice: Actor) -> None:
     page = (await visit(link, alice)).ok().text
     for value in (IBAN, BIC, HOLDER, reference, "12.30"):
         assert f'data-copy value="{value}"' in page
+    assert ">DE89 3704 0044 0532 0130 00<" in page  # as a hand copies it
     assert 'class="qr"' in page
     methods = (await alice.get("/payment-methods", mode="live")).ok().body["payment_methods"]
     [sepa] = [one for one in methods if one["method_id"] == "sepa:EUR"]
