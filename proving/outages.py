@@ -12,8 +12,8 @@ from proving.producing import Destination, Producer
 from proving.receiving import Receivers, hosts, slowly
 from proving.results import Figure, at_least, fact, must
 
-STRIKE_EVERY_S, QUICK_STRIKE_EVERY_S = 30.0, 10.0
-SECONDS, QUICK_SECONDS = 300.0, 30.0
+STRIKE_EVERY_S, QUICK_STRIKE_EVERY_S = 30.0, 20.0
+SECONDS, QUICK_SECONDS = 300.0, 40.0
 WARM_UP_S = 3.0
 LEAST_PART = 0.98
 ARRIVE_WITHIN_S = 180.0
@@ -37,7 +37,7 @@ class Strikes:
 
 
 async def prove(*, quick: bool) -> list[Figure]:
-    """A quiet stretch and a stormy one, five minutes each, or half a minute."""
+    """A quiet stretch and a stormy one, five minutes each, or forty seconds."""
     seconds = QUICK_SECONDS if quick else SECONDS
     answers_soon = slowly(partial(random.uniform, 0, ANSWER_WITHIN_S))
     async with Bed() as bed, Receivers(hosts(10, RECEIVERS), answers_soon) as receivers:
