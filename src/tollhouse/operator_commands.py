@@ -12,20 +12,18 @@ from cyclopts import App, Parameter
 from rich.console import Console
 
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
+from tollhouse.doors import withdrawal_reviews
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.money import parse_amount
-from tollhouse.kernel.refusals import NotFound
 from tollhouse.operator import actions, store, users, users_store
 from tollhouse.operator.model import REASON_RULE, Deed, Hand, OperatorRefusedError, is_reason
-from tollhouse.platform.db import Tx
 from tollhouse.short_commands import NoHouseError, in_house
 from tollhouse.statements.model import BankRefusedError
 from tollhouse.web.house import House
-from tollhouse.withdrawals import review, review_store
-from tollhouse.withdrawals.model import Withdrawal, WithdrawalStatus
-from tollhouse.withdrawals.refusals import ApprovedBefore, NotNow
+from tollhouse.withdrawals import review_store
+from tollhouse.withdrawals.model import WithdrawalStatus
 
 LISTED_MAX = 1_000
 SIGNED = re.compile(r"(?P<sign>-?)(?P<amount>[0-9.]+)")
@@ -162,22 +160,14 @@ def list_withdrawals(*, status: Standing = "pending_review", as_json: Json = Fal
 def approve_withdrawal(withdrawal_id: WithdrawalArgument, /, *, reason: MaybeReason = None, as_json: Json = False) -> int:
     """Let the money leave. Above the method's limit for one operator, a second one must approve too."""
     hand = hand_of(reason)
-
-    async def decide(tx: Tx, present: Withdrawal, _: House) -> Withdrawal:
-        return await review.approve(tx, present, hand.operator, hand.reason, hand.at)
-
-    return _reviewed(withdrawal_id, decide, "withdrawal_approved", hand, as_json=as_json)
+    return _done(lambda house: withdrawal_reviews.approve(house, withdrawal_id, hand), as_json=as_json)
 
 
 @withdrawals.command(name="reject")
 def reject_withdrawal(withdrawal_id: WithdrawalArgument, /, *, reason: Reason, as_json: Json = False) -> int:
     """Refuse a withdrawal that was not sent yet. Its merchant sees the reason, and has the money again."""
     hand = hand_of(reason)
-
-    async def decide(tx: Tx, present: Withdrawal, house: House) -> Withdrawal:
-        return await review.reject(tx, present, reason, house, hand.at)
-
-    return _reviewed(withdrawal_id, decide, "withdrawal_rejected", hand, as_json=as_json)
+    return _done(lambda house: withdrawal_reviews.reject(house, withdrawal_id, hand), as_json=as_json)
 
 
 @app.command
@@ -202,32 +192,6 @@ def adjust(
         return await house.db.transact(lambda tx: actions.adjust(tx, env, known, amount_minor, hand, house))
 
     return _done(deed, as_json=as_json)
-
-
-def _reviewed(
-    withdrawal_id: UUID,
-    decide: Callable[[Tx, Withdrawal, House], Awaitable[Withdrawal]],
-    action: Literal["withdrawal_approved", "withdrawal_rejected"],
-    hand: Hand,
-    *,
-    as_json: bool,
-) -> int:
-    """Decide, and keep who did and why, in one transaction."""
-
-    async def deed(tx: Tx, house: House) -> Deed:
-        try:
-            present = await review.held(tx, withdrawal_id)
-        except NotFound:
-            raise OperatorRefusedError(f"There is no withdrawal {withdrawal_id}.") from None
-        try:
-            await decide(tx, present, house)
-        except NotNow:
-            raise OperatorRefusedError(f"Withdrawal {withdrawal_id} is {present.status}.") from None
-        except ApprovedBefore as refused:
-            raise OperatorRefusedError(refused.message) from None
-        return await actions.keep_review(tx, present.env, withdrawal_id, action, hand)
-
-    return _done(lambda house: house.db.transact(lambda tx: deed(tx, house)), as_json=as_json)
 
 
 def _signed(text: str, currency: Currency) -> int:

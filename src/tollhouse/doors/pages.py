@@ -1,5 +1,6 @@
 """The pages: sign-up and sign-in, the dashboard, consent, the hosted checkout, the operator's area, the guide."""
 
+from tollhouse.doors import withdrawal_review_pages
 from tollhouse.guide import pages as guide
 from tollhouse.merchants import pages as merchants
 from tollhouse.oauth import app_pages
@@ -16,5 +17,6 @@ OPERATIONS: list[Operation] = [
     *payments.PAGE_OPERATIONS,
     *webhooks.OPERATIONS,
     *operator.OPERATIONS,
+    *withdrawal_review_pages.OPERATIONS,
     *guide.OPERATIONS,
 ]

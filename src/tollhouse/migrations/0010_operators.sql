@@ -43,10 +43,11 @@ CREATE TABLE invariant_watch (
     broken text[] NOT NULL
 );
 
--- Which events have failed now, so that they are found among the many that have not. A trigger keeps it, for the events'
--- own row must not grow an index that its every change would have to be written into.
+-- Which events failed of late, so that they are found among the many that did not. A trigger keeps it, for the events' own
+-- rows must not have an index that their every change would be written into. Rows leave after some days; nothing refers
+-- to the events, whose months are dropped.
 CREATE TABLE webhook_failures (
-    event_id uuid PRIMARY KEY REFERENCES webhook_events ON DELETE CASCADE,
+    event_id uuid PRIMARY KEY,
     merchant_id uuid NOT NULL,
     mode text NOT NULL CHECK (mode IN ('live', 'test')),
     failed_at timestamptz NOT NULL

@@ -1,7 +1,6 @@
 """What an operator does. Each deed is one transaction, which also keeps who did it, when and why."""
 
 from datetime import datetime
-from typing import Literal
 from uuid import UUID
 
 from tollhouse.catalogue.currencies import Currency
@@ -50,13 +49,6 @@ async def reject(tx: Tx, project_id: UUID, hand: Hand, seen: datetime | None = N
     if env is None:
         raise await _why_not_project(tx, project_id, "rejected")
     return await keep(tx, hand, "project_rejected", env, subject_id=project_id)
-
-
-async def keep_review(
-    tx: Tx, env: MerchantEnv, withdrawal_id: UUID, action: Literal["withdrawal_approved", "withdrawal_rejected"], hand: Hand
-) -> Deed:
-    """Keep what was decided of a withdrawal, in the transaction that carries it out."""
-    return await keep(tx, hand, action, env, subject_id=withdrawal_id)
 
 
 async def adjust(tx: Tx, env: MerchantEnv, currency: Currency, amount_minor: int, hand: Hand, house: House) -> Deed:

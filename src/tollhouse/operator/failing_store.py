@@ -1,42 +1,51 @@
 """Every SQL statement about deliveries that fail, of all merchants: how many, whose, and why."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from urllib.parse import urlsplit
 
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.operator.model import FailingEvent, FailingMerchant
+from tollhouse.operator.model import FAILED_LATELY, FailingEvent, FailingMerchant
 from tollhouse.platform.db import Pool
 
-# What has failed is in a table of its own; what is retried or held, among the few rows that are still to be sent.
+# What failed is in a table of its own, what is retried or held among what is still to be sent: the events, of which there
+# are far more, are not read.
 FAILING = """
     WITH failing AS (
-        SELECT merchant_id, mode, 'failed' AS status, failed_at AS since FROM webhook_failures WHERE failed_at > $1
+        SELECT merchant_id, mode, 'failed' AS status, failed_at FROM webhook_failures WHERE failed_at > $1
         UNION ALL
-        SELECT d.merchant_id, d.mode, e.status, e.created_at
-        FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event_id
-        WHERE (d.held OR d.tries > 0 OR d.lost > 0) AND e.status IN ('retrying', 'held')
+        SELECT merchant_id, mode, CASE WHEN held THEN 'held' ELSE 'retrying' END, NULL FROM webhook_deliveries_later
+        UNION ALL
+        SELECT merchant_id, mode, CASE WHEN held THEN 'held' ELSE 'retrying' END, NULL FROM webhook_deliveries
+        WHERE automatic_at IS NOT NULL AND (held OR tries > 0 OR lost > 0)
     )
     SELECT f.merchant_id, m.business_name, f.mode, count(*) FILTER (WHERE f.status = 'failed') AS failed,
            count(*) FILTER (WHERE f.status = 'retrying') AS retrying, count(*) FILTER (WHERE f.status = 'held') AS held,
-           min(f.since) AS since
+           max(f.failed_at) AS last_failed_at
     FROM failing f JOIN merchants m ON m.id = f.merchant_id
     GROUP BY f.merchant_id, m.business_name, f.mode ORDER BY count(*) DESC, f.merchant_id, f.mode LIMIT $2 OFFSET $3
 """
+# Ids are in the order of time: the newest are picked before an event is read.
 FAILING_OF_MERCHANT = """
     WITH failing AS (
         SELECT event_id FROM webhook_failures WHERE merchant_id = $1 AND mode = $2 AND failed_at > $3
         UNION
-        SELECT d.event_id FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event_id
-        WHERE d.merchant_id = $1 AND d.mode = $2 AND e.status IN ('retrying', 'held')
+        SELECT event_id FROM webhook_deliveries_later WHERE merchant_id = $1 AND mode = $2
+        UNION
+        SELECT event_id FROM webhook_deliveries
+        WHERE merchant_id = $1 AND mode = $2 AND automatic_at IS NOT NULL AND (held OR tries > 0 OR lost > 0)
+        ORDER BY event_id DESC LIMIT $4 OFFSET $5
     )
     SELECT e.id, e.type, e.status, e.attempts, e.destination_url, e.created_at, e.next_attempt_at,
            a.error, a.http_status, a.started_at
-    FROM failing f JOIN webhook_events e ON e.id = f.event_id
+    FROM failing f JOIN webhook_events e ON e.id = f.event_id AND e.merchant_id = $1 AND e.mode = $2
     LEFT JOIN webhook_attempts a ON a.event_id = e.id AND a.attempt = e.attempts
-    ORDER BY e.created_at DESC, e.id DESC LIMIT $4 OFFSET $5
+    ORDER BY e.id DESC
 """
-LOOKED_BACK = timedelta(days=7)
+FORGET_FAILURES = """
+    DELETE FROM webhook_failures WHERE event_id IN (
+        SELECT event_id FROM webhook_failures WHERE failed_at <= $1 ORDER BY failed_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
 
 
 async def failing(db: Pool, now: datetime, limit: int, offset: int) -> list[FailingMerchant]:
@@ -49,9 +58,9 @@ async def failing(db: Pool, now: datetime, limit: int, offset: int) -> list[Fail
             row["failed"],
             row["retrying"],
             row["held"],
-            stamp(row["since"]),
+            stamp_or_none(row["last_failed_at"]),
         )
-        for row in await db.fetch(FAILING, now - LOOKED_BACK, limit, offset)
+        for row in await db.fetch(FAILING, now - FAILED_LATELY, limit, offset)
     ]
 
 
@@ -70,5 +79,5 @@ async def failing_of(db: Pool, env: MerchantEnv, now: datetime, limit: int, offs
             stamp_or_none(row["next_attempt_at"]),
             stamp(row["created_at"]),
         )
-        for row in await db.fetch(FAILING_OF_MERCHANT, env.merchant_id, env.mode, now - LOOKED_BACK, limit, offset)
+        for row in await db.fetch(FAILING_OF_MERCHANT, env.merchant_id, env.mode, now - FAILED_LATELY, limit, offset)
     ]

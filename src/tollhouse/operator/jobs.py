@@ -6,9 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from importlib.metadata import version
 
+from tollhouse.callers.cleaning import forget
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.operator import overview_store
+from tollhouse.operator import failing_store, overview_store
+from tollhouse.operator.model import FAILED_LATELY
 from tollhouse.operator.overview import SIGN_EVERY_S
 from tollhouse.web.house import House
 
@@ -32,5 +34,14 @@ async def forget_signs(house: House) -> None:
     await overview_store.forget_signs(house.db, clock.now() - FORGOTTEN_AFTER)
 
 
-JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [(SIGN_EVERY_S, give_sign), (3600, forget_signs)]
+async def forget_failures(house: House) -> None:
+    """Events that failed too long ago to be shown among those that do."""
+    await forget(house.db, failing_store.FORGET_FAILURES, clock.now() - FAILED_LATELY)
+
+
+JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [
+    (SIGN_EVERY_S, give_sign),
+    (3600, forget_signs),
+    (3600, forget_failures),
+]
 """Seconds between two runs, and what is done."""

@@ -1,6 +1,6 @@
 """What an operator sees, what is kept of each deed, and how one is refused."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
 
@@ -23,6 +23,8 @@ Action = Literal[
     "withdrawal_approved",
     "withdrawal_rejected",
 ]
+FAILED_LATELY = timedelta(days=7)
+"""How long an event that failed is shown among those that do."""
 MerchantStatus = Literal["active", "suspended"]
 
 
@@ -96,7 +98,7 @@ class ListedOperator(Struct, frozen=True):
 
 
 class FailingMerchant(Struct, frozen=True):
-    """How many events of a merchant's environment have failed of late, are retried, or are held, and since when."""
+    """How many events of a merchant's environment failed of late, are retried, or are held."""
 
     merchant_id: UUID
     business_name: str
@@ -104,7 +106,7 @@ class FailingMerchant(Struct, frozen=True):
     failed: int
     retrying: int
     held: int
-    since: Timestamp
+    last_failed_at: Timestamp | None
 
 
 class FailingEvent(Struct, frozen=True):

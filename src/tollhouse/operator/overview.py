@@ -5,12 +5,15 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tollhouse.events.status import SHOWN_MAX, Status
+
 SIGN_EVERY_S = 15
 SILENT_AFTER = timedelta(seconds=4 * SIGN_EVERY_S)
 LATE_AFTER = timedelta(seconds=60)
 """What is due goes out within a second or two; after so long something is wrong."""
 STALE_AFTER = timedelta(hours=1)
 """The invariants are looked at four times in this time."""
+SUCCEEDED = "succeeded"
 Tone = Literal["ok", "warn", "danger", ""]
 UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
@@ -32,16 +35,6 @@ class Watch(Struct, frozen=True):
     broken: list[str]
 
 
-class Queue(Struct, frozen=True):
-    """Deliveries that are still to be made."""
-
-    due: int
-    later: int
-    under_way: int
-    held: int
-    due_since: datetime | None
-
-
 class Finding(Struct, frozen=True):
     """One thing of the house in a few words, and whether it is well."""
 
@@ -59,9 +52,10 @@ class Overview(Struct, frozen=True, kw_only=True):
     migration: str
     workers: list[WorkerSign]
     watch: Watch | None
-    queue: Queue
+    deliveries: Status
     oldest_undelivered: datetime | None
     projects_in_review: int
+    withdrawals_in_review: int
     refunds_waiting: int
     now: datetime
 
@@ -93,15 +87,26 @@ class Overview(Struct, frozen=True, kw_only=True):
     @property
     def delivery(self) -> Finding:
         """Whether what is due goes out."""
-        if self.queue.due_since is None:
-            return Finding("None due", "ok", f"{self.queue.under_way:,} under way.")
-        waits = self.now - self.queue.due_since
-        return Finding(f"{self.queue.due:,} due", "warn" if waits > LATE_AFTER else "ok", f"The first for {span(waits)}.")
+        oldest_ms = max(lane.oldest_ms for lane in self.deliveries.lanes)
+        waits = timedelta(milliseconds=oldest_ms)
+        late = f"The first for {span(waits)}." if oldest_ms else "Nothing waits."
+        return Finding(f"{many(self.deliveries.ready)} due", "warn" if waits > LATE_AFTER else "ok", late)
+
+    @property
+    def attempts(self) -> str:
+        """How attempts for the events of the last minutes ended."""
+        failed = sum(count for result, count in self.deliveries.results.items() if result != SUCCEEDED)
+        return f"{self.deliveries.results.get(SUCCEEDED, 0):,} arrived, {failed:,} failed"
 
     @property
     def undelivered(self) -> str:
         """How old the oldest event is that its receiver has not got."""
         return "none" if self.oldest_undelivered is None else span(self.now - self.oldest_undelivered)
+
+
+def many(count: int) -> str:
+    """`1,000`; what is counted no further is more."""
+    return f"more than {SHOWN_MAX:,}" if count > SHOWN_MAX else f"{count:,}"
 
 
 def span(time: timedelta) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.operator.overview import Overview, Queue, Watch, WorkerSign
+from tollhouse.events import status as delivery_status
+from tollhouse.operator.overview import Overview, Watch, WorkerSign
 from tollhouse.platform.db import Pool
 
 DATABASE = """
@@ -13,21 +14,16 @@ DATABASE = """
 """
 WORKERS = "SELECT host, pid, version, first_seen_at, last_seen_at FROM worker_signs ORDER BY last_seen_at DESC LIMIT 20"
 WATCH = "SELECT looked_at, broken FROM invariant_watch"
-QUEUE = """
-    SELECT count(*) FILTER (WHERE lease_until IS NULL AND NOT held AND run_at <= $1) AS due,
-           count(*) FILTER (WHERE lease_until IS NULL AND NOT held AND run_at > $1) AS later,
-           count(*) FILTER (WHERE lease_until IS NOT NULL) AS under_way,
-           count(*) FILTER (WHERE held AND lease_until IS NULL) AS held,
-           min(run_at) FILTER (WHERE lease_until IS NULL AND NOT held AND run_at <= $1) AS due_since
-    FROM webhook_deliveries
-"""
-# Ids are in the order of time. A delivered event whose redelivery waits is passed over.
+# Ids are in the order of time. What waits for a redelivery alone was delivered, or failed.
 OLDEST_UNDELIVERED = """
-    SELECT e.created_at FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event_id
-    WHERE e.status IN ('pending', 'retrying', 'held') ORDER BY d.event_id LIMIT 1
+    SELECT min(e.created_at)
+    FROM ((SELECT event_id FROM webhook_deliveries WHERE automatic_at IS NOT NULL ORDER BY event_id LIMIT 1)
+          UNION ALL (SELECT event_id FROM webhook_deliveries_later ORDER BY event_id LIMIT 1)) AS waiting
+    JOIN webhook_events e ON e.id = waiting.event_id
 """
 WAITING = """
     SELECT (SELECT count(*) FROM projects WHERE status = 'in_review') AS projects,
+           (SELECT count(*) FROM withdrawals WHERE status = 'pending_review') AS withdrawals,
            (SELECT count(*) FROM refunds WHERE next_look_at IS NOT NULL) AS refunds
 """
 
@@ -45,16 +41,14 @@ KEEP_WATCH = """
 
 async def overview(db: Pool, version: str, now: datetime) -> Overview:
     """How the house is."""
+    deliveries = await delivery_status.status(db)
     async with db.connection() as tx:
-        database, queue, waiting = (
-            await tx.fetchrow(DATABASE),
-            await tx.fetchrow(QUEUE, now),
-            await tx.fetchrow(WAITING),
-        )
+        database = await tx.fetchrow(DATABASE)
+        waiting = await tx.fetchrow(WAITING)
         watch = await tx.fetchrow(WATCH)
         workers = await tx.fetch(WORKERS)
         oldest = await tx.fetchval(OLDEST_UNDELIVERED)
-    if database is None or queue is None or waiting is None:
+    if database is None or waiting is None:
         raise AssertionError("a statement that counts answers one row")
     return Overview(
         version=version,
@@ -63,9 +57,10 @@ async def overview(db: Pool, version: str, now: datetime) -> Overview:
         migration=database["migration"],
         workers=[WorkerSign(**dict(row)) for row in workers],
         watch=None if watch is None else Watch(watch["looked_at"], watch["broken"]),
-        queue=Queue(**dict(queue)),
+        deliveries=deliveries,
         oldest_undelivered=oldest,
         projects_in_review=waiting["projects"],
+        withdrawals_in_review=waiting["withdrawals"],
         refunds_waiting=waiting["refunds"],
         now=now,
     )

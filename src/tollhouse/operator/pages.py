@@ -14,7 +14,7 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.refusals import Refusal, ValidationFailed
 from tollhouse.operator import overview_store, store, users
 from tollhouse.operator.desk import ROOT, show, turn
-from tollhouse.operator.overview import size, span
+from tollhouse.operator.overview import many, size, span
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.forms import Form, parse_form
@@ -84,6 +84,7 @@ async def overview(ask: Ask, caller: Operator) -> Response:
         "overview",
         here="overview",
         found=found,
+        many=many,
         size=size(found.database_bytes),
         workers=[
             (worker, stamp(worker.first_seen_at), span(ask.now - worker.last_seen_at), found.at_work(worker))

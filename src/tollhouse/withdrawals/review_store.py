@@ -9,14 +9,15 @@ from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.withdrawals.model import WithdrawalStatus
+from tollhouse.withdrawals import store
+from tollhouse.withdrawals.model import Withdrawal, WithdrawalStatus
 
 ENV_OF = "SELECT merchant_id, mode FROM withdrawals WHERE id = $1"
 QUEUE = """
     SELECT w.id, w.merchant_id, m.business_name, w.mode, w.method_id, w.currency, w.amount_minor, w.receive_minor,
            w.receiver, w.status, w.approvals, w.approvals_needed, w.review_note, w.created_at
     FROM withdrawals w JOIN merchants m ON m.id = w.merchant_id
-    WHERE w.status = $1 ORDER BY w.created_at, w.id LIMIT $2
+    WHERE w.status = $1 ORDER BY w.created_at, w.id LIMIT $2 OFFSET $3
 """
 
 
@@ -39,13 +40,19 @@ class ListedWithdrawal(Struct, frozen=True):
     created_at: Timestamp
 
 
-async def env_of(tx: Tx, withdrawal_id: UUID) -> MerchantEnv | None:
+async def env_of(db: Pool | Tx, withdrawal_id: UUID) -> MerchantEnv | None:
     """Whose withdrawal it is, and in which environment; None where there is none."""
-    row = await tx.fetchrow(ENV_OF, withdrawal_id)
+    row = await db.fetchrow(ENV_OF, withdrawal_id)
     return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
 
 
-async def queue(db: Pool, status: WithdrawalStatus, limit: int) -> list[ListedWithdrawal]:
+async def one(db: Pool, withdrawal_id: UUID) -> Withdrawal | None:
+    """The withdrawal of this id, whoever's it is."""
+    env = await env_of(db, withdrawal_id)
+    return None if env is None else await store.one(db, env, withdrawal_id)
+
+
+async def queue(db: Pool, status: WithdrawalStatus, limit: int, offset: int = 0) -> list[ListedWithdrawal]:
     """Withdrawals of all merchants in this state, oldest first."""
     return [
         ListedWithdrawal(
@@ -64,5 +71,5 @@ async def queue(db: Pool, status: WithdrawalStatus, limit: int) -> list[ListedWi
             row["review_note"],
             stamp(row["created_at"]),
         )
-        for row in await db.fetch(QUEUE, status, limit)
+        for row in await db.fetch(QUEUE, status, limit, offset)
     ]

@@ -1,0 +1,126 @@
+"""The operators' pages about withdrawals: what waits for review, and the decision."""
+
+from collections.abc import Awaitable, Callable
+from typing import Literal, get_args
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.callers.model import Operator
+from tollhouse.callers.operators import operator_page
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.doors import withdrawal_reviews
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.refusals import InvalidRequest, NotFound
+from tollhouse.operator import store as operator_store
+from tollhouse.operator.desk import DoneQuery, reason_in, show, turn
+from tollhouse.operator.model import Deed, Hand, NothingThereError, OperatorRefusedError
+from tollhouse.web.answers import see_other
+from tollhouse.web.ask import Ask
+from tollhouse.web.house import House
+from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.paging import PageQuery
+from tollhouse.withdrawals import review_store
+from tollhouse.withdrawals.model import WithdrawalStatus
+
+OPERATIONS = Operations(PAGES)
+DEEDS_SHOWN = 50
+STATUSES: tuple[str, ...] = get_args(WithdrawalStatus)
+Decide = Callable[[House, UUID, Hand, int], Awaitable[Deed]]
+
+
+class WithdrawalsQuery(PageQuery, frozen=True):
+    """Which withdrawals: those that wait for review, unless something else is asked for."""
+
+    status: Literal["pending_review", "approved", "processing", "completed", "failed", "canceled"] = "pending_review"
+
+
+@OPERATIONS.add("GET", "/operator/withdrawals", guard=operator_page)
+async def withdrawals(ask: Ask, caller: Operator, query: WithdrawalsQuery) -> Response:
+    """Withdrawals of all merchants, those that wait longest first."""
+    found = await review_store.queue(ask.house.db, query.status, query.fetch, query.offset)
+    shown, more = query.cut(found)
+    return show(
+        ask,
+        caller,
+        "withdrawals",
+        here="withdrawals",
+        withdrawals=shown,
+        query=query,
+        statuses=STATUSES,
+        turn=turn(query, more=more, status=query.status),
+    )
+
+
+@OPERATIONS.add("GET", "/operator/withdrawals/{withdrawal_id}", guard=operator_page)
+async def withdrawal(ask: Ask, caller: Operator, withdrawal_id: UUID, query: DoneQuery) -> Response:
+    """One withdrawal: who wants how much sent where, to be approved or rejected."""
+    return await _withdrawal(ask, caller, withdrawal_id, done=query.deed)
+
+
+@OPERATIONS.add("POST", "/operator/withdrawals/{withdrawal_id}/approve", guard=operator_page)
+async def approve(ask: Ask, caller: Operator, withdrawal_id: UUID) -> Response:
+    """Let the money leave, or be the first of two to say so."""
+    remark, fault = reason_in(ask, "remark")
+    if fault and remark:
+        return await _withdrawal(ask, caller, withdrawal_id, status=422, remark=remark, faults={"remark": fault})
+    return await _decide(ask, caller, withdrawal_id, withdrawal_reviews.approve, remark or None)
+
+
+@OPERATIONS.add("POST", "/operator/withdrawals/{withdrawal_id}/reject", guard=operator_page)
+async def reject(ask: Ask, caller: Operator, withdrawal_id: UUID) -> Response:
+    """Give the money back; its merchant sees the reason."""
+    reason, fault = reason_in(ask)
+    if fault:
+        return await _withdrawal(ask, caller, withdrawal_id, status=422, reason=reason, faults={"reason": fault})
+    return await _decide(ask, caller, withdrawal_id, withdrawal_reviews.reject, reason)
+
+
+async def _decide(ask: Ask, caller: Operator, withdrawal_id: UUID, decide: Decide, reason: str | None) -> Response:
+    seen = ask.form().one("seen") or ""
+    if not (seen.isascii() and seen.isdigit()):
+        raise InvalidRequest("The form does not say which state of the withdrawal was seen.")
+    try:
+        deed = await decide(ask.house, withdrawal_id, Hand(caller.email, ask.now, reason), int(seen))
+    except NothingThereError:
+        raise NotFound from None
+    except OperatorRefusedError as refused:
+        return await _withdrawal(ask, caller, withdrawal_id, status=409, message=f"Nothing was done. {refused}")
+    return see_other(f"/operator/withdrawals/{withdrawal_id}?deed={deed.action_id}")
+
+
+async def _withdrawal(
+    ask: Ask,
+    caller: Operator,
+    withdrawal_id: UUID,
+    *,
+    status: int = 200,
+    done: str = "",
+    message: str = "",
+    remark: str = "",
+    reason: str = "",
+    faults: dict[str, str] | None = None,
+) -> Response:
+    db = ask.house.db
+    found = await review_store.one(db, withdrawal_id)
+    merchant = None if found is None else await operator_store.merchant(db, found.env.merchant_id)
+    if found is None or merchant is None:
+        raise NotFound
+    return show(
+        ask,
+        caller,
+        "withdrawal",
+        status,
+        here="withdrawals",
+        withdrawal=found,
+        merchant=merchant,
+        amount=format_amount,
+        stamp=stamp,
+        deeds=await operator_store.deeds_about(db, found.env.merchant_id, withdrawal_id, DEEDS_SHOWN),
+        approved_by_me=caller.email in found.approvals,
+        done=done,
+        message=message,
+        remark=remark,
+        reason=reason,
+        faults=faults or {},
+    )
