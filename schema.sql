@@ -1742,8 +1742,6 @@ ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_environments
     ADD CONSTRAINT webhook_environments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
-ALTER TABLE ONLY public.webhook_failures
-    ADD CONSTRAINT webhook_failures_event_id_fkey FOREIGN KEY (event_id) REFERENCES public.webhook_events(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.webhook_secrets
     ADD CONSTRAINT webhook_secrets_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.withdrawal_days

@@ -45,7 +45,7 @@ async def test_the_overview_tells_how_the_house_is(otto: Actor, alone: Service) 
     finally:
         await house.db.close()
     shown = await overview(otto)
-    for words in ("1 at work", "All hold", "0 due", "PostgreSQL", "_operators.sql", jobs.VERSION):
+    for words in ("1 at work", "All hold", "0 due", "PostgreSQL", ".sql", jobs.VERSION):
         assert words in shown, words
     assert "Broken" not in shown
 
