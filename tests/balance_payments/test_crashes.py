@@ -27,7 +27,7 @@ from tollhouse.web.house import House
 
 TABLES = (
     "balance_payments", "ledger_accounts", "ledger_transactions", "ledger_postings", "ledger_entries", "ledger_holds",
-    "webhook_events", "webhook_deliveries", "idempotency_keys",
+    "webhook_events", "webhook_deliveries", "webhook_deliveries_later", "idempotency_keys",
 )  # fmt: skip
 
 

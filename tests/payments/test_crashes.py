@@ -28,6 +28,7 @@ from tollhouse.web.house import House
 TABLES = (
     "payment_links", "transactions", "transaction_steps", "rail_observations", "refunds", "chargebacks", "ledger_accounts",
     "ledger_transactions", "ledger_postings", "ledger_entries", "ledger_holds", "webhook_events", "webhook_deliveries",
+    "webhook_deliveries_later",
     "idempotency_keys", "sandbox_plans",
 )  # fmt: skip
 
