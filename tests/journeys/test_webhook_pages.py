@@ -75,7 +75,9 @@ async def save_a_secret(someone: Visitor) -> None:
     assert await page.locator("button:has-text('Send a test event')").count() == 0
     await press(page, "Generate a secret")
     await someone.see("webhooks-generated")
-    assert re.fullmatch(r"whsec_[A-Za-z0-9+/]{43}=", (await page.inner_text("#new-secret")).strip())
+    assert re.fullmatch(r"whsec_[A-Za-z0-9+/]{43}=", await page.input_value("#new-secret"))
+    await press(page, "Copy")
+    await page.wait_for_selector("button:has-text('Copied'), button:has-text('Selected')")
     await press(page, "Save the secret")
     await someone.see("webhooks-saved")
     assert await page.locator("#new-secret").count() == 0

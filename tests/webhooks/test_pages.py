@@ -18,7 +18,7 @@ from tollhouse.webhooks import meanings
 
 OWN = "http://127.0.0.1:1099/"
 ROW = re.compile(r'<tr><td><a href="/(?:test|live)/developers/events/([0-9a-f-]{36})">')
-SECRET = re.compile(r'id="new-secret">(whsec_[^<]+)<')
+SECRET = re.compile(r'id="new-secret"[^>]* value="(whsec_[^"]+)"')
 PAGES = ("/test/developers/webhooks", "/live/developers/webhooks", "/test/developers/events", "/live/developers/events")
 
 

@@ -17,6 +17,7 @@ CHAPTERS: Mapping[str, str] = {
     "payments": "Payment links, transactions, refunds and chargebacks",
     "withdrawals": "Sending money out: costs, limits, review and states",
     "oauth": "Permissions, tokens, refreshing, and every error of the way",
+    "webhooks": "Verifying what arrives, taking it once, and what happens when that fails",
     "idempotency": "Sending a request twice without doing it twice",
     "errors": "What every refusal looks like, and what to do about it",
     "test-mode": "The test environment, its simulator and its clock",
