@@ -62,7 +62,7 @@ def new(*, key_id: Name = None) -> None:
 def rotate(*, as_json: Json = False) -> int:
     """Seal everything under the first key of the ring; exit 1 while an older key is still needed."""
     try:
-        done = in_house(_rotate)
+        done = in_house(rotate_ring)
     except (NoHouseError, OtherRingsError) as fault:
         talk.print(str(fault), style="red", markup=False)
         return 1
@@ -78,7 +78,8 @@ def rotate(*, as_json: Json = False) -> int:
     return 1 if done.in_the_way else 0
 
 
-async def _rotate(house: House) -> Rotation:
+async def rotate_ring(house: House) -> Rotation:
+    """Seal anew what is under an older key, and see what is left. Raises `OtherRingsError`, having done nothing."""
     if others := await peers.others(house.db, house.keys):
         raise OtherRingsError(
             f"{others} connections belong to processes that do not have {house.keys.in_use} first in their ring. "

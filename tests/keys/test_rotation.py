@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -19,13 +18,14 @@ from tests.events.desk import eventually
 from tests.journeys.test_get_paid import activate_secret
 from tests.operator.desk import Outcome, tollhouse
 from tests.receiver import Received, Receiver
-from tests.running import Service
+from tests.running import Service, settings_for
 from tests.webhooks.test_configuration import signed_with
 from tollhouse import keys_commands, main
 from tollhouse.events import secrets
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.keys_commands import KeyUse, Rotation
 from tollhouse.platform import config
 from tollhouse.platform.sealing import KeyRing, Sealed
 from tollhouse.supervisor import new_key, with_keys
@@ -56,13 +56,23 @@ async def people(service: Service) -> AsyncIterator[tuple[Actor, Actor]]:
         yield alice, bob
 
 
-async def rotate(service: Service, ring: str) -> Outcome:
-    return await tollhouse(service, "keys", "rotate", "--json", TOLLHOUSE_SECRET_KEYS=ring)
+async def command(service: Service, ring: str, *words: str) -> Outcome:
+    """The command, as it is typed."""
+    return await tollhouse(service, "keys", "rotate", *words, TOLLHOUSE_SECRET_KEYS=ring)
 
 
-def use_of(outcome: Outcome, key_id: str) -> dict[str, Any]:
-    """What the command says of this key."""
-    [use] = [use for use in outcome.json["keys"] if use["key_id"] == key_id]
+async def rotate(service: Service, ring: str) -> Rotation:
+    """What the command does, without a process of its own."""
+    house = main.open_house(settings_for(service.dsn, TOLLHOUSE_SECRET_KEYS=ring), connections=1)
+    try:
+        return await keys_commands.rotate_ring(house)
+    finally:
+        await house.db.close()
+
+
+def use_of(done: Rotation, key_id: str) -> KeyUse:
+    """What it says of this key."""
+    [use] = [use for use in done.keys if use.key_id == key_id]
     return use
 
 
@@ -113,15 +123,17 @@ async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[...
         started = (await alice.send("GET", app.authorize_path("account:read"))).ok(303).location
         form = [(name, html.unescape(value)) for name, value in HIDDEN.findall((await alice.send("GET", started)).text)]
 
-        refused = await rotate(service, BOTH)
+        refused = await command(service, BOTH)
         assert (refused.status, refused.out) == (1, "")
         assert "processes that do not have new first" in refused.talk
 
         restarted(TOLLHOUSE_SECRET_KEYS=BOTH)
         assert signed_with(secret, await arrived(alice, receiver))
-        first = await rotate(service, BOTH)
+        first = await command(service, BOTH, "--json")
         assert (first.status, first.json["resealed"]) == (1, 1)
-        assert use_of(first, "old") == {
+        new, old = first.json["keys"]
+        assert (new["key_id"], new["in_use"], new["signing_secrets"], new["needed_until"]) == ("new", True, 1, None)
+        assert old == {
             "key_id": "old",
             "in_ring": True,
             "in_use": False,
@@ -129,25 +141,25 @@ async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[...
             "signing_secrets": 0,
             "connections": 1,
             "consent_forms": 1,
-            "needed_until": use_of(first, "old")["needed_until"],
+            "needed_until": old["needed_until"],
         }
-        assert "Keep old: what it vouched for is over at" in first.talk
+        assert f"Keep old: what it vouched for is over at {old['needed_until']}" in first.talk
         assert signed_with(secret, await arrived(alice, receiver))
         (await alice.form(started, [*form, ("scope", "account:read"), ("decision", "allow")])).ok(303)
         refreshed = (await app.refresh(tokens["refresh_token"])).ok().body
 
         second = await rotate(service, BOTH)
-        assert (second.status, second.json["resealed"], use_of(second, "old")["consent_forms"]) == (1, 0, 0)
-        assert use_of(second, "old")["connections"] == 1  # its first refresh token would still be known as replaced
+        assert (second.resealed, use_of(second, "old").consent_forms) == (0, 0)
+        assert use_of(second, "old").connections == 1  # its first refresh token would still be known as replaced
+        assert second.in_the_way == [use_of(second, "old")]
         (await app.revoke(refreshed["refresh_token"])).ok()
-        third = await rotate(service, BOTH)
-        assert (third.status, use_of(third, "old")["needed"]) == (0, False)
-        assert "Every older key may be taken out of the ring." in third.talk
+        assert (await rotate(service, BOTH)).in_the_way == []
 
         restarted(TOLLHOUSE_SECRET_KEYS=NEW)
         assert signed_with(secret, await arrived(alice, receiver))
-        alone = await tollhouse(service, "keys", "rotate", TOLLHOUSE_SECRET_KEYS=NEW)
+        alone = await command(service, NEW)
         assert (alone.status, alone.out) == (0, "new  in use  1 signing secrets  0 connections  0 consent forms\n")
+        assert alone.talk == "Every older key may be taken out of the ring."
 
 
 async def test_a_newer_key_stays_for_as_long_as_an_older_one(restarted: Callable[..., Service]) -> None:
@@ -160,19 +172,19 @@ async def test_a_newer_key_stays_for_as_long_as_an_older_one(restarted: Callable
         restarted(TOLLHOUSE_SECRET_KEYS=ALL)
         (await app.refresh(replaced)).ok()
         kept = await rotate(service, ALL)
-        assert [(use["key_id"], use["needed"], use["connections"]) for use in kept.json["keys"]] == [
+        assert [(use.key_id, use.needed, use.connections) for use in kept.keys] == [
             ("newest", True, 0),
             ("new", True, 0),
             ("old", True, 1),
         ]
-        # Taken out all the same, the oldest is missed, and said to be.
+        # Taken out all the same, the oldest is missed.
         restarted(TOLLHOUSE_SECRET_KEYS=f"{NEWEST},{NEW}")
         without = await rotate(service, f"{NEWEST},{NEW}")
-        assert (without.status, use_of(without, "old")["in_ring"]) == (1, False)
-        assert "old is needed and not in the ring" in without.talk
+        assert without.in_the_way == [use_of(without, "old")]
+        assert not use_of(without, "old").in_ring
         restarted(TOLLHOUSE_SECRET_KEYS=ALL)
         (await app.refresh(replaced)).refused("invalid_grant", 400)  # a replay, known by the middle key
-        assert (await rotate(service, ALL)).status == 0
+        assert (await rotate(service, ALL)).in_the_way == []
 
 
 async def test_killed_in_the_middle_it_leaves_every_secret_whole(restarted: Callable[..., Service]) -> None:
@@ -183,10 +195,12 @@ async def test_killed_in_the_middle_it_leaves_every_secret_whole(restarted: Call
         holder = await asyncpg.connect(service.dsn)
         await holder.execute(TRAP)
         await holder.execute("SELECT pg_advisory_lock(4711)")
-        command = [sys.executable, "-m", "tollhouse", "keys", "rotate"]
+        words = [sys.executable, "-m", "tollhouse", "keys", "rotate"]
         environment = os.environ | {"DATABASE_URL": service.dsn, "TOLLHOUSE_SECRET_KEYS": BOTH}
-        with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as rotating:
-            await eventually(lambda: alice.sql(CAUGHT))
+        with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as rotating:
+            async with asyncio.timeout(60):
+                while not await alice.sql(CAUGHT):
+                    await asyncio.sleep(0.02)
             rotating.kill()
             assert rotating.stderr is not None
             assert rotating.stderr.read().decode() == "100 signing secrets sealed anew.\n"
@@ -194,9 +208,9 @@ async def test_killed_in_the_middle_it_leaves_every_secret_whole(restarted: Call
         await eventually(lambda: alice.sql(ALL_FREE, MANY))
         assert await opened(alice, BOTH) == (made, {"new": 100, "old": 150})
         done = await rotate(service, BOTH)
-        assert (done.status, done.json["resealed"]) == (0, 150)
+        assert (done.resealed, done.in_the_way) == (150, [])
         assert await opened(alice, NEW) == (made, {"new": MANY})
-        assert (await rotate(service, BOTH)).json["resealed"] == 0
+        assert (await rotate(service, BOTH)).resealed == 0
 
 
 async def test_beside_rotations_of_secrets_and_of_itself(restarted: Callable[..., Service], receiver: Receiver) -> None:
@@ -206,13 +220,14 @@ async def test_beside_rotations_of_secrets_and_of_itself(restarted: Callable[...
         await activate_secret(alice)
         await alice.key("live")
         restarted(TOLLHOUSE_SECRET_KEYS=BOTH)
-        (first, second), renewed, saved = await asyncio.gather(
+        rotations, renewed, saved = await asyncio.gather(
             asyncio.gather(*(rotate(service, BOTH) for _ in range(2))),
             asyncio.gather(*(alice.post("/webhook/rotate-secret", mode="live") for _ in range(10))),
             asyncio.gather(*(activate_secret(alice) for _ in range(10))),
         )
-        assert first.json["resealed"] + second.json["resealed"] == MANY + 1
-        assert (await rotate(service, BOTH)).json["resealed"] == 0
+        rotations.append(await rotate(service, BOTH))  # what somebody had locked until then
+        assert sum(done.resealed for done in rotations) == MANY + 1
+        assert rotations[-1].in_the_way == []
         found, counts = await opened(alice, NEW)
         assert set(counts) == {"new"}
         assert made.items() <= found.items()
@@ -228,7 +243,7 @@ async def test_what_cannot_be_opened_is_told_and_left(restarted: Callable[..., S
         await alice.sql("UPDATE webhook_secrets SET ciphertext = ciphertext || '\\x00' WHERE version = 7")
         await alice.sql("UPDATE webhook_secrets SET key_id = 'lost' WHERE version = 8")
         restarted(TOLLHOUSE_SECRET_KEYS=BOTH)
-        done = await rotate(service, BOTH)
+        done = await command(service, BOTH, "--json")
         assert (done.status, done.json["resealed"]) == (1, MANY - 2)
         assert [(use["key_id"], use["signing_secrets"], use["in_ring"]) for use in done.json["keys"]] == [
             ("new", MANY - 2, True),
@@ -236,6 +251,7 @@ async def test_what_cannot_be_opened_is_told_and_left(restarted: Callable[..., S
             ("lost", 1, False),
         ]
         assert "Keep old: 1 signing secrets were not sealed anew" in done.talk
+        assert "lost is needed and not in the ring" in done.talk
 
 
 def test_a_new_key_is_one_of_a_ring(capsys: pytest.CaptureFixture[str]) -> None:
