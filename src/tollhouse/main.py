@@ -9,6 +9,8 @@ from tollhouse.balance_payments import invariants as balance_payments_invariants
 from tollhouse.balance_payments import jobs as balance_payments_jobs
 from tollhouse.callers import cleaning as callers_cleaning
 from tollhouse.catalogue import extension, scales
+from tollhouse.conversions import invariants as conversions_invariants
+from tollhouse.conversions import jobs as conversions_jobs
 from tollhouse.doors import OPERATIONS
 from tollhouse.doors.worker import Job
 from tollhouse.events import cleaning as events_cleaning
@@ -51,8 +53,11 @@ JOBS: list[Job] = [
     *operator_jobs.JOBS,
     *events_cleaning.JOBS,
     *events_status.JOBS,
-    *((0.5, job) for job in (*payments_jobs.JOBS, *balance_payments_jobs.JOBS, *withdrawals_jobs.JOBS)),
-    *((3600, job) for job in withdrawals_jobs.HOURLY),
+    *(
+        (0.5, job)
+        for job in (*payments_jobs.JOBS, *balance_payments_jobs.JOBS, *withdrawals_jobs.JOBS, *conversions_jobs.JOBS)
+    ),
+    *((3600, job) for job in (*withdrawals_jobs.HOURLY, *conversions_jobs.HOURLY)),
     (WATCH_EVERY_S, lambda house: watch_invariants(house)),  # noqa: PLW0108 - it stands below
 ]
 """What the worker does beside delivering: seconds between two runs, and the deed."""
@@ -136,6 +141,7 @@ async def broken_invariants(db: Pool) -> list[str]:
             *await balance_payments_invariants.broken(tx),
             *await withdrawals_invariants.broken(tx),
             *await statements_invariants.broken(tx),
+            *await conversions_invariants.broken(tx),
             *await events_invariants.broken(tx),
         ]
 

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.doors import withdrawal_reviews
+from tollhouse.conversions import prices
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
@@ -31,16 +32,19 @@ T = TypeVar("T")
 
 talk = Console(stderr=True, highlight=False)
 app = App(
-    name="operator", help="Suspend merchants, review projects and withdrawals, correct balances. Each deed is kept for ever."
+    name="operator",
+    help="Suspend merchants, review projects and withdrawals, post prices, correct balances. Each deed is kept for ever.",
 )
 merchants = App(name="merchants", help="See, suspend and reactivate merchants.")
 projects = App(name="projects", help="See, approve and reject projects.")
 withdrawals = App(name="withdrawals", help="See, approve and reject withdrawals.")
 people = App(name="users", help="Who may use the pages under /operator.")
+price_list = App(name="prices", help="See and post what currencies cost, for conversions in live mode.")
 app.command(merchants)
 app.command(projects)
 app.command(withdrawals)
 app.command(people)
+app.command(price_list)
 
 
 class UsageError(ValueError):
@@ -58,6 +62,8 @@ MaybeReason = Annotated[str | None, Parameter(help="Why; kept for ever.", valida
 Status = Annotated[Literal["in_review", "approved", "rejected"] | None, Parameter(help="Only those.")]
 MerchantArgument = Annotated[UUID, Parameter(help="The merchant's id.")]
 Standing = Annotated[WithdrawalStatus, Parameter(name="--status", help="Only those.")]
+CurrencyArgument = Annotated[str, Parameter(help="The currency's code.")]
+PriceArgument = Annotated[str, Parameter(help="How much of it one euro buys, such as 1.0842.")]
 WithdrawalArgument = Annotated[UUID, Parameter(help="The withdrawal's id.")]
 ProjectArgument = Annotated[UUID, Parameter(help="The project's id.")]
 Email = Annotated[str, Parameter(help="The operator's e-mail.")]
@@ -168,6 +174,32 @@ def reject_withdrawal(withdrawal_id: WithdrawalArgument, /, *, reason: Reason, a
     """Refuse a withdrawal that was not sent yet. Its merchant sees the reason, and has the money again."""
     hand = hand_of(reason)
     return _done(lambda house: withdrawal_reviews.reject(house, withdrawal_id, hand), as_json=as_json)
+
+
+@price_list.command(name="list")
+def list_prices(*, as_json: Json = False) -> int:
+    """List the latest price of every currency that has one."""
+
+    async def read(house: House) -> list[Any]:
+        return list(await prices.posted(house.db))
+
+    return listed("prices", read, as_json=as_json)
+
+
+@price_list.command(name="post")
+def post_price(currency: CurrencyArgument, per_euro: PriceArgument, /, *, as_json: Json = False) -> int:
+    """Say how much of a currency one euro buys, from now until it is too old. Kept for ever."""
+    hand = hand_of(None)
+
+    async def deed(house: House) -> list[Any]:
+        if currency not in CURRENCIES or currency == prices.EURO:
+            raise UsageError(f"There is no currency {currency} to be priced in euros.")
+        if not prices.is_price(per_euro):
+            raise UsageError(f"{per_euro} is no price: digits above zero, with at most 18 behind a point.")
+        await house.db.transact(lambda tx: prices.post(tx, currency, per_euro, hand.operator, hand.at))
+        return list(await prices.posted(house.db, currency))
+
+    return listed("prices", deed, as_json=as_json)
 
 
 @app.command

@@ -18,6 +18,7 @@ from tollhouse.settings.model import NewSettings
 T = TypeVar("T")
 Json = dict[str, Any]
 SETTINGS = tuple(field.encode_name for field in msgspec.structs.fields(NewSettings))
+EURO_TO_DOLLAR: Json = {"from_currency": "EUR", "to_currency": "USD", "amount": "0.10"}
 WEBHOOK = "http://127.0.0.1:9999/hook"
 
 
@@ -87,6 +88,10 @@ class Standing:
             "release_owned_balance_payment": lambda: self._do(self._reserve()),
             "cancel_withdrawal": lambda: {"withdrawal_id": self._do(self._withdrawn())},
             "simulate_withdrawal": lambda: {"withdrawal_id": self._do(self._withdrawn())},
+            "make_rule": lambda: self._do(self._without_rules()),
+            "change_rule": lambda: {"rule_id": self._do(self._ruled())},
+            "read_rule": lambda: {"rule_id": self._do(self._ruled())},
+            "end_rule": lambda: {"rule_id": self._do(self._ruled())},
         }
         return self._ids | (spent[operation_id]() if operation_id in spent else {})
 
@@ -118,6 +123,16 @@ class Standing:
             "quote_withdrawal": lambda: {"method_id": "sandbox:EUR", "amount": "0.10"},
             "request_withdrawal": lambda: {"method_id": "sandbox:EUR", "amount": "0.10", "receiver": "Nina"},
             "simulate_withdrawal": lambda: {"outcome": "complete"},
+            "quote_conversion": lambda: EURO_TO_DOLLAR,
+            "convert": lambda: EURO_TO_DOLLAR,
+            "make_rule": lambda: {"from_currency": "EUR", "to_currency": "USD", "trigger": "on_payment"},
+            "change_rule": lambda: {
+                "from_currency": "EUR",
+                "to_currency": "GBP",
+                "trigger": "on_threshold",
+                "threshold": "5.00",
+                "version": 1,
+            },
             "fund": lambda: {"currency": "EUR", "amount": "1.00"},
             "advance_clock": lambda: {"seconds": 1},
             "sign_up": lambda: {"email": f"{uuid4()}@example.com", "password": PASSWORD, "business_name": "Erin's Eggs"},
@@ -172,6 +187,7 @@ class Standing:
             "refund_id": await self._refunded(),
             "payment_id": (await self._reserve())["payment_id"],
             "withdrawal_id": await self._withdrawn(),
+            "conversion_id": await self._converted(),
             "code": "EUR",
         }
 
@@ -232,6 +248,21 @@ class Standing:
         await self._paid()
         asked = {"method_id": "sandbox:EUR", "amount": "0.10", "receiver": "Nina"}
         return (await self._alice.post("/withdrawals", asked, key=str(uuid4()))).ok(201).body["id"]
+
+    async def _converted(self) -> str:
+        await self._paid()
+        return (await self._alice.post("/conversions", EURO_TO_DOLLAR, key=str(uuid4()))).ok(201).body["id"]
+
+    async def _without_rules(self) -> Json:
+        """One rule converts from a currency: whoever was there goes."""
+        for rule in (await self._alice.get("/conversion-rules")).ok().body["conversion_rules"]:
+            (await self._alice.call("DELETE", f"/conversion-rules/{rule['id']}")).ok()
+        return {}
+
+    async def _ruled(self) -> str:
+        await self._without_rules()
+        new = {"from_currency": "EUR", "to_currency": "USD", "trigger": "on_payment"}
+        return (await self._alice.post("/conversion-rules", new)).ok(201).body["id"]
 
     def _payment_settings(self) -> Json:
         shown = self._do(self._alice.get("/settings")).ok().body

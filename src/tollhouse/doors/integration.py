@@ -1,6 +1,7 @@
 """The Integration API, for API keys and access tokens."""
 
 from tollhouse.balance_payments import api as balance_payments
+from tollhouse.conversions import operations as conversions
 from tollhouse.merchants import api as merchants
 from tollhouse.payments import operations as payments
 from tollhouse.reports import api as reports
@@ -17,4 +18,5 @@ OPERATIONS: list[Operation] = [
     *settings.INTEGRATION_OPERATIONS,
     *webhooks.INTEGRATION_OPERATIONS,
     *withdrawals.INTEGRATION_OPERATIONS,
+    *conversions.INTEGRATION_OPERATIONS,
 ]

@@ -16,6 +16,7 @@ CHAPTERS: Mapping[str, str] = {
     "quickstart": "From the first command to a received webhook",
     "payments": "Payment links, transactions, refunds and chargebacks",
     "withdrawals": "Sending money out: costs, limits, review and states",
+    "conversions": "One currency into another: pairs, quotes and rules",
     "oauth": "Permissions, tokens, refreshing, and every error of the way",
     "webhooks": "Verifying what arrives, taking it once, and what happens when that fails",
     "idempotency": "Sending a request twice without doing it twice",

@@ -1,0 +1,111 @@
+"""What a merchant does: ask what a conversion brings, and convert."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from tollhouse.conversions import prices, quotes_store, store, tell
+from tollhouse.conversions.model import Conversion, Exchange, Quote, getting, giving
+from tollhouse.conversions.new_conversion import (
+    Asked,
+    NewConversion,
+    NewQuote,
+    refuse_unfitting,
+    refuse_unusable,
+    understand,
+    understand_quote,
+)
+from tollhouse.conversions.refusals import PriceChanged, QuoteAlreadyUsed, QuoteExpired
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.ledger.balances import in_currency
+from tollhouse.ledger.model import Account, EntryType, InsufficientFunds, Line, Posted, Posting, Source, available, income
+from tollhouse.ledger.post import post
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+
+QUOTE_LASTS = timedelta(seconds=30)
+FX = Account("fx")
+
+
+async def quote(tx: Tx, env: MerchantEnv, new: NewQuote, now: datetime) -> Quote:
+    """Tell what a conversion brings, and keep to it for half a minute. Raises the refusals of pairs and amounts."""
+    exchange = await _at_the_price_of_now(tx, env, understand_quote(new), now)
+    # Nothing below this line may refuse.
+    return await quotes_store.insert(tx, new_id(), env, exchange, now, QUOTE_LASTS)
+
+
+async def convert(tx: Tx, env: MerchantEnv, new: NewConversion, house: House, now: datetime) -> Conversion:
+    """Convert by a quote, or at the price of now. Raises every refusal there is."""
+    asked = understand(new, env, house.settings)
+    if asked is not None:
+        exchange = await _at_the_price_of_now(tx, env, asked, now)
+    elif new.quote_id is not None:
+        exchange = await _as_quoted(tx, env, new.quote_id, now)
+    else:
+        raise AssertionError("a quote or a pair is asked for")
+    there_minor = (await in_currency(tx, env, exchange.from_currency)).available_minor
+    if there_minor < exchange.from_amount_minor:
+        details = {"available_minor": there_minor, "required_minor": exchange.from_amount_minor}
+        raise InsufficientFunds(details | {"currency": exchange.from_currency})
+    # The database judges quote and balance once more below, and its verdict refuses everything.
+    if new.quote_id is not None and not await quotes_store.use(tx, env, new.quote_id, now):
+        raise await _why_not_quote(tx, env, new.quote_id)
+    conversion = Conversion(
+        id=new_id(),
+        env=env,
+        exchange=exchange,
+        quote_id=new.quote_id,
+        rule_id=None,
+        rule_step=None,
+        webhook_url=new.webhook_url,
+        external_id=new.external_id,
+        metadata=new.metadata or {},
+        created_at=now,
+    )
+    await carry_out(tx, conversion, house, now)
+    return conversion
+
+
+async def carry_out(tx: Tx, conversion: Conversion, house: House, now: datetime) -> Posted:
+    """Keep, post and tell a conversion that was judged. Raises `InsufficientFunds` where the money went meanwhile."""
+    made, env = conversion.exchange, conversion.env
+    moves: tuple[tuple[EntryType, str, int, Account, Account], ...] = (
+        ("conversion_out", made.from_currency, made.from_amount_minor - made.fee_minor, available(env), FX),
+        ("conversion_fee", made.from_currency, made.fee_minor, available(env), income("conversion_fee")),
+        ("conversion_in", made.to_currency, made.to_amount_minor, FX, available(env)),
+    )
+    lines = tuple(Line(kind, code, minor, debit, credit) for kind, code, minor, debit, credit in moves if minor)
+    await store.insert(tx, conversion)
+    posted = await post(tx, Posting(env.mode, "conversion_out", Source(tell.SOURCE, conversion.id), lines, now))
+    await tell.completed(tx, conversion, posted, house, now)
+    return posted
+
+
+async def _at_the_price_of_now(tx: Tx, env: MerchantEnv, asked: Asked, now: datetime) -> Exchange:
+    offer = await prices.offer_of(tx, env.mode, asked.pair, now)
+    refuse_unusable(offer)
+    if offer.rate is None:
+        raise AssertionError("a pair without a rate cannot be used")
+    if asked.from_amount_minor is not None:
+        exchange = giving(asked.pair, offer.rate, asked.from_amount_minor)
+    else:
+        exchange = getting(asked.pair, offer.rate, asked.to_amount_minor or 0)
+    refuse_unfitting(asked.pair, exchange)
+    if exchange.to_amount_minor < asked.minimum_minor:
+        raise PriceChanged(exchange.to_amount_minor)
+    return exchange
+
+
+async def _as_quoted(tx: Tx, env: MerchantEnv, quote_id: UUID, now: datetime) -> Exchange:
+    found = await quotes_store.one(tx, env, quote_id)
+    if found is None:
+        raise NotFound
+    if not await quotes_store.is_good(tx, env, quote_id, now):
+        raise await _why_not_quote(tx, env, quote_id)
+    return found.exchange
+
+
+async def _why_not_quote(tx: Tx, env: MerchantEnv, quote_id: UUID) -> QuoteAlreadyUsed | QuoteExpired:
+    found = await quotes_store.one(tx, env, quote_id)
+    return QuoteExpired() if found is None or found.used_at is None else QuoteAlreadyUsed()

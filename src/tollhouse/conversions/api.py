@@ -1,0 +1,119 @@
+"""Pairs, quotes and conversions as the Integration API offers them."""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.callers.guards import scope
+from tollhouse.callers.model import Caller
+from tollhouse.catalogue.conversion_pairs import pairs
+from tollhouse.conversions import actions, prices, store
+from tollhouse.conversions.model import ConversionStatus
+from tollhouse.conversions.new_conversion import NewConversion, NewQuote
+from tollhouse.conversions.refusals import (
+    AmountAboveMaximum,
+    AmountBelowMinimum,
+    CurrencyNotSupported,
+    PairUnavailable,
+    PriceChanged,
+    QuoteAlreadyUsed,
+    QuoteExpired,
+)
+from tollhouse.conversions.store import ConversionFilter
+from tollhouse.conversions.views import ConversionView, PairView, QuoteView, conversion_view, pair_view, quote_view
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.web.house import House
+from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.paging import PageQuery, SpanQuery
+
+OPERATIONS = Operations(INTEGRATION)
+OF_PAIRS = (CurrencyNotSupported, PairUnavailable, AmountBelowMinimum, AmountAboveMaximum)
+
+
+class ConversionsQuery(SpanQuery, frozen=True):
+    """Filters of GET /conversions. `currency` is either of the two."""
+
+    status: ConversionStatus | None = None
+    currency: str | None = None
+    rule_id: UUID | None = None
+    external_id: str | None = None
+
+
+class PairsAnswer(Struct, frozen=True):
+    """A page of pairs."""
+
+    conversion_pairs: list[PairView]
+    has_more: bool
+
+
+class ConversionsAnswer(Struct, frozen=True):
+    """A page of conversions."""
+
+    conversions: list[ConversionView]
+    has_more: bool
+
+
+@OPERATIONS.add("GET", "/conversion-pairs", guard=scope("conversions:read"))
+async def list_pairs(caller: Caller, query: PageQuery, db: Pool, now: datetime) -> PairsAnswer:
+    """List every pair of currencies that can be converted, the unavailable ones with the reason."""
+    shown, more = query.cut(pairs()[query.offset : query.offset + query.fetch])
+    codes = frozenset(code for pair in shown for code in (pair.from_currency, pair.to_currency))
+    known = await prices.prices(db, caller.env.mode, codes, now)
+    return PairsAnswer([pair_view(prices.offer(pair, known, now), caller.env) for pair in shown], more)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/conversion-quotes",
+    guard=scope("conversions:read"),
+    status=201,
+    idempotency="honoured",
+    refuses=(ValidationFailed, *OF_PAIRS),
+)
+async def quote_conversion(caller: Caller, body: NewQuote, tx: Tx, now: datetime) -> QuoteView:
+    """Tell what a conversion brings, and keep to it for half a minute. Nothing is set aside."""
+    return quote_view(await actions.quote(tx, caller.env, body, now))
+
+
+@OPERATIONS.add(
+    "POST",
+    "/conversions",
+    guard=scope("conversions:write"),
+    status=201,
+    idempotency="required",
+    refuses=(
+        ValidationFailed,
+        NotFound,
+        QuoteExpired,
+        QuoteAlreadyUsed,
+        *OF_PAIRS,
+        PriceChanged,
+        InsufficientFunds,
+    ),
+)
+async def convert(caller: Caller, body: NewConversion, tx: Tx, now: datetime, house: House) -> ConversionView:
+    """Convert an amount of the balance into another currency."""
+    return conversion_view(await actions.convert(tx, caller.env, body, house, now))
+
+
+@OPERATIONS.add("GET", "/conversions", guard=scope("conversions:read"))
+async def list_conversions(caller: Caller, query: ConversionsQuery, db: Pool) -> ConversionsAnswer:
+    """List conversions, newest first."""
+    query.refuse_empty_span()
+    wanted = ConversionFilter(
+        query.status, query.currency, query.rule_id, query.external_id, query.created_from, query.created_to
+    )
+    found, more = query.cut(await store.listed(db, caller.env, wanted, query.fetch, query.offset))
+    return ConversionsAnswer([conversion_view(one) for one in found], more)
+
+
+@OPERATIONS.add("GET", "/conversions/{conversion_id}", guard=scope("conversions:read"), refuses=(NotFound,))
+async def read_conversion(caller: Caller, conversion_id: UUID, db: Pool) -> ConversionView:
+    """Read a conversion."""
+    found = await store.one(db, caller.env, conversion_id)
+    if found is None:
+        raise NotFound
+    return conversion_view(found)

@@ -1,0 +1,137 @@
+"""The bodies of POST /conversions and /conversion-quotes, and everything that can be wrong with them, told at once."""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
+from tollhouse.catalogue.conversion_pairs import ConversionPair, pair
+from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.conversions.model import Exchange, getting
+from tollhouse.conversions.prices import Offer
+from tollhouse.conversions.refusals import AmountAboveMaximum, AmountBelowMinimum, CurrencyNotSupported, PairUnavailable
+from tollhouse.events.destination import check_destination_url
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.money import MINOR_MAX
+from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.platform.config import Settings
+from tollhouse.web.references import reference_faults
+
+
+class NewQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a merchant wants to know the price of: what comes of an amount, or what an amount takes."""
+
+    from_currency: str
+    to_currency: str
+    amount: Amount = None
+    to_amount: Amount = None
+
+
+class NewConversion(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a merchant asks for: a quote to be kept to, or two currencies and an amount at the price of now."""
+
+    quote_id: UUID | None = None
+    from_currency: str | None = None
+    to_currency: str | None = None
+    amount: Amount = None
+    min_to_amount: Amount = None
+    webhook_url: str | None = None
+    external_id: str | None = None
+    metadata: dict[str, str] | None = None
+
+
+class Asked(Struct, frozen=True):
+    """A pair and one of the two amounts; `minimum_minor` is the least that must be got."""
+
+    pair: ConversionPair
+    from_amount_minor: int | None = None
+    to_amount_minor: int | None = None
+    minimum_minor: int = 0
+
+
+def understand_quote(new: NewQuote) -> Asked:
+    """What is asked for. Raises `ValidationFailed` with every fault, else `CurrencyNotSupported`."""
+    faults = [*currency_faults(new.from_currency, new.to_currency)]
+    from_minor = minor_of(new.amount, CURRENCIES.get(new.from_currency))
+    to_minor = minor_of(new.to_amount, CURRENCIES.get(new.to_currency))
+    if (new.amount is None) == (new.to_amount is None):
+        faults.append(Fault("amount", "invalid_value", "Send amount or to_amount, one of them."))
+    elif new.amount is not None and from_minor is None:
+        faults.append(amount_fault(CURRENCIES.get(new.from_currency)))
+    elif new.to_amount is not None and to_minor is None:
+        faults.append(amount_fault(CURRENCIES.get(new.to_currency), "to_amount"))
+    if faults:
+        raise ValidationFailed(*faults)
+    return Asked(pair_of(new.from_currency, new.to_currency), from_minor, to_minor)
+
+
+def understand(new: NewConversion, env: MerchantEnv, settings: Settings) -> Asked | None:
+    """What is asked for; None where the quote says it. Raises as above."""
+    faults = [*_quote_faults(new), *_facts_faults(new, env, settings)]
+    given, got = new.from_currency or "", new.to_currency or ""
+    from_minor = minor_of(new.amount, CURRENCIES.get(given))
+    least_minor = minor_of(new.min_to_amount, CURRENCIES.get(got))
+    if new.quote_id is None:
+        faults += currency_faults(given, got)
+        if from_minor is None:
+            faults.append(amount_fault(CURRENCIES.get(given)))
+        if new.min_to_amount is not None and least_minor is None:
+            faults.append(amount_fault(CURRENCIES.get(got), "min_to_amount"))
+    if faults:
+        raise ValidationFailed(*faults)
+    return None if new.quote_id is not None else Asked(pair_of(given, got), from_minor, None, least_minor or 0)
+
+
+def currency_faults(given: str, got: str) -> Iterator[Fault]:
+    """What is wrong with two currencies that are to be converted."""
+    for member, code in (("from_currency", given), ("to_currency", got)):
+        if code not in CURRENCIES:
+            yield Fault(member, "invalid_currency", "This must be a currency of the list.")
+    if given == got:
+        yield Fault("to_currency", "same_currency", "This must be another currency.")
+
+
+def pair_of(given: str, got: str) -> ConversionPair:
+    """The pair of two currencies that there are. Raises `CurrencyNotSupported`."""
+    members = {"from_currency": given, "to_currency": got}
+    if not_these := [member for member, code in members.items() if not CURRENCIES[code].operations.conversions]:
+        raise CurrencyNotSupported(*not_these)
+    return pair(given, got)
+
+
+def refuse_unusable(offer: Offer) -> None:
+    """Raises `PairUnavailable` with the reason."""
+    if offer.unavailable_reason is not None:
+        raise PairUnavailable(offer.unavailable_reason)
+
+
+def refuse_unfitting(pair: ConversionPair, exchange: Exchange) -> None:
+    """Raises the refusals of amounts."""
+    if exchange.from_amount_minor < pair.minimum_minor:
+        raise AmountBelowMinimum(pair.minimum_minor)
+    if exchange.to_amount_minor <= 0 or exchange.fee_minor >= exchange.from_amount_minor:
+        raise AmountBelowMinimum(max(pair.minimum_minor, getting(pair, exchange.rate, 1).from_amount_minor))
+    highest_minor = MINOR_MAX if pair.maximum_minor is None else pair.maximum_minor
+    if exchange.from_amount_minor > highest_minor or exchange.to_amount_minor > MINOR_MAX:
+        raise AmountAboveMaximum(highest_minor)
+
+
+def _quote_faults(new: NewConversion) -> Iterator[Fault]:
+    if new.quote_id is not None:
+        for member in ("from_currency", "to_currency", "amount", "min_to_amount"):
+            if getattr(new, member) is not None:
+                yield Fault(member, "not_with_quote", "The quote says this.")
+
+
+def _facts_faults(new: NewConversion, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
+    yield from destination_faults(new.webhook_url, env, settings)
+    yield from reference_faults(external_id=new.external_id, metadata=new.metadata)
+
+
+def destination_faults(webhook_url: str | None, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
+    """What is wrong with an address for events."""
+    if webhook_url is not None:
+        wrong = check_destination_url(webhook_url, livemode=env.livemode, settings=settings)
+        if wrong is not None:
+            yield Fault("webhook_url", "invalid_url", wrong)

@@ -1,0 +1,73 @@
+"""Conversion rules as the Integration API offers them."""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.callers.guards import scope
+from tollhouse.callers.model import Caller
+from tollhouse.conversions import rules, rules_store
+from tollhouse.conversions.refusals import CurrencyNotSupported, RuleChanged, RuleConflict
+from tollhouse.conversions.rules import ChangedRule, NewRule
+from tollhouse.conversions.views import RuleView, rule_view
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.web.house import House
+from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.paging import PageQuery
+
+OPERATIONS = Operations(INTEGRATION)
+
+
+class RulesAnswer(Struct, frozen=True):
+    """A page of rules."""
+
+    conversion_rules: list[RuleView]
+    has_more: bool
+
+
+@OPERATIONS.add("GET", "/conversion-rules", guard=scope("conversions:read"))
+async def list_rules(caller: Caller, query: PageQuery, db: Pool) -> RulesAnswer:
+    """List conversion rules, newest first."""
+    found, more = query.cut(await rules_store.listed(db, caller.env, query.fetch, query.offset))
+    return RulesAnswer([rule_view(one) for one in found], more)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/conversion-rules",
+    guard=scope("conversions:write"),
+    status=201,
+    idempotency="honoured",
+    refuses=(ValidationFailed, CurrencyNotSupported, RuleConflict),
+)
+async def make_rule(caller: Caller, body: NewRule, tx: Tx, now: datetime, house: House) -> RuleView:
+    """Convert by itself from now on: a share of each payment, or of the balance when it reaches a threshold."""
+    return rule_view(await rules.make(tx, caller, body, house, now))
+
+
+@OPERATIONS.add("GET", "/conversion-rules/{rule_id}", guard=scope("conversions:read"), refuses=(NotFound,))
+async def read_rule(caller: Caller, rule_id: UUID, db: Pool) -> RuleView:
+    """Read a conversion rule."""
+    found = await rules_store.one(db, caller.env, rule_id)
+    if found is None:
+        raise NotFound
+    return rule_view(found)
+
+
+@OPERATIONS.add(
+    "PUT",
+    "/conversion-rules/{rule_id}",
+    guard=scope("conversions:write"),
+    refuses=(NotFound, ValidationFailed, CurrencyNotSupported, RuleChanged, RuleConflict),
+)
+async def change_rule(caller: Caller, rule_id: UUID, body: ChangedRule, tx: Tx, now: datetime, house: House) -> RuleView:
+    """Replace a conversion rule."""
+    return rule_view(await rules.change(tx, caller.env, rule_id, body, house, now))
+
+
+@OPERATIONS.add("DELETE", "/conversion-rules/{rule_id}", guard=scope("conversions:write"), refuses=(NotFound,))
+async def end_rule(caller: Caller, rule_id: UUID, tx: Tx) -> RuleView:
+    """Delete a conversion rule; what it converted stays."""
+    return rule_view(await rules.end(tx, caller.env, rule_id))

@@ -1,0 +1,23 @@
+"""Telling the merchant: events of conversions, recorded in the transaction of the deed."""
+
+from datetime import datetime
+
+from tollhouse.conversions.model import Conversion
+from tollhouse.conversions.views import conversion_view
+from tollhouse.events.balances import Cause, tell_balance
+from tollhouse.events.record import NewEvent, record
+from tollhouse.ledger.model import Posted
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+
+SOURCE = "conversion"
+
+
+async def completed(tx: Tx, conversion: Conversion, posted: Posted, house: House, now: datetime) -> None:
+    """Record that it is done, and what it did to both balances."""
+    made, url = conversion.exchange, conversion.webhook_url
+    event = NewEvent("conversion.completed", SOURCE, conversion.id, conversion.version, conversion_view(conversion), url)
+    await record(tx, conversion.env, event, house=house, now=now)
+    cause = Cause(SOURCE, conversion.id, conversion.status, conversion.version)
+    for currency in (made.from_currency, made.to_currency):
+        await tell_balance(tx, conversion.env, currency, posted, cause, url, house, now)

@@ -1,0 +1,1 @@
+"""Conversions and their rules, through HTTP; their arithmetic."""

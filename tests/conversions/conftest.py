@@ -1,0 +1,39 @@
+"""A service without a worker, so that nothing happens but what the test does; its books are looked at after each test."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import msgspec
+import pytest
+
+from tests.cast import Actor, sign_up
+from tests.invariants import broken_invariants
+from tests.payments.killing import FusedPool
+from tests.running import Service, settings_for
+from tollhouse import main
+from tollhouse.platform import embedded
+from tollhouse.web.house import House
+
+
+@pytest.fixture(scope="session")
+def exchange(server: embedded.Server) -> Iterator[Service]:
+    """A service of their own for these tests, without a worker."""
+    with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:
+        yield running
+
+
+@pytest.fixture
+async def shop(exchange: Service) -> AsyncIterator[Actor]:
+    """A merchant there."""
+    async with sign_up(exchange, "shop", "The Shop") as actor:
+        yield actor
+        assert await broken_invariants(exchange.dsn) == []
+
+
+@pytest.fixture
+async def house(exchange: Service) -> AsyncIterator[House]:
+    """A house there whose connections can be cut."""
+    house = main.open_house(exchange.settings)
+    pool = FusedPool(exchange.dsn)
+    yield msgspec.structs.replace(house, db=pool)
+    await pool.close()
+    await house.db.close()
