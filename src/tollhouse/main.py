@@ -16,6 +16,8 @@ from tollhouse.doors.worker import Job
 from tollhouse.events import cleaning as events_cleaning
 from tollhouse.events import invariants as events_invariants
 from tollhouse.events import status as events_status
+from tollhouse.fulfillments import invariants as fulfillments_invariants
+from tollhouse.fulfillments import jobs as fulfillments_jobs
 from tollhouse.idempotency import AnswersInDatabase
 from tollhouse.ledger import invariants as ledger_invariants
 from tollhouse.oauth import cleaning as oauth_cleaning
@@ -58,6 +60,9 @@ JOBS: list[Job] = [
         for job in (*payments_jobs.JOBS, *balance_payments_jobs.JOBS, *withdrawals_jobs.JOBS, *conversions_jobs.JOBS)
     ),
     *((3600, job) for job in (*withdrawals_jobs.HOURLY, *conversions_jobs.HOURLY)),
+        for job in (*payments_jobs.JOBS, *balance_payments_jobs.JOBS, *withdrawals_jobs.JOBS, *fulfillments_jobs.JOBS)
+    ),
+    *((3600, job) for job in withdrawals_jobs.HOURLY),
     (WATCH_EVERY_S, lambda house: watch_invariants(house)),  # noqa: PLW0108 - it stands below
 ]
 """What the worker does beside delivering: seconds between two runs, and the deed."""
@@ -142,6 +147,7 @@ async def broken_invariants(db: Pool) -> list[str]:
             *await withdrawals_invariants.broken(tx),
             *await statements_invariants.broken(tx),
             *await conversions_invariants.broken(tx),
+            *await fulfillments_invariants.broken(tx),
             *await events_invariants.broken(tx),
         ]
 

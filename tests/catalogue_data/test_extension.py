@@ -63,6 +63,49 @@ def test_a_currency_and_a_method_are_added() -> None:
     assert "PLN" not in currencies.CURRENCIES
 
 
+def test_what_the_module_shows_is_read(tmp_path: Path) -> None:
+    (tmp_path / "quest.secret").write_text("ours\n")
+    shown = "\n".join(line[4:] for line in (extension.__doc__ or "").splitlines() if line.startswith("    "))
+    house = extension.read(shown.replace("/etc/tollhouse", str(tmp_path)).encode())
+    gold = house.products["quest:gold"]
+    assert (gold.game, gold.unit_price_minor, gold.minimum_quantity, gold.recipient_schema["required"]) == (
+        "Quest",
+        5,
+        1,
+        ["player"],
+    )
+    assert (house.game_servers["quest"].url, house.game_servers["quest"].secret()) == (
+        "https://quest.example/grants",
+        b"ours",
+    )
+    assert "sandbox:gems" in house.products
+
+
+def test_game_servers_and_products_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("\n")
+    server = '[game_servers.quest]\nurl = "https://quest.example"\nsecret_file = "{}"\n'
+    assert faults(server.format(tmp_path / "empty")) == ["game_servers.quest.secret_file: is empty"]
+    assert faults(server.format(tmp_path / "none")) == ["game_servers.quest.secret_file: cannot be read"]
+    name = "a name is 1 to 32 small letters, digits and underscores, and not that of the sandbox"
+    assert faults(server.replace("quest]", "sandbox]")) == [f"game_servers.sandbox: {name}"]
+    (tmp_path / "secret").write_text("ours")
+    assert faults(server.replace("https", "ftp").format(tmp_path / "secret"))[0].startswith("game_servers.quest.url: ")
+    gems = '[products."sandbox:gems"]\n'
+    assert faults(gems + "unit_wholesale_minor = 11") == [
+        'products."sandbox:gems".unit_wholesale_minor: is above unit_price_minor'
+    ]
+    assert faults(gems + "minimum_quantity = 5\nmaximum_quantity = 4") == [
+        'products."sandbox:gems".maximum_quantity: is below minimum_quantity'
+    ]
+    assert faults(gems + 'server = "quest"') == [
+        'products."sandbox:gems": a product is server:item, of the server that delivers it'
+    ]
+    assert faults(gems + 'currency = "XXX"') == ['products."sandbox:gems".currency: there are no balances in this currency']
+    assert faults(gems + 'recipient_schema = { type = "string" }') == [
+        'products."sandbox:gems".recipient_schema: must have type object and additionalProperties false'
+    ]
+
+
 def test_what_is_built_in_can_be_changed_a_little() -> None:
     house = extension.read(
         b'[methods."sepa:EUR"]\nenabled = false\nfees = { basis_points = 10 }\n'

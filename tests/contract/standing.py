@@ -83,6 +83,8 @@ class Standing:
             "simulate_transaction": lambda: {"transaction_id": self._do(self._chosen())},
             "request_refund": lambda: {"transaction_id": self._do(self._paid())},
             "simulate_refund": lambda: {"refund_id": self._do(self._refunded())},
+            "cancel_fulfillment": lambda: {"fulfillment_id": self._do(self._ordered())},
+            "simulate_fulfillment": lambda: {"fulfillment_id": self._do(self._ordered())},
             "read_owned_balance_payment": lambda: self._do(self._reserve()),
             "capture_owned_balance_payment": lambda: self._do(self._reserve()),
             "release_owned_balance_payment": lambda: self._do(self._reserve()),
@@ -116,6 +118,8 @@ class Standing:
             "simulate_link": lambda: {"outcome": "succeed"},
             "simulate_transaction": lambda: {"outcome": "succeed"},
             "simulate_refund": lambda: {"outcome": "succeed"},
+            "order_fulfillment": lambda: {"product_id": "sandbox:gems", "quantity": 1, "recipient": {"player_id": "p"}},
+            "simulate_fulfillment": lambda: {"outcome": "complete"},
             "make_balance_payment": lambda: self._penny,
             "capture_balance_payment": lambda: {"amount": "0.01"},
             "refund_balance_payment": lambda: {"amount": "0.01"},
@@ -188,6 +192,7 @@ class Standing:
             "payment_id": (await self._reserve())["payment_id"],
             "withdrawal_id": await self._withdrawn(),
             "conversion_id": await self._converted(),
+            "fulfillment_id": await self._ordered(),
             "code": "EUR",
         }
 
@@ -199,6 +204,10 @@ class Standing:
             (await self._alice.post("/test/balances/fund", {"currency": "EUR", "amount": "50.00"})).ok(201)
         reserved = await self._alice.post("/balance-payments", self._penny | {"capture": False}, key=str(uuid4()))
         return {"client_id": self._till.client_id, "payment_id": reserved.ok(201).body["id"]}
+
+    async def _ordered(self) -> str:
+        gem = {"product_id": "sandbox:gems", "quantity": 1, "recipient": {"player_id": "p"}}
+        return (await self._alice.post("/fulfillments", gem, key=str(uuid4()))).ok(201).body["id"]
 
     @property
     def _penny(self) -> Json:

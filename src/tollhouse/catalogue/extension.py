@@ -1,4 +1,4 @@
-"""The operator's own currencies, methods, fees and pairs, from a TOML file that is read once, before the house opens.
+"""What an operator adds to the catalogue by a TOML file, which is read once, before the house opens.
 
     [currencies.PLN]
     name = "Polish Zloty"
@@ -8,6 +8,25 @@
 
     [methods."sepa:EUR"]
     fees = { fixed_minor = 30, basis_points = 150, chargeback_minor = 1500 }
+
+    [game_servers.quest]
+    url = "https://quest.example/grants"
+    secret_file = "/etc/tollhouse/quest.secret"
+
+    [products."quest:gold"]
+    game = "Quest"
+    name = "Gold"
+    unit = "coins"
+    server = "quest"
+    currency = "EUR"
+    unit_price_minor = 5
+    unit_wholesale_minor = 4
+    maximum_quantity = 10000
+    [products."quest:gold".recipient_schema]
+    type = "object"
+    additionalProperties = false
+    required = ["player"]
+    properties = { player = { type = "string", maxLength = 64 } }
 
 What is built in can be changed, but for what money already counts in: a currency's decimals and type, a method's type
 and rail.
@@ -22,31 +41,37 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from tollhouse.catalogue import conversion_pairs, currencies, methods, withdrawal_methods
+from tollhouse.catalogue import conversion_pairs, currencies, methods, products, withdrawal_methods
 from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.methods import Method
+from tollhouse.catalogue.products import GameServer, Product
 from tollhouse.catalogue.provider_fields import schema_fault
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.kernel.refusals import ValidationFailed
 from tollhouse.platform.config import SettingsRefusedError
+from tollhouse.platform.outbound import TargetRefusedError, parse_target
 from tollhouse.web.bodies import shape
 
 SETTING = "TOLLHOUSE_CATALOGUE_FILE"
 CODE = re.compile(r"[A-Z0-9]{2,12}")
 PAIR_ID = re.compile(r"(?P<one>[A-Z0-9]{2,12}):(?P<other>[A-Z0-9]{2,12})")
-TABLES = ("currencies", "methods", "withdrawal_methods", "conversion_pairs")
+TABLES = ("currencies", "methods", "withdrawal_methods", "conversion_pairs", "products", "game_servers")
 METHOD_ID = re.compile(r"[a-z0-9_-]{1,32}:(?P<asset>[A-Z0-9]{2,12})")
+SERVER = re.compile(r"[a-z0-9_]{1,32}")
+PRODUCT_ID = re.compile(r"(?P<server>[a-z0-9_]{1,32}):[a-z0-9_-]{1,64}")
 T = TypeVar("T")
 
 
 class Catalogue(Struct, frozen=True):
-    """What a house has to be paid with and in, to withdraw by, and to convert."""
+    """What a house has to be paid with and in, to withdraw by, to convert, and to deliver."""
 
     currencies: dict[str, Currency]
     methods: dict[str, Method]
     withdrawal_methods: dict[str, WithdrawalMethod]
     conversion_pairs: dict[str, ConversionPair]
+    products: dict[str, Product]
+    game_servers: dict[str, GameServer]
 
 
 def extend(path: Path | None) -> None:
@@ -56,6 +81,8 @@ def extend(path: Path | None) -> None:
     _replace(methods.METHODS, house.methods)
     _replace(withdrawal_methods.WITHDRAWAL_METHODS, house.withdrawal_methods)
     _replace(conversion_pairs.TERMS, house.conversion_pairs)
+    _replace(products.PRODUCTS, house.products)
+    _replace(products.GAME_SERVERS, house.game_servers)
 
 
 def read(raw: bytes) -> Catalogue:
@@ -72,9 +99,11 @@ def read(raw: bytes) -> Catalogue:
     all_methods = _methods(tables["methods"], all_currencies, faults)
     ways_out = _withdrawal_methods(tables["withdrawal_methods"], all_currencies, faults)
     all_pairs = _conversion_pairs(tables["conversion_pairs"], all_currencies, faults)
+    all_servers = _game_servers(tables["game_servers"], faults)
+    all_products = _products(tables["products"], all_currencies, faults)
     if faults:
         raise SettingsRefusedError([f"{SETTING} {fault}" for fault in faults])
-    return Catalogue(all_currencies, all_methods, ways_out, all_pairs)
+    return Catalogue(all_currencies, all_methods, ways_out, all_pairs, all_products, all_servers)
 
 
 def _replace(table: dict[str, T], new: Mapping[str, T]) -> None:
@@ -155,6 +184,56 @@ def _conversion_pairs(given: dict[str, Any], known: Mapping[str, Currency], faul
             if terms.maximum_minor is not None and terms.maximum_minor < terms.minimum_minor:
                 faults.append(f"{member}.maximum_minor: is below minimum_minor")
     return found
+
+
+def _game_servers(given: dict[str, Any], faults: list[str]) -> dict[str, GameServer]:
+    found: dict[str, GameServer] = {}
+    for name, facts in given.items():
+        member = f"game_servers.{name}"
+        if not SERVER.fullmatch(name) or name == products.SANDBOX:
+            faults.append(f"{member}: a name is 1 to 32 small letters, digits and underscores, and not that of the sandbox")
+            continue
+        server = _member(member, GameServer, {}, None, facts, faults)
+        if server is None:
+            continue
+        try:
+            parse_target(server.url)
+            if not server.secret():
+                faults.append(f"{member}.secret_file: is empty")
+        except TargetRefusedError as refused:
+            faults.append(f"{member}.url: {refused}")
+        except OSError:
+            faults.append(f"{member}.secret_file: cannot be read")
+        found[name] = server
+    return found
+
+
+def _products(given: dict[str, Any], known: Mapping[str, Currency], faults: list[str]) -> dict[str, Product]:
+    found = dict(products.BUILT_IN)
+    for product_id, facts in given.items():
+        member, built_in = f'products."{product_id}"', products.BUILT_IN.get(product_id)
+        product = _member(member, Product, {"product_id": product_id}, built_in, facts, faults)
+        if product is None:
+            continue
+        faults += _product_faults(member, product, known)
+        found[product_id] = product
+    return found
+
+
+def _product_faults(member: str, product: Product, known: Mapping[str, Currency]) -> Iterator[str]:
+    named = PRODUCT_ID.fullmatch(product.product_id)
+    if named is None or named["server"] != product.server:
+        yield f"{member}: a product is server:item, of the server that delivers it"
+    if product.server == products.SANDBOX and product.product_id not in products.BUILT_IN:
+        yield f"{member}: the sandbox has its products already"
+    if product.currency not in known or not known[product.currency].operations.balances:
+        yield f"{member}.currency: there are no balances in this currency"
+    if product.unit_wholesale_minor > product.unit_price_minor:
+        yield f"{member}.unit_wholesale_minor: is above unit_price_minor"
+    if product.minimum_quantity > product.maximum_quantity:
+        yield f"{member}.maximum_quantity: is below minimum_quantity"
+    if (wrong := schema_fault(product.recipient_schema)) is not None:
+        yield f"{member}.recipient_schema: {wrong}"
 
 
 def _member(member: str, kind: type[T], name: dict[str, str], built_in: T | None, facts: Any, faults: list[str]) -> T | None:

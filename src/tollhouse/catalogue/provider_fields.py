@@ -1,4 +1,4 @@
-"""What a rail wants to know of a receiver, as JSON Schema (draft 2020-12): the schema is checked, and what is sent by it."""
+"""What a rail or game wants to know of a receiver, as JSON Schema (draft 2020-12): it is checked, and what is sent by it."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -24,23 +24,23 @@ def schema_fault(schema: dict[str, Any]) -> str | None:
     return None
 
 
-def fields_faults(schema: dict[str, Any], sent: dict[str, Any]) -> Iterator[Fault]:
+def fields_faults(schema: dict[str, Any], sent: dict[str, Any], member: str = MEMBER) -> Iterator[Fault]:
     """Everything in which what was sent does not fit; the message begins with the JSON pointer of the place."""
     for error in _validator(ENCODER.encode(schema)).iter_errors(sent):
         kind, places = error.kind, [str(step) for step in error.instance_path]
         if isinstance(kind, jsonschema_rs.ValidationErrorKind.Required):
-            yield _fault([*places, kind.property], "missing", "This field is required.")
+            yield _fault([member, *places, kind.property], "missing", "This field is required.")
         elif isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
             for name in kind.unexpected:
-                yield _fault([*places, name], "unknown_field", "There is no such field.")
+                yield _fault([member, *places, name], "unknown_field", "There is no such field.")
         else:
             code = "invalid_type" if isinstance(kind, jsonschema_rs.ValidationErrorKind.Type) else "invalid_value"
-            yield _fault(places, code, f"This must fit {error.schema_path[-1]} of the method's schema.")
+            yield _fault([member, *places], code, f"This must fit {error.schema_path[-1]} of the schema.")
 
 
 def _fault(places: list[str], code: str, sentence: str) -> Fault:
-    pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in (MEMBER, *places))
-    return Fault(".".join([MEMBER, *places]), code, f"{pointer}: {sentence}")
+    pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in places)
+    return Fault(".".join(places), code, f"{pointer}: {sentence}")
 
 
 @lru_cache(maxsize=256)

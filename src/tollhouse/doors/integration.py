@@ -2,6 +2,7 @@
 
 from tollhouse.balance_payments import api as balance_payments
 from tollhouse.conversions import operations as conversions
+from tollhouse.fulfillments import api as fulfillments
 from tollhouse.merchants import api as merchants
 from tollhouse.payments import operations as payments
 from tollhouse.reports import api as reports
@@ -14,6 +15,7 @@ OPERATIONS: list[Operation] = [
     *merchants.INTEGRATION_OPERATIONS,
     *payments.INTEGRATION_OPERATIONS,
     *balance_payments.INTEGRATION_OPERATIONS,
+    *fulfillments.INTEGRATION_OPERATIONS,
     *reports.INTEGRATION_OPERATIONS,
     *settings.INTEGRATION_OPERATIONS,
     *webhooks.INTEGRATION_OPERATIONS,

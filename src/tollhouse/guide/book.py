@@ -17,6 +17,8 @@ CHAPTERS: Mapping[str, str] = {
     "payments": "Payment links, transactions, refunds and chargebacks",
     "withdrawals": "Sending money out: costs, limits, review and states",
     "conversions": "One currency into another: pairs, quotes and rules",
+    "balance-payments": "Charging the merchants that an application is connected to",
+    "fulfillments": "Delivering in-game currency, and what a game server must answer",
     "oauth": "Permissions, tokens, refreshing, and every error of the way",
     "webhooks": "Verifying what arrives, taking it once, and what happens when that fails",
     "idempotency": "Sending a request twice without doing it twice",

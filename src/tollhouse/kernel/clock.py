@@ -1,8 +1,13 @@
 """The one clock. `now` enters a request or a job once and is passed on from there."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import NewType
 
+import msgspec
+
+DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+FIRST_YEAR, LAST_YEAR = 1970, 2999
 Timestamp = NewType("Timestamp", str)
 """RFC 3339 in UTC with `Z` and milliseconds, as every answer shows a time."""
 
@@ -16,6 +21,15 @@ def now() -> datetime:
 def stamp(moment: datetime) -> Timestamp:
     """`2026-11-21T02:39:00.123Z`."""
     return Timestamp(moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z")
+
+
+def moment_of(text: str) -> datetime | None:
+    """The moment of an RFC 3339 text or of a plain date, which is midnight UTC; None where it is neither, or far away."""
+    try:
+        found = msgspec.convert(f"{text}T00:00:00Z" if DATE.fullmatch(text) else text, datetime)
+    except msgspec.ValidationError:
+        return None
+    return None if found.tzinfo is None or not FIRST_YEAR <= found.year <= LAST_YEAR else found.astimezone(UTC)
 
 
 def stamp_or_none(moment: datetime | None) -> Timestamp | None:

@@ -196,6 +196,11 @@ def expense(what: Literal["network_fee"]) -> Account:
     return Account(f"expense:{what}")
 
 
+def payable(name: str) -> Account:
+    """What we owe to whoever delivers for us."""
+    return Account(f"payable:{name}")
+
+
 def equity(what: Literal["adjustment", "test_funding"]) -> Account:
     """Corrections by operators, and test money."""
     return Account(f"equity:{what}")

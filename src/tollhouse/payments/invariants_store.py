@@ -67,7 +67,8 @@ I14_TOLD = """
                   g.currency, g.merchant_id, told.times) AS line
     FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
           FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
-          WHERE l.source_type IN ('transaction', 'refund', 'chargeback', 'test_funding', 'adjustment', 'balance_payment')
+          WHERE l.source_type IN ('transaction', 'refund', 'chargeback', 'test_funding', 'adjustment', 'balance_payment',
+                                  'fulfillment')
           GROUP BY e.transaction_id, e.merchant_id, e.mode, e.currency) g
     CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_event_keys w
                         WHERE w.source_type = 'ledger_entry' AND w.source_id = ANY (g.entry_ids)

@@ -112,6 +112,7 @@ class Outcome(Struct, frozen=True):
     http_status: int | None
     duration_ms: int
     retry_after_s: float | None = None
+    body: bytes = b""
 
     @property
     def succeeded(self) -> bool:
@@ -205,10 +206,13 @@ class Outbound:
         await self._anew.close()
         self._names.shutdown(wait=False, cancel_futures=True)
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
-        """Send `body` once. Redirects are not followed; of the answer's body at most 16 KiB are read and thrown away."""
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, keep_body: bool = False) -> Outcome:
+        """Send `body` once. Redirects are not followed; of the answer's body at most 16 KiB are read, and thrown away.
+
+        Only who asks a friend rather than a stranger keeps them.
+        """
         started = time.monotonic()
-        answer = _Answer()
+        answer = _Answer(keep_body=keep_body)
         error: str | None = None
         dialled = Dialled()
         _dialled.set(dialled)
@@ -225,7 +229,8 @@ class Outbound:
             error = _error_of(fault) if answer.status is None else None
         if answer.status is not None and not 200 <= answer.status <= 299:  # noqa: PLR2004 - what 2xx means
             error = "redirect_not_followed" if answer.status in REDIRECTS else f"http_{answer.status}"
-        return Outcome(error, answer.status, round((time.monotonic() - started) * 1000), answer.retry_after_s)
+        took_ms = round((time.monotonic() - started) * 1000)
+        return Outcome(error, answer.status, took_ms, answer.retry_after_s, bytes(answer.body or b""))
 
     async def _exchange(
         self, session: aiohttp.ClientSession, target: URL, body: bytes, headers: Mapping[str, str], answer: "_Answer"
@@ -234,7 +239,7 @@ class Outbound:
         async with session.post(target, data=body, headers=headers, allow_redirects=False) as response:
             answer.status = response.status
             answer.retry_after_s = _retry_after_s(response.headers)
-            await _drain(response.content)
+            await _drain(response.content, answer.body)
             if len(self.sockets) > KEPT_MAX:
                 response.close()
 
@@ -297,11 +302,12 @@ def _read(url: str) -> tuple[IPv4Address | None, URL]:
 
 
 class _Answer:
-    """What the head of an answer said, as far as there was one."""
+    """What the head of an answer said, as far as there was one; and what came behind it, where that is kept."""
 
-    __slots__ = ("retry_after_s", "status")
+    __slots__ = ("body", "retry_after_s", "status")
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep_body: bool) -> None:
+        self.body = bytearray() if keep_body else None
         self.status: int | None = None
         self.retry_after_s: float | None = None
 
@@ -328,10 +334,12 @@ class _CheckedNames(AbstractResolver):
         """Nothing to close."""
 
 
-async def _drain(content: aiohttp.StreamReader) -> None:
+async def _drain(content: aiohttp.StreamReader, kept: bytearray | None) -> None:
     left = DELIVERY_BODY_BYTES_MAX
     while left > 0 and (read := await content.read(left)):
         left -= len(read)
+        if kept is not None:
+            kept += read
 
 
 def _host(text: str) -> str:

@@ -1,8 +1,7 @@
 """What a report is asked for, its periods, its lines, and how it is shown."""
 
-import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
 
@@ -10,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.clock import Timestamp, moment_of
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.ledger.model import EntryType
@@ -58,8 +57,6 @@ INNER: frozenset[EntryType] = frozenset({"hold", "release", "settlement"})
 
 LONGEST = timedelta(days=366)
 USUAL = timedelta(days=30)
-FIRST_YEAR, LAST_YEAR = 1970, 2999
-DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class Interval(Struct, frozen=True):
@@ -88,8 +85,8 @@ class SummaryQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     def interval(self, now: datetime) -> Interval:
         """What is reported. Raises `ValidationFailed` with every fault."""
-        end = now if self.to is None else _moment(self.to)
-        start = None if self.start is None else _moment(self.start)
+        end = now if self.to is None else moment_of(self.to)
+        start = None if self.start is None else moment_of(self.start)
         if start is None and self.start is None and end is not None:
             start = end - USUAL
         faults = list(self._faults(start, end))
@@ -184,14 +181,6 @@ def line_of(entry_type: EntryType, *, raised: bool) -> LineName:
     if entry_type == "balance_payment_refund":
         return "balance_payments_out" if raised else "balance_payments_in"
     return LINE_OF.get(entry_type, "adjustments")
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        found = msgspec.convert(f"{text}T00:00:00Z" if DATE.fullmatch(text) else text, datetime)
-    except msgspec.ValidationError:
-        return None
-    return None if found.tzinfo is None or not FIRST_YEAR <= found.year <= LAST_YEAR else found.astimezone(UTC)
 
 
 def _next(moment: datetime, group_by: GroupBy) -> datetime:

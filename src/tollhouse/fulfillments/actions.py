@@ -1,0 +1,144 @@
+"""Ordering deliveries, canceling them, and what a game server's answer makes of them. Each is one transaction's worth."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from tollhouse.catalogue import projects
+from tollhouse.catalogue.products import Product
+from tollhouse.events.balances import Cause, tell_balance
+from tollhouse.fulfillments import store
+from tollhouse.fulfillments.model import Fulfillment
+from tollhouse.fulfillments.new_fulfillment import NewFulfillment, check, refuse_unavailable
+from tollhouse.fulfillments.refusals import DuplicateExternalId, InvalidProject, NotNow
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.ledger import holds
+from tollhouse.ledger.balances import in_currency
+from tollhouse.ledger.holds import Part
+from tollhouse.ledger.model import InsufficientFunds, Posted, Source, income, payable
+from tollhouse.platform.db import Tx
+from tollhouse.rails.grants import GrantAnswer
+from tollhouse.web.house import House
+
+SOURCE = "fulfillment"
+SANDBOX_TAKES = timedelta(seconds=2)
+
+
+async def order(tx: Tx, env: MerchantEnv, new: NewFulfillment, house: House, now: datetime) -> Fulfillment:
+    """Set aside what a delivery costs, and let the worker ask for it.
+
+    Raises `ValidationFailed`, `DuplicateExternalId`, `ProductUnavailable`, `PriceChanged`, `InvalidProject` and
+    `InsufficientFunds`.
+    """
+    product = check(new, env, house.settings)
+    await _refuse_duplicate(tx, env, new)
+    refuse_unavailable(new, product, env)
+    if new.project_id is not None and await projects.seller(tx, env, new.project_id) is None:
+        raise InvalidProject
+    await _refuse_short(tx, env, product, new.quantity)
+    # The database judges balance and external_id once more below, and its verdict refuses everything.
+    fulfillment_id, cost_minor = new_id(), product.unit_price_minor * new.quantity
+    hold, posted = await holds.reserve(tx, env, Source(SOURCE, fulfillment_id), product.currency, cost_minor, now)
+    ordered = Fulfillment(
+        id=fulfillment_id,
+        env=env,
+        project_id=new.project_id,
+        product_id=product.product_id,
+        server=product.server,
+        quantity=new.quantity,
+        currency=product.currency,
+        unit_price_minor=product.unit_price_minor,
+        unit_wholesale_minor=product.unit_wholesale_minor,
+        recipient=new.recipient,
+        hold_id=hold.id,
+        webhook_url=new.webhook_url,
+        external_id=new.external_id,
+        metadata=new.metadata or {},
+        created_at=now,
+        updated_at=now,
+    )
+    if not await store.insert(tx, ordered, now if env.livemode else now + SANDBOX_TAKES):
+        await _refuse_duplicate(tx, env, new)
+        raise AssertionError("fulfillments are never deleted")
+    await _tell(tx, ordered, posted, house, now)
+    return ordered
+
+
+async def cancel(tx: Tx, env: MerchantEnv, fulfillment_id: UUID, house: House, now: datetime) -> Fulfillment:
+    """Cancel what nobody was asked for yet. Raises `NotFound` and `NotNow`."""
+    canceled = await store.cancel(tx, env, fulfillment_id, now)
+    if canceled is None:
+        raise await _not_now(tx, env, fulfillment_id)
+    # Nothing below this line may refuse.
+    _, posted = await holds.release(tx, env, canceled.hold_id, now)
+    await _tell(tx, canceled, posted, house, now)
+    return canceled
+
+
+async def end(
+    tx: Tx, env: MerchantEnv, fulfillment_id: UUID, answer: GrantAnswer, house: House, now: datetime
+) -> Fulfillment:
+    """Charge what was delivered and give back the rest. Raises `NotFound`, and `NotNow` where somebody was first."""
+    if answer.outcome == "unknown":
+        raise ValueError("what is unknown ends nothing")
+    present = await store.one(tx, env, fulfillment_id)
+    if present is None:
+        raise NotFound
+    delivered = answer.delivered_quantity
+    status = "failed" if not delivered else "completed" if delivered == present.quantity else "partially_completed"
+    ended = await store.end(
+        tx,
+        env,
+        fulfillment_id,
+        status,
+        now,
+        delivered_quantity=delivered,
+        reference=answer.reference,
+        failure_code=answer.failure_code,
+    )
+    if ended is None:
+        raise await _not_now(tx, env, fulfillment_id)
+    # Nothing below this line may refuse.
+    _, posted = (
+        await holds.settle(tx, env, ended.hold_id, _shares(ended), now)
+        if delivered
+        else await holds.release(tx, env, ended.hold_id, now)
+    )
+    await _tell(tx, ended, posted, house, now)
+    return ended
+
+
+async def _refuse_duplicate(tx: Tx, env: MerchantEnv, new: NewFulfillment) -> None:
+    existing_id = None if new.external_id is None else await store.named(tx, env, new.external_id)
+    if existing_id is not None:
+        raise DuplicateExternalId(existing_id)
+
+
+async def _refuse_short(tx: Tx, env: MerchantEnv, product: Product, quantity: int) -> None:
+    """Tell how much there is. Raises `InsufficientFunds`."""
+    cost_minor = product.unit_price_minor * quantity
+    there_minor = (await in_currency(tx, env, product.currency)).available_minor
+    if there_minor < cost_minor:
+        raise InsufficientFunds({"available_minor": there_minor, "required_minor": cost_minor, "currency": product.currency})
+
+
+async def _not_now(tx: Tx, env: MerchantEnv, fulfillment_id: UUID) -> NotFound | NotNow:
+    present = await store.one(tx, env, fulfillment_id)
+    return NotFound() if present is None else NotNow(present.status)
+
+
+def _shares(ended: Fulfillment) -> tuple[Part, ...]:
+    """What of the charge is the game's, and what is ours; what is nothing has no line."""
+    wholesale_minor = ended.unit_wholesale_minor * ended.delivered_quantity
+    parts = (
+        Part("fulfillment", wholesale_minor, payable(ended.server)),
+        Part("fulfillment", ended.charged_minor - wholesale_minor, income("fulfillment_margin")),
+    )
+    return tuple(part for part in parts if part.amount_minor)
+
+
+async def _tell(tx: Tx, fulfillment: Fulfillment, posted: Posted, house: House, now: datetime) -> None:
+    cause = Cause(SOURCE, fulfillment.id, fulfillment.status, fulfillment.version)
+    env, code, url = fulfillment.env, fulfillment.currency, fulfillment.webhook_url
+    await tell_balance(tx, env, code, posted, cause, url, house, now)

@@ -1,0 +1,149 @@
+"""Fulfillments as the Integration API offers them, and the simulator that plays the game server."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.callers.guards import TestCredential, scope
+from tollhouse.callers.model import Caller, TestModeOnly
+from tollhouse.catalogue import products
+from tollhouse.fulfillments import actions, simulator, statistics, store
+from tollhouse.fulfillments.model import Status
+from tollhouse.fulfillments.new_fulfillment import NewFulfillment
+from tollhouse.fulfillments.refusals import (
+    DuplicateExternalId,
+    InvalidProject,
+    NotNow,
+    PriceChanged,
+    ProductUnavailable,
+)
+from tollhouse.fulfillments.statistics import Statistics, StatisticsQuery
+from tollhouse.fulfillments.store import FulfillmentFilter
+from tollhouse.fulfillments.views import FulfillmentView, ProductView, fulfillment_view, product_view
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.web.house import House
+from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.paging import PageQuery, SpanQuery
+
+INTEGRATION_OPERATIONS = Operations(INTEGRATION)
+READ, WRITE = scope("fulfillments:read"), scope("fulfillments:write")
+
+
+class FulfillmentsQuery(SpanQuery, frozen=True):
+    """Filters of GET /fulfillments. `created_from` is within, `created_to` without."""
+
+    status: Status | None = None
+    product_id: str | None = None
+    currency: str | None = None
+    project_id: UUID | None = None
+    external_id: str | None = None
+
+
+class FulfillmentSimulation(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the game server shall answer; `partial`: half of it, rounded up."""
+
+    outcome: Literal["complete", "fail", "partial"]
+
+
+class ProductsAnswer(Struct, frozen=True):
+    """A page of products."""
+
+    fulfillment_products: list[ProductView]
+    has_more: bool
+
+
+class FulfillmentsAnswer(Struct, frozen=True):
+    """A page of fulfillments."""
+
+    fulfillments: list[FulfillmentView]
+    has_more: bool
+
+
+@INTEGRATION_OPERATIONS.add("GET", "/fulfillment-products", guard=READ)
+async def list_fulfillment_products(caller: Caller, query: PageQuery) -> ProductsAnswer:
+    """List what can be delivered, unavailable products too, with the reason."""
+    every = products.listed(caller.env.mode)
+    shown, more = query.cut(every[query.offset : query.offset + query.fetch])
+    return ProductsAnswer([product_view(product, caller.env.mode) for product in shown], more)
+
+
+@INTEGRATION_OPERATIONS.add(
+    "POST",
+    "/fulfillments",
+    guard=WRITE,
+    status=201,
+    idempotency="required",
+    refuses=(
+        ValidationFailed,
+        DuplicateExternalId,
+        ProductUnavailable,
+        PriceChanged,
+        InvalidProject,
+        InsufficientFunds,
+    ),
+)
+async def order_fulfillment(caller: Caller, body: NewFulfillment, tx: Tx, now: datetime, house: House) -> FulfillmentView:
+    """Order a delivery to a player, paid from the merchant's balance."""
+    return fulfillment_view(await actions.order(tx, caller.env, body, house, now))
+
+
+@INTEGRATION_OPERATIONS.add("GET", "/fulfillments", guard=READ, refuses=(ValidationFailed,))
+async def list_fulfillments(caller: Caller, query: FulfillmentsQuery, db: Pool) -> FulfillmentsAnswer:
+    """List fulfillments, newest first."""
+    query.refuse_empty_span()
+    wanted = FulfillmentFilter(
+        query.status,
+        query.product_id,
+        query.currency,
+        query.project_id,
+        query.external_id,
+        query.created_from,
+        query.created_to,
+    )
+    shown, more = query.cut(await store.listed(db, caller.env, wanted, query.fetch, query.offset))
+    return FulfillmentsAnswer([fulfillment_view(one) for one in shown], more)
+
+
+@INTEGRATION_OPERATIONS.add("GET", "/fulfillments/statistics", guard=READ, refuses=(ValidationFailed,))
+async def read_fulfillment_statistics(caller: Caller, query: StatisticsQuery, db: Pool, now: datetime) -> Statistics:
+    """Count the deliveries that were ordered in a span of time, as a whole and by day, product or status."""
+    return await statistics.of(db, caller.env, query, now)
+
+
+@INTEGRATION_OPERATIONS.add("GET", "/fulfillments/{fulfillment_id}", guard=READ, refuses=(NotFound,))
+async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool) -> FulfillmentView:
+    """Read a fulfillment."""
+    found = await store.one(db, caller.env, fulfillment_id)
+    if found is None:
+        raise NotFound
+    return fulfillment_view(found)
+
+
+@INTEGRATION_OPERATIONS.add(
+    "POST",
+    "/fulfillments/{fulfillment_id}/cancel",
+    guard=WRITE,
+    idempotency="honoured",
+    refuses=(NotFound, NotNow),
+)
+async def cancel_fulfillment(caller: Caller, fulfillment_id: UUID, tx: Tx, now: datetime, house: House) -> FulfillmentView:
+    """Cancel a delivery that is still pending; what it costs is available again."""
+    return fulfillment_view(await actions.cancel(tx, caller.env, fulfillment_id, house, now))
+
+
+@INTEGRATION_OPERATIONS.add(
+    "POST",
+    "/test/fulfillments/{fulfillment_id}/simulate",
+    guard=TestCredential("fulfillments:write"),
+    idempotency="honoured",
+    refuses=(TestModeOnly, NotFound, NotNow),
+)
+async def simulate_fulfillment(
+    caller: Caller, fulfillment_id: UUID, body: FulfillmentSimulation, tx: Tx, now: datetime, house: House
+) -> FulfillmentView:
+    """Play the game server for a fulfillment."""
+    return fulfillment_view(await simulator.play(tx, caller.env, fulfillment_id, body.outcome, house, now))

@@ -1,0 +1,66 @@
+"""A fulfillment and what becomes of it, without a database."""
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.rails.grants import GrantOrder
+
+Status = Literal["pending", "processing", "completed", "partially_completed", "failed", "canceled"]
+
+
+class Fulfillment(Struct, frozen=True, kw_only=True):
+    """A quantity of a product for a player. Its cost is on hold until the game server has answered.
+
+    Of each unit's price `unit_wholesale_minor` is the game's, and the rest ours.
+    """
+
+    id: UUID
+    env: MerchantEnv
+    project_id: UUID | None
+    product_id: str
+    server: str
+    quantity: int
+    delivered_quantity: int = 0
+    currency: str
+    unit_price_minor: int
+    unit_wholesale_minor: int
+    recipient: dict[str, Any]
+    hold_id: UUID
+    status: Status = "pending"
+    provider_reference: str | None = None
+    failure_code: str | None = None
+    attempts: int = 0
+    webhook_url: str | None
+    external_id: str | None
+    metadata: dict[str, str]
+    version: int = 1
+    created_at: datetime
+    updated_at: datetime
+    processing_at: datetime | None = None
+    completed_at: datetime | None = None
+
+    @property
+    def cost_minor(self) -> int:
+        """What all of it costs."""
+        return self.unit_price_minor * self.quantity
+
+    @property
+    def charged_minor(self) -> int:
+        """What the merchant has paid: for what was delivered."""
+        return self.unit_price_minor * self.delivered_quantity
+
+    @property
+    def order(self) -> GrantOrder:
+        """What the game server is asked for, in the present attempt."""
+        return GrantOrder(
+            fulfillment_id=self.id,
+            product_id=self.product_id,
+            quantity=self.quantity,
+            recipient=self.recipient,
+            livemode=self.env.livemode,
+            attempt=self.attempts,
+        )

@@ -1,0 +1,37 @@
+"""The simulator: in test mode it plays the game server when it is told to. What it answers goes every server's way."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from tollhouse.fulfillments import actions, store
+from tollhouse.fulfillments.model import Fulfillment
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.platform.db import Tx
+from tollhouse.rails import sandbox_grants
+from tollhouse.rails.grants import GrantAnswer
+from tollhouse.web.house import House
+
+
+async def play(
+    tx: Tx,
+    env: MerchantEnv,
+    fulfillment_id: UUID,
+    outcome: Literal["complete", "fail", "partial"],
+    house: House,
+    now: datetime,
+) -> Fulfillment:
+    """Let this become of a fulfillment that has not ended. Raises `NotFound` and `NotNow`."""
+    present = await store.one(tx, env, fulfillment_id)
+    if present is None:
+        raise NotFound
+    await store.begin(tx, env, fulfillment_id, now)
+    match outcome:
+        case "complete":
+            answer = sandbox_grants.granted(present.order, present.quantity)
+        case "partial":
+            answer = sandbox_grants.granted(present.order, (present.quantity + 1) // 2)
+        case "fail":
+            answer = GrantAnswer(outcome="refused", failure_code="unknown_player")
+    return await actions.end(tx, env, fulfillment_id, answer, house, now)

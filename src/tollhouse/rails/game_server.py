@@ -1,0 +1,73 @@
+"""An operator's game server: a grant is a signed POST, and its answer one of three.
+
+The headers are `X-Grant-Timestamp` (Unix seconds) and `X-Grant-Signature`, the lowercase hex HMAC-SHA256 over the
+timestamp, a dot and the raw body. A grant that was answered with nothing certain is sent again under the same
+`fulfillment_id`: the server must deliver it once, and answer the second time as it did the first.
+
+A 2xx with a `reference` says that it is delivered, all of it or `delivered_quantity`. A 4xx with an `error` says that it
+never will be. Everything else says nothing: so do 401, 408, 425 and 429, which speak of the request and not of the order.
+"""
+
+import hashlib
+import hmac
+import re
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from tollhouse.platform.outbound import Outbound, Outcome
+from tollhouse.rails.grants import UNKNOWN, GrantAnswer, GrantOrder
+
+ENCODER = msgspec.json.Encoder()
+USER_AGENT = "Tollhouse-Grants/2"
+FAILURE_CODE = re.compile(r"[a-z0-9_]{1,64}")
+SAYS_NOTHING = frozenset({401, 408, 425, 429})
+
+
+class Delivered(Struct, frozen=True):
+    """The body of a 2xx."""
+
+    reference: Annotated[str, Meta(min_length=1, max_length=255)]
+    delivered_quantity: int | None = None
+
+
+class Refused(Struct, frozen=True):
+    """The body of a 4xx."""
+
+    error: Annotated[str, Meta(min_length=1)]
+
+
+async def grant(outbound: Outbound, url: str, secret: bytes, order: GrantOrder, now: datetime) -> GrantAnswer:
+    """Ask a game server to deliver; called with no transaction open."""
+    body = ENCODER.encode(order)
+    headers = {"Content-Type": "application/json", "User-Agent": USER_AGENT, **signed(secret, int(now.timestamp()), body)}
+    return read(await outbound.post(url, body, headers, keep_body=True), order.quantity)
+
+
+def signed(secret: bytes, at: int, body: bytes) -> dict[str, str]:
+    """The headers that prove who asks, and when."""
+    signature = hmac.new(secret, b"%d." % at + body, hashlib.sha256).hexdigest()
+    return {"X-Grant-Timestamp": str(at), "X-Grant-Signature": signature}
+
+
+def read(outcome: Outcome, ordered: int) -> GrantAnswer:
+    """What an answer says of an order of so many."""
+    status = outcome.http_status or 0
+    try:
+        if outcome.succeeded:
+            return _delivered(msgspec.json.decode(outcome.body, type=Delivered), ordered)
+        if 400 <= status <= 499 and status not in SAYS_NOTHING:  # noqa: PLR2004 - what 4xx means
+            code = msgspec.json.decode(outcome.body, type=Refused).error
+            return GrantAnswer(outcome="refused", failure_code=code if FAILURE_CODE.fullmatch(code) else "refused")
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    return UNKNOWN
+
+
+def _delivered(said: Delivered, ordered: int) -> GrantAnswer:
+    quantity = ordered if said.delivered_quantity is None else said.delivered_quantity
+    if not 1 <= quantity <= ordered or not said.reference.isprintable():
+        return UNKNOWN
+    return GrantAnswer(outcome="granted", reference=said.reference, delivered_quantity=quantity)

@@ -1,0 +1,56 @@
+"""A service without a worker, so that deliveries happen when a test says so, and a merchant there."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.cast import sign_up
+from tests.fulfillments.depot import GOLD, SECRET, Depot
+from tests.invariants import broken_invariants
+from tests.payments.killing import FusedPool
+from tests.receiver import Receiver
+from tests.running import Service, settings_for
+from tollhouse import main
+from tollhouse.catalogue.products import GAME_SERVERS, PRODUCTS, GameServer
+from tollhouse.platform import embedded
+from tollhouse.web.house import House
+
+
+@pytest.fixture(scope="package")
+def still(server: embedded.Server) -> Iterator[Service]:
+    """A service whose worker is played by the tests."""
+    with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:
+        yield running
+
+
+@pytest.fixture
+async def house(still: Service) -> AsyncIterator[House]:
+    """A house whose connections can be cut."""
+    house = main.open_house(still.settings)
+    pool = FusedPool(still.dsn)
+    yield msgspec.structs.replace(house, db=pool)
+    await pool.close()
+    await house.db.close()
+
+
+@pytest.fixture
+async def depot(still: Service, house: House) -> AsyncIterator[Depot]:
+    """A merchant there; after each history the books are in order."""
+    async with sign_up(still, "alice", "Alice's Games") as actor:
+        depot = Depot(actor, house)
+        await depot.fund("test")
+        await depot.fund("live")
+        yield depot
+        await actor.sql("UPDATE fulfillments SET next_look_at = 'infinity' WHERE next_look_at IS NOT NULL")
+    assert await broken_invariants(still.dsn) == []
+
+
+@pytest.fixture
+async def quest(receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Receiver:
+    """A game server of the live environment, and its product."""
+    (tmp_path / "secret").write_bytes(SECRET + b"\n")
+    monkeypatch.setitem(GAME_SERVERS, "quest", GameServer(receiver.url, str(tmp_path / "secret")))
+    monkeypatch.setitem(PRODUCTS, "quest:gold", GOLD)
+    return receiver
