@@ -34,6 +34,19 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.fulfillments_refuse_step() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT (CASE OLD.status
+        WHEN 'pending' THEN NEW.status IN ('processing', 'canceled')
+        WHEN 'processing' THEN NEW.status IN ('completed', 'partially_completed', 'failed')
+        ELSE false
+    END) THEN
+        RAISE EXCEPTION 'a fulfillment that is % does not become %', OLD.status, NEW.status USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.ledger_account_id(p_merchant uuid, p_mode text, p_currency text, p_code text) RETURNS bigint
     LANGUAGE sql STABLE
     AS $$
@@ -430,6 +443,95 @@ CREATE TABLE public.chargebacks (
     CONSTRAINT chargebacks_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT chargebacks_status_check CHECK ((status = ANY (ARRAY['open'::text, 'won'::text, 'lost'::text])))
 );
+CREATE TABLE public.conversion_prices (
+    id uuid NOT NULL,
+    currency text NOT NULL,
+    per_euro numeric(38,18) NOT NULL,
+    operator text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT conversion_prices_currency_check CHECK ((currency ~ '^[A-Z0-9]{2,12}$'::text)),
+    CONSTRAINT conversion_prices_operator_check CHECK ((operator <> ''::text)),
+    CONSTRAINT conversion_prices_per_euro_check CHECK ((per_euro > (0)::numeric))
+);
+CREATE TABLE public.conversion_quotes (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    from_currency text NOT NULL,
+    to_currency text NOT NULL,
+    rate numeric(38,18) NOT NULL,
+    rate_as_of timestamp with time zone NOT NULL,
+    from_amount_minor bigint NOT NULL,
+    fee_minor bigint NOT NULL,
+    to_amount_minor bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT conversion_quotes_check CHECK ((to_currency <> from_currency)),
+    CONSTRAINT conversion_quotes_check1 CHECK (((fee_minor >= 0) AND (fee_minor <= (from_amount_minor - 1)))),
+    CONSTRAINT conversion_quotes_check2 CHECK ((expires_at > created_at)),
+    CONSTRAINT conversion_quotes_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT conversion_quotes_rate_check CHECK ((rate > (0)::numeric)),
+    CONSTRAINT conversion_quotes_to_amount_minor_check CHECK ((to_amount_minor > 0))
+);
+CREATE TABLE public.conversion_rules (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    from_currency text NOT NULL,
+    to_currency text NOT NULL,
+    trigger text NOT NULL,
+    threshold_minor bigint,
+    percent integer NOT NULL,
+    enabled boolean NOT NULL,
+    webhook_url text,
+    created_by_type text NOT NULL,
+    created_by_client_id text,
+    version integer DEFAULT 1 NOT NULL,
+    seen_version bigint NOT NULL,
+    waiting_minor bigint DEFAULT 0 NOT NULL,
+    retry_at timestamp with time zone,
+    runs integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT conversion_rules_check CHECK ((to_currency <> from_currency)),
+    CONSTRAINT conversion_rules_check1 CHECK (((trigger = 'on_threshold'::text) = (threshold_minor IS NOT NULL))),
+    CONSTRAINT conversion_rules_check2 CHECK (((created_by_type = 'oauth'::text) = (created_by_client_id IS NOT NULL))),
+    CONSTRAINT conversion_rules_created_by_type_check CHECK ((created_by_type = ANY (ARRAY['api_key'::text, 'oauth'::text]))),
+    CONSTRAINT conversion_rules_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT conversion_rules_percent_check CHECK (((percent >= 1) AND (percent <= 100))),
+    CONSTRAINT conversion_rules_threshold_minor_check CHECK ((threshold_minor > 0)),
+    CONSTRAINT conversion_rules_trigger_check CHECK ((trigger = ANY (ARRAY['on_payment'::text, 'on_threshold'::text]))),
+    CONSTRAINT conversion_rules_waiting_minor_check CHECK ((waiting_minor >= 0))
+);
+CREATE TABLE public.conversions (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    status text NOT NULL,
+    from_currency text NOT NULL,
+    to_currency text NOT NULL,
+    rate numeric(38,18) NOT NULL,
+    rate_as_of timestamp with time zone NOT NULL,
+    from_amount_minor bigint NOT NULL,
+    fee_minor bigint NOT NULL,
+    to_amount_minor bigint NOT NULL,
+    quote_id uuid,
+    rule_id uuid,
+    rule_step integer,
+    webhook_url text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT conversions_check CHECK ((to_currency <> from_currency)),
+    CONSTRAINT conversions_check1 CHECK (((fee_minor >= 0) AND (fee_minor <= (from_amount_minor - 1)))),
+    CONSTRAINT conversions_check2 CHECK (((rule_id IS NULL) = (rule_step IS NULL))),
+    CONSTRAINT conversions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT conversions_rate_check CHECK ((rate > (0)::numeric)),
+    CONSTRAINT conversions_status_check CHECK ((status = 'completed'::text)),
+    CONSTRAINT conversions_to_amount_minor_check CHECK ((to_amount_minor > 0))
+);
 CREATE TABLE public.currency_scales (
     code text NOT NULL,
     decimals integer NOT NULL,
@@ -443,6 +545,54 @@ CREATE UNLOGGED TABLE public.failed_attempts (
     CONSTRAINT failed_attempts_failed_at_check CHECK ((cardinality(failed_at) > 0)),
     CONSTRAINT failed_attempts_name_hash_check CHECK ((octet_length(name_hash) = 32))
 );
+CREATE TABLE public.fulfillments (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    project_id uuid,
+    product_id text NOT NULL,
+    server text NOT NULL,
+    quantity integer NOT NULL,
+    delivered_quantity integer DEFAULT 0 NOT NULL,
+    currency text NOT NULL,
+    unit_price_minor bigint NOT NULL,
+    unit_wholesale_minor bigint NOT NULL,
+    cost_minor bigint NOT NULL,
+    recipient jsonb NOT NULL,
+    hold_id uuid NOT NULL,
+    status text NOT NULL,
+    provider_reference text,
+    failure_code text,
+    attempts integer DEFAULT 0 NOT NULL,
+    next_look_at timestamp with time zone,
+    webhook_url text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    processing_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    CONSTRAINT fulfillments_attempts_check CHECK ((attempts >= 0)),
+    CONSTRAINT fulfillments_check CHECK (((mode = 'test'::text) = (server = 'sandbox'::text))),
+    CONSTRAINT fulfillments_check1 CHECK (((delivered_quantity >= 0) AND (delivered_quantity <= quantity))),
+    CONSTRAINT fulfillments_check10 CHECK (((status = 'completed'::text) = (delivered_quantity = quantity))),
+    CONSTRAINT fulfillments_check11 CHECK (((status = 'failed'::text) = (failure_code IS NOT NULL))),
+    CONSTRAINT fulfillments_check2 CHECK (((unit_wholesale_minor >= 0) AND (unit_wholesale_minor <= unit_price_minor))),
+    CONSTRAINT fulfillments_check3 CHECK (((cost_minor = (unit_price_minor * quantity)) AND (cost_minor <= '9007199254740991'::bigint))),
+    CONSTRAINT fulfillments_check4 CHECK (((status = ANY (ARRAY['pending'::text, 'processing'::text])) = (next_look_at IS NOT NULL))),
+    CONSTRAINT fulfillments_check5 CHECK (((status = ANY (ARRAY['pending'::text, 'canceled'::text])) = (processing_at IS NULL))),
+    CONSTRAINT fulfillments_check6 CHECK (((attempts = 0) = (processing_at IS NULL))),
+    CONSTRAINT fulfillments_check7 CHECK (((status = ANY (ARRAY['completed'::text, 'partially_completed'::text])) = (delivered_quantity > 0))),
+    CONSTRAINT fulfillments_check8 CHECK (((status = ANY (ARRAY['completed'::text, 'partially_completed'::text])) = (completed_at IS NOT NULL))),
+    CONSTRAINT fulfillments_check9 CHECK (((status = ANY (ARRAY['completed'::text, 'partially_completed'::text])) = (provider_reference IS NOT NULL))),
+    CONSTRAINT fulfillments_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT fulfillments_quantity_check CHECK ((quantity > 0)),
+    CONSTRAINT fulfillments_recipient_check CHECK ((jsonb_typeof(recipient) = 'object'::text)),
+    CONSTRAINT fulfillments_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'completed'::text, 'partially_completed'::text, 'failed'::text, 'canceled'::text]))),
+    CONSTRAINT fulfillments_unit_price_minor_check CHECK ((unit_price_minor > 0))
+)
+WITH (fillfactor='85');
 CREATE TABLE public.idempotency_keys (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
@@ -1401,10 +1551,32 @@ ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.chargebacks
     ADD CONSTRAINT chargebacks_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.conversion_prices
+    ADD CONSTRAINT conversion_prices_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.conversion_quotes
+    ADD CONSTRAINT conversion_quotes_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.conversion_rules
+    ADD CONSTRAINT conversion_rules_one_from UNIQUE (merchant_id, mode, from_currency);
+ALTER TABLE ONLY public.conversion_rules
+    ADD CONSTRAINT conversion_rules_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.conversions
+    ADD CONSTRAINT conversions_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.conversions
+    ADD CONSTRAINT conversions_quote_once UNIQUE (quote_id);
+ALTER TABLE ONLY public.conversions
+    ADD CONSTRAINT conversions_rule_once UNIQUE (rule_id, rule_step);
 ALTER TABLE ONLY public.currency_scales
     ADD CONSTRAINT currency_scales_pkey PRIMARY KEY (code);
 ALTER TABLE ONLY public.failed_attempts
     ADD CONSTRAINT failed_attempts_pkey PRIMARY KEY (name_hash);
+ALTER TABLE ONLY public.fulfillments
+    ADD CONSTRAINT fulfillments_external_id UNIQUE (merchant_id, mode, external_id);
+ALTER TABLE ONLY public.fulfillments
+    ADD CONSTRAINT fulfillments_hold_id_key UNIQUE (hold_id);
+ALTER TABLE ONLY public.fulfillments
+    ADD CONSTRAINT fulfillments_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
+ALTER TABLE ONLY public.fulfillments
+    ADD CONSTRAINT fulfillments_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (merchant_id, mode, caller, key_hash);
 ALTER TABLE ONLY public.invariant_watch
@@ -1557,6 +1729,11 @@ CREATE INDEX bank_payouts_prepared ON public.bank_payouts USING btree (prepared_
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
 CREATE INDEX chargebacks_of_transaction ON public.chargebacks USING btree (transaction_id, opened_at DESC);
 CREATE UNIQUE INDEX chargebacks_one_standing ON public.chargebacks USING btree (transaction_id) WHERE (status <> 'won'::text);
+CREATE INDEX conversion_prices_latest ON public.conversion_prices USING btree (currency, at DESC, id DESC);
+CREATE INDEX conversion_quotes_old ON public.conversion_quotes USING btree (created_at);
+CREATE INDEX conversions_of_merchant ON public.conversions USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX fulfillments_due ON public.fulfillments USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
+CREATE INDEX fulfillments_of_merchant ON public.fulfillments USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING btree (created_at);
 CREATE INDEX ledger_entries_of_merchant ON public.ledger_entries USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX ledger_holds_active ON public.ledger_holds USING btree (merchant_id, mode, currency) WHERE (status = 'active'::text);
@@ -1627,6 +1804,8 @@ ALTER INDEX public.webhook_events_pkey ATTACH PARTITION public.webhook_events_20
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_batches FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_statements FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.conversion_prices FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.conversions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_postings FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -1634,15 +1813,19 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.operator_actions FO
 CREATE TRIGGER balance_payments_step BEFORE UPDATE OF status ON public.balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.balance_payments_refuse_step();
 CREATE TRIGGER bank_payouts_step BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.bank_payouts_refuse_step();
 CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.outcome <> 'unmatched'::text) OR (old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
+CREATE TRIGGER fulfillments_step BEFORE UPDATE OF status ON public.fulfillments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.fulfillments_refuse_step();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_entry_parts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.fulfillments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_holds FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.balance_payments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.bank_entry_parts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.conversion_prices FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.currency_scales FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.fulfillments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_accounts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_holds FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -1678,6 +1861,18 @@ ALTER TABLE ONLY public.bank_payouts
     ADD CONSTRAINT bank_payouts_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.chargebacks
     ADD CONSTRAINT chargebacks_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
+ALTER TABLE ONLY public.conversion_quotes
+    ADD CONSTRAINT conversion_quotes_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.conversion_rules
+    ADD CONSTRAINT conversion_rules_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.conversions
+    ADD CONSTRAINT conversions_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.fulfillments
+    ADD CONSTRAINT fulfillments_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES public.ledger_holds(id);
+ALTER TABLE ONLY public.fulfillments
+    ADD CONSTRAINT fulfillments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.fulfillments
+    ADD CONSTRAINT fulfillments_merchant_id_mode_project_id_fkey FOREIGN KEY (merchant_id, mode, project_id) REFERENCES public.projects(merchant_id, mode, id);
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.ledger_accounts

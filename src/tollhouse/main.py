@@ -55,14 +55,9 @@ JOBS: list[Job] = [
     *operator_jobs.JOBS,
     *events_cleaning.JOBS,
     *events_status.JOBS,
-    *(
-        (0.5, job)
-        for job in (*payments_jobs.JOBS, *balance_payments_jobs.JOBS, *withdrawals_jobs.JOBS, *conversions_jobs.JOBS)
-    ),
+    *((0.5, job) for jobs in (payments_jobs, balance_payments_jobs, withdrawals_jobs) for job in jobs.JOBS),
+    *((0.5, job) for jobs in (conversions_jobs, fulfillments_jobs) for job in jobs.JOBS),
     *((3600, job) for job in (*withdrawals_jobs.HOURLY, *conversions_jobs.HOURLY)),
-        for job in (*payments_jobs.JOBS, *balance_payments_jobs.JOBS, *withdrawals_jobs.JOBS, *fulfillments_jobs.JOBS)
-    ),
-    *((3600, job) for job in withdrawals_jobs.HOURLY),
     (WATCH_EVERY_S, lambda house: watch_invariants(house)),  # noqa: PLW0108 - it stands below
 ]
 """What the worker does beside delivering: seconds between two runs, and the deed."""

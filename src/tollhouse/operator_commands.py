@@ -12,8 +12,8 @@ from cyclopts import App, Parameter
 from rich.console import Console
 
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
-from tollhouse.doors import withdrawal_reviews
 from tollhouse.conversions import prices
+from tollhouse.doors import withdrawal_reviews
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
