@@ -4,17 +4,21 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cast import Actor, sign_up
 from tests.certificates import self_signed
+from tests.conversions.desk import EURO_TO_DOLLAR
+from tests.fulfillments.depot import GEMS
 from tests.journeys.test_get_paid import activate_secret
 from tests.payments.bank import until
 from tests.payments.shop import COFFEE, approve_project, pay
 from tests.receiver import Receiver
 from tests.running import Service
 from tests.webhooks.test_configuration import signed_with
+from tests.withdrawals.desk import TO_NINA
 
 Tls = tuple[ssl.SSLContext, Path]
 
@@ -51,6 +55,31 @@ async def test_a_test_payment_is_told_over_tls(erin: Actor, tls: Tls) -> None:
     assert event["payload"] == got.body
     [attempt] = event["delivery_history"]
     assert (attempt["status"], attempt["http_status"], attempt["trigger"]) == ("succeeded", 200, "automatic")
+
+
+@pytest.mark.covers("W-8")
+@pytest.mark.parametrize(
+    ("path", "asked", "event_type"),
+    [
+        ("/payment-links", COFFEE, "payment.succeeded"),
+        ("/withdrawals", TO_NINA, "withdrawal.completed"),
+        ("/conversions", EURO_TO_DOLLAR, "conversion.completed"),
+        ("/fulfillments", GEMS, "balance.updated"),
+    ],
+)
+async def test_every_create_takes_a_webhook_url(
+    alice: Actor, receiver: Receiver, path: str, asked: dict[str, Any], event_type: str
+) -> None:
+    secret = await activate_secret(alice)
+    (await alice.post("/test/balances/fund", {"currency": "EUR", "amount": "100.00"})).ok(201)
+    created = (await alice.post(path, asked | {"webhook_url": receiver.url}, key="create")).ok(201).body
+    if path == "/payment-links":
+        await pay(created)
+    got = (await receiver.wait(event_type))[0]
+    assert signed_with(secret, got)
+    data = got.body["data"]
+    told_of = data["source"] if event_type == "balance.updated" else data["object"]
+    assert created["id"] in (told_of["id"], told_of.get("payment_link_id"))
 
 
 @pytest.mark.covers("W-12")
