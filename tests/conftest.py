@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,12 @@ from tests.cast import Actor, sign_up  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
 from tests.running import Service, free_port, new_database, settings_for  # noqa: E402
 from tollhouse.platform import embedded  # noqa: E402
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of tests that share an id, only one would run where processes divide them among themselves."""
+    if shared := [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]:
+        raise pytest.UsageError(f"these ids are shared by several tests: {', '.join(shared)}")
 
 
 @pytest.fixture(scope="session")
