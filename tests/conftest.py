@@ -46,9 +46,9 @@ def service(server: embedded.Server) -> Iterator[Service]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def make_service(server: embedded.Server) -> Iterator[Callable[..., Service]]:
-    """More services with other settings, each set started once; `fresh=True` gives it its own database."""
+    """More services with other settings, each set started once in a file; `fresh=True` gives it its own database."""
     running: dict[str, Service] = {}
 
     def make(*, fresh: bool = False, **changes: Any) -> Service:

@@ -9,7 +9,7 @@ from tests.running import Service, settings_for
 from tollhouse.platform import embedded
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def standing(server: embedded.Server) -> Iterator[Standing]:
     """Everybody who sends requests, moved in."""
     settings = settings_for(server.cluster.dsn, fresh=True, NOTIFY_DEPRECATED_WH="true")

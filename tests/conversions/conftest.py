@@ -14,7 +14,7 @@ from tollhouse.platform import embedded
 from tollhouse.web.house import House
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def exchange(server: embedded.Server) -> Iterator[Service]:
     """A service of their own for these tests, without a worker."""
     with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:

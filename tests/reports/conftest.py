@@ -1,16 +1,17 @@
 """Books of a merchant to report on, whose postings have any time and no deed behind them: in a database of their own."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 
 import pytest
 
 from tests.cast import Actor
-from tests.running import Service
+from tests.running import Service, settings_for
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id, parse_id
 from tollhouse.ledger.model import Account, EntryType, Line, Posting, Source, equity
 from tollhouse.ledger.post import post
+from tollhouse.platform import embedded
 from tollhouse.platform.db import Pool
 
 
@@ -46,10 +47,11 @@ class Desk:
         await self.pool.transact(lambda tx: post(tx, posting))
 
 
-@pytest.fixture(scope="session")
-def service(make_service: Callable[..., Service]) -> Service:
+@pytest.fixture(scope="package")
+def service(server: embedded.Server) -> Iterator[Service]:
     """What is posted here would break the invariants that other tests look at."""
-    return make_service(fresh=True, TOLLHOUSE_RATE_LIMITS="off")
+    with Service(settings_for(server.cluster.dsn, fresh=True)) as running:
+        yield running
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tollhouse.rails import configured
 from tollhouse.rails.bank_transfer import BankTransfer
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(server: embedded.Server) -> Iterator[Service]:
     """A service of their own."""
     with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:

@@ -1,35 +1,40 @@
 """A service where saved addresses still work, on a database of its own, and a desk that records for one of its merchants."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 
 import pytest
 
 from tests.cast import Actor, sign_up
 from tests.events.desk import Desk
-from tests.running import Service
+from tests.running import Service, settings_for
 from tollhouse import main
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, parse_id
+from tollhouse.platform import embedded
 
 Open = Callable[..., Awaitable[Desk]]
 
 
-@pytest.fixture(scope="session")
-def compatible(make_service: Callable[..., Service]) -> Service:
+@pytest.fixture(scope="package")
+def compatible(server: embedded.Server) -> Iterator[Service]:
     """NOTIFY_DEPRECATED_WH=true."""
-    return make_service(fresh=True, NOTIFY_DEPRECATED_WH="true")
+    with Service(settings_for(server.cluster.dsn, fresh=True, NOTIFY_DEPRECATED_WH="true")) as running:
+        yield running
 
 
-@pytest.fixture(scope="session")
-def limited(make_service: Callable[..., Service]) -> Service:
+@pytest.fixture(scope="package")
+def limited(server: embedded.Server) -> Iterator[Service]:
     """Two webhook tests a minute, and a source address of its own."""
-    return make_service(
+    settings = settings_for(
+        server.cluster.dsn,
         fresh=True,
         TOLLHOUSE_RATE_LIMITS="on",
         TOLLHOUSE_RATE_WEBHOOK_TEST="2",
         TOLLHOUSE_WEBHOOK_SOURCE_IP="127.0.0.1",
     )
+    with Service(settings) as running:
+        yield running
 
 
 @pytest.fixture
