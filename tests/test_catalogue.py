@@ -4,7 +4,7 @@ import pytest
 
 from tests import catalogue
 
-FINISHED = ("O", "S")
+FINISHED = ("O", "P", "W", "S")
 
 
 @pytest.mark.parametrize("prefix", FINISHED)

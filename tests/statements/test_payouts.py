@@ -48,6 +48,31 @@ async def refund(actor: Actor, refund_id: str) -> dict[str, Any]:
     return (await actor.get(f"/refunds/{refund_id}", mode="live")).ok().body
 
 
+@pytest.mark.covers("P-127")
+@pytest.mark.parametrize(
+    "receiver",
+    [
+        CUSTOMER_IBAN[:2] + str((int(CUSTOMER_IBAN[2:4]) + 1) % 97).zfill(2) + CUSTOMER_IBAN[4:],
+        CUSTOMER_IBAN[:-1],
+        "US64SVBKUS6S3300958879",
+        IBAN,
+        f" {IBAN[:4]} {IBAN[4:].lower()} ",
+    ],
+    ids=["wrong checksum", "too short", "no SEPA country", "our own", "our own, spelled otherwise"],
+)
+async def test_no_money_leaves_for_an_account_that_cannot_take_it(alice: Actor, bank: Bank, receiver: str) -> None:
+    await earned(alice, bank)
+    body = {
+        "method_id": "sepa:EUR",
+        "amount": "4.00",
+        "receiver": receiver,
+        "provider_fields": {"account_holder_name": "Alice Arabica"},
+    }
+    refused = (await alice.post("/withdrawals", body, key="out", mode="live")).refused("invalid_receiver", 422)
+    assert [fault["field"] for fault in refused.body["errors"]] == ["receiver"]
+    assert await euros(alice) == (1000, 0, 0)
+
+
 @pytest.mark.covers("P-165")
 async def test_a_withdrawal_leaves_and_comes_back(alice: Actor, bank: Bank) -> None:
     await earned(alice, bank)

@@ -10,7 +10,7 @@ import msgspec
 
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.catalogue.methods import METHODS, Fees
+from tollhouse.catalogue.methods import Fees, fees_of
 from tollhouse.catalogue.payment_settings import PaymentSettings
 from tollhouse.events.balances import Cause
 from tollhouse.kernel.environment import MerchantEnv
@@ -64,7 +64,7 @@ async def settle(
     if stray:
         return await _take_stray(tx, present, target_id, seen, house, now)
     if seen.outcome == "confirmed":
-        return await _receive(tx, present, seen.amount_minor, fees or _fees_of(present), house, now)
+        return await _receive(tx, present, seen.amount_minor, fees or fees_of(present.method_id), house, now)
     if seen.outcome == "failed":
         return await fail(tx, present, seen.failure_code or "card_declined", house, now) if present.is_open else None
     return await _follow(tx, present, seen, now)
@@ -94,7 +94,7 @@ async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, house: House, n
         raise NotNow(present.status_at(now))
     # Nothing below this line may refuse.
     taken = verdict.accept(present)
-    fee_minor = max(present.fee_minor, _fees_of(present).of(taken.credited_minor))
+    fee_minor = max(present.fee_minor, fees_of(present.method_id).of(taken.credited_minor))
     taken = msgspec.structs.replace(taken, fee_minor=fee_minor, succeeded_at=present.succeeded_at or now)
     accepted = await change(tx, taken, "accepted", now)
     lines = [Line("payment", present.currency, present.unapplied_minor, unapplied(present.rail), available(env))]
@@ -180,9 +180,3 @@ def _fee(transaction: Transaction, fee_minor: int) -> list[Line]:
     if fee_minor <= 0:
         return []
     return [Line("payment_fee", transaction.currency, fee_minor, available(transaction.env), income("payment_fee"))]
-
-
-def _fees_of(transaction: Transaction) -> Fees:
-    """The fees of its method; none where the method has left the catalogue meanwhile."""
-    method = METHODS.get(transaction.method_id)
-    return Fees() if method is None else method.fees
