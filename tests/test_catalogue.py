@@ -8,9 +8,9 @@ FINISHED = ("O", "P", "W", "S")
 
 
 @pytest.mark.parametrize("prefix", FINISHED)
-def test_a_finished_chapter_is_covered(prefix: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finished_chapter_is_covered(prefix: str) -> None:
+    assert catalogue.missing(prefix) == []
     assert catalogue.main([prefix]) == 0
-    assert capsys.readouterr().out == ""
 
 
 def test_no_test_names_a_number_that_is_not_there() -> None:
