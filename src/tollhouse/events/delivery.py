@@ -29,6 +29,7 @@ IDLE_AFTER_S = 5.0
 GATHER_S = 0.002
 LATER_EVERY_S = 0.1
 SWEEP_EVERY_S = 1.0
+NOTICE_EVERY_MS = 100
 STOP_WITHIN_S = 12.0
 AFTER_FAULT_S = 1.0
 UNWRITTEN_MAX = 500
@@ -59,6 +60,7 @@ class Worker:
         self._last = dict.fromkeys(Lane, FIRST_KEY)
         self._more_of: list[int] = []
         self._later_at = self._walk_at = self._idle_since = time.monotonic()
+        self._noticed_ms = 0
         self._stopping = asyncio.Event()
         self._look_again = asyncio.Event()
 
@@ -107,6 +109,9 @@ class Worker:
     def _notice_lasting_calls(self) -> None:
         """A destination is slow as soon as a call to it has lasted too long, not only when that ends."""
         now_ms = _now_ms()
+        if now_ms < self._noticed_ms + NOTICE_EVERY_MS:
+            return
+        self._noticed_ms = now_ms
         for _, call in self._under_way.values():
             if call.kind_at(now_ms) is not call.kind:
                 self._memory.learn(call.key, now_ms - call.since_ms)
@@ -198,7 +203,7 @@ class Worker:
     async def _deliver(self, outbound: Outbound, claim: Claim, loading: "asyncio.Task[list[Row]]", number: int) -> None:
         """One claim, to its end. `number` is its place among what is being loaded."""
         try:
-            row = (await asyncio.shield(loading))[number]
+            row = (await loading)[number]  # canceled with any of them: that happens to all of them at once
         except DATABASE_FAULTS as fault:
             log.error("cannot load deliveries", error=type(fault).__name__)
             await give_back(self._house, [claim])

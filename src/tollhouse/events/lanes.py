@@ -13,6 +13,8 @@ from msgspec import Struct, field
 
 PROMPT_MS = 1_000
 SLOW_MS = 5_000
+CLAIMED_MAX = 64
+"""Rows of a lane in one claim: a part of the prompt room, so that the next are claimed while these are sent."""
 REMEMBERED_MAX = 100_000
 LINGERING_MAX = 512
 """Calls that have become slow or dead while they were under way: beyond them nobody who is not known gets a try."""
@@ -46,7 +48,7 @@ class Room(Struct, frozen=True):
 
 
 ROOMS = {
-    Kind.PROMPT: Room(128, 32, 4),
+    Kind.PROMPT: Room(256, 32, 4),
     Kind.TRIAL: Room(64, 16, 1),
     Kind.SLOW: Room(32, 8, 2),
     Kind.DEAD: Room(16, 4, 1),
@@ -76,7 +78,7 @@ class Turn(Struct, frozen=True):
 
 
 class Turns(Struct):
-    """Whose turn it is; who has none now because of what kind they are; and whether a room became full meanwhile."""
+    """Whose turn it is; who has none now because of what kind they are; and whether a room or the claim became full."""
 
     turns: list[Turn] = field(default_factory=list[Turn])
     aside: list[int] = field(default_factory=list[int])
@@ -129,16 +131,19 @@ class Places:
 
     def share_out(self, lane: Lane, keys: Sequence[int]) -> Turns:
         """A turn for each of these destinations, in their order, as far as there is room."""
-        shared = Turns()
+        shared, left = Turns(), CLAIMED_MAX
         for key in keys:
             kind = self._memory.kind(key, lane)
-            free = self._free(kind, key)
+            free = min(self._free(kind, key), left)
             if free > 0:
                 self._take(kind, key, free)
+                left -= free
                 shared.turns.append(Turn(lane, key, free, kind))
             elif kind is not Kind.PROMPT:
                 shared.aside.append(key)
-            shared.full = shared.full or self._taken[kind] >= ROOMS[kind].calls
+            shared.full = shared.full or left == 0 or self._taken[kind] >= ROOMS[kind].calls
+            if left == 0:
+                break
         return shared
 
     def _free(self, kind: Kind, key: int) -> int:

@@ -3,6 +3,7 @@
 import base64
 import secrets
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -64,7 +65,7 @@ async def replace(tx: Tx, env: MerchantEnv, keys: KeyRing, now: datetime) -> str
 
 def reveal(keys: KeyRing, env: MerchantEnv, version: int, sealed: Sealed) -> str:
     """The secret of a row, to sign with. Raises `SealBrokenError`."""
-    return keys.open(sealed, _bound_to(env, version)).decode()
+    return _opened(keys, sealed, _bound_to(env, version))
 
 
 def reseal(keys: KeyRing, env: MerchantEnv, version: int, sealed: Sealed) -> Sealed:
@@ -90,6 +91,12 @@ async def _add(tx: Tx, env: MerchantEnv, state: str, keys: KeyRing, now: datetim
         now,
     )
     return secret
+
+
+@lru_cache(maxsize=1_024)
+def _opened(keys: KeyRing, sealed: Sealed, bound_to: str) -> str:
+    """The same events are signed with the same secrets."""
+    return keys.open(sealed, bound_to).decode()
 
 
 def _bound_to(env: MerchantEnv, version: int) -> str:

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import hmac
+from functools import lru_cache
 from uuid import UUID
 
 STANDARD_PREFIX = "whsec_"
@@ -15,11 +16,16 @@ def signature(secret: str, body: bytes) -> str:
 
 def standard_headers(secret: str, event_id: UUID, sent_at_s: int, body: bytes) -> dict[str, str]:
     """The triple of the Standard Webhooks specification 1.0: id, time and body are signed, with the decoded secret."""
+    webhook_id, timestamp = str(event_id), str(sent_at_s)
+    signed = f"{webhook_id}.{timestamp}.".encode() + body
+    digest = base64.b64encode(hmac.digest(_decoded(secret), signed, "sha256")).decode()
+    return {"webhook-id": webhook_id, "webhook-timestamp": timestamp, "webhook-signature": f"v1,{digest}"}
+
+
+@lru_cache(maxsize=1_024)
+def _decoded(secret: str) -> bytes:
     encoded = secret.removeprefix(STANDARD_PREFIX)
     try:
-        key = base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+        return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
     except binascii.Error:
         raise ValueError("a signing secret is whsec_ and base64") from None
-    signed = f"{event_id}.{sent_at_s}.".encode() + body
-    digest = base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
-    return {"webhook-id": str(event_id), "webhook-timestamp": str(sent_at_s), "webhook-signature": f"v1,{digest}"}
