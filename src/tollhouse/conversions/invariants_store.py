@@ -40,16 +40,17 @@ I14_TOLD = """
           FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
           WHERE l.source_type = 'conversion'
           GROUP BY e.transaction_id, e.merchant_id, e.mode, e.currency) g
-    CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_events w
+    CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_event_keys w
                         WHERE w.source_type = 'ledger_entry' AND w.source_id = ANY (g.entry_ids)
                           AND w.type = 'balance.updated') told
     WHERE told.times <> 1
 """
 I14_COMPLETED = """
-    SELECT format('conversion %s was told %s times', c.id, count(w.id)) AS line
+    SELECT format('conversion %s was told %s times', c.id, count(w.source_id)) AS line
     FROM conversions c
-    LEFT JOIN webhook_events w ON w.source_type = 'conversion' AND w.source_id = c.id AND w.type = 'conversion.completed'
-    GROUP BY c.id HAVING count(w.id) <> 1
+    LEFT JOIN webhook_event_keys w
+        ON w.source_type = 'conversion' AND w.source_id = c.id AND w.type = 'conversion.completed'
+    GROUP BY c.id HAVING count(w.source_id) <> 1
 """
 
 INVARIANTS: tuple[tuple[str, str, str], ...] = (

@@ -32,19 +32,19 @@ I14_TOLD = """
           FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
           WHERE l.source_type = 'withdrawal'
           GROUP BY e.transaction_id, e.merchant_id, e.mode, e.currency) g
-    CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_events w
+    CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_event_keys w
                         WHERE w.source_type = 'ledger_entry' AND w.source_id = ANY (g.entry_ids)
                           AND w.type = 'balance.updated') told
     WHERE told.times <> 1
 """
 I14_STATES = """
-    SELECT format('withdrawal %s is %s and %s was told %s times', w.id, w.status, want.type, count(e.id)) AS line
+    SELECT format('withdrawal %s is %s and %s was told %s times', w.id, w.status, want.type, count(e.source_id)) AS line
     FROM withdrawals w
     JOIN LATERAL (VALUES ('withdrawal.processing', w.processing_at IS NOT NULL),
                          ('withdrawal.completed', w.completed_at IS NOT NULL),
                          ('withdrawal.failed', w.status = 'failed')) AS want (type, due) ON true
-    LEFT JOIN webhook_events e ON e.source_type = 'withdrawal' AND e.source_id = w.id AND e.type = want.type
-    GROUP BY w.id, w.status, want.type, want.due HAVING count(e.id) <> CASE WHEN want.due THEN 1 ELSE 0 END
+    LEFT JOIN webhook_event_keys e ON e.source_type = 'withdrawal' AND e.source_id = w.id AND e.type = want.type
+    GROUP BY w.id, w.status, want.type, want.due HAVING count(e.source_id) <> CASE WHEN want.due THEN 1 ELSE 0 END
 """
 # What went out by a rail, by what our books say and by what became of each withdrawal.
 I15_RAILS = """

@@ -1,0 +1,47 @@
+"""That withdrawals were told is known for ever, though the events themselves are dropped after some months."""
+
+from uuid import UUID
+
+import pytest
+
+from tests.cast import Actor
+from tests.withdrawals.desk import asked, fund, play
+from tollhouse.platform.db import Pool
+from tollhouse.withdrawals import invariants
+
+NEVER_TOLD = [
+    (
+        "I14 every change",
+        "DELETE FROM webhook_event_keys WHERE source_id IN (SELECT id FROM ledger_entries WHERE merchant_id = $1)",
+    ),
+    (
+        "I14 every state",
+        "DELETE FROM webhook_event_keys WHERE source_id IN (SELECT id FROM withdrawals WHERE merchant_id = $1)",
+    ),
+]
+
+
+@pytest.fixture
+async def sent(shop: Actor) -> Actor:
+    """A merchant of whose withdrawals one arrived, one failed and one came back."""
+    await fund(shop)
+    for outcome in ("complete", "fail", "return"):
+        (await play(shop, await asked(shop), outcome)).ok()
+    return shop
+
+
+@pytest.mark.parametrize(("expected", "spoil"), NEVER_TOLD, ids=["changes", "states"])
+async def test_what_was_told_may_be_forgotten_and_what_was_not_is_found(sent: Actor, expected: str, spoil: str) -> None:
+    whose = UUID(sent.merchant_id)
+    pool = Pool(sent.service.dsn, 1)
+    async with pool.connection() as tx:
+        work = tx.raw.transaction()
+        await work.start()
+        assert await tx.execute("DELETE FROM webhook_events WHERE merchant_id = $1", whose) >= 1
+        assert await invariants.broken(tx) == []
+        assert await tx.execute(spoil, whose) >= 1
+        found = await invariants.broken(tx)
+        await work.rollback()
+    await pool.close()
+    assert found
+    assert all(line.startswith(expected) for line in found), found
