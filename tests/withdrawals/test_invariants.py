@@ -1,12 +1,10 @@
 """That withdrawals were told is known for ever, though the events themselves are dropped after some months."""
 
-from uuid import UUID
-
 import pytest
 
 from tests.cast import Actor
+from tests.invariants import broken_without_events
 from tests.withdrawals.desk import asked, fund, play
-from tollhouse.platform.db import Pool
 from tollhouse.withdrawals import invariants
 
 NEVER_TOLD = [
@@ -32,16 +30,6 @@ async def sent(shop: Actor) -> Actor:
 
 @pytest.mark.parametrize(("expected", "spoil"), NEVER_TOLD, ids=["changes", "states"])
 async def test_what_was_told_may_be_forgotten_and_what_was_not_is_found(sent: Actor, expected: str, spoil: str) -> None:
-    whose = UUID(sent.merchant_id)
-    pool = Pool(sent.service.dsn, 1)
-    async with pool.connection() as tx:
-        work = tx.raw.transaction()
-        await work.start()
-        assert await tx.execute("DELETE FROM webhook_events WHERE merchant_id = $1", whose) >= 1
-        assert await invariants.broken(tx) == []
-        assert await tx.execute(spoil, whose) >= 1
-        found = await invariants.broken(tx)
-        await work.rollback()
-    await pool.close()
+    found = await broken_without_events(sent, invariants.broken, spoil)
     assert found
     assert all(line.startswith(expected) for line in found), found
