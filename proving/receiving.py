@@ -139,6 +139,13 @@ class Receivers:
                 return missing
             await asyncio.sleep(LOOK_EVERY_S)
 
+    async def are_left(self, within_s: float) -> int:
+        """Until every visit has ended, as this side sees it; how many have not by then."""
+        until = time.perf_counter() + within_s
+        while self.open and time.perf_counter() < until:
+            await asyncio.sleep(LOOK_EVERY_S)
+        return self.open
+
     async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         began = time.perf_counter()
         self.calls += 1

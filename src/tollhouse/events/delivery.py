@@ -7,7 +7,7 @@ its lease has lost it: the sweep notes `worker_lost`, and another worker goes on
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -146,10 +146,17 @@ class Worker:
         return len(claims), more or (full and bool(claims))
 
     def _remember(self, turns: list[Turn], claims: list[Claim]) -> None:
-        """Who left room of a turn has nothing more; of the others more can be claimed without looking first."""
+        """Prompt destinations that left no room of their turn have more to claim, which needs no looking first."""
         claimed = Counter((claim.lane, claim.destination_key) for claim in claims)
-        empty = {turn.key for turn in turns if turn.lane is Lane.FIRST and claimed[turn.lane, turn.key] < turn.room}
-        self._more_of = [key for key in self._more_of if key not in empty]
+        first = [turn for turn in turns if turn.lane is Lane.FIRST]
+        self._know_no_more_of(
+            turn.key for turn in first if turn.kind is not Kind.PROMPT or claimed[turn.lane, turn.key] < turn.room
+        )
+
+    def _know_no_more_of(self, keys: Iterable[int]) -> None:
+        """Only a walk finds more of these; while nobody else is left, the next look is a walk."""
+        gone = frozenset(keys)
+        self._more_of = [key for key in self._more_of if key not in gone]
 
     async def _lanes(self) -> Sequence[Lane]:
         """The lane of first attempts each time; the others now and then, after what has become due has joined them."""
@@ -175,6 +182,8 @@ class Worker:
         shared = places.share_out(lane, keys)
         if shared.turns:
             self._last[lane] = shared.turns[-1].key
+        if lane is Lane.FIRST:
+            self._know_no_more_of(shared.aside)
         if lane is Lane.FIRST and len(shared.aside) > IN_THE_WAY_MAX:
             await self._house.db.execute(delivery_store.SET_ASIDE, shared.aside)
         return shared, whole
