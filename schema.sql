@@ -246,7 +246,7 @@ BEGIN
             v_from := CASE WHEN EXISTS (SELECT FROM pg_inherits WHERE inhparent = v_parent::regclass)
                            THEN quote_literal(webhook_first_id(v_start)) ELSE 'MINVALUE' END;
             EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL) WITH (fillfactor = %s)', v_name, v_parent,
-                           CASE v_parent WHEN 'webhook_events' THEN 85 ELSE 100 END);
+                           CASE v_parent WHEN 'webhook_events' THEN 50 ELSE 100 END);
             EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%L)', v_parent, v_name, v_from,
                            webhook_first_id((v_start AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC'));
         END LOOP;
@@ -1262,7 +1262,7 @@ CREATE TABLE public.webhook_events_202611 (
     CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
 )
-WITH (fillfactor='85');
+WITH (fillfactor='50');
 CREATE TABLE public.webhook_events_202612 (
     id uuid CONSTRAINT webhook_events_id_not_null NOT NULL,
     merchant_id uuid CONSTRAINT webhook_events_merchant_id_not_null NOT NULL,
@@ -1285,7 +1285,7 @@ CREATE TABLE public.webhook_events_202612 (
     CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
 )
-WITH (fillfactor='85');
+WITH (fillfactor='50');
 CREATE TABLE public.webhook_events_202701 (
     id uuid CONSTRAINT webhook_events_id_not_null NOT NULL,
     merchant_id uuid CONSTRAINT webhook_events_merchant_id_not_null NOT NULL,
@@ -1308,7 +1308,7 @@ CREATE TABLE public.webhook_events_202701 (
     CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
 )
-WITH (fillfactor='85');
+WITH (fillfactor='50');
 CREATE TABLE public.webhook_events_202702 (
     id uuid CONSTRAINT webhook_events_id_not_null NOT NULL,
     merchant_id uuid CONSTRAINT webhook_events_merchant_id_not_null NOT NULL,
@@ -1331,7 +1331,7 @@ CREATE TABLE public.webhook_events_202702 (
     CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
 )
-WITH (fillfactor='85');
+WITH (fillfactor='50');
 CREATE TABLE public.webhook_failures (
     event_id uuid NOT NULL,
     merchant_id uuid NOT NULL,

@@ -70,7 +70,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     chosen = parser.parse_args()
     rounds = chosen.rounds or (3 if chosen.quick else 7)
-    events = chosen.events or (2_000 if chosen.quick else 6_000)
+    events = chosen.events or (2_000 if chosen.quick else 12_000)
     seconds = chosen.seconds or (8 if chosen.quick else 40)
     try:
         found = asyncio.run(measure(rounds, events, seconds))
