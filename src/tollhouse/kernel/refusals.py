@@ -86,7 +86,7 @@ class MethodNotAllowed(Refusal):
 
 
 class PayloadTooLarge(Refusal):
-    """413: the body is over 64 KiB."""
+    """413: the body is over 64 KiB, or over what its operation takes."""
 
     code, status, message = "payload_too_large", 413, "The body is larger than 64 KiB."
 

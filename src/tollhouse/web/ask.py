@@ -5,6 +5,7 @@ from datetime import datetime
 from tollhouse.kernel.refusals import InvalidRequest, UnsupportedMediaType
 from tollhouse.web.forms import FORM, Form, parse_form
 from tollhouse.web.house import House
+from tollhouse.web.multipart import FORM_WITH_FILES, parse_multipart
 
 
 class Headers:
@@ -30,7 +31,7 @@ class Headers:
 
 
 class Ask:
-    """Who asks what, when. `now` is the request's one moment; `raw` its body, at most 64 KiB."""
+    """Who asks what, when. `now` is the request's one moment; `raw` its body, no longer than its operation takes."""
 
     __slots__ = ("address", "headers", "house", "method", "now", "params", "path", "query", "raw", "request_id")
 
@@ -73,6 +74,12 @@ class Ask:
         if self.media_type != FORM:
             raise InvalidRequest(f"The body must be {FORM}.")
         return parse_form(self.raw)
+
+    def file(self, field: str) -> bytes:
+        """The file that a page's form posted, empty where none was chosen. Raises `InvalidRequest`."""
+        if self.media_type != FORM_WITH_FILES:
+            raise InvalidRequest(f"The body must be {FORM_WITH_FILES}.")
+        return parse_multipart(self.headers.get("content-type") or "", self.raw).get(field, b"")
 
     @property
     def wants_html(self) -> bool:

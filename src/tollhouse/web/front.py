@@ -145,7 +145,9 @@ class Front:
         if operation is None:
             allowed = sorted({*methods, *({"OPTIONS"} if next(iter(methods.values())).door.cors else ())})
             raise MethodNotAllowed(headers={"Allow": ", ".join(allowed)})
-        ask.raw = await _read(ask.headers, receive)
+        if operation.body_bytes_max > BODY_BYTES_MAX:
+            await operation.guard.admit(ask)
+        ask.raw = await _read(ask.headers, receive, operation.body_bytes_max)
         answer = await self._answerer.answer(ask, operation)
         if isinstance(answer, Refusal):
             return self._refuse(ask, answer, html=ask.wants_html and operation.door.html)
@@ -184,22 +186,28 @@ def _request_id(sent: str | None) -> str:
     return new_id_text() if own is None else str(own)
 
 
-async def _read(headers: Headers, receive: Receive) -> bytes:
+async def _read(headers: Headers, receive: Receive, bytes_max: int) -> bytes:
     """The whole body. Raises `PayloadTooLarge` as soon as it is over the limit."""
     announced = headers.get("content-length")
-    if announced is not None and announced.isdecimal() and int(announced) > BODY_BYTES_MAX:
-        raise PayloadTooLarge
-    body = b""
+    if announced is not None and announced.isdecimal() and int(announced) > bytes_max:
+        raise PayloadTooLarge(_over(bytes_max))
+    chunks: list[bytes] = []
+    heard_bytes = 0
     more = True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
-        body += message.get("body", b"")
-        if len(body) > BODY_BYTES_MAX:
-            raise PayloadTooLarge
+        chunks.append(message.get("body", b""))
+        heard_bytes += len(chunks[-1])
+        if heard_bytes > bytes_max:
+            raise PayloadTooLarge(_over(bytes_max))
         more = message.get("more_body", False)
-    return body
+    return b"".join(chunks)
+
+
+def _over(bytes_max: int) -> str:
+    return f"The body is larger than {bytes_max // 1024} KiB."
 
 
 def _is_cors(path: str) -> bool:

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.refusals import Refusal
 from tollhouse.web.ask import Ask
 
@@ -81,6 +82,7 @@ class Operation(Struct, frozen=True):
     answer: Any
     reads: type[Struct] | None
     formats: tuple[str, ...]
+    body_bytes_max: int
 
     @property
     def full_path(self) -> str:
@@ -112,11 +114,13 @@ class Operations(list[Operation]):
         reads: type[Struct] | None = None,
         answers: Any = None,
         formats: Sequence[str] = (),
+        body_bytes_max: int = BODY_BYTES_MAX,
     ) -> Callable[[H], H]:
         """Declare the handler below as this operation.
 
         `reads`: the form (of a GET, the query) that the handler takes from `ask` itself. `answers`: what the Response
         it returns holds. `formats`: the media types it has beside JSON. All three are for the reference alone.
+        `body_bytes_max`: more than usual is heard only from whoever the guard lets in.
         """
 
         def declare(handler: H) -> H:
@@ -142,6 +146,7 @@ class Operations(list[Operation]):
                     answer=hints.get("return") if answers is None else answers,
                     reads=reads,
                     formats=tuple(formats),
+                    body_bytes_max=body_bytes_max,
                 )
             )
             return handler

@@ -1,0 +1,32 @@
+"""Forms with files (`multipart/form-data`, RFC 7578), as browsers send them: read strictly, and whole."""
+
+import re
+
+from tollhouse.kernel.refusals import InvalidRequest
+
+FORM_WITH_FILES = "multipart/form-data"
+FIELDS_MAX = 20
+BOUNDARY = re.compile(r';\s*boundary=(?:"([^"]{1,70})"|([^\s";]{1,70}))\s*(?:;|$)', re.IGNORECASE)
+NAME = re.compile(rb'^content-disposition: *form-data; *name="([^"\r\n]*)"', re.IGNORECASE | re.MULTILINE)
+
+
+def parse_multipart(content_type: str, raw: bytes) -> dict[str, bytes]:
+    """What each field holds, by its name. Raises `InvalidRequest` where that is not clear."""
+    said = BOUNDARY.search(content_type)
+    if said is None:
+        raise InvalidRequest("The form does not say where its fields end.")
+    boundary = b"\r\n--" + (said[1] or said[2]).encode("latin-1")
+    before, *pieces = (b"\r\n" + raw).split(boundary, FIELDS_MAX + 1)
+    if before or not pieces or pieces.pop() not in {b"--", b"--\r\n"}:
+        raise InvalidRequest("The form is cut off, or has too many fields.")
+    fields: dict[str, bytes] = {}
+    for piece in pieces:
+        head, ends, content = piece.partition(b"\r\n\r\n")
+        named = NAME.search(head) if ends and head.startswith(b"\r\n") else None
+        if named is None:
+            raise InvalidRequest("A field of the form has no name.")
+        name = named[1].decode("utf-8", "replace")
+        if name in fields:
+            raise InvalidRequest(f"The field {name} must not be repeated.")
+        fields[name] = content
+    return fields
