@@ -840,15 +840,15 @@ CREATE TABLE public.operator_actions (
     currency text,
     amount_minor bigint,
     at timestamp with time zone NOT NULL,
-    CONSTRAINT operator_actions_action_check CHECK ((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text]))),
+    CONSTRAINT operator_actions_action_check CHECK ((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text]))),
     CONSTRAINT operator_actions_amount_minor_check CHECK ((amount_minor <> 0)),
-    CONSTRAINT operator_actions_check CHECK (((merchant_id IS NULL) = (action ~~ 'operator%'::text))),
     CONSTRAINT operator_actions_check1 CHECK (((merchant_id IS NOT NULL) OR (mode IS NULL))),
-    CONSTRAINT operator_actions_check2 CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text])))),
     CONSTRAINT operator_actions_check3 CHECK ((((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action = 'balance_adjusted'::text))),
     CONSTRAINT operator_actions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT operator_actions_operator_check CHECK ((operator <> ''::text)),
-    CONSTRAINT operator_actions_reason_check CHECK ((reason <> ''::text))
+    CONSTRAINT operator_actions_reason_check CHECK ((reason <> ''::text)),
+    CONSTRAINT operator_actions_whose CHECK (((merchant_id IS NULL) = ((action ~~ 'operator%'::text) OR (action ~~ 'statement%'::text) OR (action ~~ 'transfer%'::text) OR (action ~~ 'batch%'::text)))),
+    CONSTRAINT operator_actions_why CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'payout_refused'::text]))))
 );
 CREATE TABLE public.operator_sessions (
     id_hash bytea NOT NULL,
@@ -1720,6 +1720,7 @@ CREATE INDEX balance_payments_due ON public.balance_payments USING btree (expire
 CREATE INDEX balance_payments_due_of_merchant ON public.balance_payments USING btree (merchant_id, expires_at) WHERE ((status = 'reserved'::text) AND (mode = 'test'::text));
 CREATE INDEX balance_payments_of_client ON public.balance_payments USING btree (client_id, created_at DESC, id DESC);
 CREATE INDEX balance_payments_of_merchant ON public.balance_payments USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX bank_entries_of_statement ON public.bank_entries USING btree (first_statement_id, id);
 CREATE INDEX bank_entry_parts_of_payment ON public.bank_entry_parts USING btree (reference) WHERE (outcome = 'payment'::text);
 CREATE INDEX bank_entry_parts_of_payout ON public.bank_entry_parts USING btree (payout_id) WHERE (payout_id IS NOT NULL);
 CREATE INDEX bank_entry_parts_unmatched ON public.bank_entry_parts USING btree (id) WHERE (outcome = 'unmatched'::text);

@@ -8,13 +8,13 @@ from uuid import UUID
 import msgspec
 from cyclopts import App, Parameter
 
-from tollhouse.main import BANK_DESK
+from tollhouse.doors.bank_desk import BANK_DESK
 from tollhouse.operator_commands import Json, Reason, hand_of, listed, run, talk
 from tollhouse.platform.db import Pool
 from tollhouse.rails.bank_transfer_batch import CURRENCY, Batch, total, write
 from tollhouse.rails.bank_transfer_xml import DOCUMENT_BYTES_MAX
 from tollhouse.rails.configured import bank_account
-from tollhouse.statements import actions, payouts_store, store
+from tollhouse.statements import actions, payouts_store, shown_store, store
 from tollhouse.statements import payouts as deeds
 from tollhouse.statements.model import BankRefusedError, Clerk, Decided, PayoutStatus
 from tollhouse.web.house import House
@@ -42,10 +42,7 @@ def import_statements(file: File, /, *, as_json: Json = False) -> int:
         return done
     if as_json:
         print(msgspec.json.encode(done).decode())
-    talk.print(
-        f"{done.new_entries} new entries, {done.known_entries} known before. "
-        f"Of the new transfers {done.placed} were placed, {done.unmatched} wait for you."
-    )
+    talk.print(done.words)
     return 0
 
 
@@ -54,7 +51,7 @@ def list_statements(*, as_json: Json = False) -> int:
     """List the statements that were imported, newest first."""
 
     async def read(house: House) -> list[Any]:
-        return list(await store.statements(house.db))
+        return list(await shown_store.statements(house.db))
 
     return listed("statements", read, as_json=as_json)
 
@@ -85,7 +82,7 @@ def dismiss(transfer_id: TransferArgument, /, *, reason: Reason, as_json: Json =
     """Say that a transfer that waits is no business of any merchant, such as the bank's own fee."""
     clerk = _clerk(reason)
     return _decided(
-        run(lambda house: house.db.transact(lambda tx: actions.dismiss(tx, transfer_id, clerk))), as_json=as_json
+        run(lambda house: house.db.transact(lambda tx: actions.dismiss(tx, transfer_id, BANK_DESK, clerk))), as_json=as_json
     )
 
 
@@ -169,5 +166,5 @@ def _decided(done: Decided | int, *, as_json: bool) -> int:
     if isinstance(done, int):
         return done
     print(msgspec.json.encode(done).decode() if as_json else f"{done.outcome} {done.id}")
-    talk.print(f"Kept: {done.operator}, {done.at}.")
+    talk.print(f"Kept as {done.deed_id}: {done.operator}, {done.at}.")
     return 0

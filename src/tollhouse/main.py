@@ -23,10 +23,8 @@ from tollhouse.ledger import invariants as ledger_invariants
 from tollhouse.oauth import cleaning as oauth_cleaning
 from tollhouse.oauth.store import make_token_partitions
 from tollhouse.operator import jobs as operator_jobs
-from tollhouse.payments import by_bank as payments_by_bank
 from tollhouse.payments import invariants as payments_invariants
 from tollhouse.payments import jobs as payments_jobs
-from tollhouse.payments import refunds
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
@@ -34,15 +32,12 @@ from tollhouse.platform.peers import name_of
 from tollhouse.platform.sealing import KeyRing
 from tollhouse.rails import configured
 from tollhouse.statements import invariants as statements_invariants
-from tollhouse.statements.model import Desk, Origin
 from tollhouse.web.front import Front
 from tollhouse.web.house import House
 from tollhouse.web.operations import Operation
 from tollhouse.web.templates import Templates
-from tollhouse.withdrawals import by_bank as withdrawals_by_bank
 from tollhouse.withdrawals import invariants as withdrawals_invariants
 from tollhouse.withdrawals import jobs as withdrawals_jobs
-from tollhouse.withdrawals import sending
 
 STATIC = Path(__file__).parent / "web" / "static"
 WEB_POOL = 10
@@ -61,18 +56,6 @@ JOBS: list[Job] = [
     (WATCH_EVERY_S, lambda house: watch_invariants(house)),  # noqa: PLW0108 - it stands below
 ]
 """What the worker does beside delivering: seconds between two runs, and the deed."""
-
-BANK_DESK = Desk(
-    payments_by_bank.observe,
-    payments_by_bank.take_back,
-    {
-        "refund": Origin(payments_by_bank.waiting, refunds.succeed, refunds.come_back, payments_by_bank.refuse),
-        "withdrawal": Origin(
-            withdrawals_by_bank.waiting, withdrawals_by_bank.complete, sending.come_back, withdrawals_by_bank.refuse
-        ),
-    },
-)
-"""What payments and withdrawals do with what the statements of the bank say of them."""
 
 
 def open_house(settings: Settings, *, connections: int = WEB_POOL) -> House:

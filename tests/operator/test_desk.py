@@ -209,6 +209,8 @@ async def test_the_history_has_the_command_lines_deeds_too(olga: Actor, alice: A
         "'me', 'operator_joined', $1, NULL, $1",
         "'me', 'merchant_suspended', NULL, NULL, $1",
         "'me', 'operator_closed', NULL, 'live', $1",
+        "'me', 'statement_imported', $1, NULL, $1",
+        "'me', 'payout_refused', NULL, NULL, $1",
     ],
 )
 async def test_the_database_knows_what_a_deed_is_about(alice: Actor, values: str) -> None:

@@ -222,6 +222,8 @@ async def test_what_was_done_is_kept_for_ever(alice: Actor, service: Service, st
         "'me', 'merchant_suspended', $1, NULL, $1, 'Why', 'EUR', 1",
         "'', 'merchant_suspended', $1, NULL, $1, NULL, NULL, NULL",
         "'me', 'merchant_deleted', $1, NULL, $1, NULL, NULL, NULL",
+        "'me', 'transfer_dismissed', NULL, NULL, $1, NULL, NULL, NULL",
+        "'me', 'payout_refused', $1, 'live', $1, NULL, NULL, NULL",
     ],
 )
 async def test_the_database_refuses_half_a_deed(alice: Actor, values: str) -> None:

@@ -9,26 +9,31 @@ import pytest
 
 from tests.invariants import broken_invariants
 from tests.running import Service, settings_for
-from tests.statements.desk import ACCOUNT, Bank
+from tests.statements import camt
+from tests.statements.desk import Bank
 from tollhouse import main
 from tollhouse.platform import embedded
 from tollhouse.rails import configured
-from tollhouse.rails.bank_transfer import BankTransfer
 
 
 @pytest.fixture(scope="package")
 def service(server: embedded.Server) -> Iterator[Service]:
     """A service of their own."""
-    with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:
+    with Service(settings_for(server.cluster.dsn, fresh=True, **camt.ACCOUNT), worker=False) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def no_bank_afterwards() -> Iterator[None]:
+    """Whoever opens a house with an account puts its rail where all tests of this process see it."""
+    yield
+    configured.RAILS.pop(("bank", "live"), None)
 
 
 @pytest.fixture
 async def bank(service: Service) -> AsyncIterator[Bank]:
     """The bank of the house. While it is there, live mode can be paid by it."""
     house = main.open_house(service.settings, connections=4)
-    configured.RAILS["bank", "live"] = BankTransfer(ACCOUNT)
     yield Bank(house)
-    del configured.RAILS["bank", "live"]
     await house.db.close()
     assert await broken_invariants(service.dsn) == []

@@ -7,10 +7,10 @@ from uuid import UUID, uuid4
 from tests.cast import Actor
 from tests.payments.shop import approve_project, choose
 from tests.statements.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, Line, statement
+from tollhouse.doors.bank_desk import BANK_DESK
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.main import BANK_DESK
 from tollhouse.payments.jobs import carry_refunds
 from tollhouse.rails.bank_transfer import BankAccount
 from tollhouse.rails.bank_transfer_batch import Batch
@@ -49,7 +49,7 @@ class Bank:
 
     async def dismiss(self, transfer_id: UUID) -> Decided:
         """The operator knows that it is no business of ours."""
-        return await self.house.db.transact(lambda tx: actions.dismiss(tx, transfer_id, clerk("Fee of the bank")))
+        return await self.house.db.transact(lambda tx: actions.dismiss(tx, transfer_id, BANK_DESK, clerk("Fee of the bank")))
 
     async def payouts(self) -> dict[str, ListedPayout]:
         """What leaves, by id."""

@@ -13,8 +13,8 @@ import pytest
 from tests.cast import Actor
 from tests.statements.camt import TODAY, Line, paid, statement
 from tests.statements.desk import ACCOUNT, Bank, clerk, euros, offer, payment
+from tollhouse.doors.bank_desk import BANK_DESK
 from tollhouse.kernel.bank_names import creditor_reference
-from tollhouse.main import BANK_DESK
 from tollhouse.statements import actions
 from tollhouse.statements.model import BankRefusedError, Imported
 

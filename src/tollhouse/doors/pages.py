@@ -1,6 +1,6 @@
 """The pages: sign-up and sign-in, the dashboard, consent, the hosted checkout, the operator's area, the guide."""
 
-from tollhouse.doors import withdrawal_review_pages
+from tollhouse.doors import payout_pages, statement_pages, withdrawal_review_pages
 from tollhouse.guide import pages as guide
 from tollhouse.merchants import pages as merchants
 from tollhouse.oauth import app_pages
@@ -18,5 +18,7 @@ OPERATIONS: list[Operation] = [
     *webhooks.OPERATIONS,
     *operator.OPERATIONS,
     *withdrawal_review_pages.OPERATIONS,
+    *statement_pages.OPERATIONS,
+    *payout_pages.OPERATIONS,
     *guide.OPERATIONS,
 ]

@@ -90,7 +90,7 @@ async def keep(
     currency: str | None = None,
     amount_minor: int | None = None,
 ) -> Deed:
-    """Keep what was done, in the transaction that does it. `whose`: None where it is about an operator."""
+    """Keep what was done, in the transaction that does it. `whose`: None where it is no merchant's."""
     env = whose if isinstance(whose, MerchantEnv) else None
     deed = Deed(
         action_id=new_id(),

@@ -2,12 +2,15 @@
 
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.callers.model import Operator
-from tollhouse.operator.model import REASON_RULE, is_reason
+from tollhouse.kernel.ids import parse_id
+from tollhouse.operator import store
+from tollhouse.operator.model import REASON_RULE, ListedDeed, is_reason
 from tollhouse.web.answers import page
 from tollhouse.web.ask import Ask
 from tollhouse.web.paging import PageQuery
@@ -45,6 +48,13 @@ def turn(query: PageQuery, *, more: bool, **filters: str) -> Turn:
 
     newer = address(query.page - 1) if query.page > 1 else ""
     return Turn(query.page, newer, address(query.page + 1) if more else "")
+
+
+async def just_done(ask: Ask, done: str, subject_id: UUID) -> list[ListedDeed]:
+    """The deed of the id `done`; none where it was about something else."""
+    deed_id = parse_id(done)
+    found = None if deed_id is None else await store.deed(ask.house.db, deed_id)
+    return [] if found is None or found.deed.subject_id != subject_id else [found]
 
 
 def reason_in(ask: Ask, field: str = "reason") -> tuple[str, str]:

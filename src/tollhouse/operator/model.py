@@ -22,6 +22,11 @@ Action = Literal[
     "operator_closed",
     "withdrawal_approved",
     "withdrawal_rejected",
+    "statement_imported",
+    "transfer_assigned",
+    "transfer_dismissed",
+    "batch_exported",
+    "payout_refused",
 ]
 FAILED_LATELY = timedelta(days=7)
 """How long an event that failed is shown among those that do."""
@@ -37,7 +42,7 @@ class Hand(Struct, frozen=True):
 
 
 class Deed(Struct, frozen=True, kw_only=True):
-    """What was done. `mode` is missing where it concerns both environments, the merchant where it concerns an operator."""
+    """What was done. `mode` is missing where it concerns both environments; the merchant, where it concerns none."""
 
     action_id: UUID
     operator: str
@@ -78,7 +83,7 @@ class ListedProject(Struct, frozen=True):
 
 
 class ListedDeed(Struct, frozen=True):
-    """A deed in the history: of which merchant, or of which operator."""
+    """A deed in the history: about which merchant, or about which operator, where it is about one."""
 
     deed: Deed
     business_name: str | None

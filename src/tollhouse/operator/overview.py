@@ -57,6 +57,8 @@ class Overview(Struct, frozen=True, kw_only=True):
     projects_in_review: int
     withdrawals_in_review: int
     refunds_waiting: int
+    transfers_waiting: int
+    payouts_waiting: int
     now: datetime
 
     def at_work(self, worker: WorkerSign) -> bool:

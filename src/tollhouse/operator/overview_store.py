@@ -24,7 +24,16 @@ OLDEST_UNDELIVERED = """
 WAITING = """
     SELECT (SELECT count(*) FROM projects WHERE status = 'in_review') AS projects,
            (SELECT count(*) FROM withdrawals WHERE status = 'pending_review') AS withdrawals,
-           (SELECT count(*) FROM refunds WHERE next_look_at IS NOT NULL) AS refunds
+           (SELECT count(*) FROM refunds WHERE next_look_at IS NOT NULL) AS refunds,
+           (SELECT count(*) FROM bank_entry_parts WHERE outcome = 'unmatched') AS transfers,
+           (SELECT count(*)
+            FROM (SELECT id FROM refunds
+                  WHERE rail = 'bank' AND mode = 'live' AND status = 'pending' AND provider_reference IS NOT NULL
+                  UNION ALL
+                  SELECT id FROM withdrawals
+                  WHERE rail = 'bank' AND mode = 'live' AND status = 'processing' AND submission = 'accepted'
+                    AND next_look_at IS NOT NULL) accepted
+            WHERE NOT EXISTS (SELECT FROM bank_payouts b WHERE b.id = accepted.id AND b.status <> 'prepared')) AS payouts
 """
 
 SIGN = """
@@ -62,6 +71,8 @@ async def overview(db: Pool, version: str, now: datetime) -> Overview:
         projects_in_review=waiting["projects"],
         withdrawals_in_review=waiting["withdrawals"],
         refunds_waiting=waiting["refunds"],
+        transfers_waiting=waiting["transfers"],
+        payouts_waiting=waiting["payouts"],
         now=now,
     )
 

@@ -61,6 +61,11 @@ DEEDS = """
     LEFT JOIN operators o ON a.merchant_id IS NULL AND o.id = a.subject_id
     ORDER BY a.id DESC LIMIT $1 OFFSET $2
 """
+DEED = """
+    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
+           NULL AS business_name, NULL AS email
+    FROM operator_actions a WHERE a.id = $1
+"""
 DEEDS_OF_MERCHANT = """
     SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
            m.business_name, NULL AS email
@@ -151,6 +156,12 @@ async def keep(tx: Tx, deed: Deed, now: datetime) -> None:
 async def deeds(db: Pool, limit: int, offset: int) -> list[ListedDeed]:
     """What operators did, newest first."""
     return [_deed(row) for row in await db.fetch(DEEDS, limit, offset)]
+
+
+async def deed(db: Pool, action_id: UUID) -> ListedDeed | None:
+    """One deed, without the names of whom it was about."""
+    row = await db.fetchrow(DEED, action_id)
+    return None if row is None else _deed(row)
 
 
 async def deeds_of(db: Pool, merchant_id: MerchantId, limit: int) -> list[ListedDeed]:

@@ -17,6 +17,7 @@ NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"
 DECIMALS = 2
 NAME_CHARS_MAX, WORDS_CHARS_MAX = 70, 140
 NOT_PROVIDED = "NOTPROVIDED"
+HEX_CHARS = 32
 EVERY_BANK_READS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-?:().,'+ ")
 SPELLED = str.maketrans({"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L",
                          "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th", "\u0131": "i", "&": "+"})  # fmt: skip
@@ -77,6 +78,16 @@ def write(batch: Batch) -> bytes:
 def total(batch: Batch) -> str:
     """The sum of all its transfers, in euros."""
     return _euros(sum(one.amount_minor for one in batch.transfers))
+
+
+def id_in(name: str | None) -> UUID | None:
+    """The id that a name in a statement is, where it is one as we write them into the files."""
+    if name is None or len(name) != HEX_CHARS:
+        return None
+    try:
+        return UUID(hex=name)
+    except ValueError:
+        return None
 
 
 def plain(text: str, chars_max: int) -> str:

@@ -1,5 +1,6 @@
 """Importing a statement: each transfer of a new entry is placed, or kept for an operator; what is known changes nothing."""
 
+import asyncio
 from datetime import datetime
 from uuid import UUID
 
@@ -24,8 +25,12 @@ async def import_file(raw: bytes, account: BankAccount | None, desk: Desk, clerk
 
     Each entry is a transaction of its own: an import that is cut off has done what it did, and is finished by the next.
     """
-    statements = _statements(raw, account)
-    kept = [await store.keep_statement(house.db, one, clerk) for one in statements]
+    statements = await asyncio.to_thread(_statements, raw, account)  # of a large file it takes seconds
+
+    async def keep_all(tx: Tx) -> list[tuple[UUID, bool]]:
+        return [await _keep(tx, one, desk, clerk) for one in statements]
+
+    kept = await house.db.transact(keep_all)
     new, known, placed = 0, 0, list[Placed]()
     for statement, (statement_id, _) in zip(statements, kept, strict=True):
         for entry in sorted(statement.entries, key=lambda one: one.undoes):  # what happened comes before what undoes it
@@ -36,7 +41,9 @@ async def import_file(raw: bytes, account: BankAccount | None, desk: Desk, clerk
             try:
                 taken = await house.db.transact(deed)
             except Refusal as lost:
-                raise BankRefusedError(f"An entry of {entry.booked_on} cannot be taken: {lost.message}") from lost
+                raise BankRefusedError(
+                    f"An entry of {entry.booked_on} cannot be taken: {lost.message} Those before it were."
+                ) from lost
             known += taken is None
             new += taken is not None
             placed += taken or []
@@ -56,13 +63,13 @@ async def assign(tx: Tx, part_id: UUID, reference: str, desk: Desk, clerk: Clerk
     seen = _seen(name, waiting.identity, waiting.nth, waiting.amount_minor, waiting.currency)
     if not await desk.observe(tx, seen, house, clerk.at):
         raise BankRefusedError(f"No payment has the reference {name}.")
-    return await _decide(tx, part_id, Placed("payment", reference=name), clerk)
+    return await _decide(tx, part_id, Placed("payment", reference=name), desk, clerk)
 
 
-async def dismiss(tx: Tx, part_id: UUID, clerk: Clerk) -> Decided:
+async def dismiss(tx: Tx, part_id: UUID, desk: Desk, clerk: Clerk) -> Decided:
     """Say that money that waits is no business of any merchant, such as the bank's own fee. Raises `BankRefusedError`."""
     await _hold_waiting(tx, part_id)
-    return await _decide(tx, part_id, Placed("dismissed"), clerk)
+    return await _decide(tx, part_id, Placed("dismissed"), desk, clerk)
 
 
 def _statements(raw: bytes, account: BankAccount | None) -> list[Statement]:
@@ -75,6 +82,14 @@ def _statements(raw: bytes, account: BankAccount | None) -> list[Statement]:
     if foreign := next((one.iban for one in statements if one.iban != account.iban), None):
         raise BankRefusedError(f"The statement is of the account {foreign}, not of {account.iban}.")
     return statements
+
+
+async def _keep(tx: Tx, statement: Statement, desk: Desk, clerk: Clerk) -> tuple[UUID, bool]:
+    """The id of a statement, and whether it is new: importing it again is no deed."""
+    statement_id, is_new = await store.keep_statement(tx, statement, clerk)
+    if is_new:
+        await desk.keep(tx, clerk, "statement_imported", statement_id, None)
+    return statement_id, is_new
 
 
 async def _take(tx: Tx, entry: Entry, statement_id: UUID, desk: Desk, clerk: Clerk, house: House) -> list[Placed] | None:
@@ -139,7 +154,9 @@ async def _hold_waiting(tx: Tx, part_id: UUID) -> store.Waiting:
     return waiting
 
 
-async def _decide(tx: Tx, part_id: UUID, placed: Placed, clerk: Clerk) -> Decided:
+async def _decide(tx: Tx, part_id: UUID, placed: Placed, desk: Desk, clerk: Clerk) -> Decided:
     if not await store.decide(tx, part_id, placed.outcome, placed.reference, clerk, clerk.at):
         raise AssertionError("a transfer that is held still does not change")
-    return Decided(part_id, placed.outcome, clerk.name, clerk.reason, stamp(clerk.at))
+    did = "transfer_dismissed" if placed.outcome == "dismissed" else "transfer_assigned"
+    deed_id = await desk.keep(tx, clerk, did, part_id, None)
+    return Decided(part_id, placed.outcome, clerk.name, clerk.reason, stamp(clerk.at), deed_id)

@@ -20,11 +20,28 @@ PayoutKind = Literal["refund", "withdrawal"]
 PayoutStatus = Literal["prepared", "exported", "confirmed", "returned", "refused"]
 Outcome = Literal["payment", "payment_return", "payout", "payout_return", "unmatched", "dismissed"]
 
+Doing = Literal["statement_imported", "transfer_assigned", "transfer_dismissed", "batch_exported", "payout_refused"]
+
+
+class Clerk(Struct, frozen=True):
+    """The operator who does it, when, and why."""
+
+    name: str
+    at: datetime
+    reason: str = ""
+
+
 Effect = Callable[[Tx, Observation, House, datetime], Awaitable[bool]]
 """What a transfer means for the payment of its reference, in the transaction of the import; False: there is none for it."""
 
 End = Callable[[Tx, MerchantEnv, UUID, House, datetime], Awaitable[object]]
 """What becomes of the order behind a payout. Raises a `Refusal` where that cannot be, before it writes."""
+
+Keep = Callable[[Tx, Clerk, Doing, UUID, MerchantEnv | None], Awaitable[UUID]]
+"""Keep in the history what the clerk does to a statement, transfer, batch or payout, in the transaction that does it.
+
+The environment is that of the merchant whose it is, where it is one's. The answer is the id of what is kept.
+"""
 
 
 class Origin(Struct, frozen=True):
@@ -37,19 +54,12 @@ class Origin(Struct, frozen=True):
 
 
 class Desk(Struct, frozen=True):
-    """What the rest of the house does with what the bank says. Handed in where the house is put together."""
+    """What the rest of the house does with what the bank says. Handed in by the doors."""
 
     observe: Effect
     take_back: Effect
     origins: Mapping[PayoutKind, Origin]
-
-
-class Clerk(Struct, frozen=True):
-    """The operator who does it, when, and why."""
-
-    name: str
-    at: datetime
-    reason: str = ""
+    keep: Keep
 
 
 class KeptPayout(Struct, frozen=True, kw_only=True):
@@ -73,9 +83,21 @@ class Imported(Struct, frozen=True):
     placed: int
     unmatched: int
 
+    @property
+    def words(self) -> str:
+        """The same, for an operator."""
+        if self.new_entries:
+            entries = "entry" if self.new_entries == 1 else "entries"
+            were, wait = "was" if self.placed == 1 else "were", "waits" if self.unmatched == 1 else "wait"
+            return (
+                f"{self.new_entries} new {entries}, {self.known_entries} known before. "
+                f"Of the new transfers {self.placed} {were} placed, {self.unmatched} {wait} for you."
+            )
+        return "No entry is new: no money was moved." if self.statements else "This was imported before: nothing changed."
+
 
 class ListedStatement(Struct, frozen=True):
-    """A statement in the operator's list."""
+    """A statement in the operator's list. `unmatched` of the transfers that it was the first to show still wait."""
 
     id: UUID
     statement_id: str
@@ -83,8 +105,19 @@ class ListedStatement(Struct, frozen=True):
     first_on: date | None
     last_on: date | None
     entries: int
+    new_entries: int
+    unmatched: int
     imported_by: str
     imported_at: Timestamp
+
+
+class ShownStatement(Struct, frozen=True):
+    """A statement on its own. Balances are missing where the bank left them out."""
+
+    listed: ListedStatement
+    currency: str | None
+    opening: str | None
+    closing: str | None
 
 
 class ListedTransfer(Struct, frozen=True):
@@ -101,6 +134,32 @@ class ListedTransfer(Struct, frozen=True):
     words: str
 
 
+class ShownTransfer(Struct, frozen=True, kw_only=True):
+    """A transfer on its own: what the bank said of it, and what it was taken for by whom."""
+
+    id: UUID
+    statement_id: UUID
+    booked_on: date
+    side: Side
+    amount: str
+    currency: str
+    is_return: bool
+    other_name: str | None
+    other_iban: str | None
+    words: str
+    end_to_end_id: str | None
+    bank_reference: str | None
+    return_reason: str | None
+    outcome: Outcome
+    reference: str | None
+    payout_id: UUID | None
+    batch_id: UUID | None
+    because: str | None
+    decided_by: str | None
+    decided_because: str | None
+    decided_at: Timestamp | None
+
+
 class ListedPayout(Struct, frozen=True):
     """A payout in the operator's list."""
 
@@ -112,19 +171,56 @@ class ListedPayout(Struct, frozen=True):
     receiver_iban: str
     receiver_name: str
     merchant_id: MerchantId
+    business_name: str
     batch_id: UUID | None
     prepared_at: Timestamp
     ended_because: str | None
 
 
+class ShownPayout(Struct, frozen=True):
+    """A payout on its own. `ended_by` an operator, where one refused it."""
+
+    listed: ListedPayout
+    words: str
+    exported_at: Timestamp | None
+    debited_at: Timestamp | None
+    ended_by: str | None
+    updated_at: Timestamp
+
+
+class Prepared(Struct, frozen=True):
+    """All that is prepared: how many payouts, and their sum."""
+
+    payouts: int
+    amount: str
+    currency: str
+
+
+class ListedBatch(Struct, frozen=True):
+    """A batch in the operator's list, and how many of its payouts are in which state now."""
+
+    id: UUID
+    iban: str
+    exported_by: str
+    exported_at: Timestamp
+    payouts: int
+    amount: str
+    currency: str
+    exported: int
+    confirmed: int
+    returned: int
+    refused: int
+
+
 class Decided(Struct, frozen=True):
-    """What an operator did with a transfer or a payout."""
+    """What an operator did with a transfer or a payout; `deed_id` is that of the history."""
 
     id: UUID
     outcome: str
     operator: str
     reason: str
     at: Timestamp
+    deed_id: UUID
 
 
 class BankRefusedError(Exception):

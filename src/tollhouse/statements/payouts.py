@@ -14,7 +14,7 @@ from tollhouse.kernel.refusals import Refusal
 from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.bank_transfer import BankAccount
-from tollhouse.rails.bank_transfer_batch import Batch
+from tollhouse.rails.bank_transfer_batch import Batch, id_in
 from tollhouse.rails.bank_transfer_statement import Entry, Part
 from tollhouse.statements import payouts_store
 from tollhouse.statements.model import BankRefusedError, Clerk, Decided, Desk, KeptPayout, ListedPayout, PayoutStatus
@@ -22,13 +22,16 @@ from tollhouse.statements.store import Placed
 from tollhouse.web.house import House
 
 NO_REASON = "unknown"
-HEX_CHARS = 32
 
 
 async def gather(tx: Tx, desk: Desk, now: datetime) -> None:
     """Prepare what waits to leave."""
     for kind, origin in desk.origins.items():
-        for payout in await origin.waiting(tx):
+        waiting = await origin.waiting(tx)
+        kept = await payouts_store.kept(tx, [one.id for one in waiting])
+        for payout in waiting:
+            if payout.id in kept:  # most are: they were exported, and no statement has shown them yet
+                continue
             iban = read_iban(payout.receiver_iban)
             if iban is None:  # accepted by another rail, before this one had its name
                 log.error("payout without an account to go to", part=kind, detail=str(payout.id))
@@ -36,10 +39,12 @@ async def gather(tx: Tx, desk: Desk, now: datetime) -> None:
             await payouts_store.prepare(tx, kind, payout, iban, now)
 
 
-async def listed(tx: Tx, desk: Desk, status: PayoutStatus | None, now: datetime) -> list[ListedPayout]:
+async def listed(
+    tx: Tx, desk: Desk, status: PayoutStatus | None, now: datetime, limit: int | None = None, offset: int = 0
+) -> list[ListedPayout]:
     """All payouts, or those of this status, newest first."""
     await gather(tx, desk, now)
-    return await payouts_store.listed(tx, status)
+    return await payouts_store.listed(tx, status, limit, offset)
 
 
 async def export(tx: Tx, account: BankAccount | None, wanted: Sequence[UUID] | None, desk: Desk, clerk: Clerk) -> Batch:
@@ -59,24 +64,33 @@ async def export(tx: Tx, account: BankAccount | None, wanted: Sequence[UUID] | N
     batch = await payouts_store.batch(tx, batch_id)
     if batch is None:
         raise AssertionError("it was made just now")
+    await desk.keep(tx, clerk, "batch_exported", batch_id, None)
     return batch
 
 
-async def refuse(tx: Tx, payout_id: UUID, desk: Desk, clerk: Clerk, house: House) -> Decided:
-    """Keep a payout here, or say that the bank did not carry it out: its money goes back. Raises `BankRefusedError`."""
+async def refuse(
+    tx: Tx, payout_id: UUID, desk: Desk, clerk: Clerk, house: House, seen: PayoutStatus | None = None
+) -> Decided:
+    """Keep a payout here, or say that the bank did not carry it out: its money goes back. Raises `BankRefusedError`.
+
+    `seen`: as it was looked at. One that was exported meanwhile may be at the bank, which is another question.
+    """
     await gather(tx, desk, clerk.at)
     payout = await payouts_store.hold(tx, payout_id)
     if payout is None:
         raise BankRefusedError(f"There is no payout {payout_id}.")
     if payout.status not in {"prepared", "exported"}:
         raise BankRefusedError(f"Payout {payout_id} is {payout.status} already.")
+    if seen is not None and payout.status != seen:
+        raise BankRefusedError(f"Payout {payout_id} is {payout.status} meanwhile. Look again.")
     try:
         await desk.origins[payout.kind].refused(tx, payout.env, payout.id, house, clerk.at)
     except Refusal as lost:
         raise BankRefusedError(f"Payout {payout_id} cannot be refused: {lost.message}") from None
     if not await payouts_store.refuse(tx, payout_id, clerk):
         raise AssertionError("a payout that is held still does not change")
-    return Decided(payout_id, "refused", clerk.name, clerk.reason, stamp(clerk.at))
+    deed_id = await desk.keep(tx, clerk, "payout_refused", payout_id, payout.env)
+    return Decided(payout_id, "refused", clerk.name, clerk.reason, stamp(clerk.at), deed_id)
 
 
 async def place(tx: Tx, entry: Entry, part: Part, desk: Desk, house: House, now: datetime) -> Placed | None:
@@ -99,7 +113,7 @@ async def place(tx: Tx, entry: Entry, part: Part, desk: Desk, house: House, now:
 
 async def _place_batch(tx: Tx, entry: Entry, part: Part, desk: Desk, house: House, now: datetime) -> Placed | None:
     """A batch that the bank booked as one line, although it was asked not to."""
-    batch_id = _id_in(entry.batch_id)
+    batch_id = id_in(entry.batch_id)
     if batch_id is None or entry.side != "debit" or entry.is_reversal or len(entry.parts) != 1 or part.end_to_end_id:
         return None
     payouts = await payouts_store.hold_batch(tx, batch_id)
@@ -140,17 +154,8 @@ async def _came_back(tx: Tx, payout: KeptPayout, reason: str, desk: Desk, house:
 
 
 async def _named(tx: Tx, end_to_end_id: str | None) -> KeptPayout | None:
-    payout_id = _id_in(end_to_end_id)
+    payout_id = id_in(end_to_end_id)
     return None if payout_id is None else await payouts_store.hold(tx, payout_id)
-
-
-def _id_in(name: str | None) -> UUID | None:
-    if name is None or len(name) != HEX_CHARS:
-        return None
-    try:
-        return UUID(hex=name)
-    except ValueError:
-        return None
 
 
 def _unmatched(payout: KeptPayout, because: str) -> Placed:

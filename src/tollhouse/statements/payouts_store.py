@@ -5,13 +5,21 @@ from datetime import datetime
 from uuid import UUID
 
 from tollhouse.catalogue.currencies import format_amount
-from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.rails.bank_transfer import BankAccount, Payout
+from tollhouse.rails.bank_transfer import CURRENCY, BankAccount, Payout
 from tollhouse.rails.bank_transfer_batch import NOT_PROVIDED, Batch, Transfer
-from tollhouse.statements.model import Clerk, KeptPayout, ListedPayout, PayoutKind
+from tollhouse.statements.model import (
+    Clerk,
+    KeptPayout,
+    ListedBatch,
+    ListedPayout,
+    PayoutKind,
+    Prepared,
+    ShownPayout,
+)
 
 # The name of a customer is the one that the bank showed when the payment came.
 PREPARE = """
@@ -24,10 +32,45 @@ PREPARE = """
             $9, 'prepared', $11, $11)
     ON CONFLICT (id) DO NOTHING
 """
+KEPT = "SELECT id FROM bank_payouts WHERE id = ANY ($1::uuid[])"
 LIST = """
-    SELECT id, kind, status, amount_minor, currency, receiver_iban, receiver_name, merchant_id, batch_id, prepared_at,
-           ended_because
-    FROM bank_payouts WHERE $1::text IS NULL OR status = $1 ORDER BY prepared_at DESC, id DESC
+    SELECT p.id, p.kind, p.status, p.amount_minor, p.currency, p.receiver_iban, p.receiver_name, p.merchant_id,
+           m.business_name, p.batch_id, p.prepared_at, p.ended_because
+    FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id
+    WHERE $1::text IS NULL OR p.status = $1 ORDER BY p.prepared_at DESC, p.id DESC LIMIT $2 OFFSET $3
+"""
+PREPARED = """
+    SELECT count(*) AS payouts, coalesce(sum(amount_minor), 0)::bigint AS amount_minor
+    FROM bank_payouts WHERE status = 'prepared'
+"""
+LIST_OF_BATCH = """
+    SELECT p.id, p.kind, p.status, p.amount_minor, p.currency, p.receiver_iban, p.receiver_name, p.merchant_id,
+           m.business_name, p.batch_id, p.prepared_at, p.ended_because
+    FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id
+    WHERE p.batch_id = $1 ORDER BY p.id LIMIT $2 OFFSET $3
+"""
+PAYOUT = """
+    SELECT p.id, p.kind, p.status, p.amount_minor, p.currency, p.receiver_iban, p.receiver_name, p.merchant_id,
+           m.business_name, p.batch_id, p.prepared_at, p.ended_because, p.words, b.exported_at, p.debited_at, p.ended_by,
+           p.updated_at
+    FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id LEFT JOIN bank_batches b ON b.id = p.batch_id
+    WHERE p.id = $1
+"""
+# All, or the one of this id. Ids are in the order of time.
+BATCHES = """
+    SELECT b.id, b.iban, b.exported_by, b.exported_at, its.payouts, its.amount_minor, its.exported, its.confirmed,
+           its.returned, its.refused
+    FROM (SELECT id, iban, exported_by, exported_at FROM bank_batches
+          WHERE $1::uuid IS NULL OR id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3) b
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS payouts, sum(p.amount_minor)::bigint AS amount_minor,
+               count(*) FILTER (WHERE p.status = 'exported') AS exported,
+               count(*) FILTER (WHERE p.status = 'confirmed') AS confirmed,
+               count(*) FILTER (WHERE p.status = 'returned') AS returned,
+               count(*) FILTER (WHERE p.status = 'refused') AS refused
+        FROM bank_payouts p WHERE p.batch_id = b.id
+    ) its
+    ORDER BY b.id DESC
 """
 KEEP_BATCH = """
     INSERT INTO bank_batches (id, iban, bic, holder, exported_by, exported_at) VALUES ($1, $2, $3, $4, $5, $6)
@@ -64,6 +107,11 @@ REFUSE = """
 """
 
 
+async def kept(tx: Tx, payout_ids: Sequence[UUID]) -> set[UUID]:
+    """Which of these are kept already."""
+    return {row["id"] for row in await tx.fetch(KEPT, payout_ids)}
+
+
 async def prepare(tx: Tx, kind: PayoutKind, payout: Payout, receiver_iban: str, now: datetime) -> None:
     """Keep a payout that is to leave; one that is kept already stays as it is."""
     env = payout.env
@@ -71,24 +119,42 @@ async def prepare(tx: Tx, kind: PayoutKind, payout: Payout, receiver_iban: str, 
     await tx.execute(PREPARE, payout.id, kind, env.merchant_id, env.mode, *what, now, NOT_PROVIDED)
 
 
-async def listed(db: Pool | Tx, status: str | None) -> list[ListedPayout]:
+async def listed(db: Pool | Tx, status: str | None, limit: int | None = None, offset: int = 0) -> list[ListedPayout]:
     """All payouts, or those of this status, newest first."""
-    return [
-        ListedPayout(
-            row["id"],
-            row["kind"],
-            row["status"],
-            format_amount(row["amount_minor"], row["currency"]),
-            row["currency"],
-            row["receiver_iban"],
-            row["receiver_name"],
-            MerchantId(row["merchant_id"]),
-            row["batch_id"],
-            stamp(row["prepared_at"]),
-            row["ended_because"],
-        )
-        for row in await db.fetch(LIST, status)
-    ]
+    return [_listed(row) for row in await db.fetch(LIST, status, limit, offset)]
+
+
+async def prepared(tx: Tx) -> Prepared:
+    """All that is prepared."""
+    row = await tx.fetchrow(PREPARED)
+    if row is None:
+        raise AssertionError("a statement that counts answers one row")
+    return Prepared(row["payouts"], format_amount(row["amount_minor"], CURRENCY), CURRENCY)
+
+
+async def of_batch(db: Pool, batch_id: UUID, limit: int, offset: int) -> list[ListedPayout]:
+    """The payouts of a batch, in the order of its file."""
+    return [_listed(row) for row in await db.fetch(LIST_OF_BATCH, batch_id, limit, offset)]
+
+
+async def payout(db: Pool, payout_id: UUID) -> ShownPayout | None:
+    """One payout."""
+    row = await db.fetchrow(PAYOUT, payout_id)
+    if row is None:
+        return None
+    exported_at, debited_at = stamp_or_none(row["exported_at"]), stamp_or_none(row["debited_at"])
+    return ShownPayout(_listed(row), row["words"], exported_at, debited_at, row["ended_by"], stamp(row["updated_at"]))
+
+
+async def batches(db: Pool, limit: int, offset: int) -> list[ListedBatch]:
+    """The batches, newest first."""
+    return [_batch(row) for row in await db.fetch(BATCHES, None, limit, offset)]
+
+
+async def listed_batch(db: Pool, batch_id: UUID) -> ListedBatch | None:
+    """One batch as it is listed."""
+    row = await db.fetchrow(BATCHES, batch_id, 1, 0)
+    return None if row is None else _batch(row)
 
 
 async def export(tx: Tx, batch_id: UUID, account: BankAccount, wanted: Sequence[UUID] | None, clerk: Clerk) -> int:
@@ -138,6 +204,39 @@ async def come_back(tx: Tx, payout_id: UUID, reason: str, now: datetime) -> bool
 async def refuse(tx: Tx, payout_id: UUID, clerk: Clerk) -> bool:
     """It does not leave; False where it has."""
     return await tx.execute(REFUSE, payout_id, clerk.reason, clerk.name, clerk.at) == 1
+
+
+def _listed(row: Row) -> ListedPayout:
+    return ListedPayout(
+        row["id"],
+        row["kind"],
+        row["status"],
+        format_amount(row["amount_minor"], row["currency"]),
+        row["currency"],
+        row["receiver_iban"],
+        row["receiver_name"],
+        MerchantId(row["merchant_id"]),
+        row["business_name"],
+        row["batch_id"],
+        stamp(row["prepared_at"]),
+        row["ended_because"],
+    )
+
+
+def _batch(row: Row) -> ListedBatch:
+    return ListedBatch(
+        row["id"],
+        row["iban"],
+        row["exported_by"],
+        stamp(row["exported_at"]),
+        row["payouts"],
+        format_amount(row["amount_minor"], CURRENCY),
+        CURRENCY,
+        row["exported"],
+        row["confirmed"],
+        row["returned"],
+        row["refused"],
+    )
 
 
 def _kept(row: Row) -> KeptPayout:

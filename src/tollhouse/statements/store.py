@@ -8,11 +8,10 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.catalogue.currencies import format_amount
-from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.bank_transfer_statement import Entry, Part, Side, Statement
-from tollhouse.statements.model import Clerk, ListedStatement, ListedTransfer, Outcome
+from tollhouse.statements.model import Clerk, ListedTransfer, Outcome
 
 KEEP_STATEMENT = """
     INSERT INTO bank_statements (id, iban, statement_id, currency, opening_minor, closing_minor, first_on, last_on, entries,
@@ -33,14 +32,10 @@ KEEP_PART = """
                                   return_reason, outcome, payout_id, because)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 """
-STATEMENTS = """
-    SELECT id, statement_id, iban, first_on, last_on, entries, imported_by, imported_at
-    FROM bank_statements ORDER BY imported_at DESC, id DESC
-"""
 UNMATCHED = """
     SELECT p.id, e.booked_on, e.side, p.amount_minor, e.currency, p.because, p.other_name, p.other_iban, p.words
     FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
-    WHERE p.outcome = 'unmatched' ORDER BY p.id
+    WHERE p.outcome = 'unmatched' ORDER BY p.id LIMIT $1 OFFSET $2
 """
 HOLD_PART = """
     SELECT e.identity, p.nth, p.amount_minor, p.outcome, e.side, e.currency
@@ -73,7 +68,7 @@ class Waiting(Struct, frozen=True):
     currency: str
 
 
-async def keep_statement(db: Pool, statement: Statement, clerk: Clerk) -> tuple[UUID, bool]:
+async def keep_statement(tx: Tx, statement: Statement, clerk: Clerk) -> tuple[UUID, bool]:
     """Keep a statement, once for all that it says; its id, and whether it is new."""
     identities = [entry.identity.hex() for entry in statement.entries]
     said = (statement.iban, statement.statement_id, statement.currency, statement.opening_minor, statement.closing_minor)
@@ -81,9 +76,9 @@ async def keep_statement(db: Pool, statement: Statement, clerk: Clerk) -> tuple[
     days = [entry.booked_on for entry in statement.entries]
     span = (min(days, default=None), max(days, default=None), len(days))
     own_id = new_id()
-    if await db.execute(KEEP_STATEMENT, own_id, *said, *span, digest, clerk.name, clerk.at) == 1:
+    if await tx.execute(KEEP_STATEMENT, own_id, *said, *span, digest, clerk.name, clerk.at) == 1:
         return own_id, True
-    row = await db.fetchrow(STATEMENT_OF, digest)
+    row = await tx.fetchrow(STATEMENT_OF, digest)
     if row is None:
         raise AssertionError("statements are never deleted")
     return row["id"], False
@@ -106,24 +101,7 @@ async def keep_part(tx: Tx, part_id: UUID, entry_id: UUID, nth: int, part: Part,
     await tx.execute(KEEP_PART, part_id, entry_id, nth, part.amount_minor, placed.reference, *whose, *taken)
 
 
-async def statements(db: Pool) -> list[ListedStatement]:
-    """All statements, newest first."""
-    return [
-        ListedStatement(
-            row["id"],
-            row["statement_id"],
-            row["iban"],
-            row["first_on"],
-            row["last_on"],
-            row["entries"],
-            row["imported_by"],
-            stamp(row["imported_at"]),
-        )
-        for row in await db.fetch(STATEMENTS)
-    ]
-
-
-async def unmatched(db: Pool) -> list[ListedTransfer]:
+async def unmatched(db: Pool, limit: int | None = None, offset: int = 0) -> list[ListedTransfer]:
     """The transfers that wait for an operator, oldest first."""
     return [
         ListedTransfer(
@@ -137,7 +115,7 @@ async def unmatched(db: Pool) -> list[ListedTransfer]:
             row["other_iban"],
             row["words"],
         )
-        for row in await db.fetch(UNMATCHED)
+        for row in await db.fetch(UNMATCHED, limit, offset)
     ]
 
 
