@@ -1,0 +1,231 @@
+"""Live money by clicking in headless Chromium: paid in by a bank's statement, withdrawn by a file for the bank."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from lxml import etree
+from playwright.async_api import Browser
+
+from tests.browser import CHROMIUM, Look, Visitor, chromium, visitor
+from tests.cast import PASSWORD, Actor, sign_up
+from tests.invariants import broken_invariants
+from tests.operator.seat import invite
+from tests.payments.bank import until
+from tests.payments.shop import approve_project
+from tests.running import Service, settings_for
+from tests.statements.camt import ACCOUNT, CUSTOMER_IBAN, Line, paid, statement
+from tests.statements.test_payouts import XSD
+from tollhouse.platform import embedded
+from tollhouse.rails import configured
+
+LOOKS = [Look("dark", 390, axe=False), Look("light", 1280, axe=True)]
+LINK = {"display_name": "Coffee for a year", "amount": "120.00", "currency": "EUR"}
+WITHDRAWAL = {
+    "method_id": "sepa:EUR",
+    "amount": "50.00",
+    "receiver": CUSTOMER_IBAN,
+    "provider_fields": {"account_holder_name": "Alice Arabica", "reference": "Beans"},
+}
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the browser journeys were not run"),
+]
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def service(server: embedded.Server) -> Iterator[Service]:
+    """A house of its own, with an account at a bank."""
+    with Service(settings_for(server.cluster.dsn, fresh=True, **ACCOUNT)) as running:
+        yield running
+    del configured.RAILS["bank", "live"]  # which other houses of this process would have too
+
+
+@pytest.mark.covers("P-165")
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")
+async def test_live_money_in_and_out_by_clicking(look: Look, browser: Browser, service: Service, tmp_path: Path) -> None:
+    async with sign_up(service, "alice", "Alice's Coffee") as alice, visitor(browser, look, service.url) as someone:
+        await approve_project(alice, "live")
+        link = (await alice.post("/payment-links", LINK, mode="live")).ok(201).body
+        reference = await be_told_where_to_pay(someone, link)
+        await take_a_seat(someone, service)
+        credit = statement(paid(reference, 12_000), Line(90, words="Interest", name=None), name=f"one-{look}")
+        await bring(someone, credit, "2 new entries", "bank-statement-in")
+        await see_the_statement(someone, f"one-{look}")
+        await dismiss_the_interest(someone)
+        assert "120.00 EUR" in await balance_page(someone, alice)
+
+        withdrawal = (await alice.post("/withdrawals", WITHDRAWAL, key=str(uuid4()), mode="live")).ok(201).body
+        assert withdrawal["status"] == "pending_review"
+        await approve(someone, withdrawal["id"])
+        await handed_to_the_rail(alice, withdrawal["id"])
+        file = await take_a_batch_to_the_bank(someone, tmp_path)
+        XSD.assertValid(etree.fromstring(file))
+        assert file.count(b"<EndToEndId>") == 1
+        assert UUID(withdrawal["id"]).hex.encode() in file
+
+        debit = statement(Line(5_000, "DBIT", end_to_end=UUID(withdrawal["id"]).hex, name=None), name=f"two-{look}")
+        await bring(someone, debit, "1 was placed", "bank-statement-out")
+        assert (await show(alice, withdrawal["id"]))["status"] == "completed"
+        await see_it_confirmed(someone, withdrawal["id"])
+
+        before = await standing(alice)
+        for raw in (credit, debit):
+            await bring(someone, raw, "This was imported before: nothing changed.")
+        assert await standing(alice) == before == ("70.00", "0.00", "completed")
+    assert await broken_invariants(service.dsn) == []
+
+
+async def be_told_where_to_pay(someone: Visitor, link: dict[str, Any]) -> str:
+    """A customer chooses the bank: the reference to pay with."""
+    page = someone.page
+    await page.goto(link["url"])
+    await page.check("input[value='sepa:EUR']")
+    await page.click("button:has-text('Continue')")
+    await someone.see("bank-checkout")
+    assert await page.input_value("#address") == ACCOUNT["TOLLHOUSE_BANK_IBAN"]
+    return await page.input_value("#reference")
+
+
+async def take_a_seat(someone: Visitor, service: Service) -> None:
+    """The operator comes in."""
+    await someone.page.goto(service.url + await invite(service, f"olga-{uuid4().hex[:8]}@house.example"))
+    await someone.page.fill("#password", PASSWORD)
+    await someone.page.click("button:has-text('Go to the desk')")
+    await someone.page.wait_for_url("**/operator")
+
+
+async def bring(someone: Visitor, raw: bytes, says: str, name: str = "") -> None:
+    """She imports a file; a wrong one before, the first time."""
+    page = someone.page
+    await page.click("nav[aria-label='Operator'] a:has-text('Statements')")
+    if name == "bank-statement-in":
+        await someone.see("bank-statements-none")
+        await page.set_input_files("#file", {"name": "photo.jpg", "mimeType": "image/jpeg", "buffer": b"\xff\xd8"})
+        await page.click("button:has-text('Import')")
+        await page.wait_for_selector("#file-wrong")
+        await someone.see("bank-statement-wrong")
+    await page.set_input_files("#file", {"name": "day.xml", "mimeType": "text/xml", "buffer": raw})
+    await page.click("button:has-text('Import')")
+    assert says in await page.inner_text("p[role=status]")
+    if name:
+        await someone.see(name)
+
+
+async def see_the_statement(someone: Visitor, name: str) -> None:
+    """What each transfer of it did."""
+    await someone.page.click(f"table a:has-text('{name}')")
+    await someone.page.wait_for_url("**/operator/statements/*")
+    await someone.see("bank-statement")
+    assert "It has no reference of ours." in await someone.page.inner_text("table")
+
+
+async def dismiss_the_interest(someone: Visitor) -> None:
+    """What nobody could place is the bank's own."""
+    page = someone.page
+    await page.click("nav[aria-label='Statements'] a:has-text('To be placed')")
+    await someone.see("bank-transfers")
+    await page.click("table a")
+    await someone.see("bank-transfer")
+    await page.fill("#reason", "   ")
+    await page.click("button:has-text('Dismiss')")
+    await page.wait_for_selector("#reason-wrong")
+    await someone.see("bank-transfer-wrong")
+    await page.fill("#reason", "Interest of November")
+    await page.click("button:has-text('Dismiss')")
+    await page.wait_for_url("**?deed=*")
+    await someone.see("bank-transfer-dismissed")
+
+
+async def balance_page(someone: Visitor, alice: Actor) -> str:
+    """What the merchant sees at home."""
+    page = someone.page
+    await page.goto(f"{alice.service.url}/signin")
+    await page.fill("#email", alice.email)
+    await page.fill("#password", PASSWORD)
+    await page.click("button:has-text('Sign in')")
+    await page.wait_for_url("**/home")
+    await page.goto(f"{alice.service.url}/live/home")
+    return await page.inner_text("main")
+
+
+async def approve(someone: Visitor, withdrawal_id: str) -> None:
+    """She reads what is to be sent where, and lets it go."""
+    page = someone.page
+    await page.goto(page.url.replace("/live/home", "/operator"))
+    await page.click("nav a:has-text('Withdrawals')")
+    await page.click(f"table a[href$='{withdrawal_id}']")
+    await someone.see("bank-review")
+    await page.click("button:has-text('Approve')")
+    await page.wait_for_url("**?deed=*")
+
+
+async def handed_to_the_rail(alice: Actor, withdrawal_id: str) -> None:
+    """The worker does its part."""
+    await until(alice, f"/withdrawals/{withdrawal_id}", "processing", mode="live")
+    for _ in range(200):
+        [row] = await alice.sql("SELECT submission FROM withdrawals WHERE id = $1::uuid", withdrawal_id)
+        if row["submission"] == "accepted":
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("the worker does not hand it to the rail")
+
+
+async def take_a_batch_to_the_bank(someone: Visitor, folder: Path) -> bytes:
+    """She exports what waits, and has the file twice: the same bytes."""
+    page = someone.page
+    await page.click("nav[aria-label='Operator'] a:has-text('Payouts')")
+    await someone.see("bank-payouts")
+    await page.click("button:has-text('Export what is ticked')")
+    await page.wait_for_url("**/operator/batches/*")
+    await someone.see("bank-batch")
+    await page.click("table a >> nth=0")
+    await page.wait_for_url("**/operator/payouts/*")
+    await someone.see("bank-payout-exported")
+    await page.click("a:has-text('this batch')")
+    files: list[bytes] = []
+    for nth in range(2):
+        async with page.expect_download() as started:
+            await page.click("a:has-text('Download the file')")
+        kept = folder / f"{nth}.xml"
+        await (await started.value).save_as(kept)
+        files.append(kept.read_bytes())
+    assert files[0] == files[1]
+    return files[0]
+
+
+async def see_it_confirmed(someone: Visitor, payout_id: str) -> None:
+    """The batch has ended."""
+    page = someone.page
+    await page.click("nav[aria-label='Operator'] a:has-text('Payouts')")
+    await someone.see("bank-payouts-none")
+    await page.click("nav[aria-label='Payouts'] a:has-text('Batches')")
+    assert "1 confirmed" in await page.inner_text("table")
+    await someone.see("bank-batches")
+    await page.click("table a >> nth=0")
+    await page.click(f"table a[href$='{payout_id}']")
+    await someone.see("bank-payout")
+    assert "confirmed" in await page.inner_text("dl")
+
+
+async def show(alice: Actor, withdrawal_id: str) -> dict[str, Any]:
+    """The withdrawal as it is now."""
+    return (await alice.get(f"/withdrawals/{withdrawal_id}", mode="live")).ok().body
+
+
+async def standing(alice: Actor) -> tuple[str, str, str]:
+    """What is available and reserved, and how the newest withdrawal stands."""
+    balance = (await alice.get("/balances/EUR", mode="live")).ok().body
+    [withdrawal] = (await alice.get("/withdrawals", mode="live")).ok().body["withdrawals"]
+    return balance["available"], balance["reserved"], withdrawal["status"]
