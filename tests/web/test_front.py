@@ -68,6 +68,7 @@ async def test_the_dashboard_has_no_cors(service: Service, path: str) -> None:
         (b'{"display_name": "\\u0000"}', "application/json", "invalid_request", 400),
         (b'{"display_name": NaN}', "application/json", "invalid_request", 400),
         (b"\xff\xfe", "application/json", "invalid_request", 400),
+        (b"[" * 20_000, "application/json", "invalid_request", 400),
         (b"{}", "text/plain", "unsupported_media_type", 415),
         (b"[]", "application/json", "validation_failed", 422),
         (b"{" + b" " * 70_000 + b"}", "application/json", "payload_too_large", 413),

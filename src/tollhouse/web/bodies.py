@@ -21,12 +21,14 @@ def parse_json(raw: bytes) -> Any:
     """Plain Python from a JSON text. Raises `InvalidRequest` where it is malformed or holds what no text may hold."""
     try:
         parsed = msgspec.json.decode(raw)
+        if b"\\u0000" in raw and _holds_nul(parsed):
+            raise InvalidRequest("The body holds a NUL character.")
+        if b"\\ud" in raw.lower() and not _is_text(parsed):
+            raise InvalidRequest("The body holds half a character.")
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise InvalidRequest("The body is not valid JSON.") from None
-    if b"\\u0000" in raw and _holds_nul(parsed):
-        raise InvalidRequest("The body holds a NUL character.")
-    if b"\\ud" in raw.lower() and not _is_text(parsed):
-        raise InvalidRequest("The body holds half a character.")
+    except RecursionError:
+        raise InvalidRequest("The body is nested too deeply.") from None
     return parsed
 
 
