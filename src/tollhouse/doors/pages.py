@@ -9,12 +9,14 @@ from tollhouse.operator import desk_operations as operator
 from tollhouse.payments import operations as payments
 from tollhouse.web.operations import Operation
 from tollhouse.webhooks import pages as webhooks
+from tollhouse.withdrawals import operations as withdrawals
 
 OPERATIONS: list[Operation] = [
     *merchants.OPERATIONS,
     *app_pages.OPERATIONS,
     *oauth.PAGE_OPERATIONS,
     *payments.PAGE_OPERATIONS,
+    *withdrawals.PAGE_OPERATIONS,
     *webhooks.OPERATIONS,
     *operator.OPERATIONS,
     *withdrawal_review_pages.OPERATIONS,

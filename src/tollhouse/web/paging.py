@@ -2,7 +2,9 @@
 
 from datetime import datetime
 from typing import Annotated, TypeVar
+from urllib.parse import urlencode
 
+import msgspec
 from msgspec import Meta, Struct
 
 from tollhouse.kernel.limits import PAGE_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
@@ -30,6 +32,26 @@ class PageQuery(Struct, frozen=True, forbid_unknown_fields=True):
     def cut(self, rows: list[T]) -> tuple[list[T], bool]:
         """The rows to show, and whether there are more."""
         return rows[: self.limit], len(rows) > self.limit
+
+
+class Turn(Struct, frozen=True):
+    """A page of a list: its number, and the addresses of the one before and the one behind, empty where there is none."""
+
+    number: int
+    newer: str
+    older: str
+
+
+def turn(query: PageQuery, *, more: bool) -> Turn:
+    """Where one can turn to from this page of a list, with the same filters."""
+    usual = type(query)()
+    members = ((field.encode_name, field.name) for field in msgspec.structs.fields(query) if field.name != "page")
+    asked = {shown: getattr(query, name) for shown, name in members if getattr(query, name) != getattr(usual, name)}
+
+    def address(number: int) -> str:
+        return "?" + urlencode(asked | {"page": number})
+
+    return Turn(query.page, address(query.page - 1) if query.page > 1 else "", address(query.page + 1) if more else "")
 
 
 class SpanQuery(PageQuery, frozen=True):

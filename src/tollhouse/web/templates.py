@@ -6,7 +6,17 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 
-PARTS = ("web", "merchants", "oauth", "payments", "webhooks", "operator", "guide", "demo")
+PARTS = (
+    "web",
+    "merchants",
+    "oauth",
+    "payments",
+    "withdrawals",
+    "webhooks",
+    "operator",
+    "guide",
+    "demo",
+)
 
 
 class Templates:

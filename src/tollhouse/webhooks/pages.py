@@ -1,6 +1,5 @@
 """The dashboard's pages about webhooks: the signing secret, delivery as a whole, a test, events and what became of them."""
 
-from urllib.parse import urlencode
 from uuid import UUID
 
 import msgspec
@@ -16,6 +15,7 @@ from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.forms import parse_form
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.paging import turn
 from tollhouse.webhooks import actions, meanings, store
 from tollhouse.webhooks.model import (
     EventsQuery,
@@ -114,8 +114,7 @@ async def events(ask: Ask, caller: Person, mode: str, query: EventsQuery) -> Res
         searched=store.SEARCHED_EVENTS_MAX,
         statuses=meanings.STATUSES,
         types=(*EVENT_TYPES, TEST_EVENT),
-        newer=_address(query, query.page - 1) if query.page > 1 else "",
-        older=_address(query, query.page + 1) if more else "",
+        turn=turn(query, more=more),
     )
 
 
@@ -189,9 +188,3 @@ async def _event(ask: Ask, person: Person, env: MerchantEnv, event_id: UUID, *, 
         message=refusal.message if refusal else "",
         advice=ADVICE.get(refusal.code, "") if refusal else "",
     )
-
-
-def _address(query: EventsQuery, number: int) -> str:
-    """The same list at another page."""
-    asked = {"status": query.status, "type": query.type, "page": number}
-    return "?" + urlencode({name: value for name, value in asked.items() if value})

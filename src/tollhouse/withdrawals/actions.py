@@ -36,8 +36,20 @@ async def quote(tx: Tx, env: MerchantEnv, new: NewQuote, house: House, now: date
     costs = terms(asked.method, asked.amount_minor, asked.network_fee_mode)
     refuse_unfitting(asked.method, costs)
     # Nothing below this line may refuse.
-    what = (asked.method.method_id, asked.method.currency)
-    return await quotes_store.insert(tx, new_id(), env, what, costs, now, QUOTE_LASTS)
+    return await _keep(tx, env, asked, costs, now)
+
+
+async def offer(tx: Tx, env: MerchantEnv, new: NewWithdrawal, house: House, now: datetime) -> Quote:
+    """A quote for all of a withdrawal that is asked for. Raises what `request` would, the limit of the day excepted."""
+    asked = understand(new, env, house.settings)
+    await _refuse_second(tx, env, new.external_id)
+    refuse_unusable(asked.method, env.mode)
+    refuse_receiver(asked.method, env.mode, new.receiver)
+    costs = terms(asked.method, asked.amount_minor, asked.network_fee_mode)
+    refuse_unfitting(asked.method, costs)
+    await _refuse_without_funds(tx, env, asked.method.currency, costs.debit_minor)
+    # Nothing below this line may refuse.
+    return await _keep(tx, env, asked, costs, now)
 
 
 async def request(tx: Tx, env: MerchantEnv, new: NewWithdrawal, house: House, now: datetime) -> Withdrawal:
@@ -70,6 +82,11 @@ async def cancel(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, house: House, no
         raise NotNow(present.status)
     # Nothing below this line may refuse.
     return await changes.give_back(tx, present, house, now, status="canceled")
+
+
+async def _keep(tx: Tx, env: MerchantEnv, asked: Asked, costs: Terms, now: datetime) -> Quote:
+    what = (asked.method.method_id, asked.method.currency)
+    return await quotes_store.insert(tx, new_id(), env, what, costs, now, QUOTE_LASTS)
 
 
 async def _costs(tx: Tx, env: MerchantEnv, new: NewWithdrawal, asked: Asked, now: datetime) -> Terms:

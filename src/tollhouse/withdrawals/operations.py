@@ -1,5 +1,6 @@
 """Everything this slice offers at its doors."""
 
-from tollhouse.withdrawals import api, sandbox_api
+from tollhouse.withdrawals import api, new_pages, pages, sandbox_api
 
 INTEGRATION_OPERATIONS = [*api.OPERATIONS, *sandbox_api.OPERATIONS]
+PAGE_OPERATIONS = [*pages.OPERATIONS, *new_pages.OPERATIONS]

@@ -38,6 +38,7 @@ INSERT = """
     ON CONFLICT (merchant_id, mode, external_id) DO NOTHING
 """
 ID_OF_EXTERNAL = "SELECT id FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND external_id = $3"
+ID_OF_QUOTE = "SELECT id FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND quote_id = $3"
 ONE = """
     SELECT id, merchant_id, mode, method_id, rail, currency, amount_minor, network_fee_mode, system_fee_minor,
            network_fee_minor, debit_minor, receive_minor, receiver, provider_fields, quote_id, hold_id, limit_day, status,
@@ -136,6 +137,12 @@ async def insert(tx: Tx, new: Withdrawal) -> bool:
 async def id_of_external(tx: Tx, env: MerchantEnv, external_id: str) -> UUID | None:
     """The withdrawal with this external id."""
     return await tx.fetchval(ID_OF_EXTERNAL, env.merchant_id, env.mode, external_id)
+
+
+async def id_of_quote(db: Pool | Tx, env: MerchantEnv, quote_id: UUID) -> UUID | None:
+    """The withdrawal that was made with this quote."""
+    row = await db.fetchrow(ID_OF_QUOTE, env.merchant_id, env.mode, quote_id)
+    return None if row is None else row["id"]
 
 
 async def one(db: Pool | Tx, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal | None:

@@ -1,0 +1,107 @@
+"""The dashboard's pages about withdrawals: the list, one of them with what became of it, and canceling."""
+
+from typing import Literal, get_args
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.model import Person
+from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, WithdrawalMethod
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.web.answers import page, see_other
+from tollhouse.web.ask import Ask
+from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.paging import PageQuery, turn
+from tollhouse.web.schema_fields import told
+from tollhouse.withdrawals import actions, methods, store
+from tollhouse.withdrawals.model import WithdrawalStatus
+from tollhouse.withdrawals.refusals import NotNow
+from tollhouse.withdrawals.store import WithdrawalFilter
+from tollhouse.withdrawals.views import withdrawal_view
+
+OPERATIONS = Operations(PAGES)
+STATUSES: tuple[str, ...] = get_args(WithdrawalStatus)
+
+
+class WithdrawalsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?status=&method_id=&page=` of the page of withdrawals. Empty is no filter; an unknown method matches none."""
+
+    status: Literal["", "pending_review", "approved", "processing", "completed", "failed", "canceled"] = ""
+    method_id: str = ""
+
+    @property
+    def filters(self) -> bool:
+        """Whether not every withdrawal is meant."""
+        return bool(self.status or self.method_id)
+
+
+@OPERATIONS.add("GET", "/{mode}/withdrawals", guard=signed_in_page)
+async def withdrawals(ask: Ask, caller: Person, mode: str, query: WithdrawalsPage) -> Response:
+    """Withdrawals, newest first; of one status or method, where the address says so."""
+    env = caller.env(mode)
+    wanted = WithdrawalFilter(status=query.status or None, method_id=query.method_id or None)
+    shown, more = query.cut(await store.listed(ask.house.db, env, wanted, query.fetch, query.offset))
+    return page(
+        ask,
+        "withdrawals/list.html",
+        person=caller,
+        mode=env.mode,
+        here="withdrawals",
+        withdrawals=[withdrawal_view(one) for one in shown],
+        query=query,
+        statuses=[(status, status.replace("_", " ")) for status in STATUSES],
+        methods=[(method.method_id, method.name) for method in methods.listed(env.mode) if _is_of(method, env)],
+        names=_names(),
+        turn=turn(query, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/withdrawals/{withdrawal_id}", guard=signed_in_page)
+async def withdrawal(ask: Ask, caller: Person, mode: str, withdrawal_id: UUID) -> Response:
+    """One withdrawal: how much, to whom, how far it has come."""
+    return await _withdrawal(ask, caller, caller.env(mode), withdrawal_id)
+
+
+@OPERATIONS.add("POST", "/{mode}/withdrawals/{withdrawal_id}/cancel", guard=signed_in_page)
+async def cancel(ask: Ask, caller: Person, mode: str, withdrawal_id: UUID) -> Response:
+    """Cancel one that was not sent yet. Clicked twice, it is canceled once and that is well."""
+    env = caller.env(mode)
+    caller.refuse_suspended()
+    try:
+        await ask.house.db.transact(lambda tx: actions.cancel(tx, env, withdrawal_id, ask.house, ask.now))
+    except NotNow as refusal:
+        present = await store.one(ask.house.db, env, withdrawal_id)
+        if present is not None and present.status != "canceled":
+            return await _withdrawal(ask, caller, env, withdrawal_id, refusal)
+    return see_other(f"/{env.mode}/withdrawals/{withdrawal_id}")
+
+
+async def _withdrawal(
+    ask: Ask, person: Person, env: MerchantEnv, withdrawal_id: UUID, refusal: NotNow | None = None
+) -> Response:
+    found = await store.one(ask.house.db, env, withdrawal_id)
+    if found is None:
+        raise NotFound
+    return page(
+        ask,
+        "withdrawals/one.html",
+        200 if refusal is None else refusal.status,
+        person=person,
+        mode=env.mode,
+        here="withdrawals",
+        withdrawal=withdrawal_view(found),
+        names=_names(),
+        told=told(found.provider_fields),
+        message="" if refusal is None else "It was sent already, or has ended. Nothing was canceled.",
+    )
+
+
+def _is_of(method: WithdrawalMethod, env: MerchantEnv) -> bool:
+    return methods.unavailable_reason(method, env.mode) != "not_in_environment"
+
+
+def _names() -> dict[str, str]:
+    """The methods' names. One that has left the catalogue is shown by its id."""
+    return {method_id: method.name for method_id, method in WITHDRAWAL_METHODS.items()}

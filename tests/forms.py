@@ -1,0 +1,52 @@
+"""Pages and forms of the dashboard, as a browser without scripts gets and posts them."""
+
+import html
+
+from tests.cast import HIDDEN, Actor, Answer
+
+FOREIGN = {"Sec-Fetch-Site": "cross-site"}
+
+
+async def seen(actor: Actor, path: str, status: int = 200) -> str:
+    """The page, as people read it."""
+    return html.unescape((await actor.send("GET", path, headers={"Accept": "text/html"})).ok(status).text)
+
+
+async def post(actor: Actor, path: str, status: int = 303, /, **fields: str) -> Answer:
+    """Post a form."""
+    return (await actor.form(path, fields)).ok(status)
+
+
+def hidden(page: Answer) -> dict[str, str]:
+    """The fields that a page posts without showing them."""
+    return {name: html.unescape(value) for name, value in HIDDEN.findall(page.text)}
+
+
+def wrong(page: Answer) -> dict[str, str]:
+    """What a page says at the fields of its form."""
+    parts = html.unescape(page.text).split('<p class="wrong" id="')[1:]
+    return {part.partition('-wrong">')[0]: part.partition('-wrong">')[2].partition("<")[0] for part in parts}
+
+
+def forms(page: str) -> list[str]:
+    """Where the forms of a page are posted."""
+    return [part.partition('"')[0] for part in page.split('<form method="post" action="')[1:]]
+
+
+async def refuses_strangers(actor: Actor, stranger: Actor, *paths: str) -> None:
+    """Nobody else sees these pages, no mode but the own two, and nobody without a session."""
+    for path in paths:
+        await seen(stranger, path, 404)
+        assert (await actor.anonymously("GET", path)).ok(303).location == "/signin"
+        await seen(actor, path.replace("/test/", "/live/"), 404)
+        await seen(actor, path.replace("/test/", "/prod/"), 404)
+
+
+async def refuses_foreign_forms(actor: Actor, *paths: str) -> None:
+    """These are posted from our own pages alone, with a session, and not by a suspended merchant."""
+    for path in paths:
+        assert (await actor.anonymously("POST", path)).ok(303).location == "/signin"
+        (await actor.send("POST", path, data={"amount": "1.00"}, headers=FOREIGN)).refused("cross_origin_forbidden", 403)
+    await actor.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", actor.merchant_id)
+    for path in paths:
+        (await actor.form(path, {"amount": "1.00"})).refused("account_suspended", 403)
