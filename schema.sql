@@ -497,7 +497,7 @@ CREATE TABLE public.conversion_rules (
     CONSTRAINT conversion_rules_check CHECK ((to_currency <> from_currency)),
     CONSTRAINT conversion_rules_check1 CHECK (((trigger = 'on_threshold'::text) = (threshold_minor IS NOT NULL))),
     CONSTRAINT conversion_rules_check2 CHECK (((created_by_type = 'oauth'::text) = (created_by_client_id IS NOT NULL))),
-    CONSTRAINT conversion_rules_created_by_type_check CHECK ((created_by_type = ANY (ARRAY['api_key'::text, 'oauth'::text]))),
+    CONSTRAINT conversion_rules_created_by_type_check CHECK ((created_by_type = ANY (ARRAY['api_key'::text, 'oauth'::text, 'dashboard'::text]))),
     CONSTRAINT conversion_rules_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT conversion_rules_percent_check CHECK (((percent >= 1) AND (percent <= 100))),
     CONSTRAINT conversion_rules_threshold_minor_check CHECK ((threshold_minor > 0)),

@@ -35,6 +35,14 @@ async def quote(tx: Tx, env: MerchantEnv, new: NewQuote, now: datetime) -> Quote
     return await quotes_store.insert(tx, new_id(), env, exchange, now, QUOTE_LASTS)
 
 
+async def offer(tx: Tx, env: MerchantEnv, new: NewQuote, now: datetime) -> Quote:
+    """A quote for a conversion that the balance covers now. Raises as `quote`, and `InsufficientFunds`."""
+    exchange = await _at_the_price_of_now(tx, env, understand_quote(new), now)
+    await _refuse_without_funds(tx, env, exchange)
+    # Nothing below this line may refuse.
+    return await quotes_store.insert(tx, new_id(), env, exchange, now, QUOTE_LASTS)
+
+
 async def convert(tx: Tx, env: MerchantEnv, new: NewConversion, house: House, now: datetime) -> Conversion:
     """Convert by a quote, or at the price of now. Raises every refusal there is."""
     asked = understand(new, env, house.settings)
@@ -44,10 +52,7 @@ async def convert(tx: Tx, env: MerchantEnv, new: NewConversion, house: House, no
         exchange = await _as_quoted(tx, env, new.quote_id, now)
     else:
         raise AssertionError("a quote or a pair is asked for")
-    there_minor = (await in_currency(tx, env, exchange.from_currency)).available_minor
-    if there_minor < exchange.from_amount_minor:
-        details = {"available_minor": there_minor, "required_minor": exchange.from_amount_minor}
-        raise InsufficientFunds(details | {"currency": exchange.from_currency})
+    await _refuse_without_funds(tx, env, exchange)
     # The database judges quote and balance once more below, and its verdict refuses everything.
     if new.quote_id is not None and not await quotes_store.use(tx, env, new.quote_id, now):
         raise await _why_not_quote(tx, env, new.quote_id)
@@ -80,6 +85,13 @@ async def carry_out(tx: Tx, conversion: Conversion, house: House, now: datetime)
     posted = await post(tx, Posting(env.mode, "conversion_out", Source(tell.SOURCE, conversion.id), lines, now))
     await tell.completed(tx, conversion, posted, house, now)
     return posted
+
+
+async def _refuse_without_funds(tx: Tx, env: MerchantEnv, exchange: Exchange) -> None:
+    there_minor = (await in_currency(tx, env, exchange.from_currency)).available_minor
+    if there_minor < exchange.from_amount_minor:
+        details = {"available_minor": there_minor, "required_minor": exchange.from_amount_minor}
+        raise InsufficientFunds(details | {"currency": exchange.from_currency})
 
 
 async def _at_the_price_of_now(tx: Tx, env: MerchantEnv, asked: Asked, now: datetime) -> Exchange:

@@ -75,9 +75,9 @@ class Conversion(Struct, frozen=True, kw_only=True):
 
 
 class CreatedBy(Struct, frozen=True):
-    """Who made a rule: an API key or an application."""
+    """Who made a rule: an API key, an application, or a person at the dashboard."""
 
-    type: Literal["api_key", "oauth"]
+    type: Literal["api_key", "oauth", "dashboard"]
     oauth_client_id: str | None = None
 
 

@@ -1,5 +1,6 @@
 """Everything this slice offers at its doors."""
 
-from tollhouse.conversions import api, rules_api
+from tollhouse.conversions import api, pages, rule_pages, rules_api
 
 INTEGRATION_OPERATIONS = [*api.OPERATIONS, *rules_api.OPERATIONS]
+PAGE_OPERATIONS = [*pages.OPERATIONS, *rule_pages.OPERATIONS]

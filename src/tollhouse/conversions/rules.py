@@ -7,7 +7,6 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta, Struct
 
-from tollhouse.callers.model import Caller
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
 from tollhouse.catalogue.conversion_pairs import pair
 from tollhouse.catalogue.currencies import CURRENCIES
@@ -47,12 +46,12 @@ class ChangedRule(NewRule, frozen=True, forbid_unknown_fields=True, kw_only=True
     version: int
 
 
-async def make(tx: Tx, caller: Caller, new: NewRule, house: House, now: datetime) -> Rule:
+async def make(tx: Tx, env: MerchantEnv, created_by: CreatedBy, new: NewRule, house: House, now: datetime) -> Rule:
     """A rule that counts from now on. Raises `ValidationFailed`, `CurrencyNotSupported` and `RuleConflict`."""
-    threshold_minor = _understand(new, caller.env, house.settings)
+    threshold_minor = _understand(new, env, house.settings)
     rule = Rule(
         id=new_id(),
-        env=caller.env,
+        env=env,
         from_currency=new.from_currency,
         to_currency=new.to_currency,
         trigger=new.trigger,
@@ -60,7 +59,7 @@ async def make(tx: Tx, caller: Caller, new: NewRule, house: House, now: datetime
         percent=new.percent,
         enabled=new.enabled,
         webhook_url=new.webhook_url,
-        created_by=CreatedBy("api_key") if caller.client_id is None else CreatedBy("oauth", caller.client_id),
+        created_by=created_by,
         version=1,
         created_at=now,
         updated_at=now,

@@ -8,6 +8,7 @@ from msgspec import Struct
 from tollhouse.callers.guards import scope
 from tollhouse.callers.model import Caller
 from tollhouse.conversions import rules, rules_store
+from tollhouse.conversions.model import CreatedBy
 from tollhouse.conversions.refusals import CurrencyNotSupported, RuleChanged, RuleConflict
 from tollhouse.conversions.rules import ChangedRule, NewRule
 from tollhouse.conversions.views import RuleView, rule_view
@@ -44,7 +45,8 @@ async def list_rules(caller: Caller, query: PageQuery, db: Pool) -> RulesAnswer:
 )
 async def make_rule(caller: Caller, body: NewRule, tx: Tx, now: datetime, house: House) -> RuleView:
     """Convert by itself from now on: a share of each payment, or of the balance when it reaches a threshold."""
-    return rule_view(await rules.make(tx, caller, body, house, now))
+    created_by = CreatedBy("api_key") if caller.client_id is None else CreatedBy("oauth", caller.client_id)
+    return rule_view(await rules.make(tx, caller.env, created_by, body, house, now))
 
 
 @OPERATIONS.add("GET", "/conversion-rules/{rule_id}", guard=scope("conversions:read"), refuses=(NotFound,))

@@ -22,6 +22,7 @@ ONE = """
            quote_id, rule_id, rule_step, webhook_url, external_id, metadata, created_at
     FROM conversions WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
+ID_OF_QUOTE = "SELECT id FROM conversions WHERE merchant_id = $1 AND mode = $2 AND quote_id = $3"
 LIST = """
     SELECT id, from_currency, to_currency, rate::text AS rate, rate_as_of, from_amount_minor, fee_minor, to_amount_minor,
            quote_id, rule_id, rule_step, webhook_url, external_id, metadata, created_at
@@ -59,6 +60,12 @@ async def one(db: Pool | Tx, env: MerchantEnv, conversion_id: UUID) -> Conversio
     """This conversion of this merchant and mode."""
     row = await db.fetchrow(ONE, env.merchant_id, env.mode, conversion_id)
     return None if row is None else _conversion(row, env)
+
+
+async def id_of_quote(db: Pool, env: MerchantEnv, quote_id: UUID) -> UUID | None:
+    """The conversion that was made with this quote."""
+    row = await db.fetchrow(ID_OF_QUOTE, env.merchant_id, env.mode, quote_id)
+    return None if row is None else row["id"]
 
 
 async def listed(db: Pool, env: MerchantEnv, wanted: ConversionFilter, limit: int, offset: int) -> list[Conversion]:

@@ -1,5 +1,6 @@
 """The pages: sign-up and sign-in, the dashboard, consent, the hosted checkout, the operator's area, the guide."""
 
+from tollhouse.conversions import operations as conversions
 from tollhouse.doors import payout_pages, statement_pages, withdrawal_review_pages
 from tollhouse.guide import pages as guide
 from tollhouse.merchants import pages as merchants
@@ -17,6 +18,7 @@ OPERATIONS: list[Operation] = [
     *oauth.PAGE_OPERATIONS,
     *payments.PAGE_OPERATIONS,
     *withdrawals.PAGE_OPERATIONS,
+    *conversions.PAGE_OPERATIONS,
     *webhooks.OPERATIONS,
     *operator.OPERATIONS,
     *withdrawal_review_pages.OPERATIONS,

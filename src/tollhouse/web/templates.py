@@ -12,6 +12,7 @@ PARTS = (
     "oauth",
     "payments",
     "withdrawals",
+    "conversions",
     "webhooks",
     "operator",
     "guide",

@@ -1,0 +1,197 @@
+"""The dashboard's pages about conversions: the list, one of them, and a new one.
+
+What is confirmed is a quote, and a quote is used once: so a form that is posted twice converts once.
+"""
+
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.model import Person
+from tollhouse.catalogue.currencies import CURRENCIES, format_amount
+from tollhouse.conversions import actions, store
+from tollhouse.conversions.new_conversion import NewConversion, NewQuote
+from tollhouse.conversions.refusals import (
+    AmountAboveMaximum,
+    AmountBelowMinimum,
+    PairUnavailable,
+    QuoteAlreadyUsed,
+    QuoteExpired,
+)
+from tollhouse.conversions.store import ConversionFilter
+from tollhouse.conversions.views import conversion_view, quote_view
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import parse_id
+from tollhouse.kernel.refusals import NotFound, Refusal
+from tollhouse.ledger import balances
+from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.web.answers import page, see_other
+from tollhouse.web.ask import Ask
+from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.forms import Form
+from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.paging import PageQuery, turn
+
+OPERATIONS = Operations(PAGES)
+FIELDS = ("from_currency", "to_currency", "amount", "to_amount", "external_id", "webhook_url")
+OF_THE_AMOUNT = (AmountBelowMinimum, AmountAboveMaximum, InsufficientFunds)
+LOOK_AGAIN = "The quote was not kept any longer. This is a new one: look again before you confirm."
+
+
+class ConversionsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?currency=&page=` of the page of conversions: either of the two. Empty is no filter."""
+
+    currency: str = ""
+
+
+class Typed(Struct, frozen=True):
+    """What stands in the form: what is given, or what is wanted."""
+
+    values: dict[str, str]
+
+    @property
+    def new_quote(self) -> NewQuote:
+        """The quote that is asked for."""
+        return NewQuote(
+            from_currency=self.values["from_currency"],
+            to_currency=self.values["to_currency"],
+            amount=self.values["amount"] or None,
+            to_amount=self.values["to_amount"] or None,
+        )
+
+    def conversion(self, quote_id: UUID) -> NewConversion:
+        """The conversion that is asked for."""
+        external_id, webhook_url = self.values["external_id"] or None, self.values["webhook_url"] or None
+        return NewConversion(quote_id=quote_id, external_id=external_id, webhook_url=webhook_url)
+
+
+@OPERATIONS.add("GET", "/{mode}/conversions", guard=signed_in_page)
+async def conversions(ask: Ask, caller: Person, mode: str, query: ConversionsPage) -> Response:
+    """Conversions, newest first; of one currency, where the address says so."""
+    env = caller.env(mode)
+    wanted = ConversionFilter(currency=query.currency or None)
+    shown, more = query.cut(await store.listed(ask.house.db, env, wanted, query.fetch, query.offset))
+    return page(
+        ask,
+        "conversions/list.html",
+        person=caller,
+        mode=env.mode,
+        here="conversions",
+        conversions=[conversion_view(one) for one in shown],
+        query=query,
+        currencies=_currencies(),
+        turn=turn(query, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/conversions/new", guard=signed_in_page)
+async def fill_in(ask: Ask, caller: Person, mode: str) -> Response:
+    """The form for a new conversion."""
+    return await _form(ask, caller, caller.env(mode), _typed(Form([])))
+
+
+@OPERATIONS.add("POST", "/{mode}/conversions/new", guard=signed_in_page)
+async def review(ask: Ask, caller: Person, mode: str) -> Response:
+    """What it brings, to be confirmed; or the form again, with what is wrong in it."""
+    env = caller.env(mode)
+    caller.refuse_suspended()
+    form = ask.form()
+    if form.one("change"):
+        return await _form(ask, caller, env, _typed(form))
+    return await _review(ask, caller, env, _typed(form))
+
+
+@OPERATIONS.add("POST", "/{mode}/conversions/new/confirm", guard=signed_in_page)
+async def confirm(ask: Ask, caller: Person, mode: str) -> Response:
+    """Convert as it was quoted."""
+    env, house = caller.env(mode), ask.house
+    caller.refuse_suspended()
+    form = ask.form()
+    quote_id, typed = parse_id(form.one("quote_id") or ""), _typed(form)
+    if quote_id is None:
+        return await _review(ask, caller, env, typed)
+    new = typed.conversion(quote_id)
+    try:
+        made_id = (await house.db.transact(lambda tx: actions.convert(tx, env, new, house, ask.now))).id
+    except Refusal as refusal:
+        # Whatever stands against a second one, the first click may have made it.
+        earlier_id = await store.id_of_quote(house.db, env, quote_id)
+        if earlier_id is None and isinstance(refusal, QuoteExpired | QuoteAlreadyUsed | NotFound):
+            return await _review(ask, caller, env, typed, LOOK_AGAIN)
+        if earlier_id is None:
+            return await _form(ask, caller, env, typed, _said(refusal, typed))
+        made_id = earlier_id
+    return see_other(f"/{env.mode}/conversions/{made_id}")
+
+
+@OPERATIONS.add("GET", "/{mode}/conversions/{conversion_id}", guard=signed_in_page)
+async def conversion(ask: Ask, caller: Person, mode: str, conversion_id: UUID) -> Response:
+    """One conversion: what was given and got, at what rate."""
+    env = caller.env(mode)
+    found = await store.one(ask.house.db, env, conversion_id)
+    if found is None:
+        raise NotFound
+    shown = conversion_view(found)
+    return page(
+        ask,
+        "conversions/one.html",
+        person=caller,
+        mode=env.mode,
+        here="conversions",
+        conversion=shown,
+        by_rule=shown.rule_id,
+    )
+
+
+def _typed(form: Form) -> Typed:
+    return Typed({name: form.one(name) or "" for name in FIELDS})
+
+
+def _currencies() -> list[tuple[str, str]]:
+    """The currencies that can be converted, with their names."""
+    return [(code, f"{code}, {known.name}") for code, known in CURRENCIES.items() if known.operations.conversions]
+
+
+async def _review(ask: Ask, person: Person, env: MerchantEnv, typed: Typed, message: str = "") -> Response:
+    try:
+        quote = await ask.house.db.transact(lambda tx: actions.offer(tx, env, typed.new_quote, ask.now))
+    except Refusal as refusal:
+        return await _form(ask, person, env, typed, _said(refusal, typed))
+    return page(
+        ask,
+        "conversions/review.html",
+        409 if message else 200,
+        person=person,
+        mode=env.mode,
+        here="conversions",
+        quote=quote_view(quote),
+        typed=typed.values,
+        message=message,
+    )
+
+
+async def _form(ask: Ask, person: Person, env: MerchantEnv, typed: Typed, wrong: Wrong = NOTHING_WRONG) -> Response:
+    there = [(one.currency, one.available_minor) for one in await balances.of(ask.house.db, env) if one.available_minor > 0]
+    return page(
+        ask,
+        "conversions/new.html",
+        wrong.status,
+        person=person,
+        mode=env.mode,
+        here="conversions",
+        currencies=_currencies(),
+        there=[f"{format_amount(minor, code)} {code}" for code, minor in there],
+        typed=typed.values,
+        wrong=wrong,
+    )
+
+
+def _said(refusal: Refusal, typed: Typed) -> Wrong:
+    at = ""
+    if isinstance(refusal, OF_THE_AMOUNT):
+        at = "amount" if typed.values["amount"] else "to_amount"
+    elif isinstance(refusal, PairUnavailable):
+        at = "to_currency"
+    return wrong_with(refusal, FIELDS, at, {("amount", "invalid_value"): "Fill in one of the two amounts."})
