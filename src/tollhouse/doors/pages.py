@@ -2,6 +2,7 @@
 
 from tollhouse.conversions import operations as conversions
 from tollhouse.doors import payout_pages, statement_pages, withdrawal_review_pages
+from tollhouse.fulfillments import operations as fulfillments
 from tollhouse.guide import pages as guide
 from tollhouse.merchants import pages as merchants
 from tollhouse.oauth import app_pages
@@ -19,6 +20,7 @@ OPERATIONS: list[Operation] = [
     *payments.PAGE_OPERATIONS,
     *withdrawals.PAGE_OPERATIONS,
     *conversions.PAGE_OPERATIONS,
+    *fulfillments.PAGE_OPERATIONS,
     *webhooks.OPERATIONS,
     *operator.OPERATIONS,
     *withdrawal_review_pages.OPERATIONS,

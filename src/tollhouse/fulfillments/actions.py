@@ -25,18 +25,24 @@ SOURCE = "fulfillment"
 SANDBOX_TAKES = timedelta(seconds=2)
 
 
-async def order(tx: Tx, env: MerchantEnv, new: NewFulfillment, house: House, now: datetime) -> Fulfillment:
-    """Set aside what a delivery costs, and let the worker ask for it.
-
-    Raises `ValidationFailed`, `DuplicateExternalId`, `ProductUnavailable`, `PriceChanged`, `InvalidProject` and
-    `InsufficientFunds`.
-    """
+async def offer(tx: Tx, env: MerchantEnv, new: NewFulfillment, house: House) -> Product:
+    """The product of an order that would be accepted now. Raises what `order` does."""
     product = check(new, env, house.settings)
     await _refuse_duplicate(tx, env, new)
     refuse_unavailable(new, product, env)
     if new.project_id is not None and await projects.seller(tx, env, new.project_id) is None:
         raise InvalidProject
     await _refuse_short(tx, env, product, new.quantity)
+    return product
+
+
+async def order(tx: Tx, env: MerchantEnv, new: NewFulfillment, house: House, now: datetime) -> Fulfillment:
+    """Set aside what a delivery costs, and let the worker ask for it.
+
+    Raises `ValidationFailed`, `DuplicateExternalId`, `ProductUnavailable`, `PriceChanged`, `InvalidProject` and
+    `InsufficientFunds`.
+    """
+    product = await offer(tx, env, new, house)
     # The database judges balance and external_id once more below, and its verdict refuses everything.
     fulfillment_id, cost_minor = new_id(), product.unit_price_minor * new.quantity
     hold, posted = await holds.reserve(tx, env, Source(SOURCE, fulfillment_id), product.currency, cost_minor, now)

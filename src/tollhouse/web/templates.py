@@ -13,6 +13,7 @@ PARTS = (
     "payments",
     "withdrawals",
     "conversions",
+    "fulfillments",
     "webhooks",
     "operator",
     "guide",

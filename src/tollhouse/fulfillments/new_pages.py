@@ -1,0 +1,204 @@
+"""The dashboard's pages for a new fulfillment: choose a product, say how much and for whom, see what it costs, confirm.
+
+The page that is confirmed has a key of its own: so a form that is posted twice orders once.
+"""
+
+import hashlib
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.model import Caller, Person
+from tollhouse.catalogue import products
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.catalogue.products import PRODUCTS, Product, UnavailableReason
+from tollhouse.fulfillments import actions
+from tollhouse.fulfillments.new_fulfillment import NewFulfillment
+from tollhouse.fulfillments.refusals import DuplicateExternalId, PriceChanged
+from tollhouse.idempotency import AnswersInDatabase
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import new_id_text, parse_id
+from tollhouse.kernel.refusals import NotFound, Refusal
+from tollhouse.kernel.scopes import Scopes
+from tollhouse.ledger import balances
+from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.platform.db import Tx
+from tollhouse.web.answers import page, see_other
+from tollhouse.web.ask import Ask
+from tollhouse.web.dispatch import CANONICAL, Stored
+from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.forms import Form
+from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.schema_fields import fields_of, meant, typed_into
+
+OPERATIONS = Operations(PAGES)
+KEEPER = AnswersInDatabase()
+MEMBER = "recipient"
+FIELDS = ("quantity", "external_id", "webhook_url")
+QUANTITY_DIGITS_MAX = 10
+SEE_OTHER = 303
+REASONS: dict[UnavailableReason, str] = {
+    "not_in_environment": "Only in the live environment.",
+    "disabled_by_operator": "Switched off by the operator.",
+    "provider_not_configured": "Its game server is not set up here.",
+}
+LOOK_AGAIN = "It costs more now. Look again before you confirm."
+
+
+class Typed(Struct, frozen=True):
+    """What stands in the form. `values` has the fields that the product's schema asks for too."""
+
+    values: dict[str, str]
+    new: NewFulfillment
+
+
+@OPERATIONS.add("GET", "/{mode}/fulfillments/new", guard=signed_in_page)
+async def choose(ask: Ask, caller: Person, mode: str) -> Response:
+    """The products of this environment, with their prices; those that cannot be ordered, with the reason."""
+    env = caller.env(mode)
+    listed = products.listed(env.mode)
+    reasons = {product.product_id: _reason(product, env) for product in listed}
+    return page(
+        ask,
+        "fulfillments/choose.html",
+        person=caller,
+        mode=env.mode,
+        here="fulfillments",
+        products=listed,
+        reasons=reasons,
+        amount=format_amount,
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/fulfillments/new/{product_id}", guard=signed_in_page)
+async def fill_in(ask: Ask, caller: Person, mode: str, product_id: str) -> Response:
+    """The form of one product."""
+    env = caller.env(mode)
+    product = _product(product_id, env)
+    return await _form(ask, caller, env, product, _typed(Form([]), product))
+
+
+@OPERATIONS.add("POST", "/{mode}/fulfillments/new/{product_id}", guard=signed_in_page)
+async def review(ask: Ask, caller: Person, mode: str, product_id: str) -> Response:
+    """What it costs, to be confirmed; or the form again, with what is wrong in it."""
+    env = caller.env(mode)
+    caller.refuse_suspended()
+    form, product = ask.form(), _product(product_id, env)
+    typed = _typed(form, product)
+    if form.one("change"):
+        return await _form(ask, caller, env, product, typed)
+    return await _review(ask, caller, env, product, typed)
+
+
+@OPERATIONS.add("POST", "/{mode}/fulfillments/new/{product_id}/confirm", guard=signed_in_page)
+async def confirm(ask: Ask, caller: Person, mode: str, product_id: str) -> Response:
+    """Order what was shown, at most at the price that was shown."""
+    env = caller.env(mode)
+    caller.refuse_suspended()
+    form, product = ask.form(), _product(product_id, env)
+    key, most = form.one("key") or "", form.one("max_cost")
+    typed = _typed(form, product)
+    if parse_id(key) is None or most is None:
+        return await _review(ask, caller, env, product, typed)
+    new = msgspec.structs.replace(typed.new, max_cost=most)
+    try:
+        ordered_id = await ask.house.db.transact(lambda tx: _order_once(tx, ask, caller, env, new, key))
+    except PriceChanged:
+        return await _review(ask, caller, env, product, typed, LOOK_AGAIN)
+    except Refusal as refusal:
+        return await _form(ask, caller, env, product, typed, _said(refusal, typed))
+    return see_other(f"/{env.mode}/fulfillments/{ordered_id}")
+
+
+async def _order_once(tx: Tx, ask: Ask, person: Person, env: MerchantEnv, new: NewFulfillment, key: str) -> str:
+    """The id of what was ordered under this key, now or before."""
+    merchant = Caller(env, person.business_name, Scopes(0))
+    fingerprint = hashlib.sha256(CANONICAL.encode([ask.path, new])).digest()
+    earlier = await KEEPER.claim(tx, merchant, key, fingerprint, ask)
+    if earlier is not None:
+        return earlier.body.decode()
+    ordered = await actions.order(tx, env, new, ask.house, ask.now)
+    await KEEPER.keep(tx, merchant, key, Stored(SEE_OTHER, str(ordered.id).encode()))
+    return str(ordered.id)
+
+
+def _product(product_id: str, env: MerchantEnv) -> Product:
+    product = PRODUCTS.get(product_id)
+    if product is None or product not in products.listed(env.mode):
+        raise NotFound
+    return product
+
+
+def _reason(product: Product, env: MerchantEnv) -> str:
+    """Why it cannot be ordered here; empty where it can."""
+    reason = product.unavailable_in(env.mode)
+    return "" if reason is None else REASONS[reason]
+
+
+def _typed(form: Form, product: Product) -> Typed:
+    fields = fields_of(product.recipient_schema, MEMBER)
+    values = {name: form.one(name) or "" for name in FIELDS} | typed_into(fields, form)
+    digits = values["quantity"]
+    is_number = digits.isascii() and digits.isdigit() and len(digits) <= QUANTITY_DIGITS_MAX
+    new = NewFulfillment(
+        product_id=product.product_id,
+        quantity=int(digits) if is_number else 0,
+        recipient=meant(fields, MEMBER, values),
+        external_id=values["external_id"] or None,
+        webhook_url=values["webhook_url"] or None,
+    )
+    return Typed(values, new)
+
+
+async def _review(ask: Ask, person: Person, env: MerchantEnv, product: Product, typed: Typed, message: str = "") -> Response:
+    try:
+        await ask.house.db.transact(lambda tx: actions.offer(tx, env, typed.new, ask.house))
+    except Refusal as refusal:
+        return await _form(ask, person, env, product, typed, _said(refusal, typed))
+    return page(
+        ask,
+        "fulfillments/review.html",
+        409 if message else 200,
+        person=person,
+        mode=env.mode,
+        here="fulfillments",
+        product=product,
+        key=new_id_text(),
+        cost=format_amount(product.unit_price_minor * typed.new.quantity, product.currency),
+        price=format_amount(product.unit_price_minor, product.currency),
+        fields=fields_of(product.recipient_schema, MEMBER),
+        typed=typed.values,
+        message=message,
+    )
+
+
+async def _form(
+    ask: Ask, person: Person, env: MerchantEnv, product: Product, typed: Typed, wrong: Wrong = NOTHING_WRONG
+) -> Response:
+    balance = await balances.in_currency(ask.house.db, env, product.currency)
+    return page(
+        ask,
+        "fulfillments/new.html",
+        wrong.status,
+        person=person,
+        mode=env.mode,
+        here="fulfillments",
+        product=product,
+        reason=_reason(product, env),
+        available=format_amount(balance.available_minor, product.currency),
+        price=format_amount(product.unit_price_minor, product.currency),
+        fields=fields_of(product.recipient_schema, MEMBER),
+        typed=typed.values,
+        wrong=wrong,
+    )
+
+
+def _said(refusal: Refusal, typed: Typed) -> Wrong:
+    at = ""
+    if isinstance(refusal, InsufficientFunds):
+        at = "quantity"
+    elif isinstance(refusal, DuplicateExternalId):
+        at = "external_id"
+    return wrong_with(refusal, typed.values, at)

@@ -1,0 +1,163 @@
+"""The dashboard's pages about fulfillments: the list, one of them, canceling, and statistics."""
+
+from decimal import Decimal
+from typing import Literal, get_args
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.model import Person
+from tollhouse.catalogue import products
+from tollhouse.catalogue.products import PRODUCTS
+from tollhouse.fulfillments import actions, statistics, store
+from tollhouse.fulfillments.model import Status
+from tollhouse.fulfillments.refusals import NotNow
+from tollhouse.fulfillments.statistics import Statistics, StatisticsQuery
+from tollhouse.fulfillments.store import FulfillmentFilter
+from tollhouse.fulfillments.views import fulfillment_view
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.web.answers import page, see_other
+from tollhouse.web.ask import Ask
+from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.paging import PageQuery, turn
+from tollhouse.web.schema_fields import told
+
+OPERATIONS = Operations(PAGES)
+STATUSES: list[tuple[str, str]] = [(status, status.replace("_", " ")) for status in get_args(Status)]
+GROUPS = (("day", "Day"), ("product", "Product"), ("status", "Status"))
+
+
+class FulfillmentsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?status=&product_id=&page=` of the page of fulfillments. Empty is no filter; an unknown product matches nothing."""
+
+    status: Literal["", "pending", "processing", "completed", "partially_completed", "failed", "canceled"] = ""
+    product_id: str = ""
+
+    @property
+    def filters(self) -> bool:
+        """Whether not every fulfillment is meant."""
+        return bool(self.status or self.product_id)
+
+
+class StatisticsPage(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?from=&to=&group_by=&product_id=` of the page of statistics. Empty is as if it were left out."""
+
+    start: str = msgspec.field(name="from", default="")
+    to: str = ""
+    group_by: Literal["day", "product", "status"] = "day"
+    product_id: str = ""
+
+    @property
+    def query(self) -> StatisticsQuery:
+        """What is asked for."""
+        return StatisticsQuery(
+            start=self.start or None, to=self.to or None, group_by=self.group_by, product_id=self.product_id or None
+        )
+
+
+@OPERATIONS.add("GET", "/{mode}/fulfillments", guard=signed_in_page)
+async def fulfillments(ask: Ask, caller: Person, mode: str, query: FulfillmentsPage) -> Response:
+    """Fulfillments, newest first; of one status or product, where the address says so."""
+    env = caller.env(mode)
+    wanted = FulfillmentFilter(status=query.status or None, product_id=query.product_id or None)
+    shown, more = query.cut(await store.listed(ask.house.db, env, wanted, query.fetch, query.offset))
+    return page(
+        ask,
+        "fulfillments/list.html",
+        person=caller,
+        mode=env.mode,
+        here="fulfillments",
+        fulfillments=[fulfillment_view(one) for one in shown],
+        names=_names(),
+        query=query,
+        statuses=STATUSES,
+        products=_choices(env.mode),
+        turn=turn(query, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/fulfillments/statistics", guard=signed_in_page)
+async def show_statistics(ask: Ask, caller: Person, mode: str, query: StatisticsPage) -> Response:
+    """How many deliveries, how well, how fast, at what cost; by day, product or status."""
+    env = caller.env(mode)
+    found: Statistics | None = None
+    wrong = NOTHING_WRONG
+    try:
+        found = await statistics.of(ask.house.db, env, query.query, ask.now)
+    except ValidationFailed as refusal:
+        wrong = wrong_with(refusal, {"from", "to"})
+    return page(
+        ask,
+        "fulfillments/statistics.html",
+        wrong.status,
+        person=caller,
+        mode=env.mode,
+        here="fulfillments",
+        statistics=found,
+        asked={"from": query.start, "to": query.to, "group_by": query.group_by, "product_id": query.product_id},
+        groups=GROUPS,
+        names=_names(),
+        products=_choices(env.mode),
+        percent=_percent,
+        wrong=wrong,
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/fulfillments/{fulfillment_id}", guard=signed_in_page)
+async def fulfillment(ask: Ask, caller: Person, mode: str, fulfillment_id: UUID) -> Response:
+    """One fulfillment: what, for whom, how far it has come."""
+    return await _fulfillment(ask, caller, caller.env(mode), fulfillment_id)
+
+
+@OPERATIONS.add("POST", "/{mode}/fulfillments/{fulfillment_id}/cancel", guard=signed_in_page)
+async def cancel(ask: Ask, caller: Person, mode: str, fulfillment_id: UUID) -> Response:
+    """Cancel one that is still pending. Clicked twice, it is canceled once and that is well."""
+    env = caller.env(mode)
+    caller.refuse_suspended()
+    try:
+        await ask.house.db.transact(lambda tx: actions.cancel(tx, env, fulfillment_id, ask.house, ask.now))
+    except NotNow as refusal:
+        present = await store.one(ask.house.db, env, fulfillment_id)
+        if present is not None and present.status != "canceled":
+            wrong = Wrong("The game server was asked already. Nothing was canceled.", status=refusal.status)
+            return await _fulfillment(ask, caller, env, fulfillment_id, wrong)
+    return see_other(f"/{env.mode}/fulfillments/{fulfillment_id}")
+
+
+async def _fulfillment(
+    ask: Ask, person: Person, env: MerchantEnv, fulfillment_id: UUID, wrong: Wrong = NOTHING_WRONG
+) -> Response:
+    found = await store.one(ask.house.db, env, fulfillment_id)
+    if found is None:
+        raise NotFound
+    return page(
+        ask,
+        "fulfillments/one.html",
+        wrong.status,
+        person=person,
+        mode=env.mode,
+        here="fulfillments",
+        fulfillment=fulfillment_view(found),
+        name=_names().get(found.product_id, found.product_id),
+        told=told(found.recipient),
+        message=wrong.message,
+    )
+
+
+def _names() -> dict[str, str]:
+    """The products' names. One that has left the catalogue is shown by its id."""
+    return {product_id: f"{product.name}, {product.game}" for product_id, product in PRODUCTS.items()}
+
+
+def _percent(rate: str | None) -> str:
+    return "none" if rate is None else f"{Decimal(rate):.2%}"
+
+
+def _choices(mode: Mode) -> list[tuple[str, str]]:
+    return [(product.product_id, f"{product.name}, {product.game}") for product in products.listed(mode)]
