@@ -1,6 +1,7 @@
 """Every SQL statement about balance payments."""
 
 import re
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -15,6 +16,10 @@ from tollhouse.platform.db import Pool, Row, Tx
 CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
 """Nothing else from an address is shown to the database, which does not take every text."""
 
+NAMES = "SELECT id, name FROM oauth_clients WHERE id = ANY($1::text[])"
+OWNED_APPLICATIONS = """
+    SELECT id, name, status FROM oauth_clients WHERE merchant_id = $1 ORDER BY created_at DESC, id DESC
+"""
 APPLICATION = "SELECT id, merchant_id FROM oauth_clients WHERE id = $1"
 OWN = "SELECT id, merchant_id FROM oauth_clients WHERE merchant_id = $1 AND id = $2"
 HOLD_OWN = "SELECT id, merchant_id, status FROM oauth_clients WHERE merchant_id = $1 AND id = $2 FOR SHARE"
@@ -112,6 +117,25 @@ class PaymentFilter(Struct, frozen=True):
     external_id: str | None = None
     created_from: datetime | None = None
     created_to: datetime | None = None
+
+
+class OwnedApplication(Struct, frozen=True):
+    """An application, as its owner's pages name it."""
+
+    client_id: ClientId
+    name: str
+    status: str
+
+
+async def names(db: Pool, client_ids: Iterable[ClientId]) -> dict[ClientId, str]:
+    """What these applications are called."""
+    return {ClientId(row["id"]): row["name"] for row in await db.fetch(NAMES, [*client_ids])}
+
+
+async def owned_applications(db: Pool, owner: MerchantId) -> list[OwnedApplication]:
+    """The applications of an owner, the newest first."""
+    rows = await db.fetch(OWNED_APPLICATIONS, owner)
+    return [OwnedApplication(ClientId(row["id"]), row["name"], row["status"]) for row in rows]
 
 
 async def application(tx: Tx, client_id: ClientId) -> Application:

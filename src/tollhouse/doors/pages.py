@@ -1,5 +1,6 @@
 """The pages: sign-up and sign-in, the dashboard, consent, the hosted checkout, the operator's area, the guide."""
 
+from tollhouse.balance_payments import operations as balance_payments
 from tollhouse.conversions import operations as conversions
 from tollhouse.doors import payout_pages, statement_pages, withdrawal_review_pages
 from tollhouse.fulfillments import operations as fulfillments
@@ -20,6 +21,7 @@ OPERATIONS: list[Operation] = [
     *payments.PAGE_OPERATIONS,
     *withdrawals.PAGE_OPERATIONS,
     *conversions.PAGE_OPERATIONS,
+    *balance_payments.PAGE_OPERATIONS,
     *fulfillments.PAGE_OPERATIONS,
     *webhooks.OPERATIONS,
     *operator.OPERATIONS,

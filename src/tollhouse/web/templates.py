@@ -11,6 +11,7 @@ PARTS = (
     "merchants",
     "oauth",
     "payments",
+    "balance_payments",
     "withdrawals",
     "conversions",
     "fulfillments",

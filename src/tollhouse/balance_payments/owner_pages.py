@@ -1,0 +1,137 @@
+"""The dashboard's pages about what an application reserved and took, for its owner: who can capture and release there."""
+
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.balance_payments import actions, store
+from tollhouse.balance_payments.model import Application, BalancePayment
+from tollhouse.balance_payments.new_payment import PartialAmount
+from tollhouse.balance_payments.pages import STATUSES, PaymentsPage
+from tollhouse.balance_payments.refusals import ApplicationRevoked, MoreThanReserved, NotNow
+from tollhouse.balance_payments.store import OwnedApplication
+from tollhouse.balance_payments.views import payment_view
+from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.model import Person
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.web.answers import page, see_other
+from tollhouse.web.ask import Ask
+from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.paging import turn
+
+OPERATIONS = Operations(PAGES)
+PATH = "/{mode}/balance-payments/received"
+TOO_LATE = "Nothing was done: it is not reserved any more."
+
+
+class ReceivedPage(PaymentsPage, frozen=True, forbid_unknown_fields=True):
+    """`?client_id=&status=&page=`: of one application, the newest where none is named."""
+
+    client_id: str = ""
+
+
+@OPERATIONS.add("GET", PATH, guard=signed_in_page)
+async def received(ask: Ask, caller: Person, mode: str, query: ReceivedPage) -> Response:
+    """What the merchants of an application paid or reserved by it, newest first."""
+    env, db = caller.env(mode), ask.house.db
+    owned = await store.owned_applications(db, caller.merchant_id)
+    chosen = next((one for one in owned if query.client_id in {"", one.client_id}), None)
+    if chosen is None and query.client_id:
+        raise NotFound
+    found: list[BalancePayment] = []
+    if chosen is not None:
+        own = Application(chosen.client_id, caller.merchant_id)
+        found = await store.listed_owned(db, own, query.status or None, env.mode, ask.now, query.fetch, query.offset)
+    shown, more = query.cut(found)
+    return page(
+        ask,
+        "balance_payments/received.html",
+        person=caller,
+        mode=env.mode,
+        here="balance-payments",
+        applications=[(one.client_id, one.name) for one in owned],
+        chosen=chosen,
+        payments=[payment_view(one, ask.now) for one in shown],
+        query=query,
+        statuses=STATUSES,
+        turn=turn(query, more=more),
+    )
+
+
+@OPERATIONS.add("GET", PATH + "/{client_id}/{payment_id}", guard=signed_in_page)
+async def payment(ask: Ask, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
+    """One payment to an application's owner, to be captured or released while it is reserved."""
+    return await _payment(ask, caller, caller.env(mode), client_id, payment_id)
+
+
+@OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/capture", guard=signed_in_page)
+async def capture(ask: Ask, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
+    """Take what is reserved, once: all of it, or a part while the rest is given back."""
+    env, house = caller.env(mode), ask.house
+    caller.refuse_suspended()
+    await _found(ask, env, client_id, payment_id)
+    amount, owner = ask.form().one("amount") or "", env.merchant_id
+    part = PartialAmount(amount)
+    try:
+        await house.db.transact(lambda tx: actions.capture_as_owner(tx, owner, client_id, payment_id, part, house, ask.now))
+    except (ValidationFailed, MoreThanReserved) as refusal:
+        wrong = wrong_with(refusal, {"amount"}, "amount")
+        return await _payment(ask, caller, env, client_id, payment_id, wrong, amount)
+    except (NotNow, ApplicationRevoked) as refusal:
+        return await _payment(ask, caller, env, client_id, payment_id, _too_late(refusal))
+    return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
+
+
+@OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/release", guard=signed_in_page)
+async def release(ask: Ask, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
+    """Give back what is reserved, whatever became of the connection or the application."""
+    env, house = caller.env(mode), ask.house
+    caller.refuse_suspended()
+    await _found(ask, env, client_id, payment_id)
+    owner = env.merchant_id
+    try:
+        await house.db.transact(lambda tx: actions.release_as_owner(tx, owner, client_id, payment_id, house, ask.now))
+    except NotNow as refusal:
+        return await _payment(ask, caller, env, client_id, payment_id, _too_late(refusal))
+    return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
+
+
+async def _found(ask: Ask, env: MerchantEnv, client_id: str, payment_id: UUID) -> tuple[BalancePayment, OwnedApplication]:
+    """The payment of one of the owner's applications, in this environment. Raises `NotFound`."""
+    db = ask.house.db
+    found = await store.owned(db, env.merchant_id, client_id, payment_id)
+    if found is None or found.env.mode != env.mode:
+        raise NotFound
+    own = next(one for one in await store.owned_applications(db, env.merchant_id) if one.client_id == client_id)
+    return found, own
+
+
+async def _payment(
+    ask: Ask,
+    person: Person,
+    env: MerchantEnv,
+    client_id: str,
+    payment_id: UUID,
+    wrong: Wrong = NOTHING_WRONG,
+    amount: str | None = None,
+) -> Response:
+    found, own = await _found(ask, env, client_id, payment_id)
+    shown = payment_view(found, ask.now)
+    return page(
+        ask,
+        "balance_payments/received_one.html",
+        wrong.status,
+        person=person,
+        mode=env.mode,
+        here="balance-payments",
+        payment=shown,
+        application=own,
+        amount=shown.amount if amount is None else amount,
+        wrong=wrong,
+    )
+
+
+def _too_late(refusal: NotNow | ApplicationRevoked) -> Wrong:
+    return Wrong(TOO_LATE if isinstance(refusal, NotNow) else refusal.message, status=refusal.status)
