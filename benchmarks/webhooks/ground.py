@@ -60,7 +60,7 @@ class Ground:
         return values[0], time.monotonic_ns()
 
     async def some_wait(self) -> bool:
-        """Whether any is still to be sent. Asked for one row, not for their number: measuring must not be half of the work."""
+        """Whether any is still to be sent. No count: measuring must not be half of the work."""
         row = await self._house.db.fetchrow(
             "SELECT EXISTS (SELECT FROM webhook_deliveries) OR EXISTS (SELECT FROM webhook_deliveries_later) AS some"
         )
