@@ -67,6 +67,13 @@ async def test_money_is_found_long_after_anybody_watched(alice: Actor, late_paym
     assert await purse(alice) == (1_000 if status == "succeeded" else 0, 0, 0)
 
 
+async def test_the_clock_goes_ten_years_ahead_and_no_further(alice: Actor) -> None:
+    too_far = await alice.post("/test/clock/advance", {"seconds": 3_600 * DAY_S + 1})
+    assert too_far.faults() == {"seconds": "invalid_value"}
+    (await alice.post("/test/clock/advance", {"seconds": 3_600 * DAY_S})).ok()
+    assert (await alice.post("/test/clock/advance", {"seconds": 1})).faults() == {"seconds": "out_of_range"}
+
+
 async def test_the_checkout_in_the_merchants_own_look(alice: Actor) -> None:
     link = await open_link(alice)
     path = link["url"].removeprefix(alice.service.url)
