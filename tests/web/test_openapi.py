@@ -94,7 +94,7 @@ def test_it_tells_every_refusal_of_guard_decoding_and_key(document: Any) -> None
     assert codes(shown, 404) == ["not_found"]
     assert "idempotency_in_progress" in codes(shown, 409)
     assert codes(shown, 413) == ["payload_too_large"]
-    assert codes(shown, 422) == ["idempotency_key_reused"]
+    assert codes(shown, 422) == ["validation_failed", "idempotency_key_reused"]
     assert codes(shown, 429) == ["rate_limited"]
     key = next(one for one in shown["parameters"] if one["in"] == "header")
     assert key["name"] == "Idempotency-Key"

@@ -68,9 +68,7 @@ class Answerer:
         key = _key(ask) if operation.idempotency != "no" else None
         if key is None and operation.idempotency == "required":
             raise IdempotencyKeyRequired
-        if operation.body is not None:
-            ask.require_json()
-        parsed = parse_json(ask.raw) if operation.body is not None or (key is not None and ask.raw) else None
+        parsed = _parsed(ask, operation)
         supply = {"caller": caller, "db": ask.house.db, "now": ask.now, "house": ask.house, "ask": ask}
         supply |= _path_values(ask, operation)
         if operation.query is not None:
@@ -99,9 +97,17 @@ class Answerer:
 
 
 async def _call(operation: Operation, supply: dict[str, Any], parsed: Any) -> Any:
-    if operation.body is not None:
-        supply["body"] = shape(parsed, operation.body)
+    if operation.accepts is not None:
+        supply["body"] = shape(parsed, operation.accepts)
     return await operation.handler(**{name: supply[name] for name in operation.needs})
+
+
+def _parsed(ask: Ask, operation: Operation) -> Any:
+    """The body in plain Python; no body is an empty one where nothing in it is required. None: none is looked at."""
+    if operation.accepts is None:
+        return None
+    ask.require_json()
+    return {} if operation.body_optional and not ask.raw else parse_json(ask.raw)
 
 
 def _path_values(ask: Ask, operation: Operation) -> dict[str, UUID | str]:

@@ -60,7 +60,8 @@ def _operation(operation: Operation, schemas: Schemas, admission: Admission, of_
         shown["description"] = more.strip()
     for media_type, kind in ((JSON, operation.body), (FORM, _form(operation))):
         if kind is not None:
-            shown["requestBody"] = {"required": True, "content": {media_type: {"schema": schemas.of(kind)}}}
+            required = kind is not operation.accepts or not operation.body_optional
+            shown["requestBody"] = {"required": required, "content": {media_type: {"schema": schemas.of(kind)}}}
     for status, kinds in refusals(operation, admission, of_keys).items():
         shown["responses"][str(status.value)] = refused(status, kinds)
     return shown

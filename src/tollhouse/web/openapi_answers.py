@@ -99,7 +99,7 @@ def _of_decoding(operation: Operation) -> list[type[Refusal]]:
         found.append(NotFound)
     if operation.method != "GET":
         found.append(PayloadTooLarge)
-    if operation.body is not None:
+    if operation.accepts is not None:
         found += [InvalidRequest, UnsupportedMediaType, ValidationFailed]
     if operation.query is not None:
         found += [InvalidRequest, ValidationFailed]

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, Protocol, TypeVar, get_type_hints
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.refusals import Refusal
@@ -47,6 +47,10 @@ DASHBOARD = Door("dashboard", "/api/v2/merchant", cors=False, html=False)
 PAGES = Door("pages", "", cors=False, html=True)
 
 
+class NoMembers(Struct, frozen=True, forbid_unknown_fields=True):
+    """A body in which nothing may stand."""
+
+
 class Guard(Protocol):
     """Decides who may come in. `label` is what the route table says of it."""
 
@@ -65,7 +69,7 @@ class Guard(Protocol):
 
 
 class Operation(Struct, frozen=True):
-    """One row of the table."""
+    """One row of the table. `body` is what the handler asks for, `accepts` what a body that comes must fit."""
 
     door: Door
     method: str
@@ -77,6 +81,8 @@ class Operation(Struct, frozen=True):
     refuses: tuple[type[Refusal], ...]
     needs: tuple[str, ...]
     body: type[Any] | None
+    accepts: type[Any] | None
+    body_optional: bool
     query: type[Any] | None
     uuids: frozenset[str]
     answer: Any
@@ -126,6 +132,7 @@ class Operations(list[Operation]):
         def declare(handler: H) -> H:
             hints = get_type_hints(handler)
             needs = tuple(inspect.signature(handler).parameters)
+            accepts = hints.get("body") or self._nothing(method)
             names = {part[1:-1] for part in path.split("/") if part.startswith("{")}
             if unknown := set(needs) - SUPPLIED - names:
                 raise TypeError(f"{handler.__qualname__} asks for {unknown}, which nobody supplies")
@@ -141,6 +148,8 @@ class Operations(list[Operation]):
                     refuses=tuple(refuses),
                     needs=needs,
                     body=hints.get("body"),
+                    accepts=accepts,
+                    body_optional=accepts is not None and not any(field.required for field in structs.fields(accepts)),
                     query=hints.get("query"),
                     uuids=frozenset(name for name in names if hints.get(name) is UUID),
                     answer=hints.get("return") if answers is None else answers,
@@ -152,6 +161,10 @@ class Operations(list[Operation]):
             return handler
 
         return declare
+
+    def _nothing(self, method: str) -> type[Any] | None:
+        """What a body must fit that nobody asks for: at doors that speak JSON, where others have one, it is empty."""
+        return NoMembers if self._door in (INTEGRATION, DASHBOARD) and method != "GET" else None
 
 
 class Routes:
