@@ -60,7 +60,7 @@ async def test_writing_and_reading_do_not_imply_each_other(app: Application, ali
     method, body = ("POST", COFFEE) if lacking.endswith("write") else ("GET", None)
     answer = (await app.api(token, method, "/payment-links", body)).refused("missing_scope", 403)
     assert answer.body["scope"] == lacking
-    assert answer.headers["WWW-Authenticate"] == f'{REALM}, error="insufficient_scope", scope="{lacking}"'
+    assert answer.headers["WWW-Authenticate"] == f'Bearer error="insufficient_scope", scope="{lacking}"'
     method, body = ("POST", COFFEE) if held.endswith("write") else ("GET", None)
     assert (await app.api(token, method, "/payment-links", body)).status in {200, 201}
 

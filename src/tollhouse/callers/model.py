@@ -101,7 +101,7 @@ class MissingScope(Refusal):
     code, status, message = "missing_scope", 403, "The credential lacks the permission this needs."
 
     def __init__(self, scope: str) -> None:
-        challenge = f'{CHALLENGE}, error="insufficient_scope", scope="{scope}"'
+        challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
         super().__init__(headers={"WWW-Authenticate": challenge}, members={"scope": scope})
 
 
