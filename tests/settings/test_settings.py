@@ -55,7 +55,8 @@ async def test_saving_needs_the_version_that_was_read(alice: Actor) -> None:
 
 
 async def test_a_version_that_never_was_changes_nothing(alice: Actor) -> None:
-    (await alice.call("PUT", "/settings", await body(alice, version=7))).refused("settings_changed", 409)
+    for version in (7, 0, -1):
+        (await alice.call("PUT", "/settings", await body(alice, version=version))).refused("settings_changed", 409)
     assert (await settings(alice))["version"] == 1
 
 
@@ -138,7 +139,7 @@ async def test_the_body_is_complete_and_nothing_else(alice: Actor) -> None:
         "confirmations": "missing",
         "version": "missing",
     }
-    for version in ("1", 1.5, True, None, 0, -1, 2**31):
+    for version in ("1", 1.5, True, None, 2**31):
         assert set((await alice.call("PUT", "/settings", await body(alice, version=version))).faults()) == {"version"}
 
 

@@ -62,7 +62,7 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     cancel_url: Address | None = None
     branding: Branding
     confirmations: Confirmations
-    version: Annotated[int, Meta(ge=1, le=VERSION_MAX)]
+    version: Annotated[int, Meta(ge=-VERSION_MAX, le=VERSION_MAX)]  # what never was a version is a stale one
 
     def faults(self, env: MerchantEnv) -> list[Fault]:
         """Every field that is refused."""
