@@ -151,7 +151,7 @@ async def test_these_settings_are_kept_byte_for_byte(bob: Actor, changes: dict[s
         ({"website_url": "https://a.example/" + "a" * 2048}, {"website_url": "invalid_length"}),
         ({"redirect_uris": ...}, {"redirect_uris": "missing"}),
         ({"redirect_uris": "https://a.example"}, {"redirect_uris": "invalid_type"}),
-        ({"redirect_uris": ["https://a.example", 5]}, {"redirect_uris": "invalid_type"}),
+        ({"redirect_uris": ["https://a.example", 5]}, {"redirect_uris.1": "invalid_type"}),
         ({"redirect_uris": []}, {"redirect_uris": "invalid_length"}),
         ({"redirect_uris": [f"https://a.example/{n}" for n in range(11)]}, {"redirect_uris": "invalid_length"}),
         ({"redirect_uris": ["https://a.example", "https://a.example"]}, {"redirect_uris.1": "duplicate"}),

@@ -11,11 +11,10 @@ from tollhouse.callers.model import Person
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_MAX
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.oauth import clients, clients_store, connections, connections_store, settings
-from tollhouse.oauth.clients import Rotation, StatusChange
 from tollhouse.oauth.connections import Disconnected
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, ConnectionView, GrantView
-from tollhouse.oauth.settings import SettingsBody
+from tollhouse.oauth.settings import Rotation, SettingsBody, StatusChange
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
 from tollhouse.web.operations import DASHBOARD, Operations

@@ -4,10 +4,8 @@ The order of refusals is the same everywhere: not found, revoked, a refused fiel
 """
 
 from datetime import datetime
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
 
 from tollhouse.kernel import tokens
 from tollhouse.kernel.ids import ClientId, MerchantId
@@ -15,25 +13,10 @@ from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.oauth import clients_store, connections_store, settings
 from tollhouse.oauth.clients_store import NewSecret
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, HeldClient
-from tollhouse.oauth.settings import VERSION_MAX, ClientSettings, SettingsBody
+from tollhouse.oauth.settings import ClientSettings, Rotation, SettingsBody, StatusChange
 from tollhouse.platform.db import Tx
 
 HINT_CHARS = 4
-Version = Annotated[int, Meta(ge=1, le=VERSION_MAX)]
-
-
-class StatusChange(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body that pauses or resumes."""
-
-    enabled: bool
-    version: Version
-
-
-class Rotation(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body that rotates the secret."""
-
-    version: Version
-    revoke_grants: bool = False
 
 
 async def register(tx: Tx, owner: MerchantId, new: ClientSettings, now: datetime) -> ClientView:
@@ -60,10 +43,11 @@ async def update(tx: Tx, owner: MerchantId, client_id: str, body: SettingsBody, 
 async def pause_or_resume(tx: Tx, owner: MerchantId, client_id: str, change: StatusChange, now: datetime) -> ClientView:
     """Pausing ends every grant; resuming brings none of them back."""
     held = await hold(tx, owner, client_id)
-    _refuse_stale(held, change.version)
+    enabled, version = settings.check_flag("enabled", change.enabled, change.version)
+    _refuse_stale(held, version)
     # Nothing below this line may refuse.
-    await clients_store.set_status(tx, owner, held, "enabled" if change.enabled else "paused", now)
-    if not change.enabled:
+    await clients_store.set_status(tx, owner, held, "enabled" if enabled else "paused", now)
+    if not enabled:
         await clients_store.end_all(tx, owner, held, "application_paused", now)
     return await _record(tx, owner, held.client_id, now)
 
@@ -71,13 +55,14 @@ async def pause_or_resume(tx: Tx, owner: MerchantId, client_id: str, change: Sta
 async def rotate_secret(tx: Tx, owner: MerchantId, client_id: str, rotation: Rotation, now: datetime) -> ClientView:
     """Replace the secret at once. The record holds the new one, this once."""
     held = await hold(tx, owner, client_id)
+    revoke_grants, version = settings.check_flag("revoke_grants", rotation.revoke_grants, rotation.version)
     if held.client_type == "public":
         raise ValidationFailed(Fault("client_type", "no_secret", "A public application has no secret."))
-    _refuse_stale(held, rotation.version)
+    _refuse_stale(held, version)
     # Nothing below this line may refuse.
     secret = tokens.mint("thcs")
     await clients_store.set_secret(tx, owner, held, _kept(secret), now)
-    if rotation.revoke_grants:
+    if revoke_grants:
         await clients_store.end_all(tx, owner, held, "secret_rotated", now)
     return msgspec.structs.replace(await _record(tx, owner, held.client_id, now), client_secret=secret)
 

@@ -17,11 +17,12 @@ from tollhouse.oauth import callbacks
 from tollhouse.oauth.callbacks import Wrong
 from tollhouse.oauth.model import ClientType
 
-VERSION_MAX = 2**31 - 1
+VERSION_BITS = 63  # any whole number that fits a bigint may be a version, if a stale one
 LINE_BREAKS = frozenset("\r\n\t")
 TEXT = Meta(extra_json_schema={"type": "string"})
 TEXTS = Meta(extra_json_schema={"type": "array", "items": {"type": "string"}})
 NUMBER = Meta(extra_json_schema={"type": "integer"})
+FLAG = Meta(extra_json_schema={"type": "boolean"})
 
 
 class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,6 +38,20 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     description: Annotated[Any, TEXT] = UNSET
     website_url: Annotated[Any, TEXT] = UNSET
     version: Annotated[Any, NUMBER] = UNSET
+
+
+class StatusChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body that pauses or resumes. Its members, too, are judged once the application is known to be the caller's."""
+
+    enabled: Annotated[Any, FLAG] = UNSET
+    version: Annotated[Any, NUMBER] = UNSET
+
+
+class Rotation(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body that rotates the secret."""
+
+    version: Annotated[Any, NUMBER] = UNSET
+    revoke_grants: Annotated[Any, FLAG] = False
 
 
 class ClientSettings(Struct, frozen=True):
@@ -67,6 +82,18 @@ def check_update(body: SettingsBody, client_type: ClientType) -> tuple[ClientSet
         found.add("client_type", "fixed", "The client type is fixed at creation.")
     found.refuse()
     return settings, version
+
+
+def check_flag(field: str, sent: object, sent_version: object) -> tuple[bool, int]:
+    """What a body of one flag says, and the version it was made from. Raises `ValidationFailed`."""
+    found = _Faults()
+    if sent is UNSET:
+        found.add(field, "missing", "This field is required.")
+    elif not isinstance(sent, bool):
+        found.add(field, "invalid_type", "This field is true or false.")
+    version = _version(sent_version, found)
+    found.refuse()
+    return sent is True, version
 
 
 class _Faults(list[Fault]):
@@ -164,7 +191,7 @@ def _version(sent: object, found: _Faults) -> int:
         found.add("version", "missing", "This field is required.")
     elif not isinstance(sent, int) or isinstance(sent, bool):  # true is no number, though Python thinks so
         found.add("version", "invalid_type", "The version is a whole number.")
-    elif not 1 <= sent <= VERSION_MAX:
+    elif sent.bit_length() > VERSION_BITS:
         found.add("version", "invalid_value", "No version is this number.")
     else:
         return sent
@@ -183,17 +210,21 @@ def _text(field: str, sent: object, found: _Faults, *, required: bool = True) ->
 
 
 def _texts(field: str, sent: object, found: _Faults) -> list[str] | None:
-    if _are_texts(sent):
-        return sent
-    if sent is UNSET or sent is None:
+    if isinstance(sent, list):
+        items = cast("list[object]", sent)
+        if _are_texts(items):
+            return items
+        wrong = next(place for place, one in enumerate(items) if not isinstance(one, str))
+        found.add(f"{field}.{wrong}", "invalid_type", "This entry is a text.")
+    elif sent is UNSET or sent is None:
         found.add(field, "missing", "This field is required.")
     else:
         found.add(field, "invalid_type", "This field is a list of texts.")
     return None
 
 
-def _are_texts(sent: object) -> TypeGuard[list[str]]:
-    return isinstance(sent, list) and all(isinstance(one, str) for one in cast("list[object]", sent))
+def _are_texts(items: list[object]) -> TypeGuard[list[str]]:
+    return all(isinstance(one, str) for one in items)
 
 
 def _has_control(text: str, *, but: frozenset[str] = frozenset()) -> bool:
