@@ -10,6 +10,7 @@ from tollhouse.kernel.money import MINOR_MAX, format_minor, parse_amount, percen
 NO_AMOUNTS = [
     "0", "0.00", "-1", "+1", "4.205", "1e400", "1e3", "NaN", "Infinity", "", " ", " 4", "4 ", "4\n", "١٢", "٤.0", "².5",
     ".5", "1.", ".", "1,000", "1_000", "0x10", "1.2.3", "90071992547409.92", "9" * 19,
+    "00.10", "010", "00",
 ]  # fmt: skip
 
 

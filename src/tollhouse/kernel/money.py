@@ -2,8 +2,8 @@
 
 import re
 
-AMOUNT = re.compile(r"(?P<whole>[0-9]{1,18})(?:\.(?P<part>[0-9]{1,8}))?")
-"""Digits only and bounded: Decimal() would also read `1e400`, `NaN` and Arabic digits."""
+AMOUNT = re.compile(r"(?P<whole>0|[1-9][0-9]{0,17})(?:\.(?P<part>[0-9]{1,8}))?")
+"""Digits only, bounded, and no zero before another digit: Decimal() would also read `1e400`, `NaN` and Arabic digits."""
 
 MINOR_MAX = 2**53 - 1
 """The largest amount in minor units: fits a bigint and a JSON integer that every client can read."""

@@ -220,8 +220,11 @@ def _amount(node: Node, path: str, decimals: Mapping[str, int]) -> tuple[int, st
     text = found.own_text()
     if "." in text:
         text = text.rstrip("0").rstrip(".")
-    if text.strip("0") == "":
+    text = text.lstrip("0")
+    if not text:
         return 0, currency
+    if text.startswith("."):
+        text = "0" + text
     minor = parse_amount(text, decimals[currency])
     if minor is None:
         raise UnreadableStatementError(f"{found.own_text()[:40]!r} is no amount of {currency}.")
