@@ -73,6 +73,7 @@ async def test_an_amount_is_plain_digits(alice: Actor, amount: Any) -> None:
 async def test_an_amount_has_the_digits_of_its_currency(alice: Actor, amount: str, currency: str) -> None:
     refused = await alice.post("/payment-links", COFFEE | {"amount": amount, "currency": currency})
     assert refused.faults() == {"amount": "invalid_amount"}
+    assert ("without a point" in refused.body["errors"][0]["message"]) == (currency == "JPY")
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,8 @@ def minor_of(amount: Any, known: Currency | None) -> int | None:
 def amount_fault(known: Currency | None, member: str = "amount") -> Fault:
     """What is wrong with an amount that cannot be read."""
     digits = known.decimals if known else DECIMALS_MAX
-    return Fault(
-        member, "invalid_amount", f"A decimal string above zero with at most {digits} digits after the point, such as 10.50."
-    )
+    form = f"with at most {digits} digits after the point, such as 10.50" if digits else "without a point, such as 1050"
+    return Fault(member, "invalid_amount", f"A decimal string above zero {form}.")
 
 
 def pairs(code: str, **minors: int) -> dict[str, Any]:
