@@ -1,1 +1,1 @@
-"""A state machine: random histories of payments, refunds and disputes, against books kept in plain Python."""
+"""A state machine: random histories of money in, out and across, against books kept in plain Python."""

@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=STEPS, help="how long each is")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32), help="where to start; random, left to itself")
     chosen = parser.parse_args()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     talk(f"seed {chosen.seed}")
     begun = time.monotonic()
     batch = None

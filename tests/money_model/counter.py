@@ -1,4 +1,4 @@
-"""The running service as a shop reaches it: one kept connection, an API key, and the idempotency of what was sent."""
+"""The running service as its merchants reach it: one kept connection, credentials, and the idempotency of what was sent."""
 
 import http.client
 import time
@@ -39,8 +39,9 @@ class Reply(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A request with a key, and what it was answered."""
+    """A request with a key, by whom, and what it was answered."""
 
+    by: str
     path: str
     body: dict[str, Any]
     key: str
@@ -48,33 +49,33 @@ class Sent(NamedTuple):
 
 
 class Counter:
-    """Where one merchant's requests are made."""
+    """Where requests are made. A credential is an API key or an access token."""
 
     def __init__(self, service: Service) -> None:
         self._connection = http.client.HTTPConnection(service.url.removeprefix("http://"))
         self._idle_since = time.monotonic()
-        self._api_key = ""
-
-    def serve(self, api_key: str) -> None:
-        """Work for this merchant from now on."""
-        self._api_key = api_key
 
     def close(self) -> None:
         """Hang up."""
         self._connection.close()
 
-    def get(self, path: str) -> Any:
+    def get(self, path: str, credential: str) -> Any:
         """GET of the Integration API: the body."""
-        reply = self._send("GET", INTEGRATION + path, None, {"X-API-Key": self._api_key})
+        reply = self._send("GET", INTEGRATION + path, None, _header(credential))
         assert reply.status == 200, (path, reply.raw)
         return reply.body
 
-    def post(self, path: str, body: dict[str, Any], key: str | None = None) -> Reply:
+    def post(self, path: str, body: dict[str, Any], credential: str, key: str) -> Reply:
         """POST of the Integration API."""
-        headers = {"X-API-Key": self._api_key, "Content-Type": "application/json"}
-        headers |= {} if key is None else {"Idempotency-Key": key}
+        headers = {**_header(credential), "Content-Type": "application/json", "Idempotency-Key": key}
         reply = self._send("POST", INTEGRATION + path, msgspec.json.encode(body), headers)
-        note(f"POST {path} {body} {key} -> {reply.status} {reply.raw.decode()[:600]}")
+        note(f"POST {path} {body} {key} by {credential[:7]} -> {reply.status} {reply.raw.decode()[:600]}")
+        return reply
+
+    def delete(self, path: str, credential: str) -> Reply:
+        """DELETE of the Integration API."""
+        reply = self._send("DELETE", INTEGRATION + path, None, _header(credential))
+        note(f"DELETE {path} -> {reply.status}")
         return reply
 
     def form(self, path: str, fields: dict[str, str]) -> str:
@@ -92,3 +93,7 @@ class Counter:
         reply = Reply(response.status, response.headers, response.read())
         self._idle_since = time.monotonic()
         return reply
+
+
+def _header(credential: str) -> dict[str, str]:
+    return {"X-API-Key": credential} if credential.startswith("th_") else {"Authorization": f"Bearer {credential}"}

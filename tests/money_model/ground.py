@@ -1,71 +1,144 @@
-"""The ground a history stands on: a service with a database of its own and no worker, and a fresh merchant for each."""
+"""The ground a history stands on: a service with a database of its own and no worker, and two fresh merchants for each."""
 
 import asyncio
+import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
 
 import msgspec
+import structlog
+from structlog.testing import capture_logs
+from structlog.typing import EventDict, Processor, WrappedLogger
 
 from tests.money_model.counter import Counter
-from tests.money_model.payments import Fee, Policy
+from tests.money_model.oracle.balances import DECIMALS, LIVE, SHOP, Fee
+from tests.money_model.oracle.books import Prices
+from tests.money_model.oracle.conversions import Terms as ConversionTerms
+from tests.money_model.oracle.payments import Policy
+from tests.money_model.oracle.withdrawals import Terms as WithdrawalTerms
 from tests.running import Service
+from tests.withdrawals.rails import Line, PaperBank
 from tollhouse import main
 from tollhouse.catalogue import payment_settings
+from tollhouse.catalogue.conversion_pairs import TERMS, ConversionPair
 from tollhouse.catalogue.methods import METHODS, Fees
 from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
 from tollhouse.kernel import clock, tokens
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.kernel.scopes import API
-from tollhouse.web.house import House
+from tollhouse.rails.configured import RAILS
 
-AT_ONCE = 100
-FEES = {
-    "EUR": Fee(fixed=25, bps=140, dispute=1_500),
-    "JPY": Fee(bps=333, minimum=3, maximum=500, dispute=7),
-    "BTC": Fee(),
-}
-"""What payments cost here, so that fees are in the books too."""
+T = TypeVar("T")
+AT_ONCE = 50
+PRICES = Prices(
+    payments={
+        "EUR": Fee(fixed=25, bps=140, dispute=1_500),
+        "JPY": Fee(bps=333, minimum=3, maximum=500, dispute=7),
+        "BTC": Fee(),
+    },
+    withdrawals={
+        SHOP: {
+            "EUR": WithdrawalTerms(Fee(fixed=40, bps=50), 30, minimum=50, maximum=80_000, a_day=150_000),
+            "JPY": WithdrawalTerms(Fee(bps=250, minimum=3, maximum=200)),
+            "BTC": WithdrawalTerms(),
+        },
+        LIVE: {"EUR": WithdrawalTerms(Fee(fixed=10), 20, second_operator_above=40_000)},
+    },
+    conversions={
+        ("EUR", "JPY"): ConversionTerms(Fee(bps=75), minimum=50, maximum=30_000),
+        ("JPY", "EUR"): ConversionTerms(),
+    },
+)
+"""What things cost here, so that fees and limits are in the books too."""
 
-# No people: a merchant is asked for nothing but its API key here, and passwords are slow on purpose.
+METHOD = {SHOP: {currency: f"sandbox:{currency}" for currency in DECIMALS}, LIVE: {"EUR": "sepa:EUR"}}
+"""By which a currency is withdrawn, from the purse of each mode."""
+
+# No people: a merchant is asked for nothing but its credentials here, and passwords are slow on purpose. Its test clock is
+# at six in the morning of tomorrow, so that no history is cut by a midnight.
 OPEN_SHOPS = """
     WITH shops AS (
         INSERT INTO merchants (id, business_name, created_at)
         SELECT id, 'Shop', now() FROM unnest($1::uuid[]) AS id
     ), keys AS (
         INSERT INTO api_keys (id, merchant_id, mode, name, key_hash, scope_mask, hint, created_at)
-        SELECT uuidv7(), id, 'test', 'Key', key_hash, $3, 'th_test', now()
-        FROM unnest($1::uuid[], $2::bytea[]) AS s (id, key_hash)
+        SELECT uuidv7(), s.id, k.mode, 'Key', k.key_hash, $4, 'th', now()
+        FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS s (id, test_hash, live_hash)
+        CROSS JOIN LATERAL (VALUES ('test', test_hash), ('live', live_hash)) AS k (mode, key_hash)
+    ), clocks AS (
+        INSERT INTO test_clocks (merchant_id, ahead)
+        SELECT id, date_trunc('day', now(), 'UTC') + interval '30 h' - now() FROM unnest($1::uuid[]) AS id
+    ), applications AS (
+        INSERT INTO oauth_clients (id, merchant_id, client_type, name, description, redirect_uris, scope_mask, status,
+                                   created_at, updated_at)
+        SELECT client_id, s.id, 'public', 'Till', 'Charges a partner', '{https://till.example/callback}', $4, 'enabled',
+               now(), now()
+        FROM unnest($1::uuid[], $5::text[]) AS s (id, client_id)
     )
     INSERT INTO projects (id, merchant_id, mode, name, status, created_at, updated_at)
     SELECT uuidv7(), id, 'test', 'Default', 'approved', now(), now() FROM unnest($1::uuid[]) AS id
 """
+# As the consent page and the token endpoint do it.
+CONNECT = """
+    WITH grants AS (
+        INSERT INTO oauth_grants (id, client_id, merchant_id, mode, scope_mask, grant_epoch, created_at, expires_at)
+        SELECT g.id, c.id, g.merchant_id, 'test', $5, c.grant_epoch, now(), now() + interval '1 d'
+        FROM unnest($1::uuid[], $2::text[], $3::uuid[]) AS g (id, client_id, merchant_id)
+        JOIN oauth_clients c ON c.id = g.client_id
+    )
+    INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at)
+    SELECT token_hash, id, $5, now() + interval '15 min' FROM unnest($4::bytea[], $1::uuid[]) AS t (token_hash, id)
+"""
+
+
+class Connection(NamedTuple):
+    """What an application may do with a merchant: until its grant ends."""
+
+    grant_id: UUID
+    token: str
 
 
 class Merchant(NamedTuple):
-    """A merchant that nothing happened to yet."""
+    """A merchant that nothing happened to yet, its own application, and its connection to the partner's."""
 
     merchant_id: MerchantId
     api_key: str
+    live_key: str
+    client_id: str
+    connection: Connection
 
 
 class Ground:
-    """The service, its database, and merchants made in advance."""
+    """The service, its database, and merchants made in advance. `bank` is the rail of live mode, at the end of `line`."""
 
-    def __init__(self, service: Service, runner: asyncio.Runner) -> None:
+    def __init__(self, service: Service, runner: asyncio.Runner, logged: list[EventDict]) -> None:
         self.counter = Counter(service)
+        self.house = main.open_house(service.settings, connections=2)
+        self.bank = PaperBank()
+        self.line = RAILS["bank", "live"] = Line(self.bank)
+        self._logged = logged
+        self._overlooked: set[str] = set()
         self._runner = runner
-        self._house = main.open_house(service.settings, connections=2)
-        self._pool = self._house.db
-        self._waiting: deque[Merchant] = deque()
+        self._waiting: deque[tuple[Merchant, Merchant]] = deque()
 
-    def merchant(self) -> Merchant:
-        """A fresh one."""
+    def partners(self) -> tuple[Merchant, Merchant]:
+        """Two fresh ones, each connected to the application of the other."""
         if not self._waiting:
-            self._runner.run(self._open_shops())
+            self._open_shops()
         return self._waiting.popleft()
+
+    def connect(self, client_ids: list[str], payers: list[MerchantId]) -> list[Connection]:
+        """Connect merchants to applications, anew."""
+        made = [Connection(new_id(), tokens.mint("that")) for _ in payers]
+        hashes = [tokens.digest(one.token) for one in made]
+        ids = [one.grant_id for one in made]
+        self.run(self.house.db.execute(CONNECT, ids, client_ids, payers, hashes, API.mask))
+        return made
 
     def set_policy(self, merchant: Merchant, policy: Policy) -> None:
         """What the merchant wants done with amounts that do not fit."""
@@ -75,49 +148,100 @@ class Ground:
             late_payments=policy.late_payments,
         )
         env = MerchantEnv(merchant.merchant_id, "test")
-        self._runner.run(self._house.db.transact(lambda tx: payment_settings.save(tx, env, new, clock.now())))
+        self.run(self.house.db.transact(lambda tx: payment_settings.save(tx, env, new, clock.now())))
 
-    def work(self, job: Callable[[House], Awaitable[None]]) -> None:
-        """Let the worker do one of its jobs."""
-
-        async def once() -> None:
-            await job(self._house)
-
-        self._runner.run(once())
+    def run(self, deed: Coroutine[Any, Any, T]) -> T:
+        """Do what no request asks for."""
+        return self._runner.run(deed)
 
     def broken_invariants(self) -> list[str]:
-        """As `tollhouse check` finds them."""
-        return self._runner.run(main.broken_invariants(self._pool))
+        """As `tollhouse check` finds them; and what the worker's jobs logged as errors since."""
+        found = [str(one) for one in self._logged] + self.run(main.broken_invariants(self.house.db))
+        self._logged.clear()
+        return [one for one in found if one not in self._overlooked]
+
+    def overlook_broken(self) -> None:
+        """What is broken by now is known: only what breaks from now on is told."""
+        self._overlooked.update(self.broken_invariants())
 
     def close(self) -> None:
         """Let go of the service and the database."""
         self.counter.close()
-        self._runner.run(self._pool.close())
+        self.run(self.house.db.close())
 
-    async def _open_shops(self) -> None:
-        made = [Merchant(MerchantId(new_id()), tokens.mint("th_test")) for _ in range(AT_ONCE)]
-        hashes = [tokens.digest(one.api_key) for one in made]
-        await self._pool.execute(OPEN_SHOPS, [one.merchant_id for one in made], hashes, API.mask)
-        self._waiting.extend(made)
+    def _open_shops(self) -> None:
+        count = 2 * AT_ONCE
+        ids = [MerchantId(new_id()) for _ in range(count)]
+        keys = [tokens.mint("th_test") for _ in ids]
+        live_keys = [tokens.mint("th_live") for _ in ids]
+        client_ids = [tokens.public_name("thc") for _ in ids]
+        hashes = [[tokens.digest(key) for key in some] for some in (keys, live_keys)]
+        self.run(self.house.db.execute(OPEN_SHOPS, ids, *hashes, API.mask, client_ids))
+        connections = self.connect([client_ids[place ^ 1] for place in range(count)], ids)
+        made = [Merchant(*facts) for facts in zip(ids, keys, live_keys, client_ids, connections, strict=True)]
+        self._waiting.extend(zip(made[::2], made[1::2], strict=True))
 
 
 @contextmanager
 def ground(service: Service) -> Iterator[Ground]:
-    """The ground below the histories; the service must be in this process, since fees are changed in it."""
-    kept = dict(METHODS)
-    METHODS.update(
-        {
-            f"sandbox:{code}": msgspec.structs.replace(METHODS[f"sandbox:{code}"], fees=_fees(fee))
-            for code, fee in FEES.items()
-        }
-    )
-    with asyncio.Runner() as runner:
-        here = Ground(service, runner)
+    """The ground below the histories; the service must be in this process, since prices and rails are changed in it."""
+    changed = (METHODS, WITHDRAWAL_METHODS, TERMS, RAILS)
+    with _as_before(*changed), asyncio.Runner() as runner, capture_logs([_errors_of_this_thread()]) as logged:
+        _set_prices()
+        here = Ground(service, runner, logged)
         try:
             yield here
         finally:
             here.close()
-            METHODS.update(kept)
+
+
+def _errors_of_this_thread() -> Processor:
+    """Other services of the process may log what they like; and requests that fail are answered so."""
+    here = threading.get_ident()
+
+    def only_these(_logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:
+        if method != "error" or threading.get_ident() != here:
+            raise structlog.DropEvent
+        return entry
+
+    return only_these
+
+
+@contextmanager
+def _as_before(*catalogues: dict[Any, Any]) -> Iterator[None]:
+    """Whatever is changed in these is as it was afterwards."""
+    kept = [dict(one) for one in catalogues]
+    try:
+        yield
+    finally:
+        for one, before in zip(catalogues, kept, strict=True):
+            one.clear()
+            one.update(before)
+
+
+def _set_prices() -> None:
+    """Let the catalogue say what the books say."""
+    for currency, fee in PRICES.payments.items():
+        METHODS[f"sandbox:{currency}"] = msgspec.structs.replace(METHODS[f"sandbox:{currency}"], fees=_fees(fee))
+    for purse, terms_of in PRICES.withdrawals.items():
+        for currency, terms in terms_of.items():
+            method_id = METHOD[purse][currency]
+            WITHDRAWAL_METHODS[method_id] = msgspec.structs.replace(
+                WITHDRAWAL_METHODS[method_id],
+                fees=_fees(terms.fee),
+                network_fee_minor=terms.network_fee,
+                minimum_minor=terms.minimum,
+                maximum_minor=terms.maximum,
+                daily_limit_minor=terms.a_day,
+                second_operator_above_minor=terms.second_operator_above,
+            )
+    for (given, got), terms in PRICES.conversions.items():
+        TERMS[f"{given}:{got}"] = ConversionPair(
+            pair_id=f"{given}:{got}",
+            minimum_minor=terms.minimum,
+            maximum_minor=terms.maximum,
+            fee_basis_points=terms.fee.bps,
+        )
 
 
 def _fees(fee: Fee) -> Fees:

@@ -5,52 +5,82 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
-from tests.money_model.books import DECIMALS, Books
+from tests.money_model.backstage import Backstage
 from tests.money_model.counter import Reply, Sent
-from tests.money_model.ground import FEES, Ground, Merchant
-from tests.money_model.payments import Link, Payment, Policy, RefusedError
+from tests.money_model.ground import PRICES, Connection, Ground, Merchant
+from tests.money_model.oracle.balance_payments import OWNER, BalancePayment
+from tests.money_model.oracle.balances import DECIMALS, GUEST, LIVE, SHOP, RefusedError
+from tests.money_model.oracle.books import Books
+from tests.money_model.oracle.conversions import Exchange
+from tests.money_model.oracle.fulfillments import UNIT_PRICE, Fulfillment
+from tests.money_model.oracle.payments import Link, Payment, Policy
+from tests.money_model.oracle.withdrawals import Withdrawal
 from tollhouse.kernel.money import format_minor
 
-STATUS = {"invalid_state": 409, "payment_charged_back": 409}
+STATUS = {
+    "application_required": 403,
+    "conversion_rule_conflict": 409,
+    "invalid_state": 409,
+    "invalid_token": 401,
+    "not_found": 404,
+    "payment_charged_back": 409,
+    "quote_already_used": 409,
+    "quote_expired": 409,
+}
 """The status of a refusal; 422 where it is not here."""
+
+TILL = {SHOP: "the till for the shop", GUEST: "the till for the guest"}
+"""Who asks, where a merchant's partner charges it by the token of an application."""
 
 
 class History:
     """The service and the books, side by side."""
 
     def __init__(self, ground: Ground, policy: Policy) -> None:
+        shop, guest = ground.partners()
         self.ground = ground
         self.counter = ground.counter
-        self.merchant: Merchant = ground.merchant()
-        self.counter.serve(self.merchant.api_key)
-        ground.set_policy(self.merchant, policy)
-        self.books = Books(policy, FEES)
+        self.backstage = Backstage(ground, shop)
+        self.merchants: dict[str, Merchant] = {SHOP: shop, GUEST: guest}
+        self.credentials = {SHOP: shop.api_key, LIVE: shop.live_key, GUEST: guest.api_key}
+        for payer, merchant in self.merchants.items():
+            self.be_connected(payer, merchant.connection)
+        ground.set_policy(shop, policy)
+        self.books = Books(policy, PRICES)
         self.sent: list[Sent] = []
         self.freed: list[str] = []
+        self.touched: set[str] = set()
 
-    def ask(self, path: str, body: dict[str, Any], deed: Callable[[], object]) -> Any:
+    def ask(self, path: str, body: dict[str, Any], deed: Callable[[], object], by: str = SHOP) -> Any:
         """POST with a key (a new one, or one that a refusal has freed), and do the deed in the books: the same answer.
 
         The body of the answer; None where both refuse.
         """
-        before = pickle.dumps(self.books)
-        try:
-            deed()
-        except RefusedError as refused:
-            self.books = pickle.loads(before)  # noqa: S301 - our own
-            expected = (refused.code, STATUS.get(refused.code, 422))
-        else:
-            expected = ("ok", 200)
+        expected = self._tell(deed)
         key = self.freed.pop() if self.freed else str(uuid4())
-        reply = self.counter.post(path, body, key)
+        reply = self.counter.post(path, body, self.credentials[by], key)
+        status = 200 if expected == "ok" else STATUS.get(expected, 422)
         found = (reply.outcome, 200 if reply.status == 201 else reply.status)
-        assert found == expected, f"POST {path} {body}: {reply.raw.decode()}, in the books {expected[0]}"
+        assert found == (expected, status), f"POST {path} {body}: {reply.raw.decode()}, in the books {expected}"
         assert not reply.replayed
-        if expected[0] != "ok":
+        self.touched |= set(self.merchants) if by in TILL.values() else {by}
+        if expected != "ok":
             self.freed.append(key)
             return None
-        self.sent.append(Sent(path, body, key, reply))
+        self.sent.append(Sent(by, path, body, key, reply))
         return reply.body
+
+    def let(self, happen: Callable[[], str], deed: Callable[[], object], *purses: str) -> bool:
+        """What nobody asks for at the counter happens, and is told to the books: with the same outcome. Whether it could."""
+        expected, found = self._tell(deed), happen()
+        assert found == expected, f"{found}, in the books {expected}"
+        self.touched.update(purses)
+        return expected == "ok"
+
+    def be_connected(self, payer: str, connection: Connection) -> None:
+        """The partner's application may charge this merchant from now on."""
+        self.merchants[payer] = self.merchants[payer]._replace(connection=connection)
+        self.credentials[TILL[payer]] = connection.token
 
     def learn_names(self, first: str | None = None) -> None:
         """The books know how many payments there are; the service names them. `first` is named in its answer."""
@@ -60,7 +90,7 @@ class History:
         if not nameless:
             return
         known = {payment.payment_id for payment in self.books.payments}
-        shown = self.counter.get(f"/transactions?limit={len(nameless) + 1}")["transactions"]
+        shown = self._get(f"/transactions?limit={len(nameless) + 1}")["transactions"]
         new = [one["id"] for one in reversed(shown) if one["id"] not in known]
         assert len(new) == len(nameless), f"{len(new)} new payments, in the books {len(nameless)}"
         for payment, payment_id in zip(nameless, new, strict=True):
@@ -68,62 +98,125 @@ class History:
 
     def same_link(self, link: Link, shown: dict[str, Any] | None = None) -> None:
         """A link is what the books say."""
-        shown = self.counter.get(f"/payment-links/{link.link_id}") if shown is None else shown
-        assert shown is not None
-        kept = (self.books.standing(link), link.payments, link.paid)
-        assert (shown["status"], shown["payments_count"], shown["amount_paid_minor"]) == kept
+        found: dict[str, Any] = shown or self._get(f"/payment-links/{link.link_id}")
+        _same(found, status=self.books.standing(link), payments_count=link.payments, amount_paid_minor=link.paid)
 
     def same_payment(self, payment: Payment, shown: dict[str, Any]) -> None:
         """A payment is what the books say."""
-        kept = self._shown(payment)
-        differs = {name: (shown[name], value) for name, value in kept.items() if shown[name] != value}
-        assert not differs, f"payment {payment.payment_id}: (shown, in the books) {differs}"
+        _same(shown, **self._shown(payment))
         if payment.dispute is not None:
             dispute = shown["chargeback"]
-            assert (dispute["status"], dispute["fee_minor"]) == (payment.dispute, FEES[payment.link.currency].dispute)
+            _same(dispute, status=payment.dispute, fee_minor=self.books.fees[payment.link.currency].dispute)
 
-    def same_balances(self) -> None:
-        """Every balance is what the books say."""
-        shown = {one["currency"]: one for one in self.counter.get("/balances")["balances"]}
-        for currency, balance in self.books.balances.items():
-            one = shown[currency]
-            found = [one[f"{name}_minor"] for name in ("available", "pending", "reserved", "debt", "total")]
-            total = balance.available + balance.reserved - balance.debt
-            assert found == [balance.available, 0, balance.reserved, balance.debt, total], f"{currency}: {found}, {balance}"
-            assert one["reserved_breakdown"]["refunds_minor"] == balance.reserved
+    def same_withdrawal(self, one: Withdrawal, shown: dict[str, Any]) -> None:
+        """A withdrawal is what the books say, and the bank has it only if it was sent."""
+        price = {"debit_minor": one.price.debit, "receive_minor": one.price.receive}
+        _same(shown, status=one.status, amount_minor=one.wish.amount, **price)
+        assert one.purse != LIVE or self.backstage.bank_has(one.withdrawal_id) == one.there, shown
+
+    def same_balance_payment(self, one: BalancePayment, shown: dict[str, Any]) -> None:
+        """A balance payment is what the books say."""
+        status = one.shown(self.books.clock) if one.payer == SHOP else one.status
+        paid = {"captured_minor": one.captured, "released_minor": one.released, "refunded_minor": one.refunded}
+        _same(shown, status=status, amount_minor=one.amount, **paid)
+
+    def same_exchange(self, exchange: Exchange, shown: dict[str, Any]) -> None:
+        """What was converted, or quoted, is what the books say."""
+        given, got = exchange.pair
+        amounts = {"from_amount_minor": exchange.given, "fee_minor": exchange.fee, "to_amount_minor": exchange.got}
+        _same(shown, from_currency=given, to_currency=got, **amounts)
+
+    def same_fulfillment(self, one: Fulfillment, shown: dict[str, Any]) -> None:
+        """A fulfillment is what the books say."""
+        charged = one.delivered * UNIT_PRICE
+        _same(shown, status=one.status, quantity=one.quantity, delivered_quantity=one.delivered, charged_minor=charged)
+
+    def same_balances(self, *purses: str) -> None:
+        """Every balance of these is what the books say: by default of the shop, and of whoever was touched lately."""
+        for purse in purses or {SHOP} | self.touched:
+            shown = {one["currency"]: one for one in self._get("/balances", purse)["balances"]}
+            for currency, balance in self.books.purses[purse].items():
+                one = shown[currency]
+                _same(
+                    one,
+                    available_minor=balance.available,
+                    pending_minor=0,
+                    reserved_minor=balance.reserved,
+                    debt_minor=balance.debt,
+                    total_minor=balance.available + balance.reserved - balance.debt,
+                )
+                _same(one["reserved_breakdown"], **{f"{purpose}_minor": held for purpose, held in balance.held.items()})
+        self.touched.clear()
 
     def same_everything(self) -> None:
-        """All links, payments and refunds are what the books say."""
-        links, payments, refunds = (self.every(noun) for noun in ("payment-links", "transactions", "refunds"))
-        assert len(links) == len(self.books.links)
-        for link in self.books.links:
-            self.same_link(link, links[link.link_id])
-        assert len(payments) == len(self.books.payments)
-        for payment in self.books.payments:
-            self.same_payment(payment, payments[payment.payment_id])
+        """All balances, and all that ever moved one, are what the books say."""
+        self.same_balances(SHOP, GUEST, LIVE)
+        books = self.books
+        self._same_all(self.every("payment-links"), {link.link_id: link for link in books.links}, self.same_link)
+        self._same_all(
+            self.every("transactions"), {payment.payment_id: payment for payment in books.payments}, self.same_payment
+        )
+        refunds = self.every("refunds") if books.refunds else {}
         assert {name: one["status"] for name, one in refunds.items()} == {
-            refund.refund_id: refund.status for refund in self.books.refunds
+            refund.refund_id: refund.status for refund in books.refunds
         }
+        for purse in (SHOP, LIVE):
+            mine = {one.withdrawal_id: one for one in books.withdrawals.every if one.purse == purse}
+            self._same_all(self.every("withdrawals", purse), mine, self.same_withdrawal)
+        for payer in OWNER:
+            paid = {one.payment_id: one for one in books.balance_payments.every if one.payer == payer}
+            self._same_all(self.every("balance-payments", payer), paid, self.same_balance_payment)
+        exchanges = {one.conversion_id: one.exchange for one in books.conversions.every}
+        self._same_all(self.every("conversions"), exchanges, self.same_exchange)
+        ordered = {one.fulfillment_id: one for one in books.fulfillments.every}
+        self._same_all(self.every("fulfillments"), ordered, self.same_fulfillment)
 
-    def every(self, noun: str) -> dict[str, Any]:
+    def every(self, noun: str, by: str = SHOP) -> dict[str, Any]:
         """All of these that the service shows, by their ids."""
         found: dict[str, Any] = {}
         for page in range(1, 10):
-            body = self.counter.get(f"/{noun}?limit=100&page={page}")
+            body = self._get(f"/{noun}?limit=100&page={page}", by)
             found |= {one["id"]: one for one in body[noun.replace("-", "_")]}
             if not body["has_more"]:
                 break
         return found
 
     def replay(self, sent: Sent) -> None:
-        """The same request again is answered with the same bytes."""
-        again: Reply = self.counter.post(sent.path, sent.body, sent.key)
-        assert (again.status, again.raw, again.replayed) == (sent.reply.status, sent.reply.raw, True)
+        """The same request again is answered with the same bytes; an application's, while it is connected."""
+        again: Reply = self.counter.post(sent.path, sent.body, self.credentials[sent.by], sent.key)
+        if self._is_known(sent.by):
+            assert (again.status, again.raw, again.replayed) == (sent.reply.status, sent.reply.raw, True)
+        else:
+            assert (again.status, again.outcome) == (401, "invalid_token")
 
     def reuse(self, sent: Sent) -> None:
         """The key of an earlier request does not serve another one."""
-        reply = self.counter.post(sent.path, sent.body | {"another": "body"}, sent.key)
-        assert (reply.status, reply.outcome) == (422, "idempotency_key_reused")
+        reply = self.counter.post(sent.path, sent.body | {"another": "body"}, self.credentials[sent.by], sent.key)
+        known = self._is_known(sent.by)
+        assert (reply.status, reply.outcome) == ((422, "idempotency_key_reused") if known else (401, "invalid_token"))
+
+    def _tell(self, deed: Callable[[], object]) -> str:
+        """Do it in the books: `ok`, or the code of a refusal, which leaves them as they were."""
+        before = pickle.dumps(self.books)
+        try:
+            deed()
+        except RefusedError as refused:
+            self.books = pickle.loads(before)  # noqa: S301 - our own
+            return refused.code
+        return "ok"
+
+    def _is_known(self, by: str) -> bool:
+        """Whether whoever asks still has a credential."""
+        return all(self.books.balance_payments.connected[payer] for payer, till in TILL.items() if till == by)
+
+    def _get(self, path: str, by: str = SHOP) -> Any:
+        return self.counter.get(path, self.credentials[by])
+
+    def _same_all(self, shown: dict[str, Any], kept: dict[str, Any], same: Callable[[Any, dict[str, Any]], None]) -> None:
+        """Nothing is missing, nothing is there beside, and each is the same."""
+        assert set(shown) == set(kept)
+        for name, one in kept.items():
+            same(one, shown[name])
 
     def _shown(self, payment: Payment) -> dict[str, Any]:
         status, refundable = self.books.shown(payment), payment.status in {
@@ -140,6 +233,11 @@ class History:
             "late": payment.late,
         }
         return kept | ({"refund_required_reason": payment.reason} if status == "refund_required" else {})
+
+
+def _same(shown: dict[str, Any], **kept: Any) -> None:
+    differs = {name: (shown[name], value) for name, value in kept.items() if shown[name] != value}
+    assert not differs, f"{shown.get('object')} {shown.get('id') or shown.get('currency')}: (shown, in the books) {differs}"
 
 
 def spelt(minor: int, currency: str) -> str:

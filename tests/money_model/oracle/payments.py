@@ -1,15 +1,7 @@
-"""What the oracle knows of: links, payments, refunds, what a merchant has set, and what a payment costs."""
+"""Links, payments and refunds in the books, and what a merchant has set for them."""
 
 from dataclasses import dataclass
 from typing import Literal
-
-
-class RefusedError(Exception):
-    """The house refuses, with this code."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.code = code
 
 
 @dataclass(frozen=True)
@@ -19,23 +11,6 @@ class Policy:
     tolerance_bps: int = 50
     overpayment: Literal["credit", "refund_required"] = "credit"
     late_payments: Literal["refund_required", "accept"] = "refund_required"
-
-
-@dataclass(frozen=True)
-class Fee:
-    """What a payment costs, and what its dispute."""
-
-    fixed: int = 0
-    bps: int = 0
-    minimum: int = 0
-    maximum: int | None = None
-    dispute: int = 0
-
-    def of(self, minor: int) -> int:
-        """The fee of an amount, its share rounded half up."""
-        share = (minor * self.bps + 5_000) // 10_000
-        fee = max(self.fixed + share, self.minimum)
-        return min(minor, fee if self.maximum is None else min(fee, self.maximum))
 
 
 @dataclass

@@ -1,7 +1,8 @@
 """What the simulator makes of a payment, told to the books: the outcomes of the test endpoints, and the telling amounts."""
 
-from tests.money_model.books import Books
-from tests.money_model.payments import Payment, RefusedError
+from tests.money_model.oracle.balances import RefusedError
+from tests.money_model.oracle.books import Books
+from tests.money_model.oracle.payments import Payment
 
 DECLINED, SLOW, UNDERPAID, THEN_DISPUTED, REFUND_FAILS = (2, 9995), 77, 4040, 259, 5150
 TELLING = (*DECLINED, SLOW, UNDERPAID, THEN_DISPUTED, REFUND_FAILS)

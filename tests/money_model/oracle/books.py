@@ -1,59 +1,51 @@
-"""The oracle: the books of one merchant, kept in plain Python by the rules of the house, with no ledger and no database.
+"""The books of one history, kept by the rules of the house: its payments here, and everything else beside them.
 
 A refusal is raised as `RefusedError`; whoever asked then takes the books as they were before.
 """
 
 from dataclasses import dataclass, field
 
-from tests.money_model.payments import Fee, Link, Payment, Policy, Refund, RefusedError
+from tests.money_model.oracle.balance_payments import BalancePayments
+from tests.money_model.oracle.balances import SHOP, Fee, Purse, RefusedError, empty_purses
+from tests.money_model.oracle.conversions import Conversions, Pair
+from tests.money_model.oracle.conversions import Terms as ConversionTerms
+from tests.money_model.oracle.fulfillments import Fulfillments
+from tests.money_model.oracle.payments import Link, Payment, Policy, Refund
+from tests.money_model.oracle.withdrawals import Terms as WithdrawalTerms
+from tests.money_model.oracle.withdrawals import Withdrawals
 
-DECIMALS = {"EUR": 2, "JPY": 0, "BTC": 8}
+SIX_O_CLOCK = 21_600
+"""When every history begins, on its first day: no sum of the clock's steps ends just before a midnight."""
 
 
-@dataclass
-class Balance:
-    """What the merchant has in one currency."""
+@dataclass(frozen=True)
+class Prices:
+    """What things cost: payments, withdrawals from each purse, conversions."""
 
-    available: int = 0
-    reserved: int = 0
-    debt: int = 0
-
-    def credit(self, minor: int) -> None:
-        """Money comes in: what is owed is repaid first."""
-        repaid = min(self.debt, minor)
-        self.debt -= repaid
-        self.available += minor - repaid
-
-    def charge(self, minor: int) -> None:
-        """Money is taken, whether or not it is there: what is not becomes a debt."""
-        there = min(self.available, minor)
-        self.available -= there
-        self.debt += minor - there
-
-    def hold(self, minor: int) -> None:
-        """Money is set aside, if it is there."""
-        if minor > self.available:
-            raise RefusedError("insufficient_funds")
-        self.available -= minor
-        self.reserved += minor
-
-    def release(self, minor: int) -> None:
-        """Money that was set aside comes back."""
-        self.reserved -= minor
-        self.credit(minor)
+    payments: dict[str, Fee]
+    withdrawals: dict[str, dict[str, WithdrawalTerms]]
+    conversions: dict[Pair, ConversionTerms]
 
 
 @dataclass
 class Books:
-    """Everything of one merchant. `clock` is in seconds since the history began."""
+    """Everything of one merchant, and what is between it and its partner. `clock` is in seconds since the first midnight."""
 
     policy: Policy
-    fees: dict[str, Fee]
-    balances: dict[str, Balance] = field(default_factory=lambda: {currency: Balance() for currency in DECIMALS})
+    prices: Prices
+    purses: dict[str, Purse] = field(default_factory=empty_purses)
     links: list[Link] = field(default_factory=list[Link])
     payments: list[Payment] = field(default_factory=list[Payment])
     refunds: list[Refund] = field(default_factory=list[Refund])
-    clock: int = 0
+    clock: int = SIX_O_CLOCK
+
+    def __post_init__(self) -> None:
+        self.balances = self.purses[SHOP]
+        self.fees = self.prices.payments
+        self.withdrawals = Withdrawals(self.purses, self.prices.withdrawals)
+        self.conversions = Conversions(self.balances, self.prices.conversions)
+        self.balance_payments = BalancePayments(self.purses)
+        self.fulfillments = Fulfillments(self.balances["EUR"])
 
     def standing(self, link: Link) -> str:
         """The status of a link at this moment."""
@@ -113,7 +105,7 @@ class Books:
             raise RefusedError("invalid_state")
         taken, first = payment.apart, payment.status == "refund_required"
         fee = max(payment.fee, self.fees[payment.link.currency].of(payment.credited + taken))
-        self.balances[payment.link.currency].credit(taken - (fee - payment.fee))
+        self.balances[payment.link.currency].be_paid(taken, fee - payment.fee)
         payment.fee, payment.credited, payment.apart = fee, payment.credited + taken, 0
         payment.settle()
         if first:
@@ -182,7 +174,7 @@ class Books:
         if not 0 < minor <= payment.refundable:
             raise RefusedError("refund_amount_exceeds_remaining")
         apart = min(minor, payment.apart - payment.apart_returning)
-        self.balances[payment.link.currency].hold(minor - apart)
+        self.balances[payment.link.currency].hold(minor - apart, "refunds")
         refund = Refund("", payment, minor, apart)
         payment.apart_returning += apart
         payment.returning += minor - apart
@@ -198,13 +190,13 @@ class Books:
         payment.returning -= refund.own
         if paid:
             refund.status = "succeeded"
-            balance.reserved -= refund.own
+            balance.take(refund.own, "refunds")
             payment.apart -= refund.apart
             payment.apart_given += refund.apart
             payment.given += refund.own
         else:
             refund.status = "failed"
-            balance.release(refund.own)
+            balance.release(refund.own, "refunds")
         payment.settle()
 
     def return_refund(self, refund: Refund) -> None:
@@ -248,5 +240,5 @@ class Books:
         payment.credited = payment.received - payment.apart
         payment.fee = self.fees[payment.link.currency].of(payment.credited)
         payment.status, payment.reason = "succeeded", None
-        self.balances[payment.link.currency].credit(payment.credited - payment.fee)
+        self.balances[payment.link.currency].be_paid(payment.credited, payment.fee)
         payment.link.count(payment.credited)
