@@ -6,6 +6,7 @@ Progress and the seed go to standard error. Exit 1 when books and service come a
 import argparse
 import logging
 import secrets
+import subprocess
 import sys
 import tempfile
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import structlog
 
-from tests.money_model.playing import STEPS, play
+from tests.money_model.playing import BATCH, STEPS, play
 from tollhouse.platform import embedded
 
 
@@ -24,7 +25,10 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5_000, help="how many histories")
     parser.add_argument("--steps", type=int, default=STEPS, help="how long each is")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32), help="where to start; random, left to itself")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the histories")
     chosen = parser.parse_args()
+    if chosen.jobs > 1:
+        return together(chosen)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     talk(f"seed {chosen.seed}")
     begun = time.monotonic()
@@ -45,6 +49,17 @@ def main() -> int:
             server.stop()
     talk(f"{chosen.runs} histories, {time.monotonic() - begun:.0f} s: the service and the books agree")
     return 0
+
+
+def together(chosen: argparse.Namespace) -> int:
+    """Give each process its share of the batches, with seeds of its own, and wait for all."""
+    share = -(-chosen.runs // chosen.jobs // BATCH) * BATCH
+    players: list[subprocess.Popen[bytes]] = []
+    for before in range(0, chosen.runs, share):
+        runs, seed = min(share, chosen.runs - before), chosen.seed + before // BATCH
+        command = ["-m", "tests.money_model", f"--runs={runs}", f"--steps={chosen.steps}", f"--seed={seed}"]
+        players.append(subprocess.Popen([sys.executable, *command]))
+    return max(player.wait() for player in players)
 
 
 def talk(text: str) -> None:
