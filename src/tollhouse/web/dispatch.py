@@ -107,7 +107,7 @@ def _parsed(ask: Ask, operation: Operation) -> Any:
     if operation.accepts is None:
         return None
     ask.require_json()
-    return {} if operation.body_optional and not ask.raw else parse_json(ask.raw)
+    return {} if not ask.raw and operation.body_optional else parse_json(ask.raw)
 
 
 def _path_values(ask: Ask, operation: Operation) -> dict[str, UUID | str]:

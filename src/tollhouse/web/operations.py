@@ -82,7 +82,6 @@ class Operation(Struct, frozen=True):
     needs: tuple[str, ...]
     body: type[Any] | None
     accepts: type[Any] | None
-    body_optional: bool
     query: type[Any] | None
     uuids: frozenset[str]
     answer: Any
@@ -94,6 +93,11 @@ class Operation(Struct, frozen=True):
     def full_path(self) -> str:
         """The path from the root."""
         return self.door.prefix + self.path
+
+    @property
+    def body_optional(self) -> bool:
+        """Whether no body says the same as an empty object."""
+        return self.accepts is not None and not any(field.required for field in structs.fields(self.accepts))
 
     @property
     def summary(self) -> str:
@@ -124,15 +128,13 @@ class Operations(list[Operation]):
     ) -> Callable[[H], H]:
         """Declare the handler below as this operation.
 
-        `reads`: the form (of a GET, the query) that the handler takes from `ask` itself. `answers`: what the Response
-        it returns holds. `formats`: the media types it has beside JSON. All three are for the reference alone.
-        `body_bytes_max`: more than usual is heard only from whoever the guard lets in.
+        For the reference alone: `reads`, the form (of a GET, the query) that the handler takes from `ask` itself, `answers`,
+        what its Response holds, `formats`, media types beside JSON. `body_bytes_max`: more is for whom the guard lets in.
         """
 
         def declare(handler: H) -> H:
             hints = get_type_hints(handler)
             needs = tuple(inspect.signature(handler).parameters)
-            accepts = hints.get("body") or self._nothing(method)
             names = {part[1:-1] for part in path.split("/") if part.startswith("{")}
             if unknown := set(needs) - SUPPLIED - names:
                 raise TypeError(f"{handler.__qualname__} asks for {unknown}, which nobody supplies")
@@ -148,8 +150,7 @@ class Operations(list[Operation]):
                     refuses=tuple(refuses),
                     needs=needs,
                     body=hints.get("body"),
-                    accepts=accepts,
-                    body_optional=accepts is not None and not any(field.required for field in structs.fields(accepts)),
+                    accepts=hints.get("body") or self._nothing(method),
                     query=hints.get("query"),
                     uuids=frozenset(name for name in names if hints.get(name) is UUID),
                     answer=hints.get("return") if answers is None else answers,
