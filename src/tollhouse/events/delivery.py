@@ -34,6 +34,8 @@ STOP_WITHIN_S = 12.0
 AFTER_FAULT_S = 1.0
 UNWRITTEN_MAX = 500
 WALK_MAX = 200
+WALK_EVERY_S = 0.05
+"""While prompt destinations of the last walk have more; otherwise every look is a walk."""
 IN_THE_WAY_MAX = 50
 PROMOTED_AT_ONCE = 1_000
 FIRST_KEY = -1
@@ -195,7 +197,7 @@ class Worker:
         whole = len(keys) < WALK_MAX
         self._began[lane] = FIRST_KEY if whole else keys[-1]
         if lane is Lane.FIRST:
-            self._more_of, self._walk_at = keys, time.monotonic() + POLL_EVERY_S
+            self._more_of, self._walk_at = keys, time.monotonic() + WALK_EVERY_S
         return keys, whole
 
     def _begin(self, claims: list[Claim], kinds: dict[tuple[Lane, int], Kind], known: Outbound, strangers: Outbound) -> None:

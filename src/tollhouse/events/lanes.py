@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 PROMPT_MS = 1_000
 SLOW_MS = 5_000
-CLAIMED_MAX = 64
+CLAIMED_MAX = 128
 """Rows of a lane in one claim: a part of the prompt room, so that the next are claimed while these are sent."""
 REMEMBERED_MAX = 100_000
 LINGERING_MAX = 512
