@@ -1,7 +1,9 @@
 """SQL of the delivery engine. Every end of an attempt is fenced by the lease it was made under.
 
 The worker says these on connections that plan by index alone (`BY_INDEX`): a plan made while the tables were empty must
-not read them from end to end when a million rows wait.
+not read them from end to end when a million rows wait. For the same reason rows of the tables that fill and empty are
+found by `= ANY` or in a LATERAL that locks, and never by a join whose order the planner may turn round: while vacuum has
+last seen them empty, it takes reading all of them for cheaper than looking each up.
 """
 
 # Which destinations have something due in a lane, from a cursor on: one step of the index for each, however much waits.
@@ -17,8 +19,7 @@ WALK = """
     )
     SELECT key FROM keys WHERE key IS NOT NULL
 """
-# The oldest few of each destination, as many as its turn allows. MATERIALIZED keeps the LIMIT from being run again for
-# each row of the update.
+# The oldest few of each destination, as many as its turn allows.
 CLAIM = """
     WITH due AS MATERIALIZED (
         SELECT few.event_id
@@ -32,7 +33,7 @@ CLAIM = """
     UPDATE webhook_deliveries d
     SET lease_token = $4, lease_until = now() + $5::interval,
         sending = CASE WHEN d.automatic_at <= now() THEN d.trigger ELSE 'manual' END
-    FROM due WHERE d.event_id = due.event_id
+    WHERE d.event_id = ANY (ARRAY(SELECT event_id FROM due))
     RETURNING d.event_id, d.mode, d.lane, d.destination_key, d.held, d.sending, d.tries, d.lost, now() AS started_at
 """
 # Read after the claim, by a snapshot of its own: what delivery, destination and secret are now decides. A row for each
@@ -57,7 +58,7 @@ SET_ASIDE = """
             ORDER BY d.run_at LIMIT 8 FOR UPDATE SKIP LOCKED
         ) AS few
     )
-    UPDATE webhook_deliveries d SET lane = 2 FROM aside WHERE d.event_id = aside.event_id
+    UPDATE webhook_deliveries SET lane = 2 WHERE event_id = ANY (ARRAY(SELECT event_id FROM aside))
 """
 # What its time has come for. A row that is here already stands for a redelivery, and takes the plan over.
 PROMOTE = """
@@ -65,7 +66,7 @@ PROMOTE = """
         SELECT event_id FROM webhook_deliveries_later WHERE run_at <= now()
         ORDER BY run_at LIMIT $1 FOR UPDATE SKIP LOCKED
     ), moved AS (
-        DELETE FROM webhook_deliveries_later l USING due WHERE l.event_id = due.event_id
+        DELETE FROM webhook_deliveries_later l WHERE l.event_id = ANY (ARRAY(SELECT event_id FROM due))
         RETURNING l.event_id, l.merchant_id, l.mode, l.destination_key, l.run_at, l.trigger, l.held, l.tries, l.lost
     )
     INSERT INTO webhook_deliveries AS d
@@ -83,18 +84,22 @@ SETTLE = """
         SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::int[], $7::timestamptz[],
                              $8::int[], $9::interval[], $10::int[], $11::int[], $12::int[])
             AS t (event_id, token, attempt, sent, error, http_status, started_at, duration_ms, wait, tries, lost, by_hand)
-    ), mine AS (
-        DELETE FROM webhook_deliveries d USING told t
-        WHERE d.event_id = t.event_id AND d.lease_token = t.token
-        RETURNING t.event_id, t.attempt, t.sent, t.error, t.http_status, t.started_at, t.duration_ms,
-                  d.merchant_id, d.mode, d.destination_key, d.trigger, d.tries + t.tries AS tries, d.lost + t.lost AS lost,
-                  d.redeliveries - t.by_hand AS redeliveries,
-                  CASE t.sent WHEN 'manual' THEN d.automatic_at ELSE now() + t.wait END AS automatic_at
+    ), mine AS MATERIALIZED (
+        SELECT t.event_id, t.attempt, t.sent, t.error, t.http_status, t.started_at, t.duration_ms,
+               d.merchant_id, d.mode, d.destination_key, d.trigger, d.tries + t.tries AS tries, d.lost + t.lost AS lost,
+               d.redeliveries - t.by_hand AS redeliveries,
+               CASE t.sent WHEN 'manual' THEN d.automatic_at ELSE now() + t.wait END AS automatic_at
+        FROM told t CROSS JOIN LATERAL (
+            SELECT * FROM webhook_deliveries d WHERE d.event_id = t.event_id AND d.lease_token = t.token FOR UPDATE
+        ) AS d
+    ), gone AS (
+        DELETE FROM webhook_deliveries WHERE event_id = ANY (ARRAY(SELECT event_id FROM mine)) RETURNING event_id
     ), next AS (
         SELECT mine.*, n.delivery_disabled_at IS NOT NULL AS disabled,
                n.delivery_disabled_at IS NULL AND (redeliveries > 0 OR automatic_at <= now()) AS again,
                n.delivery_disabled_at IS NULL AND redeliveries = 0 AND automatic_at > now() AS later
         FROM mine LEFT JOIN webhook_environments n ON n.merchant_id = mine.merchant_id AND n.mode = mine.mode
+        WHERE (SELECT count(*) FROM gone) > 0  -- all of them, before any is written again
     ), history AS (
         INSERT INTO webhook_attempts (event_id, attempt, trigger, status, error, http_status, started_at, duration_ms)
         SELECT event_id, attempt, sent, CASE WHEN error IS NULL THEN 'succeeded' ELSE 'failed' END, error, http_status,
