@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import axe_playwright_python
 import msgspec
+import pytest
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -35,6 +36,11 @@ class Look:
 
     def __str__(self) -> str:
         return f"{self.theme}-{self.width}"
+
+
+def by_look(looks: list[Look]) -> pytest.MarkDecorator:
+    """A test for each of these looks, named after it."""
+    return pytest.mark.parametrize("look", looks, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")
 
 
 @dataclass

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, Page
 
-from tests.browser import CHROMIUM, Look, Visitor, chromium, visitor
+from tests.browser import CHROMIUM, Look, Visitor, by_look, chromium, visitor
 from tests.cast import PASSWORD, Actor, Application
 from tests.journeys.test_get_paid import COFFEE, activate_secret
 from tests.receiver import Receiver
@@ -38,7 +38,7 @@ async def fill(page: Page, **fields: str) -> None:
         await page.fill(f"#{name}", value)
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")
+@by_look(LOOKS)
 async def test_connecting_by_clicking(
     look: Look, browser: Browser, service: Service, bob: Actor, receiver: Receiver
 ) -> None:
@@ -117,7 +117,7 @@ async def consent(someone: Visitor) -> str:
     return dict(pair.split("=", 1) for pair in page.url.partition("?")[2].split("&"))["code"]
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")
+@by_look(LOOKS)
 async def test_paying_by_clicking(look: Look, browser: Browser, service: Service, alice: Actor, receiver: Receiver) -> None:
     await activate_secret(alice)
     async with visitor(browser, look, service.url) as someone:

@@ -10,7 +10,7 @@ import pytest
 from lxml import etree
 from playwright.async_api import Browser
 
-from tests.browser import CHROMIUM, Look, Visitor, chromium, visitor
+from tests.browser import CHROMIUM, Look, Visitor, by_look, chromium, visitor
 from tests.cast import PASSWORD, Actor, sign_up
 from tests.invariants import broken_invariants
 from tests.operator.seat import invite
@@ -53,7 +53,7 @@ def service(server: embedded.Server) -> Iterator[Service]:
 
 
 @pytest.mark.covers("P-165")
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")
+@by_look(LOOKS)
 async def test_live_money_in_and_out_by_clicking(look: Look, browser: Browser, service: Service, tmp_path: Path) -> None:
     async with sign_up(service, "alice", "Alice's Coffee") as alice, visitor(browser, look, service.url) as someone:
         await approve_project(alice, "live")

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, Page
 
 from tests.balance_payments.till import Till, open_till
-from tests.browser import CHROMIUM, Look, Visitor, chromium, visitor
+from tests.browser import CHROMIUM, Look, Visitor, by_look, chromium, visitor
 from tests.cast import PASSWORD, Actor
 from tests.running import Service
 
@@ -54,7 +54,7 @@ async def sign_in(someone: Visitor, actor: Actor) -> None:
     await press(page, "Sign in")
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")
+@by_look(LOOKS)
 async def test_moving_money_by_clicking(look: Look, browser: Browser, service: Service, alice: Actor, bob: Actor) -> None:
     async with visitor(browser, look, service.url) as someone:
         await sign_in(someone, alice)

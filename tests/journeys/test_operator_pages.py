@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from playwright.async_api import Browser
 
-from tests.browser import CHROMIUM, Look, Visitor, chromium, visitor
+from tests.browser import CHROMIUM, Look, Visitor, by_look, chromium, visitor
 from tests.cast import PASSWORD, Actor
 from tests.journeys.test_browser import LOOKS
 from tests.operator.seat import KEPT, invite, seated
@@ -27,7 +27,7 @@ async def browser() -> AsyncIterator[Browser]:
         yield one
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")
+@by_look(LOOKS)
 async def test_an_operators_day_by_clicking(
     look: Look, browser: Browser, service: Service, alice: Actor, receiver: Receiver
 ) -> None:

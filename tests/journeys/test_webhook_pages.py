@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 from playwright.async_api import Browser, Page
 
-from tests.browser import CHROMIUM, Look, Visitor, chromium, visitor
+from tests.browser import CHROMIUM, Look, Visitor, by_look, chromium, visitor
 from tests.cast import PASSWORD, Actor, sign_up
 from tests.journeys.test_browser import LOOKS
 from tests.receiver import Receiver
@@ -50,7 +50,7 @@ async def sign_in(someone: Visitor, actor: Actor) -> None:
     await press(page, "Sign in")
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")
+@by_look(LOOKS)
 async def test_looking_after_webhooks(
     look: Look, browser: Browser, service: Service, compatible: Service, alice: Actor, receiver: Receiver
 ) -> None:

@@ -14,9 +14,9 @@ import asyncpg
 import pytest
 
 from tests.cast import HIDDEN, Actor, application, sign_up
+from tests.command import Outcome, tollhouse
 from tests.events.desk import eventually
 from tests.journeys.test_get_paid import activate_secret
-from tests.operator.desk import Outcome, tollhouse
 from tests.receiver import Received, Receiver
 from tests.running import Service, settings_for
 from tests.webhooks.test_configuration import signed_with

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser
 
-from tests.browser import CHROMIUM, Look, chromium, visitor
+from tests.browser import CHROMIUM, Look, by_look, chromium, visitor
 from tests.cast import Actor
 from tests.payments.shop import choose, open_link, simulate
 from tests.running import Service
@@ -46,7 +46,7 @@ async def waiting(actor: Actor, **changes: Any) -> tuple[dict[str, Any], str]:
     return link, actor.service.url + (await choose(link)).ok(303).location
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")
+@by_look(LOOKS)
 async def test_every_state_in_the_merchants_own_look(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
     await dress(alice, display_name="Harbour Coffee", accent_color="#e9b44c", support_email="help@harbour.example")
     link, address = await waiting(alice, description="Two flat whites and a bun", cancel_url="https://harbour.example/")

@@ -1,6 +1,6 @@
 """The dashboard's pages about what applications reserve and take of a merchant's balance, for the merchant who pays."""
 
-from typing import Literal, get_args
+from typing import Literal
 from uuid import UUID
 
 from starlette.responses import Response
@@ -15,10 +15,10 @@ from tollhouse.kernel.refusals import NotFound
 from tollhouse.web.answers import page
 from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, turn
+from tollhouse.web.paging import PageQuery, statuses_of, turn
 
 OPERATIONS = Operations(PAGES)
-STATUSES: list[tuple[str, str]] = [(status, status.replace("_", " ")) for status in get_args(Status)]
+STATUSES = statuses_of(Status)
 
 
 class PaymentsPage(PageQuery, frozen=True, forbid_unknown_fields=True):

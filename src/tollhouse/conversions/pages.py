@@ -81,7 +81,7 @@ async def conversions(ask: Ask, caller: Person, mode: str, query: ConversionsPag
         here="conversions",
         conversions=[conversion_view(one) for one in shown],
         query=query,
-        currencies=_currencies(),
+        currencies=currencies(),
         turn=turn(query, more=more),
     )
 
@@ -149,7 +149,7 @@ def _typed(form: Form) -> Typed:
     return Typed({name: form.one(name) or "" for name in FIELDS})
 
 
-def _currencies() -> list[tuple[str, str]]:
+def currencies() -> list[tuple[str, str]]:
     """The currencies that can be converted, with their names."""
     return [(code, f"{code}, {known.name}") for code, known in CURRENCIES.items() if known.operations.conversions]
 
@@ -181,7 +181,7 @@ async def _form(ask: Ask, person: Person, env: MerchantEnv, typed: Typed, wrong:
         person=person,
         mode=env.mode,
         here="conversions",
-        currencies=_currencies(),
+        currencies=currencies(),
         there=[f"{format_amount(minor, code)} {code}" for code, minor in there],
         typed=typed.values,
         wrong=wrong,

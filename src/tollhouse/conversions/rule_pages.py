@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
-from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.conversions import rules, rules_store
 from tollhouse.conversions.model import CreatedBy, Rule
+from tollhouse.conversions.pages import currencies
 from tollhouse.conversions.refusals import RuleConflict
 from tollhouse.conversions.rules import RULES_MAX, ChangedRule, NewRule
 from tollhouse.conversions.views import rule_view
@@ -146,7 +146,6 @@ async def _rules(
     notice: str = "",
 ) -> Response:
     found = await rules_store.listed(ask.house.db, env, RULES_MAX, 0)
-    codes = [(code, f"{code}, {known.name}") for code, known in CURRENCIES.items() if known.operations.conversions]
     return page(
         ask,
         "conversions/rules.html",
@@ -155,7 +154,7 @@ async def _rules(
         mode=env.mode,
         here="conversions",
         rules=[rule_view(one) for one in found],
-        currencies=codes,
+        currencies=currencies(),
         typed=typed,
         wrong=wrong,
         notice=notice,

@@ -10,7 +10,7 @@ from tollhouse.callers.operators import operator_page
 from tollhouse.doors.bank_desk import BANK_DESK
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.refusals import InvalidRequest, NotFound
-from tollhouse.operator.desk import DoneQuery, just_done, reason_in, show, turn
+from tollhouse.operator.desk import DoneQuery, just_done, reason_in, show
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer_batch import Batch, write
 from tollhouse.rails.configured import bank_account
@@ -20,7 +20,7 @@ from tollhouse.statements.model import BankRefusedError, Clerk, ListedPayout, Pa
 from tollhouse.web.answers import see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery
+from tollhouse.web.paging import PageQuery, turn
 
 OPERATIONS = Operations(PAGES)
 STATUSES: tuple[PayoutStatus, ...] = get_args(PayoutStatus)
@@ -146,7 +146,7 @@ async def _payouts(
         prepared=prepared,
         query=query,
         statuses=STATUSES,
-        turn=turn(query, more=more, status=query.status),
+        turn=turn(query, more=more),
         message=message,
         ticked=ticked,
     )

@@ -10,7 +10,7 @@ from tollhouse.callers.operators import operator_page
 from tollhouse.doors.bank_desk import BANK_DESK
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.refusals import NotFound
-from tollhouse.operator.desk import DoneQuery, just_done, reason_in, show, turn
+from tollhouse.operator.desk import DoneQuery, just_done, reason_in, show
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer_xml import DOCUMENT_BYTES_MAX
 from tollhouse.rails.configured import bank_account
@@ -19,7 +19,7 @@ from tollhouse.statements.model import BankRefusedError, Clerk, Decided
 from tollhouse.web.answers import see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery
+from tollhouse.web.paging import PageQuery, turn
 
 OPERATIONS = Operations(PAGES)
 UPLOAD_BYTES_MAX = DOCUMENT_BYTES_MAX + BODY_BYTES_MAX

@@ -13,13 +13,13 @@ from tollhouse.doors import withdrawal_reviews
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.refusals import InvalidRequest, NotFound
 from tollhouse.operator import store as operator_store
-from tollhouse.operator.desk import DoneQuery, reason_in, show, turn
+from tollhouse.operator.desk import DoneQuery, reason_in, show
 from tollhouse.operator.model import Deed, Hand, NothingThereError, OperatorRefusedError
 from tollhouse.web.answers import see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.house import House
 from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery
+from tollhouse.web.paging import PageQuery, turn
 from tollhouse.withdrawals import review_store
 from tollhouse.withdrawals.model import WithdrawalStatus
 
@@ -48,7 +48,7 @@ async def withdrawals(ask: Ask, caller: Operator, query: WithdrawalsQuery) -> Re
         withdrawals=shown,
         query=query,
         statuses=STATUSES,
-        turn=turn(query, more=more, status=query.status),
+        turn=turn(query, more=more),
     )
 
 

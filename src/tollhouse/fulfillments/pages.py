@@ -1,7 +1,7 @@
 """The dashboard's pages about fulfillments: the list, one of them, canceling, and statistics."""
 
 from decimal import Decimal
-from typing import Literal, get_args
+from typing import Literal
 from uuid import UUID
 
 import msgspec
@@ -25,11 +25,11 @@ from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, turn
+from tollhouse.web.paging import PageQuery, statuses_of, turn
 from tollhouse.web.schema_fields import told
 
 OPERATIONS = Operations(PAGES)
-STATUSES: list[tuple[str, str]] = [(status, status.replace("_", " ")) for status in get_args(Status)]
+STATUSES = statuses_of(Status)
 GROUPS = (("day", "Day"), ("product", "Product"), ("status", "Status"))
 
 

@@ -1,7 +1,7 @@
 """The settings body of an application, and its rules. One answer names every field that is refused."""
 
 import unicodedata
-from typing import Annotated, Any, TypeGuard, cast
+from typing import Annotated, Any, cast
 
 from msgspec import UNSET, Meta, Struct
 
@@ -211,20 +211,15 @@ def _text(field: str, sent: object, found: _Faults, *, required: bool = True) ->
 
 def _texts(field: str, sent: object, found: _Faults) -> list[str] | None:
     if isinstance(sent, list):
-        items = cast("list[object]", sent)
-        if _are_texts(items):
-            return items
-        wrong = next(place for place, one in enumerate(items) if not isinstance(one, str))
+        wrong = next((place for place, one in enumerate(cast("list[object]", sent)) if not isinstance(one, str)), None)
+        if wrong is None:
+            return cast("list[str]", sent)
         found.add(f"{field}.{wrong}", "invalid_type", "This entry is a text.")
     elif sent is UNSET or sent is None:
         found.add(field, "missing", "This field is required.")
     else:
         found.add(field, "invalid_type", "This field is a list of texts.")
     return None
-
-
-def _are_texts(items: list[object]) -> TypeGuard[list[str]]:
-    return all(isinstance(one, str) for one in items)
 
 
 def _has_control(text: str, *, but: frozenset[str] = frozenset()) -> bool:

@@ -10,10 +10,10 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.operator import failing_store, store
-from tollhouse.operator.desk import show, turn
+from tollhouse.operator.desk import show
 from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery
+from tollhouse.web.paging import PageQuery, turn
 
 OPERATIONS = Operations(PAGES)
 MODES: dict[str, Mode] = {"live": "live", "test": "test"}

@@ -1,7 +1,6 @@
-"""What every page of the operators has: who sits there, where in the menu it is, and pages of lists."""
+"""What every page of the operators has: who sits there, where in the menu it is, what was just done, and why."""
 
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from msgspec import Struct
@@ -13,7 +12,6 @@ from tollhouse.operator import store
 from tollhouse.operator.model import REASON_RULE, ListedDeed, is_reason
 from tollhouse.web.answers import page
 from tollhouse.web.ask import Ask
-from tollhouse.web.paging import PageQuery
 
 ROOT = "/operator"
 
@@ -24,30 +22,9 @@ class DoneQuery(Struct, frozen=True, forbid_unknown_fields=True):
     deed: str = ""
 
 
-class Turn(Struct, frozen=True):
-    """A page of a list: its number, and the addresses of the one before and the one behind, empty where there is none."""
-
-    number: int
-    newer: str
-    older: str
-
-
 def show(ask: Ask, caller: Operator, template: str, status: int = 200, *, here: str, **facts: Any) -> Response:
     """A page of the desk. `here` is its entry in the menu."""
     return page(ask, f"operator/{template}.html", status, operator=caller, here=here, **facts)
-
-
-def turn(query: PageQuery, *, more: bool, **filters: str) -> Turn:
-    """Where one can turn to from this page, with the same filters."""
-
-    def address(number: int) -> str:
-        asked = {name: value for name, value in filters.items() if value}
-        if query.limit != type(query)().limit:
-            asked["limit"] = str(query.limit)
-        return "?" + urlencode(asked | {"page": str(number)})
-
-    newer = address(query.page - 1) if query.page > 1 else ""
-    return Turn(query.page, newer, address(query.page + 1) if more else "")
 
 
 async def just_done(ask: Ask, done: str, subject_id: UUID) -> list[ListedDeed]:

@@ -15,13 +15,13 @@ from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.ledger import balances
 from tollhouse.operator import actions, store
-from tollhouse.operator.desk import DoneQuery, reason_in, show, turn
+from tollhouse.operator.desk import DoneQuery, reason_in, show
 from tollhouse.operator.model import Deed, Hand, Merchant, MerchantStatus, OperatorRefusedError
 from tollhouse.platform.db import Tx
 from tollhouse.web.answers import see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery
+from tollhouse.web.paging import PageQuery, turn
 
 OPERATIONS = Operations(PAGES)
 PROJECTS_SHOWN = 50
@@ -83,7 +83,7 @@ async def merchants(ask: Ask, caller: Operator, query: MerchantsQuery) -> Respon
         here="merchants",
         merchants=shown,
         query=query,
-        turn=turn(query, more=more, search=query.search, status=query.status),
+        turn=turn(query, more=more),
     )
 
 

@@ -13,13 +13,13 @@ from tollhouse.catalogue.currencies import format_amount
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.refusals import Refusal, ValidationFailed
 from tollhouse.operator import overview_store, store, users
-from tollhouse.operator.desk import ROOT, show, turn
+from tollhouse.operator.desk import ROOT, show
 from tollhouse.operator.overview import many, size, span
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.forms import Form, parse_form
 from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery
+from tollhouse.web.paging import PageQuery, turn
 
 OPERATIONS = Operations(PAGES)
 OURS = re.compile(r"/operator(/[A-Za-z0-9-]+)*")

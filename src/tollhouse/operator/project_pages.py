@@ -11,13 +11,13 @@ from tollhouse.callers.model import Operator
 from tollhouse.callers.operators import operator_page
 from tollhouse.kernel.refusals import InvalidRequest, NotFound
 from tollhouse.operator import actions, store
-from tollhouse.operator.desk import DoneQuery, reason_in, show, turn
+from tollhouse.operator.desk import DoneQuery, reason_in, show
 from tollhouse.operator.model import Deed, Hand, OperatorRefusedError
 from tollhouse.platform.db import Tx
 from tollhouse.web.answers import see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery
+from tollhouse.web.paging import PageQuery, turn
 
 OPERATIONS = Operations(PAGES)
 DEEDS_SHOWN = 50
@@ -48,7 +48,7 @@ async def projects(ask: Ask, caller: Operator, query: ProjectsQuery) -> Response
         here="projects",
         projects=shown,
         query=query,
-        turn=turn(query, more=more, status=query.status),
+        turn=turn(query, more=more),
     )
 
 

@@ -59,7 +59,7 @@ class Funding(Struct, frozen=True, forbid_unknown_fields=True):
 class ClockAdvance(Struct, frozen=True, forbid_unknown_fields=True):
     """By how much to move the clock."""
 
-    seconds: Annotated[int, Meta(ge=1, le=311_040_000)]
+    seconds: Annotated[int, Meta(ge=1, le=AHEAD_MAX.days * 86_400)]
 
 
 class ClockView(Struct, frozen=True, kw_only=True):

@@ -1,43 +1,22 @@
 """JSON bodies and query parameters into Structs: every refused field is named, in one answer."""
 
-import json
 import re
 from functools import cache
 from typing import Any, cast
 
 import msgspec
 
-from tollhouse.kernel.refusals import Fault, InvalidRequest, ValidationFailed
+from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.web.forms import parse_form
 
 PATH = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>[^`]*)`)?$", re.DOTALL)
 STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 INNER = re.compile(r"Object (?P<how>missing required|contains unknown) field `(?P<name>.*)`")
-NESTING_MAX = 64
 
 
 def shown(**bounds: Any) -> msgspec.Meta:
     """Bounds of a member, for the reference alone: what is outside is refused with all other faults, not while decoding."""
     return msgspec.Meta(extra_json_schema=bounds)
-
-
-def parse_json(raw: bytes) -> Any:
-    """Plain Python from a JSON text. Raises `InvalidRequest` where it is malformed or holds what no text may hold."""
-    try:
-        parsed = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise InvalidRequest("The body is not valid JSON.") from None
-    except RecursionError:
-        raise InvalidRequest("The body is nested too deeply.") from None
-    if raw.count(b"[") + raw.count(b"{") > NESTING_MAX and _is_deep(parsed):
-        raise InvalidRequest("The body is nested too deeply.")
-    # Decoding keeps the last of two members of one name; whoever else reads the text may keep the first.
-    json.loads(raw, object_pairs_hook=_refuse_twins, parse_int=str, parse_float=str)
-    if b"\\u0000" in raw and _holds_nul(parsed):
-        raise InvalidRequest("The body holds a NUL character.")
-    if b"\\ud" in raw.lower() and not _is_text(parsed):
-        raise InvalidRequest("The body holds half a character.")
-    return parsed
 
 
 def shape(parsed: Any, kind: type[Any]) -> Any:
@@ -116,46 +95,3 @@ def _fault(field: str, fault: msgspec.ValidationError) -> Fault:
         return Fault(".".join(filter(None, [field, *steps, inner["name"]])), code, f"{what}.")
     code = "invalid_type" if what.startswith("Expected `") and "got `" in what else "invalid_value"
     return Fault(".".join([field, *steps] if field else steps), code, what.replace("`", "") + ".")
-
-
-def _refuse_twins(members: list[tuple[str, Any]]) -> None:
-    if len({name for name, _ in members}) < len(members):
-        raise InvalidRequest("The body names a member twice.")
-
-
-def _is_deep(parsed: Any) -> bool:
-    level = [parsed]
-    for _ in range(NESTING_MAX):
-        level = [inner for outer in level for inner in _inside(outer)]
-    return bool(level)
-
-
-def _inside(parsed: Any) -> list[Any]:
-    if isinstance(parsed, dict):
-        return list(cast("dict[str, Any]", parsed).values())
-    return cast("list[Any]", parsed) if isinstance(parsed, list) else []
-
-
-def _holds_nul(parsed: Any) -> bool:
-    return any("\0" in text for text in _texts(parsed))
-
-
-def _is_text(parsed: Any) -> bool:
-    try:
-        for text in _texts(parsed):
-            text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _texts(parsed: Any) -> list[str]:
-    if isinstance(parsed, str):
-        return [parsed]
-    if isinstance(parsed, dict):
-        members = cast("dict[str, Any]", parsed)
-        return [text for name, value in members.items() for text in (name, *_texts(value))]
-    if isinstance(parsed, list):
-        items = cast("list[Any]", parsed)
-        return [text for item in items for text in _texts(item)]
-    return []

@@ -13,7 +13,8 @@ from tollhouse.kernel.refusals import NotFound, Refusal
 from tollhouse.platform.db import Tx
 from tollhouse.web.answers import ENCODER, JsonResponse
 from tollhouse.web.ask import Ask
-from tollhouse.web.bodies import parse_json, shape, shape_query
+from tollhouse.web.bodies import shape, shape_query
+from tollhouse.web.json_text import parse_json
 from tollhouse.web.operations import Operation
 
 CANONICAL = msgspec.json.Encoder(order="deterministic")

@@ -1,7 +1,7 @@
 """Pages of lists: `page` and `limit` in, newest first out, with `has_more` found by one row too many."""
 
 from datetime import datetime
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 from urllib.parse import urlencode
 
 import msgspec
@@ -52,6 +52,11 @@ def turn(query: PageQuery, *, more: bool) -> Turn:
         return "?" + urlencode(asked | {"page": number})
 
     return Turn(query.page, address(query.page - 1) if query.page > 1 else "", address(query.page + 1) if more else "")
+
+
+def statuses_of(kind: Any) -> list[tuple[str, str]]:
+    """What a list can be filtered by: each status of a Literal, with its words."""
+    return [(status, status.replace("_", " ")) for status in get_args(kind)]
 
 
 class SpanQuery(PageQuery, frozen=True):

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.refusals import InvalidRequest
-from tollhouse.web.bodies import parse_json
 from tollhouse.web.forms import Form
+from tollhouse.web.json_text import parse_json
 
 YES_OR_NO = {"true": "Yes", "false": "No"}
 

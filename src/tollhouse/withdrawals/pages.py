@@ -1,6 +1,6 @@
 """The dashboard's pages about withdrawals: the list, one of them with what became of it, and canceling."""
 
-from typing import Literal, get_args
+from typing import Literal
 from uuid import UUID
 
 from starlette.responses import Response
@@ -13,7 +13,7 @@ from tollhouse.kernel.refusals import NotFound
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, turn
+from tollhouse.web.paging import PageQuery, statuses_of, turn
 from tollhouse.web.schema_fields import told
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.model import WithdrawalStatus
@@ -22,7 +22,7 @@ from tollhouse.withdrawals.store import WithdrawalFilter
 from tollhouse.withdrawals.views import withdrawal_view
 
 OPERATIONS = Operations(PAGES)
-STATUSES: tuple[str, ...] = get_args(WithdrawalStatus)
+STATUSES = statuses_of(WithdrawalStatus)
 
 
 class WithdrawalsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
@@ -51,7 +51,7 @@ async def withdrawals(ask: Ask, caller: Person, mode: str, query: WithdrawalsPag
         here="withdrawals",
         withdrawals=[withdrawal_view(one) for one in shown],
         query=query,
-        statuses=[(status, status.replace("_", " ")) for status in STATUSES],
+        statuses=STATUSES,
         methods=[(method.method_id, method.name) for method in methods.listed(env.mode) if _is_of(method, env)],
         names=_names(),
         turn=turn(query, more=more),

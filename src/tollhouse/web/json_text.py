@@ -1,0 +1,72 @@
+"""A JSON text into plain Python, where there is only one way to read it."""
+
+import json
+from typing import Any, cast
+
+import msgspec
+
+from tollhouse.kernel.refusals import InvalidRequest
+
+NESTING_MAX = 64
+
+
+def parse_json(raw: bytes) -> Any:
+    """Plain Python from a JSON text. Raises `InvalidRequest` where it is malformed or holds what no text may hold."""
+    try:
+        parsed = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise InvalidRequest("The body is not valid JSON.") from None
+    except RecursionError:
+        raise InvalidRequest("The body is nested too deeply.") from None
+    if raw.count(b"[") + raw.count(b"{") > NESTING_MAX and _is_deep(parsed):
+        raise InvalidRequest("The body is nested too deeply.")
+    # Decoding keeps the last of two members of one name; whoever else reads the text may keep the first.
+    json.loads(raw, object_pairs_hook=_refuse_twins, parse_int=str, parse_float=str)
+    if b"\\u0000" in raw and _holds_nul(parsed):
+        raise InvalidRequest("The body holds a NUL character.")
+    if b"\\ud" in raw.lower() and not _is_text(parsed):
+        raise InvalidRequest("The body holds half a character.")
+    return parsed
+
+
+def _refuse_twins(members: list[tuple[str, Any]]) -> None:
+    if len({name for name, _ in members}) < len(members):
+        raise InvalidRequest("The body names a member twice.")
+
+
+def _is_deep(parsed: Any) -> bool:
+    level = [parsed]
+    for _ in range(NESTING_MAX):
+        level = [inner for outer in level for inner in _inside(outer)]
+    return bool(level)
+
+
+def _inside(parsed: Any) -> list[Any]:
+    if isinstance(parsed, dict):
+        return list(cast("dict[str, Any]", parsed).values())
+    return cast("list[Any]", parsed) if isinstance(parsed, list) else []
+
+
+def _holds_nul(parsed: Any) -> bool:
+    return any("\0" in text for text in _texts(parsed))
+
+
+def _is_text(parsed: Any) -> bool:
+    try:
+        for text in _texts(parsed):
+            text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _texts(parsed: Any) -> list[str]:
+    if isinstance(parsed, str):
+        return [parsed]
+    if isinstance(parsed, dict):
+        members = cast("dict[str, Any]", parsed)
+        return [text for name, value in members.items() for text in (name, *_texts(value))]
+    if isinstance(parsed, list):
+        items = cast("list[Any]", parsed)
+        return [text for item in items for text in _texts(item)]
+    return []
