@@ -28,8 +28,15 @@ class Templates:
     def __init__(self) -> None:
         loaders = {part: FileSystemLoader(str(resources.files(f"tollhouse.{part}") / "templates")) for part in PARTS}
         self._pages = Environment(
-            loader=PrefixLoader(loaders), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+            loader=PrefixLoader(loaders),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            extensions=["jinja2.ext.i18n"],
         )
+        self._pages.policies["ext.i18n.trimmed"] = True
+        self._pages.install_null_translations(newstyle=True)  # type: ignore[attr-defined]  # the extension's
         css = (resources.files("tollhouse.web") / "static" / "app.css").read_bytes()
         self._pages.globals["css_version"] = hashlib.sha256(css).hexdigest()[:12]  # pyright: ignore[reportArgumentType]
 
