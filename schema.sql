@@ -1767,7 +1767,7 @@ CREATE INDEX webhook_deliveries_later_held ON public.webhook_deliveries_later US
 CREATE INDEX webhook_deliveries_later_of_merchant ON public.webhook_deliveries_later USING btree (merchant_id, mode);
 CREATE INDEX webhook_deliveries_leased ON public.webhook_deliveries USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 CREATE INDEX webhook_deliveries_of_merchant ON public.webhook_deliveries USING btree (merchant_id, mode);
-CREATE INDEX webhook_deliveries_ready ON public.webhook_deliveries USING btree (lane, destination_key, run_at) WHERE (lease_until IS NULL);
+CREATE INDEX webhook_deliveries_ready ON public.webhook_deliveries USING btree (lane, destination_key, run_at) WITH (deduplicate_items=off) WHERE (lease_until IS NULL);
 CREATE INDEX webhook_events_of_merchant ON ONLY public.webhook_events USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX webhook_events_202611_merchant_id_mode_created_at_id_idx ON public.webhook_events_202611 USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX webhook_events_tests ON ONLY public.webhook_events USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);

@@ -6,8 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.events.desk import eventually
 from tollhouse.events import delivery_store
 from tollhouse.events.delivery import engine_house
+from tollhouse.kernel.ids import new_id
 from tollhouse.web.house import House
 
 IDS = "array_fill(gen_random_uuid(), ARRAY[90])"
@@ -25,7 +27,19 @@ FILLED = """
     INSERT INTO webhook_deliveries_later (event_id, merchant_id, mode, destination_key, run_at, trigger)
     SELECT gen_random_uuid(), gen_random_uuid(), 'test', n, now(), 'automatic' FROM generate_series(1, 5000) AS n;
 """
-TABLES = ("webhook_deliveries", "webhook_deliveries_later")
+TABLES = ("webhook_deliveries", "webhook_deliveries_later", "webhook_secrets")
+SENT = """
+    INSERT INTO webhook_deliveries (event_id, merchant_id, mode, destination_key, run_at, automatic_at)
+    SELECT gen_random_uuid(), $1, 'test', n % 40, now(), now() FROM generate_series(1, 12000) AS n
+"""
+GONE = """
+    DELETE FROM webhook_deliveries
+    WHERE ctid = ANY (ARRAY(SELECT ctid FROM webhook_deliveries WHERE destination_key = 7 ORDER BY ctid LIMIT 100))
+"""
+NEXT = """
+    EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT event_id FROM webhook_deliveries
+    WHERE lane = 0 AND destination_key = 7 AND lease_until IS NULL ORDER BY run_at LIMIT 1
+"""
 
 
 @pytest.mark.parametrize(
@@ -57,6 +71,23 @@ async def test_no_plan_reads_a_table_from_end_to_end(house: House, statement: st
     looks = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") in TABLES and "Scan" in node["Node Type"]]
     assert looks
     assert [node for node in looks if "Index Cond" not in node] == []
+
+
+@pytest.mark.covers("W-54")
+async def test_what_was_sent_is_passed_over_also_where_it_was_due_at_one_moment(house: House) -> None:
+    engine = engine_house(house)
+    async with engine.db.connection() as tx:
+        merchant = new_id()
+        await tx.raw.execute(SENT, merchant)
+        await tx.raw.execute(GONE)
+
+        async def reads_little() -> bool:
+            plan = msgspec.json.decode(await tx.raw.fetchval(NEXT))[0]["Plan"]
+            return bool(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 20)
+
+        await eventually(reads_little)  # once nobody else's snapshot holds it any more
+        await tx.raw.execute("DELETE FROM webhook_deliveries WHERE merchant_id = $1", merchant)
+    await engine.db.close()
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -27,6 +27,8 @@ POLL_EVERY_S = 0.02
 POLL_EVERY_IDLE_S = 0.1
 IDLE_AFTER_S = 5.0
 GATHER_S = 0.002
+FEW = 16
+"""Calls begun at once, below which a worker has time to wait for more to make up for."""
 LATER_EVERY_S = 0.1
 SWEEP_EVERY_S = 1.0
 NOTICE_EVERY_MS = 100
@@ -99,14 +101,15 @@ class Worker:
             self._idle_since = time.monotonic()
         if more:
             return
-        if started:
+        if 0 < started < FEW:
             await asyncio.sleep(GATHER_S)  # so that what ends meanwhile is made up for together
         idle = time.monotonic() - self._idle_since > IDLE_AFTER_S
         await self._rest(POLL_EVERY_IDLE_S if idle else POLL_EVERY_S)
 
     async def _rest(self, seconds: float) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._look_again.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._look_again.wait()
 
     def _notice_lasting_calls(self) -> None:
         """A destination is slow as soon as a call to it has lasted too long, not only when that ends."""
@@ -141,15 +144,19 @@ class Worker:
             token,
             LEASE,
         )
-        claims = [claim_of(row, token) for row in rows]
-        self._remember(turns, claims)
-        if claims:
-            self._begin(claims, {(turn.lane, turn.key): turn.kind for turn in turns}, known, strangers)
-        return len(claims), more or (full and bool(claims))
+        self._remember(turns, rows)
+        kinds = {(turn.lane, turn.key): turn.kind for turn in turns}
+        now_ms = _now_ms()
+        for row in rows:
+            claim, kind = claim_of(row, token), kinds[row["lane"], row["destination_key"]]
+            call = asyncio.create_task(self._deliver(known if kind is Kind.PROMPT else strangers, claim, row))
+            self._under_way[call] = claim, Call(claim.destination_key, kind, now_ms)
+            call.add_done_callback(self._ended)
+        return len(rows), more or (full and bool(rows))
 
-    def _remember(self, turns: list[Turn], claims: list[Claim]) -> None:
+    def _remember(self, turns: list[Turn], claimed_rows: list[Row]) -> None:
         """Prompt destinations that left no room of their turn have more to claim, which needs no looking first."""
-        claimed = Counter((claim.lane, claim.destination_key) for claim in claims)
+        claimed = Counter((row["lane"], row["destination_key"]) for row in claimed_rows)
         first = [turn for turn in turns if turn.lane is Lane.FIRST]
         self._know_no_more_of(
             turn.key for turn in first if turn.kind is not Kind.PROMPT or claimed[turn.lane, turn.key] < turn.room
@@ -200,25 +207,8 @@ class Worker:
             self._more_of, self._walk_at = keys, time.monotonic() + WALK_EVERY_S
         return keys, whole
 
-    def _begin(self, claims: list[Claim], kinds: dict[tuple[Lane, int], Kind], known: Outbound, strangers: Outbound) -> None:
-        """Start the calls. They read together what they send, while the next are claimed."""
-        loading = asyncio.create_task(self._house.db.fetch(delivery_store.LOAD, [claim.event_id for claim in claims]))
-        now_ms = _now_ms()
-        for number, claim in enumerate(claims):
-            kind = kinds[Lane(claim.lane), claim.destination_key]
-            outbound = known if kind is Kind.PROMPT else strangers
-            call = asyncio.create_task(self._deliver(outbound, claim, loading, number))
-            self._under_way[call] = claim, Call(claim.destination_key, kind, now_ms)
-            call.add_done_callback(self._ended)
-
-    async def _deliver(self, outbound: Outbound, claim: Claim, loading: "asyncio.Task[list[Row]]", number: int) -> None:
-        """One claim, to its end. `number` is its place among what is being loaded."""
-        try:
-            row = (await loading)[number]  # canceled with any of them: that happens to all of them at once
-        except DATABASE_FAULTS as fault:
-            log.error("cannot load deliveries", error=type(fault).__name__)
-            await give_back(self._house, [claim])
-            return
+    async def _deliver(self, outbound: Outbound, claim: Claim, row: Row) -> None:
+        """One claim, to its end."""
         if row["id"] is None:
             log.error("a delivery outlived its event", event_id=str(claim.event_id))
             await self._house.db.execute(delivery_store.FORGET, claim.event_id, claim.token)

@@ -19,7 +19,8 @@ WALK = """
     )
     SELECT key FROM keys WHERE key IS NOT NULL
 """
-# The oldest few of each destination, as many as its turn allows.
+# The oldest few of each destination, as many as its turn allows, with what is sent: what delivery, destination and secret
+# are now decides. All of the event is null where it was dropped with its month.
 CLAIM = """
     WITH due AS MATERIALIZED (
         SELECT few.event_id
@@ -29,23 +30,22 @@ CLAIM = """
             WHERE d.lane = turn.lane AND d.destination_key = turn.key AND d.lease_until IS NULL AND d.run_at <= now()
             ORDER BY d.run_at LIMIT turn.room FOR UPDATE SKIP LOCKED
         ) AS few
+    ), mine AS (
+        UPDATE webhook_deliveries d
+        SET lease_token = $4, lease_until = now() + $5::interval,
+            sending = CASE WHEN d.automatic_at <= now() THEN d.trigger ELSE 'manual' END
+        WHERE d.event_id = ANY (ARRAY(SELECT event_id FROM due))
+        RETURNING d.event_id, d.merchant_id, d.mode, d.lane, d.destination_key, d.held, d.sending, d.tries, d.lost
     )
-    UPDATE webhook_deliveries d
-    SET lease_token = $4, lease_until = now() + $5::interval,
-        sending = CASE WHEN d.automatic_at <= now() THEN d.trigger ELSE 'manual' END
-    WHERE d.event_id = ANY (ARRAY(SELECT event_id FROM due))
-    RETURNING d.event_id, d.mode, d.lane, d.destination_key, d.held, d.sending, d.tries, d.lost, now() AS started_at
-"""
-# Read after the claim, by a snapshot of its own: what delivery, destination and secret are now decides. A row for each
-# that was asked for, in that order; all null where the event was dropped with its month.
-LOAD = """
-    SELECT e.id, e.merchant_id, e.mode, e.type, e.body, e.attempts, e.destination_url, e.destination_source,
+    SELECT mine.*, now() AS started_at, e.id, e.type, e.body, e.attempts, e.destination_url, e.destination_source,
            n.url AS saved_url, n.delivery_disabled_at IS NOT NULL AS disabled, s.version, s.key_id, s.nonce, s.ciphertext
-    FROM unnest($1::uuid[]) WITH ORDINALITY AS claimed (event_id, place)
-    LEFT JOIN webhook_events e ON e.id = claimed.event_id
-    LEFT JOIN webhook_environments n ON n.merchant_id = e.merchant_id AND n.mode = e.mode
-    LEFT JOIN webhook_secrets s ON s.merchant_id = e.merchant_id AND s.mode = e.mode AND s.state = 'active'
-    ORDER BY claimed.place
+    FROM mine
+    LEFT JOIN webhook_events e ON e.id = mine.event_id
+    LEFT JOIN webhook_environments n ON n.merchant_id = mine.merchant_id AND n.mode = mine.mode
+    LEFT JOIN LATERAL (
+        SELECT * FROM webhook_secrets k
+        WHERE k.merchant_id = mine.merchant_id AND k.mode = mine.mode AND k.state = 'active' LIMIT 1
+    ) AS s ON true
 """
 # Takes rows of destinations that cannot be called now out of the way of those that can: a few hundred at a time.
 SET_ASIDE = """

@@ -5,7 +5,7 @@ has a room of calls that nobody else can fill. A call that lasts longer than is 
 as slow, so that even a destination that has just turned bad holds a place among the prompt ones for a second only.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
@@ -13,8 +13,8 @@ from msgspec import Struct, field
 
 PROMPT_MS = 1_000
 SLOW_MS = 5_000
-CLAIMED_MAX = 128
-"""Rows of a lane in one claim: a part of the prompt room, so that the next are claimed while these are sent."""
+CLAIMED_MAX = 64
+"""Rows of a lane in one claim: a quarter of the prompt room, so that the next are claimed while others are sent."""
 REMEMBERED_MAX = 100_000
 LINGERING_MAX = 512
 """Calls that have become slow or dead while they were under way: beyond them nobody who is not known gets a try."""
@@ -65,7 +65,8 @@ class Call(Struct, frozen=True):
 
     def kind_at(self, now_ms: int) -> Kind:
         """What it counts as: its kind while it is prompt, then slow, then dead."""
-        return max(self.kind, kind_of(now_ms - self.since_ms))
+        lasted_ms = now_ms - self.since_ms
+        return self.kind if lasted_ms <= PROMPT_MS else max(self.kind, kind_of(lasted_ms))
 
 
 class Turn(Struct, frozen=True):
@@ -114,15 +115,13 @@ class Places:
 
     def __init__(self, calls: Iterable[Call], memory: Memory, now_ms: int) -> None:
         self._memory = memory
-        self._taken: Counter[Kind] = Counter()
-        self._of_merchant: Counter[tuple[Kind, int]] = Counter()
-        self._of_destination: Counter[int] = Counter()
-        lingering = 0
-        for call in calls:
-            kind = call.kind_at(now_ms)
-            lingering += kind is not call.kind
-            self._take(kind, call.key, 1)
-        self._crowded = lingering >= LINGERING_MAX
+        self._taken: defaultdict[Kind, int] = defaultdict(int)
+        self._of_merchant: defaultdict[tuple[Kind, int], int] = defaultdict(int)
+        self._of_destination: defaultdict[int, int] = defaultdict(int)
+        now = [(call.kind_at(now_ms), call.kind, call.key) for call in calls]
+        for (kind, _, key), count in Counter(now).items():
+            self._take(kind, key, count)
+        self._crowded = sum(kind is not began_as for kind, began_as, _ in now) >= LINGERING_MAX
 
     def any_for(self, lane: Lane) -> bool:
         """Whether looking into a lane can be of use."""
