@@ -23,6 +23,14 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+TABS_MAX = 120
+FOCUS_IS_SEEN = """
+    element => {
+        const look = getComputedStyle(element), box = element.getBoundingClientRect(), middle = box.y + box.height / 2;
+        const seen = [box.left + 3, box.x + box.width / 2, box.right - 3].map(x => document.elementFromPoint(x, middle));
+        return look.outlineStyle !== "none" && parseFloat(look.outlineWidth) >= 2 && seen.some(top => element.contains(top));
+    }
+"""
 Theme = Literal["light", "dark"]
 
 
@@ -66,6 +74,19 @@ class Visitor:
                 f"axe.run({{runOnly: {msgspec.json.encode(RULES).decode()}}}).then(result => result.violations)"
             )
             self.faults += [f"{name}: {one['id']} {[node['target'] for node in one['nodes']]}" for one in found]
+
+    async def press(self, wanted: str, key: str = "Enter") -> None:
+        """Go there with the Tab key alone, and press this key. The focus must be seen, not covered as a whole."""
+        place = self.page.locator(wanted)
+        for _ in range(TABS_MAX):
+            await self.page.keyboard.press("Tab")
+            if await place.evaluate("element => element === document.activeElement"):
+                break
+        else:
+            raise AssertionError(f"no Tab reaches {wanted}")
+        if not await place.evaluate(FOCUS_IS_SEEN):
+            self.faults.append(f"{self.page.url}: the focus on {wanted} is not seen")
+        await self.page.keyboard.press(key)
 
 
 @asynccontextmanager

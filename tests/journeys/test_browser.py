@@ -100,19 +100,20 @@ async def sign_up_on_the_way(someone: Visitor, email: str) -> None:
 
 
 async def consent(someone: Visitor) -> str:
-    """She sees what is asked, ticks nothing, then less than was asked, and goes back with a code."""
+    """By keys alone she sees what is asked, ticks nothing, then less than was asked, and goes back with a code."""
     page = someone.page
     await someone.see("consent")
     assert await page.is_checked("input[value='account:read']")
     assert not await page.is_checked("input[value='payments:write']")
     assert not await page.is_checked("input[value='offline_access']")
     for box in ("account:read", "payments:read", "balances:read"):
-        await page.uncheck(f"input[value='{box}']")
-    await page.click("button:has-text('Allow selected')")
+        await someone.press(f"input[value='{box}']", "Space")
+    await someone.press("button:has-text('Allow selected')")
+    await page.wait_for_selector("[role=alert]")
     await someone.see("consent-nothing-ticked")
-    await page.check("input[value='account:read']")
-    await page.check("input[value='offline_access']")
-    await page.click("button:has-text('Allow selected')")
+    await someone.press("input[value='account:read']", "Space")
+    await someone.press("input[value='offline_access']", "Space")
+    await someone.press("button:has-text('Allow selected')")
     await page.wait_for_url("**/callback?**")
     return dict(pair.split("=", 1) for pair in page.url.partition("?")[2].split("&"))["code"]
 
@@ -133,17 +134,21 @@ async def test_paying_by_clicking(look: Look, browser: Browser, service: Service
         await someone.see("keys-made")
         alice.keys["test None"] = (await page.inner_text("#new-key")).strip()
 
-        # A customer pays her link: the first try fails, the second succeeds.
+        # A customer pays her link by keys alone: the first try fails, the second succeeds.
         link = (await alice.post("/payment-links", COFFEE | {"webhook_url": receiver.url})).ok(201).body
         await page.goto(link["url"])
         await someone.see("checkout")
-        await page.check("input[value='sandbox:EUR']")
-        await page.click("button:has-text('Continue')")
+        await someone.press("input[value='sandbox:EUR']", "Space")
+        await someone.press("button:has-text('Continue')")
+        await page.wait_for_selector("button[value='fail']")
         await someone.see("checkout-pending")
-        await page.click("button:has-text('Fail')")
+        await someone.press("button[value='fail']")
+        await page.wait_for_selector("button:has-text('Continue')")
         await someone.see("checkout-failed")
-        await page.click("button:has-text('Continue')")
-        await page.click("button:has-text('Pay')")
+        await someone.press("button:has-text('Continue')")
+        await page.wait_for_selector("button[value='fail']")
+        await someone.press("button[value='succeed']")
+        await page.wait_for_selector("button[value='fail']", state="detached")
         await someone.see("checkout-paid")
         assert "Paid" in await page.inner_text("main")
 

@@ -161,13 +161,15 @@ async def balance_page(someone: Visitor, alice: Actor) -> str:
 
 
 async def approve(someone: Visitor, withdrawal_id: str) -> None:
-    """She reads what is to be sent where, and lets it go."""
+    """By keys alone she reads what is to be sent where, and lets it go."""
     page = someone.page
     await page.goto(page.url.replace("/live/home", "/operator"))
-    await page.click("nav a:has-text('Withdrawals')")
-    await page.click(f"table a[href$='{withdrawal_id}']")
+    await someone.press("nav a:has-text('Withdrawals')")
+    await page.wait_for_url("**/operator/withdrawals")
+    await someone.press(f"table a[href$='{withdrawal_id}']")
+    await page.wait_for_url(f"**/{withdrawal_id}")
     await someone.see("bank-review")
-    await page.click("button:has-text('Approve')")
+    await someone.press("button:has-text('Approve')")
     await page.wait_for_url("**?deed=*")
 
 

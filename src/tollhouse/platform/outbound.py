@@ -362,8 +362,7 @@ def _host(text: str) -> str:
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Seconds, from a number or a date; None for what makes no sense. A date is read by the receiver's clock, not ours."""
-    text = headers.get("Retry-After", "").strip()
-    if not text:
+    if not (text := headers.get("Retry-After", "").strip()):
         return None
     if text.isascii() and text.isdigit() and len(text) < 10:  # noqa: PLR2004 - more digits are absurd anyway
         wait_s = float(text)
