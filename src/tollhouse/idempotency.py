@@ -4,14 +4,23 @@ A concurrent twin waits on the claim's unique index, then reads the answer; afte
 A refusal rolls the claim back, so that the corrected request may use its key again. Only success is stored.
 """
 
+import hashlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import UUID
+
 import asyncpg
 
 from tollhouse.callers.model import Caller
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import Refusal
+from tollhouse.kernel.scopes import Scopes
 from tollhouse.kernel.tokens import digest
 from tollhouse.platform.db import Tx
 from tollhouse.web.ask import Ask
-from tollhouse.web.dispatch import Stored
+from tollhouse.web.dispatch import CANONICAL, Stored
+
+SEE_OTHER = 303
 
 CLAIM = """
     INSERT INTO idempotency_keys (merchant_id, mode, caller, key_hash, fingerprint, created_at)
@@ -64,6 +73,24 @@ class AnswersInDatabase:
     async def keep(self, tx: Tx, caller: Caller, key: str, stored: Stored) -> None:
         """Keep the answer under the claimed key."""
         await tx.execute(KEEP, *_whose(caller, key), stored.status, stored.body)
+
+
+KEEPER = AnswersInDatabase()
+
+
+async def made_once(tx: Tx, ask: Ask, env: MerchantEnv, key: str, said: Any, make: Callable[[], Awaitable[UUID]]) -> UUID:
+    """The id of what a form made under the key of its page: now, or before, where the form was posted twice.
+
+    `said` is what the form says, in anything msgspec encodes. Raises what `make` raises, `KeyReused` and `KeyInProgress`.
+    """
+    merchant = Caller(env, "", Scopes(0))
+    fingerprint = hashlib.sha256(CANONICAL.encode([ask.path, said])).digest()
+    earlier = await KEEPER.claim(tx, merchant, key, fingerprint, ask)
+    if earlier is not None:
+        return UUID(earlier.body.decode())
+    made_id = await make()
+    await KEEPER.keep(tx, merchant, key, Stored(SEE_OTHER, str(made_id).encode()))
+    return made_id
 
 
 def _whose(caller: Caller, key: str) -> tuple[object, ...]:

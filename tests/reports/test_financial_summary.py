@@ -12,7 +12,7 @@ from tests.payments.shop import open_link, pay
 from tests.reports.conftest import Desk
 from tollhouse.ledger.model import EntryType
 from tollhouse.reports.model import LINE_OF, LINES
-from tollhouse.reports.table import harmless
+from tollhouse.web.csv_table import harmless
 
 PATH = "/reports/financial-summary"
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)

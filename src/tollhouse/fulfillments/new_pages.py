@@ -3,42 +3,38 @@
 The page that is confirmed has a key of its own: so a form that is posted twice orders once.
 """
 
-import hashlib
+from uuid import UUID
 
 import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Caller, Person
+from tollhouse.callers.model import Person
 from tollhouse.catalogue import products
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.catalogue.products import PRODUCTS, Product, UnavailableReason
 from tollhouse.fulfillments import actions
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment
 from tollhouse.fulfillments.refusals import DuplicateExternalId, PriceChanged
-from tollhouse.idempotency import AnswersInDatabase
+from tollhouse.idempotency import made_once
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.kernel.refusals import NotFound, Refusal
-from tollhouse.kernel.scopes import Scopes
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.platform.db import Tx
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
-from tollhouse.web.dispatch import CANONICAL, Stored
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.schema_fields import fields_of, meant, typed_into
 
 OPERATIONS = Operations(PAGES)
-KEEPER = AnswersInDatabase()
 MEMBER = "recipient"
 FIELDS = ("quantity", "external_id", "webhook_url")
 QUANTITY_DIGITS_MAX = 10
-SEE_OTHER = 303
 REASONS: dict[UnavailableReason, str] = {
     "not_in_environment": "Only in the live environment.",
     "disabled_by_operator": "Switched off by the operator.",
@@ -103,25 +99,20 @@ async def confirm(ask: Ask, caller: Person, mode: str, product_id: str) -> Respo
     if parse_id(key) is None or most is None:
         return await _review(ask, caller, env, product, typed)
     new = msgspec.structs.replace(typed.new, max_cost=most)
+
+    async def order(tx: Tx) -> UUID:
+        async def make() -> UUID:
+            return (await actions.order(tx, env, new, ask.house, ask.now)).id
+
+        return await made_once(tx, ask, env, key, new, make)
+
     try:
-        ordered_id = await ask.house.db.transact(lambda tx: _order_once(tx, ask, caller, env, new, key))
+        ordered_id = await ask.house.db.transact(order)
     except PriceChanged:
         return await _review(ask, caller, env, product, typed, LOOK_AGAIN)
     except Refusal as refusal:
         return await _form(ask, caller, env, product, typed, _said(refusal, typed))
     return see_other(f"/{env.mode}/fulfillments/{ordered_id}")
-
-
-async def _order_once(tx: Tx, ask: Ask, person: Person, env: MerchantEnv, new: NewFulfillment, key: str) -> str:
-    """The id of what was ordered under this key, now or before."""
-    merchant = Caller(env, person.business_name, Scopes(0))
-    fingerprint = hashlib.sha256(CANONICAL.encode([ask.path, new])).digest()
-    earlier = await KEEPER.claim(tx, merchant, key, fingerprint, ask)
-    if earlier is not None:
-        return earlier.body.decode()
-    ordered = await actions.order(tx, env, new, ask.house, ask.now)
-    await KEEPER.keep(tx, merchant, key, Stored(SEE_OTHER, str(ordered.id).encode()))
-    return str(ordered.id)
 
 
 def _product(product_id: str, env: MerchantEnv) -> Product:

@@ -12,6 +12,7 @@ from tollhouse.platform.db import Pool
 from tollhouse.reports.model import Report, SummaryQuery
 from tollhouse.reports.summary import report, summaries
 from tollhouse.reports.table import as_csv
+from tollhouse.web.csv_table import MEDIA_TYPE, attachment
 from tollhouse.web.operations import INTEGRATION, Operations
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
@@ -33,6 +34,5 @@ async def financial_summary(caller: Caller, query: SummaryQuery, db: Pool, now: 
     found = await summaries(db, caller.env, interval, query.group_by, query.currency, query.project_id)
     if query.format == "csv":
         name = f"financial-summary-{interval.start:%Y%m%d}-{interval.end:%Y%m%d}.csv"
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(as_csv(found), 200, headers, media_type="text/csv; charset=utf-8; header=present")
+        return Response(as_csv(found), 200, attachment(name), media_type=MEDIA_TYPE)
     return report(found, caller.env, interval, query.group_by)
