@@ -5,7 +5,6 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.callers.model import Caller
 from tollhouse.catalogue import payment_settings, projects
 from tollhouse.catalogue.methods import Method
 from tollhouse.catalogue.payment_settings import PaymentSettings
@@ -26,21 +25,23 @@ ATTEMPTS_OPEN_MAX = 100
 """So many may stand open at one link; a visitor must not be able to fill the books."""
 
 
-async def open_link(tx: Tx, caller: Caller, new: NewLink, house: House, now: datetime) -> PaymentLink:
+async def open_link(
+    tx: Tx, env: MerchantEnv, new: NewLink, created_by: CreatedBy, house: House, now: datetime
+) -> PaymentLink:
     """Open a payment link. Raises `ValidationFailed`, `CurrencyNotSupported` and `InvalidProject`."""
     # The clock of a test environment matters only to a time that was named; any other is reckoned where it is kept.
-    named = new.expires_at is not None and not caller.env.livemode
-    ahead = await sandbox_store.ahead(tx, caller.env) if named else NO_LEAD
-    priced = check(new, caller.env, house.settings, now + ahead)
-    project = await projects.seller(tx, caller.env, new.project_id)
+    named = new.expires_at is not None and not env.livemode
+    ahead = await sandbox_store.ahead(tx, env) if named else NO_LEAD
+    priced = check(new, env, house.settings, now + ahead)
+    project = await projects.seller(tx, env, new.project_id)
     if project is None:
         raise InvalidProject
-    settings = await payment_settings.of(tx, caller.env)
+    settings = await payment_settings.of(tx, env)
     # Nothing below this line may refuse.
     lifetime = timedelta(minutes=settings.link_expiry_minutes)
     link = PaymentLink(
         id=new_id(),
-        env=caller.env,
+        env=env,
         token=new_token(),
         project_id=project.id,
         display_name=new.display_name.strip(),
@@ -55,7 +56,7 @@ async def open_link(tx: Tx, caller: Caller, new: NewLink, house: House, now: dat
         cancel_url=new.cancel_url,
         customer_email=new.customer_email,
         max_payments=new.max_payments,
-        created_by=CreatedBy("api_key" if caller.client_id is None else "oauth", caller.client_id),
+        created_by=created_by,
         created_at=now,
         updated_at=now,
         expires_at=new.expires_at or now + lifetime,

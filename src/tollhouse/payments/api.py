@@ -11,7 +11,7 @@ from tollhouse.callers.guards import scope
 from tollhouse.callers.model import Caller
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.payments import actions, settle, store, transactions_store
-from tollhouse.payments.model import LinkStatus, TransactionStatus
+from tollhouse.payments.model import CreatedBy, LinkStatus, TransactionStatus
 from tollhouse.payments.new_link import NewLink
 from tollhouse.payments.refusals import CurrencyNotSupported, InvalidProject, LinkNotActive, NotNow
 from tollhouse.payments.store import LinkFilter
@@ -70,7 +70,8 @@ class TransactionsAnswer(Struct, frozen=True):
 )
 async def open_link(caller: Caller, body: NewLink, tx: Tx, now: datetime, house: House) -> LinkView:
     """Create a payment link."""
-    link = await actions.open_link(tx, caller, body, house, now)
+    created_by = CreatedBy("api_key" if caller.client_id is None else "oauth", caller.client_id)
+    link = await actions.open_link(tx, caller.env, body, created_by, house, now)
     return link_view(link, house.settings.base_url, now)
 
 

@@ -37,6 +37,19 @@ FAILURES = {
     "canceled_by_customer": "The payment was canceled.",
     "link_canceled": "The payment link was canceled.",
 }
+REFUND_REASONS: dict[RefundReason, str] = {
+    "customer_request": "The customer asked for it",
+    "duplicate": "Paid twice",
+    "fraudulent": "Fraud",
+    "service_issue": "Something was wrong with what was sold",
+    "other": "Another reason",
+}
+REFUND_FAILURES = {
+    "refund_declined": "It was declined.",
+    "receiver_invalid": "The receiver cannot be paid.",
+    "returned_by_bank": "The customer's bank sent it back.",
+    "payment_charged_back": "The customer's bank took the money back itself.",
+}
 NO_LEAD = timedelta()
 
 
@@ -199,6 +212,12 @@ class Transaction(Struct, frozen=True, kw_only=True):
     def refundable_minor(self) -> int:
         """What can be refunded beside the refunds that are under way."""
         return self.unapplied_free_minor + self.kept_minor
+
+    @property
+    def acceptable(self) -> bool:
+        """Whether money waits that the merchant may take: not while some of it is in a refund, nor in another currency."""
+        waits = self.status in {"refund_required", *CREDITED} and self.unapplied_minor > 0
+        return waits and self.returning_unapplied_minor == 0 and self.refund_required_reason != "wrong_asset"
 
     def link_standing(self, now: datetime) -> LinkStatus:
         """The status of its link at this moment."""

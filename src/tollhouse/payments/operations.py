@@ -1,6 +1,18 @@
 """Everything this slice offers at its doors."""
 
-from tollhouse.payments import api, balances_api, offers_api, pages, refunds_api, sandbox_api
+from tollhouse.payments import (
+    api,
+    balances_api,
+    export_pages,
+    link_pages,
+    new_link_pages,
+    offers_api,
+    pages,
+    payment_pages,
+    refund_pages,
+    refunds_api,
+    sandbox_api,
+)
 
 INTEGRATION_OPERATIONS = [
     *api.OPERATIONS,
@@ -9,4 +21,11 @@ INTEGRATION_OPERATIONS = [
     *offers_api.OPERATIONS,
     *sandbox_api.OPERATIONS,
 ]
-PAGE_OPERATIONS = [*pages.OPERATIONS]
+PAGE_OPERATIONS = [
+    *pages.OPERATIONS,
+    *payment_pages.OPERATIONS,
+    *refund_pages.OPERATIONS,
+    *export_pages.OPERATIONS,
+    *link_pages.OPERATIONS,
+    *new_link_pages.OPERATIONS,
+]

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
+from msgspec import Struct
 
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import METHODS
@@ -28,19 +29,43 @@ SOURCE = "refund"
 WINDOW = timedelta(days=180)
 
 
-async def request(
-    tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, house: House, now: datetime
-) -> tuple[Refund, Transaction]:
-    """Set money aside to be given back. Raises `NotFound`, the refusals of `_amount` and `InsufficientFunds`."""
+class Offer(Struct, frozen=True):
+    """A refund that can be asked for now: of which payment, how much, and how much of it the merchant never had."""
+
+    payment: Transaction
+    amount_minor: int
+    unapplied_minor: int
+
+    @property
+    def of_merchant_minor(self) -> int:
+        """What leaves the merchant's balance."""
+        return self.amount_minor - self.unapplied_minor
+
+
+async def offer(tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, now: datetime) -> Offer:
+    """What this refund would take of a payment, which is held still from now on.
+
+    Raises `NotFound`, the refusals of `_amount`, and `InsufficientFunds`.
+    """
     present = await settle.hold_still(tx, env, transaction_id)
     amount_minor = _amount(present, new, now)
-    from_unapplied = min(amount_minor, present.unapplied_free_minor)
-    of_merchant = amount_minor - from_unapplied
+    offered = Offer(present, amount_minor, min(amount_minor, present.unapplied_free_minor))
+    of_merchant = offered.of_merchant_minor
     if of_merchant:
         there = (await in_currency(tx, env, present.currency)).available_minor
         if there < of_merchant:
             details = {"available_minor": there, "required_minor": of_merchant, "currency": present.currency}
             raise InsufficientFunds(details)
+    return offered
+
+
+async def request(
+    tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, house: House, now: datetime
+) -> tuple[Refund, Transaction]:
+    """Set money aside to be given back. Raises what `offer` raises."""
+    offered = await offer(tx, env, transaction_id, new, now)
+    present, amount_minor, from_unapplied = offered.payment, offered.amount_minor, offered.unapplied_minor
+    of_merchant = offered.of_merchant_minor
     # The database judges the balance once more below, and its verdict refuses everything.
     refund_id = new_id()
     hold_id, posted = None, None
@@ -131,19 +156,26 @@ async def come_back(tx: Tx, env: MerchantEnv, refund_id: UUID, house: House, now
     return refund
 
 
+def objection(present: Transaction, now: datetime) -> ChargedBack | RefundNotAllowed | None:
+    """What stands against any refund of this payment; None where nothing does."""
+    method = METHODS.get(present.method_id)
+    if present.status == "chargeback":
+        return ChargedBack()
+    if present.status not in {"succeeded", "partially_refunded", "refund_required"}:
+        return RefundNotAllowed("status")
+    if method is None or not method.refundable or configured.rail(present.rail, present.env.mode) is None:
+        return RefundNotAllowed("not_refundable_method")
+    if now >= (present.succeeded_at or present.updated_at) + WINDOW:
+        return RefundNotAllowed("window_passed")
+    return None
+
+
 def _amount(present: Transaction, new: NewRefund, now: datetime) -> int:
     """How much, in minor units. Raises `ValidationFailed`, `ChargedBack`, `RefundNotAllowed` and `RefundTooLarge`."""
-    provider = configured.rail(present.rail, present.env.mode)
-    asked_minor = check(new, CURRENCIES[present.currency], provider)
-    if present.status == "chargeback":
-        raise ChargedBack
-    if present.status not in {"succeeded", "partially_refunded", "refund_required"}:
-        raise RefundNotAllowed("status")
-    method = METHODS.get(present.method_id)
-    if method is None or not method.refundable or provider is None:
-        raise RefundNotAllowed("not_refundable_method")
-    if now >= (present.succeeded_at or present.updated_at) + WINDOW:
-        raise RefundNotAllowed("window_passed")
+    asked_minor = check(new, CURRENCIES[present.currency], configured.rail(present.rail, present.env.mode))
+    refused = objection(present, now)
+    if refused is not None:
+        raise refused
     left_minor = present.refundable_minor
     amount_minor = asked_minor or left_minor
     if not 0 < amount_minor <= left_minor:

@@ -67,6 +67,7 @@ class RefundNotAllowed(Refusal):
 
     def __init__(self, reason: NotRefundable) -> None:
         super().__init__(members={"details": {"reason": reason}})
+        self.reason = reason
 
 
 class RefundTooLarge(Refusal):

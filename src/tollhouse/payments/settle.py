@@ -89,8 +89,7 @@ async def fail(tx: Tx, present: Transaction, failure_code: str, house: House, no
 async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, house: House, now: datetime) -> Transaction:
     """Take money that waits for a decision. Raises `NotFound` and `NotNow`."""
     present = await hold_still(tx, env, transaction_id)
-    waits = present.status in {"refund_required", "succeeded", "partially_refunded"} and present.unapplied_minor > 0
-    if not waits or present.returning_unapplied_minor > 0 or present.refund_required_reason == "wrong_asset":
+    if not present.acceptable:
         raise NotNow(present.status_at(now))
     # Nothing below this line may refuse.
     taken = verdict.accept(present)

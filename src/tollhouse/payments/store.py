@@ -66,6 +66,26 @@ LIST = """
       AND ($8::timestamptz IS NULL OR created_at >= $8) AND ($9::timestamptz IS NULL OR created_at < $9)
     ORDER BY created_at DESC, id DESC LIMIT $10 OFFSET $11
 """
+# The same for the dashboard, behind a link of the page before; `$7` is the merchant's reference or the customer's e-mail.
+LIST_BEHIND = """
+    SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
+           external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
+           payments_count, amount_paid_minor, latest_transaction_id, created_by_type, created_by_client_id, status,
+           version, created_at, updated_at, expires_at, completed_at, canceled_at,
+           coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
+    FROM payment_links
+    WHERE merchant_id = $1 AND mode = $2
+      AND ($4::text IS NULL OR CASE WHEN status = 'active' AND expires_at <= $3::timestamptz + coalesce(
+               (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')
+               THEN 'expired' ELSE status END = $4)
+      AND ($5::text IS NULL OR currency = $5) AND ($6::uuid IS NULL OR project_id = $6)
+      AND ($7::text IS NULL OR external_id = $7 OR customer_email = $7)
+      AND (created_at, id) < (
+          coalesce((SELECT b.created_at FROM payment_links b WHERE b.merchant_id = $1 AND b.mode = $2 AND b.id = $8),
+                   'infinity'),
+          coalesce($8::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+    ORDER BY created_at DESC, id DESC LIMIT $9
+"""
 # The link is locked and was judged with the time of its clock.
 END_IF_ACTIVE = """
     UPDATE payment_links SET status = $4, canceled_at = CASE $4 WHEN 'canceled' THEN $5::timestamptz END, updated_at = $5,
@@ -110,6 +130,15 @@ class LinkFilter(Struct, frozen=True):
     external_id: str | None = None
     created_from: datetime | None = None
     created_to: datetime | None = None
+
+
+class LinkSearch(Struct, frozen=True):
+    """Which links the dashboard's list means; None leaves a filter out. In the order of the statement's parameters."""
+
+    status: str | None = None
+    currency: str | None = None
+    project_id: UUID | None = None
+    reference: str | None = None
 
 
 class Shown(Struct, frozen=True):
@@ -175,6 +204,14 @@ async def listed(
 ) -> list[PaymentLink]:
     """A page of links, newest first."""
     rows = await db.fetch(LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), limit, offset)
+    return [_link(row) for row in rows]
+
+
+async def listed_behind(
+    db: Pool, env: MerchantEnv, wanted: LinkSearch, now: datetime, before: UUID | None, limit: int
+) -> list[PaymentLink]:
+    """Links behind the one of this id, newest first; from the newest on where none is named."""
+    rows = await db.fetch(LIST_BEHIND, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), before, limit)
     return [_link(row) for row in rows]
 
 

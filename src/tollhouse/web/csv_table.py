@@ -32,5 +32,5 @@ def attachment(name: str) -> dict[str, str]:
 
 
 def download(name: str, parts: AsyncIterable[str]) -> StreamingResponse:
-    """A file that is sent while it is made. Whatever fails after its first part breaks it off, and it does not look whole."""
+    """A file that is sent while it is made. What fails after its first part breaks it off: it does not look whole."""
     return StreamingResponse(parts, 200, attachment(name), media_type=MEDIA_TYPE)

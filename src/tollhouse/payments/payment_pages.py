@@ -1,0 +1,194 @@
+"""The dashboard's pages about payments: the list, one of them with all that came of it, and taking money that waits."""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.model import Person
+from tollhouse.catalogue import store as projects
+from tollhouse.catalogue.currencies import CURRENCIES, format_amount
+from tollhouse.catalogue.methods import METHODS
+from tollhouse.events import told_store
+from tollhouse.events.told_store import Told
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.ledger import moved_store
+from tollhouse.ledger.moved_store import Moved
+from tollhouse.payments import listed_store, settle, store, transactions_store
+from tollhouse.payments.listed import ListedPayment, PaymentsQuery
+from tollhouse.payments.model import (
+    CREDITED,
+    REFUND_FAILURES,
+    REFUND_REASONS,
+    PaymentLink,
+    Transaction,
+    TransactionStatus,
+)
+from tollhouse.payments.refusals import NotNow
+from tollhouse.payments.views import transaction_view
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.rails.configured import SANDBOX
+from tollhouse.web.answers import page, see_other
+from tollhouse.web.ask import Ask
+from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.keyset import turn_by
+from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.paging import statuses_of
+
+OPERATIONS = Operations(PAGES)
+STATUSES = statuses_of(TransactionStatus)
+PROJECTS_SHOWN = 100
+MOVES_SHOWN = 200
+CHANGED = "It has changed since you looked, and nothing was done. This is how it is now: look again."
+NOT_NOW = "There is no money to take any more. Nothing was done."
+
+
+class Story(Struct, frozen=True):
+    """A payment, and everything that its page tells of it."""
+
+    payment: Transaction
+    link: PaymentLink
+    moves: list[Moved]
+    events: list[Told]
+
+
+@OPERATIONS.add("GET", "/{mode}/payments", guard=signed_in_page)
+async def payments(ask: Ask, caller: Person, mode: str, query: PaymentsQuery) -> Response:
+    """Payments, newest first; those that the address means."""
+    env, db = caller.env(mode), ask.house.db
+    wrong, found = NOTHING_WRONG, list[ListedPayment]()
+    try:
+        found = await listed_store.listed(db, env, query.wanted(), ask.now, query.before, query.fetch)
+    except ValidationFailed as refusal:
+        wrong = wrong_with(refusal, query.asked)
+    shown, more = query.cut(found)
+    path = f"/{env.mode}/payments"
+    return page(
+        ask,
+        "payments/payments.html",
+        wrong.status,
+        person=caller,
+        mode=env.mode,
+        here="payments",
+        payments=shown,
+        query=query,
+        typed=query.asked,
+        wrong=wrong,
+        statuses=STATUSES,
+        methods=method_choices(env),
+        currencies=currency_choices(),
+        projects=await project_choices(db, env),
+        names=method_names(),
+        export=f"{path}/export{query.address(None)}",
+        turn=turn_by(query, path, shown[-1].id if more else None),
+        amount=format_amount,
+        stamp=stamp,
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}", guard=signed_in_page)
+async def payment(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> Response:
+    """One payment: how much, how it came, what became of it."""
+    return await _payment(ask, caller, caller.env(mode), transaction_id)
+
+
+@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/accept", guard=signed_in_page)
+async def accept(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> Response:
+    """Take money that waits, as it was seen. Clicked twice, it is taken once and that is well."""
+    env, house = caller.env(mode), ask.house
+    caller.refuse_suspended()
+    seen = ask.form().one("seen")
+
+    async def take(tx: Tx) -> str:
+        present = await settle.hold_still(tx, env, transaction_id)
+        if present.status in CREDITED and present.unapplied_minor == 0:
+            return ""
+        if str(present.version) != seen:
+            return CHANGED
+        await settle.accept(tx, env, transaction_id, house, ask.now)
+        return ""
+
+    try:
+        message = await house.db.transact(take)
+    except NotNow:
+        message = NOT_NOW
+    if message:
+        return await _payment(ask, caller, env, transaction_id, Wrong(message, status=409))
+    return see_other(f"/{env.mode}/payments/{transaction_id}")
+
+
+def method_choices(env: MerchantEnv) -> list[tuple[str, str]]:
+    """The ways to pay that there are in an environment, with their names."""
+    found = (method for method in METHODS.values() if (method.rail == SANDBOX.name) != env.livemode)
+    return [(method.method_id, method.name) for method in found]
+
+
+def method_names() -> dict[str, str]:
+    """The methods' names. One that has left the catalogue is shown by its id."""
+    return {method_id: method.name for method_id, method in METHODS.items()}
+
+
+def currency_choices() -> list[tuple[str, str]]:
+    """The currencies that links can be paid in."""
+    return [(one.code, f"{one.code}, {one.name}") for one in CURRENCIES.values() if one.operations.payments]
+
+
+async def project_choices(db: Pool, env: MerchantEnv) -> list[tuple[str, str]]:
+    """The merchant's projects in an environment."""
+    found = await projects.every(db, env.merchant_id, env.mode, PROJECTS_SHOWN, 0)
+    return [(str(one.id), one.facts.name) for one in found]
+
+
+async def _payment(
+    ask: Ask, person: Person, env: MerchantEnv, transaction_id: UUID, wrong: Wrong = NOTHING_WRONG
+) -> Response:
+    story = await _story(ask.house.db, env, transaction_id)
+    found = story.payment
+    view = transaction_view(found, ask.now)
+    played = found.rail == SANDBOX.name and not env.livemode
+    return page(
+        ask,
+        "payments/payment.html",
+        wrong.status,
+        person=person,
+        mode=env.mode,
+        here="payments",
+        payment=view,
+        link=story.link,
+        acceptable=found.acceptable,
+        waits=format_amount(found.unapplied_minor, found.currency),
+        simulator=f"/pay/{story.link.token}?payment={found.id}" if played else "",
+        reference=found.instructions.reference,
+        method=method_names().get(found.method_id, found.method_id),
+        project=dict(await project_choices(ask.house.db, env)).get(str(found.project_id), ""),
+        reasons=REFUND_REASONS,
+        refund_failures=REFUND_FAILURES,
+        moves=[(stamp(one.at), one, _signed(one)) for one in story.moves],
+        events=[(stamp(one.created_at), one) for one in story.events],
+        message=wrong.message,
+    )
+
+
+async def _story(db: Pool, env: MerchantEnv, transaction_id: UUID) -> Story:
+    found = await transactions_store.one(db, env, transaction_id)
+    link = None if found is None else await store.one(db, env, found.payment_link_id)
+    if found is None or link is None:
+        raise NotFound
+    sources = [("transaction", found.id), *(("refund", one.id) for one in found.refunds)]
+    if found.chargeback is not None:
+        sources.append(("chargeback", found.chargeback.id))
+    moves = await moved_store.of_sources(db, env, sources, MOVES_SHOWN)
+    return Story(found, link, moves, await _events(db, env, found))
+
+
+async def _events(db: Pool, env: MerchantEnv, found: Transaction) -> list[Told]:
+    moments: set[datetime] = {step.at for step in found.timeline}
+    return await told_store.of_source(db, env, "transaction", found.id, sorted(moments))
+
+
+def _signed(one: Moved) -> str:
+    return f"{'+' if one.delta_minor > 0 else ''}{format_amount(one.delta_minor, one.currency)} {one.currency}"

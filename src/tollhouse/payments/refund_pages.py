@@ -1,0 +1,225 @@
+"""The dashboard's pages for a refund: say how much and why, see what it takes from where, confirm.
+
+The page that is confirmed has a key of its own, and says which version of the payment was seen: so a form that is posted
+twice refunds once, and so do two that were open beside each other.
+"""
+
+from typing import cast
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.model import Person
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.idempotency import made_once
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import new_id_text, parse_id
+from tollhouse.kernel.refusals import Fault, NotFound, Refusal, ValidationFailed
+from tollhouse.ledger import balances
+from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.payments import refunds, refunds_store, settle, transactions_store
+from tollhouse.payments.model import REFUND_REASONS, RefundReason, Transaction
+from tollhouse.payments.new_refund import NewRefund
+from tollhouse.payments.refunds import Offer
+from tollhouse.payments.refusals import ChargedBack, RefundNotAllowed, RefundTooLarge
+from tollhouse.payments.views import transaction_view
+from tollhouse.platform.db import Tx
+from tollhouse.rails import configured
+from tollhouse.web.answers import page, see_other
+from tollhouse.web.ask import Ask
+from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.forms import Form
+from tollhouse.web.operations import PAGES, Operations
+
+OPERATIONS = Operations(PAGES)
+FIELDS = ("amount", "reason", "receiver", "external_id")
+OF_THE_AMOUNT = (RefundTooLarge, InsufficientFunds)
+NOT_REFUNDABLE = {
+    "status": "There is nothing of this payment that could be refunded.",
+    "not_refundable_method": "What was paid this way cannot be refunded here. Send the money yourself.",
+    "window_passed": f"A payment can be refunded for {refunds.WINDOW.days} days, and they are over.",
+}
+LOOK_AGAIN = "The payment has changed since you looked. Look again before you confirm."
+
+
+class SeenOtherwise(Exception):
+    """The payment is not the one any more that was looked at."""
+
+
+class RefundPage(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?again=` names the failed refund that is to be tried again."""
+
+    again: UUID | None = None
+
+
+class Typed(Struct, frozen=True):
+    """What stands in the form, and what it asks for."""
+
+    values: dict[str, str]
+    new: NewRefund
+
+
+@OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page)
+async def fill_in(ask: Ask, caller: Person, mode: str, transaction_id: UUID, query: RefundPage) -> Response:
+    """The form: everything that is left, unless said otherwise; or what a failed refund said, to try again."""
+    env, db = caller.env(mode), ask.house.db
+    found = await transactions_store.one(db, env, transaction_id)
+    if found is None:
+        raise NotFound
+    values = {"amount": format_amount(found.refundable_minor, found.currency), "reason": "customer_request"}
+    earlier = None if query.again is None else await refunds_store.one(db, env, query.again)
+    if earlier is not None and earlier.transaction_id == found.id:
+        values = {
+            "amount": format_amount(earlier.amount_minor, earlier.currency),
+            "reason": earlier.reason,
+            "receiver": earlier.receiver or "",
+            "external_id": earlier.external_id or "",
+        }
+    return await _form(ask, caller, env, found, _typed(Form(list(values.items()))))
+
+
+@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page)
+async def review(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> Response:
+    """What it takes from where, to be confirmed; or the form again, with what is wrong in it."""
+    env = caller.env(mode)
+    caller.refuse_suspended()
+    form = ask.form()
+    typed = _typed(form)
+    if form.one("change"):
+        return await _form_anew(ask, caller, env, transaction_id, typed, NOTHING_WRONG)
+    return await _review(ask, caller, env, transaction_id, typed)
+
+
+@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/refund/confirm", guard=signed_in_page)
+async def confirm(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> Response:
+    """Ask for the refund that was shown, of the payment that was seen."""
+    env, house = caller.env(mode), ask.house
+    caller.refuse_suspended()
+    form = ask.form()
+    key, seen = form.one("key") or "", form.one("seen")
+    typed = _typed(form)
+    if parse_id(key) is None or seen is None:
+        return await _review(ask, caller, env, transaction_id, typed)
+
+    async def refund(tx: Tx) -> UUID:
+        async def make() -> UUID:
+            present = await settle.hold_still(tx, env, transaction_id)
+            if str(present.version) != seen:
+                raise SeenOtherwise
+            made, _ = await refunds.request(tx, env, transaction_id, typed.new, house, ask.now)
+            return made.id
+
+        return await made_once(tx, ask, env, key, typed.new, make)
+
+    try:
+        await house.db.transact(refund)
+    except SeenOtherwise:
+        return await _review(ask, caller, env, transaction_id, typed, LOOK_AGAIN)
+    except NotFound:
+        raise
+    except Refusal as refusal:
+        return await _form_anew(ask, caller, env, transaction_id, typed, _said(refusal, typed))
+    return see_other(f"/{env.mode}/payments/{transaction_id}")
+
+
+def _typed(form: Form) -> Typed:
+    values = {name: form.one(name) or "" for name in FIELDS}
+    if values["reason"] not in REFUND_REASONS:
+        raise ValidationFailed(Fault("reason", "invalid_value", "There is no such reason."))
+    new = NewRefund(
+        amount=values["amount"] or None,
+        reason=cast("RefundReason", values["reason"]),
+        receiver=values["receiver"] or None,
+        external_id=values["external_id"] or None,
+    )
+    return Typed(values, new)
+
+
+async def _review(
+    ask: Ask, person: Person, env: MerchantEnv, transaction_id: UUID, typed: Typed, message: str = ""
+) -> Response:
+    try:
+        offer = await ask.house.db.transact(lambda tx: refunds.offer(tx, env, transaction_id, typed.new, ask.now))
+    except NotFound:
+        raise
+    except Refusal as refusal:
+        return await _form_anew(ask, person, env, transaction_id, typed, _said(refusal, typed))
+    found = offer.payment
+    there = (await balances.in_currency(ask.house.db, env, found.currency)).available_minor
+    return page(
+        ask,
+        "payments/refund_review.html",
+        409 if message else 200,
+        person=person,
+        mode=env.mode,
+        here="payments",
+        payment=transaction_view(found, ask.now),
+        seen=found.version,
+        key=new_id_text(),
+        reason=REFUND_REASONS[typed.new.reason],
+        typed=typed.values,
+        message=message,
+        **_amounts(offer, there),
+    )
+
+
+def _amounts(offer: Offer, there_minor: int) -> dict[str, str]:
+    """What a refund takes from where, and what is left then."""
+    minors = {
+        "refunded": offer.amount_minor,
+        "of_merchant": offer.of_merchant_minor,
+        "of_waiting": offer.unapplied_minor,
+        "available_after": there_minor - offer.of_merchant_minor,
+        "left_after": offer.payment.refundable_minor - offer.amount_minor,
+    }
+    return {name: format_amount(minor, offer.payment.currency) for name, minor in minors.items()}
+
+
+async def _form_anew(
+    ask: Ask, person: Person, env: MerchantEnv, transaction_id: UUID, typed: Typed, wrong: Wrong
+) -> Response:
+    found = await transactions_store.one(ask.house.db, env, transaction_id)
+    if found is None:
+        raise NotFound
+    return await _form(ask, person, env, found, typed, wrong)
+
+
+async def _form(
+    ask: Ask, person: Person, env: MerchantEnv, found: Transaction, typed: Typed, wrong: Wrong = NOTHING_WRONG
+) -> Response:
+    provider = configured.rail(found.rail, env.mode)
+    there = (await balances.in_currency(ask.house.db, env, found.currency)).available_minor
+    return page(
+        ask,
+        "payments/refund.html",
+        wrong.status,
+        person=person,
+        mode=env.mode,
+        here="payments",
+        payment=transaction_view(found, ask.now),
+        unfit=_unfit(found, ask),
+        left=format_amount(found.refundable_minor, found.currency),
+        on_the_way=format_amount(found.returning_minor, found.currency) if found.returning_minor else "",
+        available=format_amount(there, found.currency),
+        receiver_needed=provider is not None and provider.receiver_fault(None) is not None,
+        receiver_label="IBAN" if found.method_type == "bank_transfer" else "Receiver",
+        reasons=list(REFUND_REASONS.items()),
+        typed=typed.values,
+        wrong=wrong,
+    )
+
+
+def _unfit(found: Transaction, ask: Ask) -> str:
+    """Why there can be no refund at all; empty where there can."""
+    refused = refunds.objection(found, ask.now)
+    if isinstance(refused, ChargedBack):
+        return refused.message
+    if isinstance(refused, RefundNotAllowed):
+        return NOT_REFUNDABLE[refused.reason]
+    return "" if found.refundable_minor > 0 else NOT_REFUNDABLE["status"]
+
+
+def _said(refusal: Refusal, typed: Typed) -> Wrong:
+    return wrong_with(refusal, typed.values, "amount" if isinstance(refusal, OF_THE_AMOUNT) else "")

@@ -1,0 +1,205 @@
+"""A merchant sells and gives back at the dashboard, by clicking in headless Chromium: links, payments, refunds, export."""
+
+import csv
+from collections.abc import AsyncIterator
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser import CHROMIUM, Look, Visitor, by_look, chromium, visitor
+from tests.cast import PASSWORD, Actor
+from tests.payments.bank import attempt, sell
+from tests.payments.shop import open_link
+from tests.running import Service
+
+LOOKS = [Look("light", 1280, axe=False), Look("dark", 390, axe=True)]
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the browser journeys were not run"),
+]
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as one:
+        yield one
+
+
+async def press(page: Page, button: str) -> None:
+    await page.click(f"button:has-text('{button}')")
+
+
+async def open_part(page: Page, name: str) -> None:
+    await page.locator(".side a").get_by_text(name, exact=True).click()
+
+
+async def glance(someone: Visitor, name: str) -> None:
+    """See a page that has nothing which axe does not see on another one."""
+    if not someone.look.axe:
+        await someone.see(name)
+
+
+async def type_at(page: Page, element: str, text: str = "") -> None:
+    """Go there with the Tab key alone, and type."""
+    await expect(page.locator(element)).to_be_visible()
+    for _ in range(60):
+        await page.keyboard.press("Tab")
+        if await page.evaluate("wanted => document.activeElement.matches(wanted)", element):
+            break
+    else:
+        raise AssertionError(f"the Tab key does not lead to {element}")
+    if text:
+        await page.keyboard.press("Control+A")
+        await page.keyboard.type(text)
+    else:
+        await page.keyboard.press("Enter")
+
+
+@by_look(LOOKS)
+async def test_selling_and_giving_back(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
+    async with visitor(browser, look, service.url) as someone:
+        page = someone.page
+        await page.goto(f"{service.url}/signin")
+        await page.fill("#email", alice.email)
+        await page.fill("#password", PASSWORD)
+        await press(page, "Sign in")
+        await see_nothing_yet(someone)
+        await make_a_link(someone)
+        await play_the_customer(someone)
+        await give_a_part_back(someone)
+        await decide_about_money_that_waits(someone, alice)
+        await see_a_chargeback(someone, alice)
+        await find_and_export(someone)
+        await cancel_a_link(someone)
+
+
+async def see_nothing_yet(someone: Visitor) -> None:
+    """Both lists are empty, and say what they are for."""
+    page = someone.page
+    await open_part(page, "Payments")
+    await someone.see("payments-empty")
+    await page.click(".modes a:has-text('Live')")
+    assert "live environment" in await page.inner_text("main")
+    await page.click(".modes a:has-text('Test')")
+    await open_part(page, "Payment links")
+    await glance(someone, "payment-links-empty")
+
+
+async def make_a_link(someone: Visitor) -> None:
+    """A wrong price first."""
+    page = someone.page
+    await page.click("text=New payment link")
+    await someone.see("payment-link-form")
+    await page.fill("#display_name", "Dinner for two at the harbour, Friday at eight")
+    await page.fill("#amount", "84,50")
+    await page.click("summary:has-text('More for the customer')")
+    await page.fill("#customer_email", "nina@example.com")
+    await page.click("summary:has-text('For your own records')")
+    await page.fill("#external_id", "table-7-2026-11-27")
+    await press(page, "Make the link")
+    await someone.see("payment-link-wrong")
+    assert await page.get_attribute("#amount", "aria-invalid") == "true"
+    await page.fill("#amount", "84.50")
+    await press(page, "Make the link")
+    await page.wait_for_url("**/test/payment-links/*-*")
+    await someone.see("payment-link")
+
+
+async def play_the_customer(someone: Visitor) -> None:
+    """From the link to its checkout, and back to what came of it."""
+    page = someone.page
+    link = page.url
+    await page.click("text=Open the checkout")
+    await page.click("input[type=radio] >> nth=0")
+    await page.click("main form button >> nth=0")
+    await press(page, "Pay in full")
+    await page.goto(link)
+    await someone.see("payment-link-paid")
+    await open_part(page, "Payments")
+    await someone.see("payments-one")
+    await page.click("tbody a")
+    await someone.see("payment")
+
+
+async def give_a_part_back(someone: Visitor) -> None:
+    """Too much first; by the keyboard alone."""
+    page = someone.page
+    await type_at(page, "main a[href$='/refund']")
+    await page.wait_for_url("**/refund")
+    await someone.see("refund-form")
+    await type_at(page, "#amount", "84.51")
+    await type_at(page, "main button")
+    await page.wait_for_selector("#amount-wrong")
+    await someone.see("refund-wrong")
+    await type_at(page, "#amount", "20.00")
+    await type_at(page, "main button")
+    await page.wait_for_selector("text=Confirm the refund")
+    await someone.see("refund-review")
+    await type_at(page, "main button")
+    await page.wait_for_url("**/test/payments/*-*")
+    while await page.locator("text=Look again").count():
+        await page.click("text=Look again")
+    await someone.see("payment-refunded")
+    assert "A part was given back to the customer." in await page.inner_text("main")
+
+
+async def decide_about_money_that_waits(someone: Visitor, alice: Actor) -> None:
+    """Paid twice, and taken."""
+    page = someone.page
+    link = await open_link(alice, display_name="Coffee", amount="4.20")
+    await attempt(alice, link)
+    await attempt(alice, link)
+    await open_part(page, "Payments")
+    await page.click("tbody tr:has-text('refund required') a")
+    await someone.see("payment-waits")
+    await press(page, "Take 4.20 EUR")
+    assert "The money is on your balance." in await page.inner_text("main")
+
+
+async def see_a_chargeback(someone: Visitor, alice: Actor) -> None:
+    """Its bank took it back."""
+    page = someone.page
+    await sell(alice, "chargeback", amount="12.00", display_name="Ticket")
+    await sell(alice, "fail", amount="3.00")
+    await open_part(page, "Payments")
+    await page.click("tbody tr:has-text('chargeback') a")
+    await someone.see("payment-chargeback")
+
+
+async def find_and_export(someone: Visitor) -> None:
+    """By a filter; the file comes with its progress."""
+    page = someone.page
+    await open_part(page, "Payments")
+    await someone.see("payments")
+    await page.click("summary:has-text('Filter')")
+    await page.select_option("#status", "expired")
+    await page.click("form[role=search] button")
+    await someone.see("payments-no-match")
+    await page.click("text=Clear filters >> nth=0")
+    await page.click("text=Export as CSV")
+    await someone.see("payments-export")
+    async with page.expect_download() as saving:
+        await page.click("text=Download")
+    await expect(page.locator("[role=status]")).to_have_text("Saved.")
+    await glance(someone, "payments-exported")
+    path = await (await saving.value).path()
+    lines = list(csv.reader(path.read_text("utf-8").splitlines()))
+    assert len(lines) == 1 + int(await page.get_attribute("a[data-rows]", "data-rows") or "0") == 6
+
+
+async def cancel_a_link(someone: Visitor) -> None:
+    """It asks first, by name."""
+    page = someone.page
+    await open_part(page, "Payment links")
+    await page.click("text=New payment link")
+    await page.fill("#display_name", "Tea")
+    await page.fill("#amount", "2")
+    await press(page, "Make the link")
+    await page.click("text=Cancel this link")
+    await someone.see("payment-link-cancel")
+    await press(page, "Cancel this link")
+    await page.wait_for_selector("text=You have canceled it.")
+    await page.click("text=All payment links")
+    await someone.see("payment-links")
