@@ -11,7 +11,8 @@ function made(name, attributes) {
 async function read(answer, tell) {
   const parts = [];
   let ends = -1;
-  for (const reader = answer.body.getReader(); ; ) {
+  const reader = answer.body.getReader();
+  while (true) {
     const { done, value } = await reader.read();
     if (done) return new Blob(parts, { type: "text/csv" });
     parts.push(value);
@@ -37,17 +38,17 @@ if (link && "ReadableStream" in window) {
   said.setAttribute("role", "status");
   link.parentElement.append(" ", halt);
   link.parentElement.after(bar, count, said);
-  let under_way = null;
-  halt.addEventListener("click", () => under_way?.abort());
+  let underWay = null;
+  halt.addEventListener("click", () => underWay?.abort());
 
   link.addEventListener("click", async (event) => {
     event.preventDefault();
-    if (under_way) return;
-    under_way = new AbortController();
+    if (underWay) return;
+    underWay = new AbortController();
     bar.hidden = count.hidden = halt.hidden = false;
     said.textContent = "";
     try {
-      const answer = await fetch(link.href, { signal: under_way.signal });
+      const answer = await fetch(link.href, { signal: underWay.signal });
       if (answer.redirected || !answer.ok) return location.reload();
       const blob = await read(answer, (seen) => {
         bar.value = seen;
@@ -59,7 +60,7 @@ if (link && "ReadableStream" in window) {
     } catch (fault) {
       said.textContent = fault.name === "AbortError" ? stopped : broken;
     } finally {
-      under_way = null;
+      underWay = null;
       halt.hidden = true;
     }
   });
