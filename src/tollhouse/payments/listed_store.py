@@ -10,8 +10,8 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.payments.listed import ListedPayment, PaymentFilter
 from tollhouse.platform.db import Pool, Row
 
-# Without a row to begin behind, from the newest on: bounds that are always there keep the walk on the index. A pending
-# attempt may read as expired, so both are looked at for either; the last line of the filter decides.
+# Without a row to begin behind, from the newest on: bounds that are always there keep the walk on the index. Links are looked
+# through once, and joined to what is shown alone. A pending attempt may read as expired: the last condition decides.
 LIST = """
     SELECT t.id, t.created_at, t.updated_at, t.succeeded_at, t.currency, t.amount_minor, t.received_minor, t.credited_minor,
            t.fee_minor, t.refunded_minor, t.method_id, t.failure_code, t.refund_required_reason, t.late, t.payment_link_id,
@@ -24,8 +24,10 @@ LIST = """
     WHERE t.merchant_id = $1 AND t.mode = $2
       AND ($4::text IS NULL OR t.status = $4 OR ($4 = 'expired' AND t.status = 'pending'))
       AND ($5::text IS NULL OR t.currency = $5) AND ($6::uuid IS NULL OR t.payment_link_id = $6)
-      AND ($7::text IS NULL OR t.method_id = $7) AND ($8::uuid IS NULL OR l.project_id = $8)
-      AND ($9::text IS NULL OR l.external_id = $9 OR l.customer_email = $9)
+      AND ($7::text IS NULL OR t.method_id = $7)
+      AND (($8::uuid IS NULL AND $9::text IS NULL) OR t.payment_link_id IN (
+           SELECT f.id FROM payment_links f WHERE f.merchant_id = $1 AND f.mode = $2 AND ($8 IS NULL OR f.project_id = $8)
+           AND ($9 IS NULL OR f.external_id = $9 OR f.customer_email = $9)))
       AND t.created_at >= coalesce($10::timestamptz, '-infinity') AND t.created_at < coalesce($11::timestamptz, 'infinity')
       AND (t.created_at, t.id) < (
           coalesce((SELECT b.created_at FROM transactions b WHERE b.merchant_id = $1 AND b.mode = $2 AND b.id = $12),
@@ -38,18 +40,19 @@ LIST = """
     ORDER BY t.created_at DESC, t.id DESC LIMIT $13
 """
 COUNT = """
-    SELECT count(*) AS payments
-    FROM transactions t JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
+    SELECT count(*) AS payments FROM transactions t
     WHERE t.merchant_id = $1 AND t.mode = $2
       AND ($4::text IS NULL OR t.status = $4 OR ($4 = 'expired' AND t.status = 'pending'))
       AND ($5::text IS NULL OR t.currency = $5) AND ($6::uuid IS NULL OR t.payment_link_id = $6)
-      AND ($7::text IS NULL OR t.method_id = $7) AND ($8::uuid IS NULL OR l.project_id = $8)
-      AND ($9::text IS NULL OR l.external_id = $9 OR l.customer_email = $9)
+      AND ($7::text IS NULL OR t.method_id = $7)
+      AND (($8::uuid IS NULL AND $9::text IS NULL) OR t.payment_link_id IN (
+           SELECT f.id FROM payment_links f WHERE f.merchant_id = $1 AND f.mode = $2 AND ($8 IS NULL OR f.project_id = $8)
+           AND ($9 IS NULL OR f.external_id = $9 OR f.customer_email = $9)))
       AND t.created_at >= coalesce($10::timestamptz, '-infinity') AND t.created_at < coalesce($11::timestamptz, 'infinity')
-      AND ($4 IS NULL OR t.status <> 'pending'
-           OR ($4 = 'expired') = (t.received_minor = 0
-                     AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
-                          + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')))))
+      AND ($4 IS NULL OR t.status <> 'pending' OR ($4 = 'expired') = (t.received_minor = 0 AND EXISTS (
+           SELECT FROM payment_links l WHERE l.merchant_id = $1 AND l.mode = $2 AND l.id = t.payment_link_id
+             AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
+                  + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))))))
 """
 # Of one link; a page of them, by the link's own index.
 OF_LINK = """
