@@ -10,8 +10,8 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.payments.listed import ListedPayment, PaymentFilter
 from tollhouse.platform.db import Pool, Row
 
-# Without a row to begin behind, from the newest on: bounds that are always there keep the walk on the index. Links are looked
-# through once, and joined to what is shown alone. A pending attempt may read as expired: the last condition decides.
+# Without a row to begin behind, from the newest on: bounds that are always there keep the walk on the index. Links are
+# looked through once, and joined to what is shown alone. A pending attempt may read as expired: the last condition decides.
 LIST = """
     SELECT t.id, t.created_at, t.updated_at, t.succeeded_at, t.currency, t.amount_minor, t.received_minor, t.credited_minor,
            t.fee_minor, t.refunded_minor, t.method_id, t.failure_code, t.refund_required_reason, t.late, t.payment_link_id,

@@ -33,10 +33,9 @@ if (link && "ReadableStream" in window) {
   const bar = made("progress", { max: total, value: 0, hidden: true });
   const count = made("p", { className: "muted", hidden: true });
   const said = made("p", {});
-  const halt = made("button", { type: "button", className: "btn", textContent: stop, hidden: true });
+  const halt = made("button", { type: "button", className: "btn", textContent: stop });
   bar.setAttribute("aria-label", label);
   said.setAttribute("role", "status");
-  link.parentElement.append(" ", halt);
   link.parentElement.after(bar, count, said);
   let underWay = null;
   halt.addEventListener("click", () => underWay?.abort());
@@ -45,7 +44,8 @@ if (link && "ReadableStream" in window) {
     event.preventDefault();
     if (underWay) return;
     underWay = new AbortController();
-    bar.hidden = count.hidden = halt.hidden = false;
+    bar.hidden = count.hidden = false;
+    link.after(" ", halt);
     said.textContent = "";
     try {
       const answer = await fetch(link.href, { signal: underWay.signal });
@@ -61,7 +61,7 @@ if (link && "ReadableStream" in window) {
       said.textContent = fault.name === "AbortError" ? stopped : broken;
     } finally {
       underWay = null;
-      halt.hidden = true;
+      halt.remove();
     }
   });
 }
