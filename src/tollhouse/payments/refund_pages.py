@@ -4,7 +4,6 @@ The page that is confirmed has a key of its own, and says which version of the p
 twice refunds once, and so do two that were open beside each other.
 """
 
-from typing import cast
 from uuid import UUID
 
 from msgspec import Struct
@@ -20,7 +19,7 @@ from tollhouse.kernel.refusals import Fault, NotFound, Refusal, ValidationFailed
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.payments import refunds, refunds_store, settle, transactions_store
-from tollhouse.payments.model import REFUND_REASONS, RefundReason, Transaction
+from tollhouse.payments.model import REFUND_REASONS, Transaction
 from tollhouse.payments.new_refund import NewRefund
 from tollhouse.payments.refunds import Offer
 from tollhouse.payments.refusals import ChargedBack, RefundNotAllowed, RefundTooLarge
@@ -130,7 +129,7 @@ def _typed(form: Form) -> Typed:
         raise ValidationFailed(Fault("reason", "invalid_value", "There is no such reason."))
     new = NewRefund(
         amount=values["amount"] or None,
-        reason=cast("RefundReason", values["reason"]),
+        reason=values["reason"],
         receiver=values["receiver"] or None,
         external_id=values["external_id"] or None,
     )
@@ -161,7 +160,7 @@ async def _review(
         reason=REFUND_REASONS[typed.new.reason],
         typed=typed.values,
         message=message,
-        **_amounts(offer, there),
+        amounts=_amounts(offer, there),
     )
 
 
