@@ -286,6 +286,12 @@ CREATE TABLE public.api_keys (
     CONSTRAINT api_keys_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT api_keys_scope_mask_check CHECK (((scope_mask > 0) AND ((scope_mask & (1 << 18)) = 0)))
 );
+CREATE TABLE public.backup_codes (
+    holder_id uuid NOT NULL,
+    code_hash bytea NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT backup_codes_code_hash_check CHECK ((octet_length(code_hash) = 32))
+);
 CREATE TABLE public.balance_payments (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -840,7 +846,7 @@ CREATE TABLE public.operator_actions (
     currency text,
     amount_minor bigint,
     at timestamp with time zone NOT NULL,
-    CONSTRAINT operator_actions_action_check CHECK ((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text]))),
+    CONSTRAINT operator_actions_action_check CHECK ((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text, 'second_factor_removed'::text]))),
     CONSTRAINT operator_actions_amount_minor_check CHECK ((amount_minor <> 0)),
     CONSTRAINT operator_actions_check1 CHECK (((merchant_id IS NOT NULL) OR (mode IS NULL))),
     CONSTRAINT operator_actions_check3 CHECK ((((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action = 'balance_adjusted'::text))),
@@ -848,7 +854,7 @@ CREATE TABLE public.operator_actions (
     CONSTRAINT operator_actions_operator_check CHECK ((operator <> ''::text)),
     CONSTRAINT operator_actions_reason_check CHECK ((reason <> ''::text)),
     CONSTRAINT operator_actions_whose CHECK (((merchant_id IS NULL) = ((action ~~ 'operator%'::text) OR (action ~~ 'statement%'::text) OR (action ~~ 'transfer%'::text) OR (action ~~ 'batch%'::text)))),
-    CONSTRAINT operator_actions_why CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'payout_refused'::text]))))
+    CONSTRAINT operator_actions_why CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'payout_refused'::text, 'second_factor_removed'::text]))))
 );
 CREATE TABLE public.operator_sessions (
     id_hash bytea NOT NULL,
@@ -997,6 +1003,16 @@ CREATE TABLE public.schema_migrations (
     digest bytea NOT NULL,
     applied_at timestamp with time zone DEFAULT now() NOT NULL
 );
+CREATE TABLE public.second_factors (
+    holder_id uuid NOT NULL,
+    key_id text NOT NULL,
+    nonce bytea NOT NULL,
+    ciphertext bytea NOT NULL,
+    last_step bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    confirmed_at timestamp with time zone,
+    CONSTRAINT second_factors_nonce_check CHECK ((octet_length(nonce) = 12))
+);
 CREATE TABLE public.sessions (
     id_hash bytea NOT NULL,
     user_id uuid NOT NULL,
@@ -1004,6 +1020,10 @@ CREATE TABLE public.sessions (
     last_seen_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
+    public_id uuid DEFAULT gen_random_uuid() NOT NULL,
+    user_agent text,
+    address text,
+    proved_at timestamp with time zone,
     CONSTRAINT sessions_id_hash_check CHECK ((octet_length(id_hash) = 32))
 );
 CREATE TABLE public.test_clocks (
@@ -1525,6 +1545,8 @@ ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_key_hash_key UNIQUE (key_hash);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.backup_codes
+    ADD CONSTRAINT backup_codes_pkey PRIMARY KEY (holder_id, code_hash);
 ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_external_id UNIQUE (merchant_id, mode, external_id);
 ALTER TABLE ONLY public.balance_payments
@@ -1651,6 +1673,8 @@ ALTER TABLE ONLY public.sandbox_plans
     ADD CONSTRAINT sandbox_plans_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (number);
+ALTER TABLE ONLY public.second_factors
+    ADD CONSTRAINT second_factors_pkey PRIMARY KEY (holder_id);
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (id_hash);
 ALTER TABLE ONLY public.test_clocks
@@ -1842,6 +1866,8 @@ ALTER TABLE ONLY public.api_key_activity
     ADD CONSTRAINT api_key_activity_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES public.api_keys(id);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.backup_codes
+    ADD CONSTRAINT backup_codes_holder_id_fkey FOREIGN KEY (holder_id) REFERENCES public.second_factors(holder_id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_client_id_fkey FOREIGN KEY (client_id) REFERENCES public.oauth_clients(id);
 ALTER TABLE ONLY public.balance_payments

@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 from msgspec import Struct
 from rich.console import Console
 
+from tollhouse.callers import second_factor_keys
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.oauth import mac_keys_store
@@ -31,6 +32,7 @@ class KeyUse(Struct, frozen=True):
     in_use: bool
     needed: bool
     signing_secrets: int
+    second_factors: int
     connections: int
     consent_forms: int
     needed_until: Timestamp | None
@@ -88,6 +90,9 @@ async def rotate_ring(house: House) -> Rotation:
     resealed = await resealing.reseal(
         house.db, house.keys, lambda total: talk.print(f"{total} signing secrets sealed anew.")
     )
+    resealed += await second_factor_keys.reseal(
+        house.db, house.keys, lambda total: talk.print(f"{total} second factors sealed anew.")
+    )
     return Rotation(resealed, await _uses(house))
 
 
@@ -95,10 +100,11 @@ async def _uses(house: House) -> list[KeyUse]:
     """Every key of the ring in its order, then those that are needed and missing."""
     now = clock.now()
     sealed = await resealing.sealed_by_key(house.db)
+    factors = await second_factor_keys.sealed_by_key(house.db)
     connections = await mac_keys_store.connections_by_key(house.db, now)
     forms = await mac_keys_store.forms_by_key(house.db, now)
     ring = [name for name, _ in house.settings.secret_keys]
-    missing = sorted({*sealed, *connections, *forms} - set(ring))
+    missing = sorted({*sealed, *factors, *connections, *forms} - set(ring))
     uses: list[KeyUse] = []
     for place, name in enumerate([*ring, *missing]):
         in_use = name == house.keys.in_use
@@ -109,8 +115,9 @@ async def _uses(house: House) -> list[KeyUse]:
             key_id=name,
             in_ring=name in ring,
             in_use=in_use,
-            needed=in_use or name in missing or name in sealed or bool(ends),
+            needed=in_use or name in missing or name in sealed or name in factors or bool(ends),
             signing_secrets=sealed.get(name, 0),
+            second_factors=factors.get(name, 0),
             connections=connections[name].count if name in connections else 0,
             consent_forms=forms[name].count if name in forms else 0,
             needed_until=stamp(max(ends)) if ends and not in_use else None,
@@ -126,13 +133,16 @@ def _line(key: KeyUse) -> str:
         state = "in use"
     else:
         state = "still needed" if key.needed else "not needed"
-    counts = f"{key.signing_secrets} signing secrets  {key.connections} connections  {key.consent_forms} consent forms"
+    sealed = f"{key.signing_secrets} signing secrets  {key.second_factors} second factors"
+    counts = f"{sealed}  {key.connections} connections  {key.consent_forms} consent forms"
     return f"{key.key_id}  {state}  {counts}" + (f"  until {key.needed_until}" if key.needed_until else "")
 
 
 def _reason(key: KeyUse) -> str:
     if not key.in_ring:
         return f"{key.key_id} is needed and not in the ring: put it back at its end."
+    if key.second_factors:
+        return f"Keep {key.key_id}: {key.second_factors} second factors were not sealed anew. Run this again."
     if key.signing_secrets:
         return f"Keep {key.key_id}: {key.signing_secrets} signing secrets were not sealed anew. Run this again."
     return f"Keep {key.key_id}: what it vouched for is over at {key.needed_until} at the latest. Run this again then."

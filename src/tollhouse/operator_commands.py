@@ -35,7 +35,7 @@ app = App(
     name="operator",
     help="Suspend merchants, review projects and withdrawals, post prices, correct balances. Each deed is kept for ever.",
 )
-merchants = App(name="merchants", help="See, suspend and reactivate merchants.")
+merchants = App(name="merchants", help="See, suspend and reactivate merchants, and let their people in.")
 projects = App(name="projects", help="See, approve and reject projects.")
 withdrawals = App(name="withdrawals", help="See, approve and reject withdrawals.")
 people = App(name="users", help="Who may use the pages under /operator.")
@@ -67,6 +67,7 @@ PriceArgument = Annotated[str, Parameter(help="How much of it one euro buys, suc
 WithdrawalArgument = Annotated[UUID, Parameter(help="The withdrawal's id.")]
 ProjectArgument = Annotated[UUID, Parameter(help="The project's id.")]
 Email = Annotated[str, Parameter(help="The operator's e-mail.")]
+PersonsEmail = Annotated[str, Parameter(name="--email", help="The e-mail that they sign in with.")]
 
 
 @merchants.command(name="list")
@@ -95,6 +96,13 @@ def reactivate(merchant_id: MerchantArgument, /, *, reason: MaybeReason = None, 
     return _done(
         lambda house: house.db.transact(lambda tx: actions.reactivate(tx, MerchantId(merchant_id), hand)), as_json=as_json
     )
+
+
+@merchants.command
+def drop_second_factor(*, email: PersonsEmail, reason: Reason, as_json: Json = False) -> int:
+    """Let somebody in again who lost authenticator and backup codes: the password alone counts, and every session ends."""
+    hand = hand_of(reason)
+    return _done(lambda house: house.db.transact(lambda tx: actions.remove_second_factor(tx, email, hand)), as_json=as_json)
 
 
 @projects.command(name="list")
@@ -140,7 +148,7 @@ def create(*, email: Email, reason: MaybeReason = None, as_json: Json = False) -
 
 @people.command
 def reset(*, email: Email, reason: MaybeReason = None, as_json: Json = False) -> int:
-    """Take an operator's password away, end every session, and print a link on which another is chosen."""
+    """Take an operator's password and second factor away, end every session, and print a link to choose a password."""
     hand = hand_of(reason)
     return _invited(lambda house: house.db.transact(lambda tx: users.invite_again(tx, email, hand)), as_json=as_json)
 

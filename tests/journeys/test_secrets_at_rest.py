@@ -5,6 +5,7 @@ import subprocess
 
 from tests.cast import PASSWORD, Actor, application
 from tests.journeys.test_get_paid import COFFEE, activate_secret
+from tests.merchants.authenticator import enrol
 from tests.running import Service
 from tollhouse.platform import embedded
 
@@ -15,6 +16,7 @@ async def test_a_dump_holds_no_secret(server: embedded.Server, service: Service,
     spent = await app.code(alice, "account:read offline_access")
     tokens = (await app.exchange(spent)).ok().body
     refreshed = (await app.refresh(tokens["refresh_token"])).ok().body
+    authenticator = await enrol(alice)
     started = (await alice.send("GET", app.authorize_path("account:read"))).ok(303)
     secrets = {
         "code": code,
@@ -28,6 +30,8 @@ async def test_a_dump_holds_no_secret(server: embedded.Server, service: Service,
         "signing secret": await activate_secret(alice),
         "password": PASSWORD,
         "session": next(iter(alice.http.cookie_jar)).value,
+        "second factor": authenticator.secret,
+        "backup code": authenticator.backup_codes[0].replace("-", ""),
         "authorization request": started.location.rpartition("/")[2],
         "Idempotency-Key": "a-key-that-nobody-else-would-choose",
     }

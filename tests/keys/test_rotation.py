@@ -17,6 +17,7 @@ from tests.cast import HIDDEN, Actor, application, sign_up
 from tests.command import Outcome, tollhouse
 from tests.events.desk import eventually
 from tests.journeys.test_get_paid import activate_secret
+from tests.merchants.authenticator import enrol, log_in
 from tests.receiver import Received, Receiver
 from tests.running import Service, settings_for
 from tests.webhooks.test_configuration import signed_with
@@ -33,6 +34,8 @@ from tollhouse.supervisor import new_key, with_keys
 OLD, NEW, NEWEST = (new_key(name) for name in ("old", "new", "newest"))
 BOTH = f"{NEW},{OLD}"
 ALL = f"{NEWEST},{BOTH}"
+SAID = ("key_id", "in_use", "signing_secrets", "second_factors", "needed_until")
+ALONE = "new  in use  1 signing secrets  1 second factors  0 connections  0 consent forms\n"
 MANY = 250
 SEALED = "SELECT version, key_id, nonce, ciphertext FROM webhook_secrets WHERE merchant_id = $1 AND mode = 'live'"
 # The row that would be sealed anew in the middle of the second batch waits until the test lets go of the lock.
@@ -117,6 +120,7 @@ async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[...
     service = restarted(TOLLHOUSE_SECRET_KEYS=OLD)
     async with people(service) as (alice, bob):
         secret = await activate_secret(alice)
+        authenticator = await enrol(alice)
         app = await application(bob)
         tokens = await app.connect(alice, "account:read offline_access")
         await app.connect(alice, "account:read")  # without a refresh token it needs no key
@@ -130,15 +134,16 @@ async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[...
         restarted(TOLLHOUSE_SECRET_KEYS=BOTH)
         assert signed_with(secret, await arrived(alice, receiver))
         first = await command(service, BOTH, "--json")
-        assert (first.status, first.json["resealed"]) == (1, 1)
+        assert (first.status, first.json["resealed"]) == (1, 2)
         new, old = first.json["keys"]
-        assert (new["key_id"], new["in_use"], new["signing_secrets"], new["needed_until"]) == ("new", True, 1, None)
+        assert [new[name] for name in SAID] == ["new", True, 1, 1, None]
         assert old == {
             "key_id": "old",
             "in_ring": True,
             "in_use": False,
             "needed": True,
             "signing_secrets": 0,
+            "second_factors": 0,
             "connections": 1,
             "consent_forms": 1,
             "needed_until": old["needed_until"],
@@ -157,9 +162,9 @@ async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[...
 
         restarted(TOLLHOUSE_SECRET_KEYS=NEW)
         assert signed_with(secret, await arrived(alice, receiver))
+        (await log_in(alice, authenticator.code())).ok()
         alone = await command(service, NEW)
-        assert (alone.status, alone.out) == (0, "new  in use  1 signing secrets  0 connections  0 consent forms\n")
-        assert alone.talk == "Every older key may be taken out of the ring."
+        assert (alone.status, alone.out, alone.talk) == (0, ALONE, "Every older key may be taken out of the ring.")
 
 
 async def test_a_newer_key_stays_for_as_long_as_an_older_one(restarted: Callable[..., Service]) -> None:
@@ -242,6 +247,8 @@ async def test_what_cannot_be_opened_is_told_and_left(restarted: Callable[..., S
         await seed(service, alice)
         await alice.sql("UPDATE webhook_secrets SET ciphertext = ciphertext || '\\x00' WHERE version = 7")
         await alice.sql("UPDATE webhook_secrets SET key_id = 'lost' WHERE version = 8")
+        await enrol(alice)
+        await alice.sql("UPDATE second_factors SET key_id = 'lost'")
         restarted(TOLLHOUSE_SECRET_KEYS=BOTH)
         done = await command(service, BOTH, "--json")
         assert (done.status, done.json["resealed"]) == (1, MANY - 2)
@@ -250,6 +257,7 @@ async def test_what_cannot_be_opened_is_told_and_left(restarted: Callable[..., S
             ("old", 1, True),
             ("lost", 1, False),
         ]
+        assert [use["second_factors"] for use in done.json["keys"]] == [0, 0, 1]
         assert "Keep old: 1 signing secrets were not sealed anew" in done.talk
         assert "lost is needed and not in the ring" in done.talk
 

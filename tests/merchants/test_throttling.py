@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 from tests.cast import INTEGRATION, PASSWORD, Actor, Answer, application, sign_up
+from tests.merchants.authenticator import enrol, grow_old, log_in
 from tests.running import Service
 from tollhouse.callers.throttle import Meter, RateLimited
 
@@ -116,6 +117,21 @@ async def test_the_sign_in_page_says_so(dora: Actor, strict: Service) -> None:
     assert "Too many requests" in answer.text
     assert f'value="{dora.email}"' in answer.text
     assert strict.settings.rate_limits
+
+
+async def test_guessing_codes_is_slowed_down_even_all_at_once(dora: Actor) -> None:
+    authenticator = await enrol(dora)
+    (await log_in(dora, authenticator.code())).ok()
+    answers = await asyncio.gather(*(log_in(dora, f"{n:06}") for n in range(FROM_ADDRESS)))
+    assert sorted(answer.status for answer in answers) == [401] * OF_ACCOUNT + [429] * (FROM_ADDRESS - OF_ACCOUNT)
+    slowed(await log_in(dora, await authenticator.next_code(dora)))
+    slowed(await log_in(dora, authenticator.backup_codes[0]))
+    await grow_old(dora)
+    fields = {"stepup_password": PASSWORD, "stepup_code": authenticator.code()}
+    assert int((await dora.form("/stepup", fields)).ok(429).headers["Retry-After"]) >= 1
+    assert int((await dora.form("/test/developers/keys", fields)).ok(403).headers["Retry-After"]) >= 1
+    await dora.sql(AGED)
+    (await dora.form("/stepup", fields)).ok(303)
 
 
 @pytest.mark.parametrize("kind", ["key", "token"])

@@ -17,7 +17,7 @@ from tollhouse.platform.config import load
 from tollhouse.web.cookies import cookie_name
 
 OF_ACCOUNT, FROM_ADDRESS = 3, 5
-OPEN = ("signin", "signin", "signout", "welcome", "welcome")
+OPEN = ("signin", "signin", "signin/2fa", "signin/2fa", "signout", "welcome", "welcome")
 NAMED = re.compile(r"\{\w+\}")
 AGED = "UPDATE failed_attempts SET failed_at = ARRAY(SELECT t - interval '15 minutes' FROM unnest(failed_at) t)"
 

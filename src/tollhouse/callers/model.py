@@ -32,7 +32,7 @@ class Caller(Struct, frozen=True):
 
 
 class Person(Struct, frozen=True):
-    """Who sits at the dashboard."""
+    """Who sits at the dashboard, and when they last proved it: by signing in, or when they were asked again."""
 
     user_id: UserId
     email: str
@@ -42,6 +42,7 @@ class Person(Struct, frozen=True):
     session_hash: bytes
     user_created_at: datetime
     merchant_created_at: datetime
+    proved_at: datetime
 
     def env(self, mode: str) -> MerchantEnv:
         """The environment that the path of a page names. Raises `NotFound` where there is no such one."""

@@ -46,7 +46,7 @@ async def prove(ask: Ask, what: str, email: str, password: str, find: Find) -> R
     guessing. It is looked up again behind the password, for guesses sent all at once begin before the first fails.
     Failures at one kind of sign-in (`what`) are counted apart from those at another.
     """
-    watches = _watches(ask, what, email)
+    watches = watches_of(ask, what, email_key(email))
     await _refuse_too_many(ask, watches)
     row = await find(ask.house.db, email_key(email))
     right = len(password) <= limits.PASSWORD_CHARS_MAX and await verify_password(
@@ -59,12 +59,13 @@ async def prove(ask: Ask, what: str, email: str, password: str, find: Find) -> R
     return row
 
 
-def _watches(ask: Ask, what: str, email: str) -> tuple[Watch, Watch]:
+def watches_of(ask: Ask, what: str, account: str) -> tuple[Watch, Watch]:
+    """What is counted when somebody fails at this: failures of the account, and from the address."""
     settings = ask.house.settings
     of_account = settings.rate_signin_account_per_15_min * settings.rate_limits
     from_address = settings.rate_signin_address_per_15_min * settings.rate_limits
     return (
-        Watch(f"{what} of", email_key(email), of_account, SPAN),
+        Watch(f"{what} of", account, of_account, SPAN),
         Watch(f"{what} from", throttle.source_of(ask.address), from_address, SPAN),
     )
 

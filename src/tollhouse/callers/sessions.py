@@ -5,9 +5,9 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.callers import store
+from tollhouse.callers import sessions_store as store
 from tollhouse.callers.model import Person
-from tollhouse.kernel.limits import SESSION_ABSOLUTE_S
+from tollhouse.kernel.limits import SESSION_ABSOLUTE_S, USER_AGENT_CHARS_KEPT
 from tollhouse.kernel.tokens import ALPHABET, BODY_CHARS, digest, random_base62
 from tollhouse.platform.db import Tx
 from tollhouse.web import cookies
@@ -17,7 +17,7 @@ from tollhouse.web.ask import Ask
 async def person_of(ask: Ask) -> Person | None:
     """Who sits there; None without a living session."""
     id_hash = offered(ask, "session")
-    return None if id_hash is None else await store.person(ask.house.db, id_hash, ask.now)
+    return None if id_hash is None else await store.person(ask.house.db, id_hash, ask.address, ask.now)
 
 
 def offered(ask: Ask, kind: cookies.Kind) -> bytes | None:
@@ -31,7 +31,9 @@ def offered(ask: Ask, kind: cookies.Kind) -> bytes | None:
 async def begin(tx: Tx, ask: Ask, user_id: UUID) -> str:
     """Open a session; the secret for `give`."""
     secret = random_base62(BODY_CHARS)
-    await store.open_session(tx, digest(secret), user_id, ask.now, ask.now + timedelta(seconds=SESSION_ABSOLUTE_S))
+    expires_at = ask.now + timedelta(seconds=SESSION_ABSOLUTE_S)
+    agent = (ask.headers.get("user-agent") or "")[:USER_AGENT_CHARS_KEPT].replace("\0", "") or None
+    await store.open_session(tx, digest(secret), user_id, ask.now, expires_at, agent, ask.address)
     return secret
 
 
@@ -45,6 +47,6 @@ async def end(ask: Ask, response: Response) -> Response:
     """End the browser's session, if it has one, on both sides."""
     secret = cookies.session_id(ask)
     if secret is not None:
-        await store.end_session(ask.house.db, digest(secret), ask.now)
+        await store.end(ask.house.db, digest(secret), ask.now)
     cookies.drop_session(response, ask.house.settings)
     return response

@@ -1,14 +1,13 @@
-"""Every SQL statement about who is asking. Each check is one indexed statement."""
+"""Every SQL statement about a caller's credential. Each check is one indexed statement."""
 
 from datetime import datetime, timedelta
-from uuid import UUID
 
-from tollhouse.callers.model import Caller, Person
+from tollhouse.callers.model import Caller
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, UserId
-from tollhouse.kernel.limits import ACCESS_TOKEN_S, ACTIVITY_EVERY_S, SESSION_IDLE_S
+from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId
+from tollhouse.kernel.limits import ACCESS_TOKEN_S, ACTIVITY_EVERY_S
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.platform.db import Pool, Row
 
 # Both bounds on expires_at let the planner leave out every partition but one.
 BEARER = """
@@ -40,17 +39,6 @@ NOTE_API_KEY_USE = """
     ON CONFLICT (api_key_id) DO UPDATE SET last_used_at = excluded.last_used_at
     WHERE a.last_used_at <= excluded.last_used_at - interval '60 s'
 """
-PERSON = """
-    SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.id AS merchant_id, m.business_name,
-           m.suspended_at, m.created_at AS merchant_created_at, s.last_seen_at
-    FROM sessions s JOIN users u ON u.id = s.user_id JOIN merchants m ON m.id = u.merchant_id
-    WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND s.last_seen_at > $3
-"""
-SEEN = "UPDATE sessions SET last_seen_at = $2 WHERE id_hash = $1 AND last_seen_at < $3"
-OPEN_SESSION = """
-    INSERT INTO sessions (id_hash, user_id, created_at, last_seen_at, expires_at) VALUES ($1, $2, $3, $3, $4)
-"""
-END_SESSION = "UPDATE sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS NULL"
 
 EVERY = timedelta(seconds=ACTIVITY_EVERY_S)
 HORIZON = timedelta(seconds=ACCESS_TOKEN_S + 60)
@@ -94,35 +82,6 @@ async def note_use(db: Pool, caller: Caller, now: datetime) -> None:
         await db.execute(NOTE_GRANT_USE, caller.grant_id, now)
     elif caller.api_key_id is not None:
         await db.execute(NOTE_API_KEY_USE, caller.api_key_id, now)
-
-
-async def person(db: Pool, id_hash: bytes, now: datetime) -> Person | None:
-    """Who has this session; None when it is unknown, ended, idle too long or too old."""
-    row = await db.fetchrow(PERSON, id_hash, now, now - timedelta(seconds=SESSION_IDLE_S))
-    if row is None:
-        return None
-    if row["last_seen_at"] <= now - EVERY:
-        await db.execute(SEEN, id_hash, now, now - EVERY)
-    return Person(
-        UserId(row["user_id"]),
-        row["email"],
-        MerchantId(row["merchant_id"]),
-        row["business_name"],
-        row["suspended_at"] is not None,
-        id_hash,
-        row["user_created_at"],
-        row["merchant_created_at"],
-    )
-
-
-async def open_session(tx: Tx, id_hash: bytes, user_id: UUID, now: datetime, expires_at: datetime) -> None:
-    """Begin a session."""
-    await tx.execute(OPEN_SESSION, id_hash, user_id, now, expires_at)
-
-
-async def end_session(db: Pool, id_hash: bytes, now: datetime) -> None:
-    """End a session, wherever else its cookie may still be."""
-    await db.execute(END_SESSION, id_hash, now)
 
 
 def _stale(row: Row, now: datetime) -> bool:

@@ -6,6 +6,7 @@ from tollhouse.doors import payout_pages, statement_pages, withdrawal_review_pag
 from tollhouse.fulfillments import operations as fulfillments
 from tollhouse.guide import pages as guide
 from tollhouse.merchants import pages as merchants
+from tollhouse.merchants import security_pages, session_pages
 from tollhouse.oauth import app_pages
 from tollhouse.oauth import endpoints as oauth
 from tollhouse.operator import desk_operations as operator
@@ -16,6 +17,8 @@ from tollhouse.withdrawals import operations as withdrawals
 
 OPERATIONS: list[Operation] = [
     *merchants.OPERATIONS,
+    *security_pages.OPERATIONS,
+    *session_pages.OPERATIONS,
     *app_pages.OPERATIONS,
     *oauth.PAGE_OPERATIONS,
     *payments.PAGE_OPERATIONS,

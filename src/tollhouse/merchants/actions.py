@@ -3,15 +3,16 @@
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.callers import sessions
+from tollhouse.callers import second_factor, sessions
 from tollhouse.callers.model import Person
 from tollhouse.callers.people import email_key, prove
+from tollhouse.callers.second_factor import SecondFactorRequired
 from tollhouse.catalogue import projects
 from tollhouse.kernel import limits, scopes, tokens
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, UserId, new_id
-from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
+from tollhouse.kernel.refusals import AuthenticationRequired, Fault, NotFound, ValidationFailed
 from tollhouse.merchants import store
 from tollhouse.merchants.model import (
     ApiKeyView,
@@ -26,7 +27,7 @@ from tollhouse.merchants.model import (
     UserView,
     name_faults,
 )
-from tollhouse.platform.db import Tx
+from tollhouse.platform.db import Row, Tx
 from tollhouse.platform.passwords import hash_password
 from tollhouse.web.ask import Ask
 
@@ -56,17 +57,22 @@ async def sign_up(ask: Ask, new: SignUp) -> tuple[SessionView, str]:
 
 
 async def sign_in(ask: Ask, who: SignIn) -> tuple[SessionView, str]:
-    """A new session. Raises what `prove` does."""
+    """A new session. Raises what `prove` does, and where there is a second factor `SecondFactorRequired` without a code."""
     row = await prove(ask, "sign-in", who.email, who.password, store.user_by_email)
-    async with ask.house.db.transaction() as tx:
-        secret = await sessions.begin(tx, ask, row["id"])
-    merchant = MerchantView(
-        row["merchant_id"],
-        row["business_name"],
-        "suspended" if row["suspended_at"] else "active",
-        stamp(row["merchant_created_at"]),
-    )
-    return SessionView(merchant, UserView(row["id"], row["email"], stamp(row["created_at"]))), secret
+    if await second_factor.state(ask.house.db, row["id"]) is not None:
+        if who.code is None:
+            raise SecondFactorRequired(row["id"])
+        await second_factor.check(ask, row["id"], who.code)
+    return await _begin(ask, row)
+
+
+async def finish_sign_in(ask: Ask, user_id: UUID, code: str) -> str:
+    """The secret of a new session for somebody whose password was right. Raises what `second_factor.check` does."""
+    await second_factor.check(ask, user_id, code)
+    row = await store.user(ask.house.db, user_id)
+    if row is None:
+        raise AuthenticationRequired
+    return (await _begin(ask, row))[1]
 
 
 def session_of(person: Person) -> SessionView:
@@ -114,3 +120,15 @@ async def revoke_api_key(tx: Tx, person: Person, api_key_id: UUID, now: datetime
     if key is None:
         raise NotFound
     return key
+
+
+async def _begin(ask: Ask, row: Row) -> tuple[SessionView, str]:
+    async with ask.house.db.transaction() as tx:
+        secret = await sessions.begin(tx, ask, row["id"])
+    merchant = MerchantView(
+        row["merchant_id"],
+        row["business_name"],
+        "suspended" if row["suspended_at"] else "active",
+        stamp(row["merchant_created_at"]),
+    )
+    return SessionView(merchant, UserView(row["id"], row["email"], stamp(row["created_at"]))), secret

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from tollhouse.callers import sessions
 from tollhouse.callers.guards import anyone_with_cookie, scope, signed_in
 from tollhouse.callers.model import Caller, InvalidCredentials, Person
+from tollhouse.callers.second_factor import InvalidCode, SecondFactorChanged, SecondFactorRequired
 from tollhouse.callers.throttle import RateLimited
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.merchants import actions, store
@@ -47,7 +48,11 @@ async def sign_up(ask: Ask, body: SignUp) -> Response:
 
 
 @DASHBOARD_OPERATIONS.add(
-    "POST", "/login", guard=anyone_with_cookie, refuses=(InvalidCredentials, RateLimited), answers=SessionView
+    "POST",
+    "/login",
+    guard=anyone_with_cookie,
+    refuses=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, RateLimited),
+    answers=SessionView,
 )
 async def sign_in(ask: Ask, body: SignIn) -> Response:
     """Open a session."""

@@ -29,10 +29,11 @@ class SignUp(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SignIn(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of sign-in."""
+    """The body of sign-in. `code` is of the second factor, where the account has one, and counts for nothing else."""
 
     email: str
     password: str
+    code: str | None = None
 
 
 class NewApiKey(Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,12 +1,15 @@
-"""The pages of a merchant's people: sign-up, sign-in, the home page of the dashboard, API keys."""
+"""The pages of a merchant's people: sign-up, sign-in, step-up, the home page of the dashboard, API keys."""
 
+from urllib.parse import urlencode
 from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.callers import sessions
+from tollhouse.callers import half_signed_in, sessions, stepup
 from tollhouse.callers.guards import anyone, signed_in_page, visitor
 from tollhouse.callers.model import Person
+from tollhouse.callers.second_factor import SecondFactorChanged, SecondFactorRequired
+from tollhouse.callers.stepup import proved_page
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import Fault, Refusal, ValidationFailed
@@ -37,11 +40,13 @@ async def sign_in_page(ask: Ask) -> Response:
 
 @OPERATIONS.add("POST", "/signin", guard=visitor)
 async def sign_in(ask: Ask) -> Response:
-    """Sign in, then go back to the authorization request or home."""
+    """Sign in, then go back to the authorization request or home; where there is a second factor, by way of its page."""
     form = ask.form()
     email = form.one("email") or ""
     try:
         _, secret = await actions.sign_in(ask, SignIn(email, form.one("password") or ""))
+    except SecondFactorRequired as wanted:
+        return half_signed_in.give(ask, see_other(_with_request("/signin/2fa", form)), "signin", wanted.holder_id)
     except Refusal as refusal:
         shown = page(
             ask, "merchants/signin.html", refusal.status, request=_request(form), email=email, message=refusal.message
@@ -49,6 +54,52 @@ async def sign_in(ask: Ask) -> Response:
         shown.headers.update(refusal.headers)
         return shown
     return sessions.give(ask, see_other(_after(form)), secret)
+
+
+@OPERATIONS.add("GET", "/signin/2fa", guard=anyone)
+async def code_page(ask: Ask) -> Response:
+    """The form for the code of the second factor, behind the right password."""
+    form = parse_form(ask.query)
+    if half_signed_in.holder_of(ask, "signin") is None:
+        return see_other(_with_request("/signin", form))
+    return page(ask, "merchants/signin_code.html", request=_request(form), message="")
+
+
+@OPERATIONS.add("POST", "/signin/2fa", guard=visitor)
+async def sign_in_by_code(ask: Ask) -> Response:
+    """Take the code, then go back to the authorization request or home."""
+    form = ask.form()
+    user_id = half_signed_in.holder_of(ask, "signin")
+    if user_id is None:
+        return see_other(_with_request("/signin", form))
+    try:
+        secret = await actions.finish_sign_in(ask, user_id, form.one("code") or "")
+    except SecondFactorChanged:
+        return see_other(_with_request("/signin", form))
+    except Refusal as refusal:
+        shown = page(ask, "merchants/signin_code.html", refusal.status, request=_request(form), message=refusal.message)
+        shown.headers.update(refusal.headers)
+        return shown
+    return half_signed_in.drop(ask, sessions.give(ask, see_other(_after(form)), secret), "signin")
+
+
+@OPERATIONS.add("GET", "/stepup", guard=signed_in_page)
+async def step_up_page(ask: Ask, caller: Person) -> Response:
+    """Ask who sits there for the password again. `to` is the page to go on to."""
+    to = stepup.page_to(parse_form(ask.query))
+    return see_other(to) if stepup.is_proved(caller, ask.now) else await stepup.asked(ask, caller, to)
+
+
+@OPERATIONS.add("POST", "/stepup", guard=signed_in_page)
+async def step_up(ask: Ask, caller: Person) -> Response:
+    """Take the password, and the code where there is a second factor, and go on."""
+    form = ask.form()
+    to = stepup.page_to(form)
+    try:
+        await stepup.prove_again(ask, caller, form)
+    except Refusal as refusal:
+        return await stepup.asked(ask, caller, to, refusal)
+    return see_other(to)
 
 
 @OPERATIONS.add("GET", "/signup", guard=anyone)
@@ -114,7 +165,7 @@ async def keys_page(ask: Ask, caller: Person, mode: str) -> Response:
     return await _keys_page(ask, caller, caller.env(mode))
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/keys", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/developers/keys", guard=proved_page)
 async def make_key(ask: Ask, caller: Person, mode: str) -> Response:
     """Make a key and show it once."""
     env = caller.env(mode)
@@ -127,7 +178,7 @@ async def make_key(ask: Ask, caller: Person, mode: str) -> Response:
     return await _keys_page(ask, caller, env, secret=made.api_key)
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/keys/{api_key_id}/revoke", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/developers/keys/{api_key_id}/revoke", guard=proved_page)
 async def revoke_key(ask: Ask, caller: Person, mode: str, api_key_id: UUID, tx: Tx) -> Response:
     """Revoke a key and show the rest."""
     env = caller.env(mode)
@@ -162,6 +213,11 @@ def _request(form: Form) -> str:
 def _after(form: Form) -> str:
     request = _request(form)
     return f"/oauth/consent/{request}" if request else "/"
+
+
+def _with_request(path: str, form: Form) -> str:
+    request = _request(form)
+    return f"{path}?{urlencode({'request': request})}" if request else path
 
 
 def _by_field(faults: tuple[Fault, ...]) -> dict[str, str]:

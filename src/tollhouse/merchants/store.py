@@ -19,6 +19,11 @@ USER_BY_EMAIL = """
            m.created_at AS merchant_created_at
     FROM users u JOIN merchants m ON m.id = u.merchant_id WHERE u.email_key = $1
 """
+USER = """
+    SELECT u.id, u.email, u.created_at, u.merchant_id, m.business_name, m.suspended_at,
+           m.created_at AS merchant_created_at
+    FROM users u JOIN merchants m ON m.id = u.merchant_id WHERE u.id = $1
+"""
 INSERT_API_KEY = """
     INSERT INTO api_keys (id, merchant_id, mode, name, key_hash, scope_mask, hint, created_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -54,6 +59,11 @@ async def insert_user(
 async def user_by_email(db: Pool, key: str) -> Row | None:
     """Who signs in with this folded e-mail."""
     return await db.fetchrow(USER_BY_EMAIL, key)
+
+
+async def user(db: Pool, user_id: UUID) -> Row | None:
+    """Who this is."""
+    return await db.fetchrow(USER, user_id)
 
 
 async def insert_api_key(

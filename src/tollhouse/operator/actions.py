@@ -3,6 +3,8 @@
 from datetime import datetime
 from uuid import UUID
 
+from tollhouse.callers import second_factor_store, sessions_store
+from tollhouse.callers.people import email_key
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.events.balances import Cause, tell_balance
 from tollhouse.kernel.clock import stamp
@@ -49,6 +51,19 @@ async def reject(tx: Tx, project_id: UUID, hand: Hand, seen: datetime | None = N
     if env is None:
         raise await _why_not_project(tx, project_id, "rejected")
     return await keep(tx, hand, "project_rejected", env, subject_id=project_id)
+
+
+async def remove_second_factor(tx: Tx, email: str, hand: Hand) -> Deed:
+    """Let somebody of a merchant's in again who lost authenticator and backup codes. Their sessions end."""
+    if hand.reason is None:
+        raise OperatorRefusedError("Taking a second factor away needs a reason.")
+    person = await sessions_store.by_email(tx, email_key(email))
+    if person is None:
+        raise NothingThereError(f"Nobody signs in with {email}.")
+    if not await second_factor_store.remove(tx, person["id"]):
+        raise OperatorRefusedError(f"{email} has no second factor.")
+    await sessions_store.end_all(tx, person["id"], hand.at)
+    return await keep(tx, hand, "second_factor_removed", MerchantId(person["merchant_id"]), subject_id=person["id"])
 
 
 async def adjust(tx: Tx, env: MerchantEnv, currency: Currency, amount_minor: int, hand: Hand, house: House) -> Deed:

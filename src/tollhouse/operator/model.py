@@ -27,6 +27,7 @@ Action = Literal[
     "transfer_dismissed",
     "batch_exported",
     "payout_refused",
+    "second_factor_removed",
 ]
 FAILED_LATELY = timedelta(days=7)
 """How long an event that failed is shown among those that do."""

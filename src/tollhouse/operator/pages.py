@@ -2,13 +2,15 @@
 
 import re
 from importlib.metadata import version
+from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from tollhouse.callers import operators
+from tollhouse.callers import half_signed_in, operators
 from tollhouse.callers.guards import anyone, visitor
 from tollhouse.callers.model import Operator
 from tollhouse.callers.operators import operator_page
+from tollhouse.callers.second_factor import SecondFactorChanged, SecondFactorRequired
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.refusals import Refusal, ValidationFailed
@@ -33,16 +35,45 @@ async def sign_in_page(ask: Ask) -> Response:
 
 @OPERATIONS.add("POST", "/operator/signin", guard=visitor)
 async def sign_in(ask: Ask) -> Response:
-    """Sign in, and go on to the page that was wanted."""
+    """Sign in, and go on to the page that was wanted; where there is a second factor, by way of its page."""
     form = ask.form()
     email, to = form.one("email") or "", _page_to(form)
     try:
         secret = await users.sign_in(ask, email, form.one("password") or "")
+    except SecondFactorRequired as wanted:
+        there = see_other(f"/operator/signin/2fa?{urlencode({'to': to})}")
+        return half_signed_in.give(ask, there, "operator_signin", wanted.holder_id)
     except Refusal as refusal:
         shown = page(ask, "operator/signin.html", refusal.status, to=to, email=email, message=refusal.message)
         shown.headers.update(refusal.headers)
         return shown
     return operators.give(ask, see_other(to), secret)
+
+
+@OPERATIONS.add("GET", "/operator/signin/2fa", guard=anyone)
+async def code_page(ask: Ask) -> Response:
+    """The form for the code of the second factor, behind the right password."""
+    if half_signed_in.holder_of(ask, "operator_signin") is None:
+        return see_other(operators.SIGN_IN)
+    return page(ask, "operator/signin_code.html", to=_page_to(parse_form(ask.query)), message="")
+
+
+@OPERATIONS.add("POST", "/operator/signin/2fa", guard=visitor)
+async def sign_in_by_code(ask: Ask) -> Response:
+    """Take the code, and go on to the page that was wanted."""
+    form = ask.form()
+    to, operator_id = _page_to(form), half_signed_in.holder_of(ask, "operator_signin")
+    if operator_id is None:
+        return see_other(operators.SIGN_IN)
+    try:
+        secret = await users.finish_sign_in(ask, operator_id, form.one("code") or "")
+    except SecondFactorChanged:
+        return see_other(operators.SIGN_IN)
+    except Refusal as refusal:
+        shown = page(ask, "operator/signin_code.html", refusal.status, to=to, message=refusal.message)
+        shown.headers.update(refusal.headers)
+        return shown
+    return half_signed_in.drop(ask, operators.give(ask, see_other(to), secret), "operator_signin")
 
 
 @OPERATIONS.add("POST", "/operator/signout", guard=visitor)

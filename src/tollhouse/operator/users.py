@@ -1,9 +1,12 @@
 """How operators come and go: invited at the command line by a link, on which they choose a password nobody else knows."""
 
 from datetime import timedelta
+from uuid import UUID
 
-from tollhouse.callers import operators, operators_store
+from tollhouse.callers import operators, operators_store, second_factor, second_factor_store
+from tollhouse.callers.model import InvalidCredentials
 from tollhouse.callers.people import email_faults, email_key, password_faults, prove
+from tollhouse.callers.second_factor import SecondFactorRequired
 from tollhouse.kernel import tokens
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import OPERATOR_LINK_S
@@ -30,21 +33,23 @@ async def invite(tx: Tx, email: str, hand: Hand) -> tuple[Deed, str]:
 
 
 async def invite_again(tx: Tx, email: str, hand: Hand) -> tuple[Deed, str]:
-    """Take the password away and end every session; the secret of a link on which another is chosen."""
+    """Take password and second factor away and end every session; the secret of a link on which another is chosen."""
     secret = tokens.random_base62(tokens.BODY_CHARS)
     invited = await users_store.invite_again(tx, email_key(email), tokens.digest(secret), hand.at + LINK_LASTS)
     if invited is None:
         raise OperatorRefusedError(f"{email} is no operator.")
     await operators_store.end_all(tx, invited.operator_id, hand.at)
+    await second_factor_store.remove(tx, invited.operator_id)
     return await actions.keep(tx, hand, "operator_invited", None, subject_id=invited.operator_id), secret
 
 
 async def close(tx: Tx, email: str, hand: Hand) -> Deed:
-    """Take the password away and end every session, for good."""
+    """Take password and second factor away and end every session, for good."""
     closed = await users_store.close(tx, email_key(email), hand.at)
     if closed is None:
         raise OperatorRefusedError(f"{email} is no operator.")
     await operators_store.end_all(tx, closed.operator_id, hand.at)
+    await second_factor_store.remove(tx, closed.operator_id)
     return await actions.keep(tx, hand, "operator_closed", None, subject_id=closed.operator_id)
 
 
@@ -74,7 +79,22 @@ async def join(ask: Ask, secret: str, password: str) -> str:
 
 
 async def sign_in(ask: Ask, email: str, password: str) -> str:
-    """The secret of a new session. Raises what `prove` does."""
+    """The secret of a new session. Raises what `prove` does, and `SecondFactorRequired` where there is one."""
     row = await prove(ask, "operator sign-in", email, password, users_store.by_email)
+    if await second_factor.state(ask.house.db, row["id"]) is not None:
+        raise SecondFactorRequired(row["id"])
     async with ask.house.db.transaction() as tx:
         return await operators.begin(tx, ask, row["id"], row["password_hash"])
+
+
+async def finish_sign_in(ask: Ask, operator_id: UUID, code: str) -> str:
+    """The secret of a new session for one whose password was right. Raises what `second_factor.check` does.
+
+    Who was reset or closed since is `InvalidCredentials`.
+    """
+    password_hash = await users_store.password_of(ask.house.db, operator_id)
+    if password_hash is None:
+        raise InvalidCredentials
+    await second_factor.check(ask, operator_id, code)
+    async with ask.house.db.transaction() as tx:
+        return await operators.begin(tx, ask, operator_id, password_hash)

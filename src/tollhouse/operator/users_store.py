@@ -36,6 +36,7 @@ JOIN = """
     WHERE link_hash = $1 AND link_expires_at > $3 RETURNING id, email
 """
 BY_EMAIL = "SELECT id, email, password_hash FROM operators WHERE email_key = $1 AND closed_at IS NULL"
+HASH_OF = "SELECT password_hash FROM operators WHERE id = $1 AND closed_at IS NULL"
 
 
 async def operators(db: Pool) -> list[ListedOperator]:
@@ -84,6 +85,12 @@ async def join(tx: Tx, link_hash: bytes, password_hash: str, now: datetime) -> O
 async def by_email(db: Pool, key: str) -> Row | None:
     """Who signs in with this folded e-mail."""
     return await db.fetchrow(BY_EMAIL, key)
+
+
+async def password_of(db: Pool, operator_id: UUID) -> str | None:
+    """The hash of the operator's password; None where there is none any more."""
+    row = await db.fetchrow(HASH_OF, operator_id)
+    return None if row is None else row["password_hash"]
 
 
 def _operator(row: Row | None) -> Operator | None:

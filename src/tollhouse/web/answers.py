@@ -38,6 +38,15 @@ class JsonResponse(Response):
             ]
 
 
+class RefusalPage(Refusal):
+    """A refusal that a browser sees as a page of its own, and everybody else like any other."""
+
+    def __init__(self, template: str, headers: Mapping[str, str] | None = None, **facts: Any) -> None:
+        self.template = template
+        self.facts = facts
+        super().__init__(headers=headers)
+
+
 def json_answer(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> JsonResponse:
     """A JSON answer of anything msgspec encodes."""
     return JsonResponse(ENCODER.encode(body), status, headers)
@@ -70,9 +79,11 @@ def see_other(location: str) -> Response:
 def refused(ask: Ask, refusal: Refusal, *, html: bool) -> Response:
     """The one body shape of every refusal, or the same facts as a page for a browser."""
     if html:
-        answer = page(
-            ask, "web/error.html", refusal.status, code=refusal.code, number=refusal.status, message=refusal.message
-        )
+        if isinstance(refusal, RefusalPage):
+            answer = page(ask, refusal.template, refusal.status, **refusal.facts)
+        else:
+            facts: dict[str, Any] = {"code": refusal.code, "number": refusal.status, "message": refusal.message}
+            answer = page(ask, "web/error.html", refusal.status, **facts)
         answer.headers.update(refusal.headers)
         return answer
     body: dict[str, Any] = {"error": refusal.code, "error_description": refusal.message, "request_id": ask.request_id}

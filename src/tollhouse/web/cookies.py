@@ -9,8 +9,9 @@ from tollhouse.kernel.refusals import CrossOriginForbidden
 from tollhouse.platform.config import Settings
 from tollhouse.web.ask import Ask
 
-Kind = Literal["session", "operator"]
-"""Whose session it is: a merchant's person's or an operator's. Each has a cookie of its own."""
+Kind = Literal["session", "operator", "signin", "operator_signin"]
+"""Whose session it is, a merchant's person's or an operator's, or the half of one whose code is waited for. Each has a
+cookie of its own."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 

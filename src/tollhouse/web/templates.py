@@ -8,6 +8,7 @@ from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 
 PARTS = (
     "web",
+    "callers",
     "merchants",
     "oauth",
     "payments",

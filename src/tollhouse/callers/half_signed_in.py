@@ -1,0 +1,48 @@
+"""Between the password and the code: a browser carries for ten minutes, under our MAC, whose password was right."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.kernel.limits import SIGN_IN_CODE_S
+from tollhouse.platform.sealing import MAC_BYTES
+from tollhouse.web import cookies
+from tollhouse.web.ask import Ask
+from tollhouse.web.cookies import Kind
+
+PURPOSE = b"password proved:"
+PARTS = 3
+
+
+def give(ask: Ask, response: Response, kind: Kind, holder_id: UUID) -> Response:
+    """Let the browser go on to the page that asks for the code."""
+    until = int((ask.now + timedelta(seconds=SIGN_IN_CODE_S)).timestamp())
+    said = f"{holder_id.hex}.{until}"
+    proof = f"{said}.{ask.house.keys.mac(_bound(kind, said)).hex()}"
+    cookies.set_session(response, ask.house.settings, proof, SIGN_IN_CODE_S, kind)
+    return response
+
+
+def holder_of(ask: Ask, kind: Kind) -> UUID | None:
+    """Whose password this browser knew, of late; None where it did not."""
+    holder, *rest = (cookies.session_id(ask, kind) or "").split(".")
+    if len(rest) != PARTS - 1:
+        return None
+    until, mac = rest
+    try:
+        proof = bytes.fromhex(mac)
+        vouched = len(proof) == MAC_BYTES and ask.house.keys.vouches(_bound(kind, f"{holder}.{until}"), proof)
+        return UUID(holder) if vouched and ask.now.timestamp() < int(until) else None
+    except ValueError:
+        return None
+
+
+def drop(ask: Ask, response: Response, kind: Kind) -> Response:
+    """It was used, or given up."""
+    cookies.drop_session(response, ask.house.settings, kind)
+    return response
+
+
+def _bound(kind: Kind, said: str) -> bytes:
+    return PURPOSE + f"{kind}.{said}".encode()

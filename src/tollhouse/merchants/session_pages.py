@@ -1,0 +1,78 @@
+"""The page of a person's sessions: where they are signed in, and how they sign out there."""
+
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.callers import sessions_store
+from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.model import Person
+from tollhouse.callers.sessions_store import LivingSession
+from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.limits import SESSIONS_SHOWN
+from tollhouse.merchants.devices import browser_of, system_of
+from tollhouse.platform.db import Tx
+from tollhouse.web.answers import page, see_other
+from tollhouse.web.ask import Ask
+from tollhouse.web.forms import parse_form
+from tollhouse.web.operations import PAGES, Operations
+
+OPERATIONS = Operations(PAGES)
+LIST = "/settings/sessions"
+
+
+class ShownSession(Struct, frozen=True):
+    """A session as its owner knows it again."""
+
+    session_id: UUID
+    browser: str
+    system: str
+    address: str
+    created_at: Timestamp
+    last_seen_at: Timestamp
+    is_this_one: bool
+
+
+@OPERATIONS.add("GET", LIST, guard=signed_in_page)
+async def sessions(ask: Ask, caller: Person) -> Response:
+    """Where this person is signed in, this session first."""
+    living = await sessions_store.living(ask.house.db, caller.user_id, ask.now, SESSIONS_SHOWN + 1)
+    shown = [_shown(one, caller) for one in living[:SESSIONS_SHOWN]]
+    return page(
+        ask,
+        "merchants/sessions.html",
+        person=caller,
+        mode="test",
+        here="security",
+        sessions=sorted(shown, key=lambda one: not one.is_this_one),
+        more=len(living) > SESSIONS_SHOWN,
+        ended=(parse_form(ask.query).one("done") or "") == "ended",
+    )
+
+
+@OPERATIONS.add("POST", "/settings/sessions/others/end", guard=signed_in_page)
+async def end_others(caller: Person, tx: Tx, ask: Ask) -> Response:
+    """Sign out everywhere but here."""
+    await sessions_store.end_others(tx, caller.user_id, caller.session_hash, ask.now)
+    return see_other(f"{LIST}?done=ended")
+
+
+@OPERATIONS.add("POST", "/settings/sessions/{session_id}/end", guard=signed_in_page)
+async def end(caller: Person, session_id: UUID, tx: Tx, ask: Ask) -> Response:
+    """Sign out there. One that is over already is well too."""
+    await sessions_store.end_one(tx, caller.user_id, session_id, ask.now)
+    return see_other(f"{LIST}?done=ended")
+
+
+def _shown(one: LivingSession, person: Person) -> ShownSession:
+    agent = one.user_agent or ""
+    return ShownSession(
+        one.public_id,
+        browser_of(agent),
+        system_of(agent),
+        one.address or "",
+        stamp(one.created_at),
+        stamp(one.last_seen_at),
+        one.id_hash == person.session_hash,
+    )

@@ -1,0 +1,63 @@
+"""The pages on which operators switch their second factor on and off."""
+
+from functools import partial
+
+from starlette.responses import Response
+
+from tollhouse.callers import second_factor_pages as factor
+from tollhouse.callers.model import Operator
+from tollhouse.callers.operators import operator_page
+from tollhouse.callers.second_factor_pages import Seat
+from tollhouse.web.answers import page
+from tollhouse.web.ask import Ask
+from tollhouse.web.operations import PAGES, Operations
+
+OPERATIONS = Operations(PAGES)
+ROOT = "/operator/security"
+
+
+@OPERATIONS.add("GET", ROOT, guard=operator_page)
+async def security(ask: Ask, caller: Operator) -> Response:
+    """The second factor and its backup codes."""
+    return await factor.start(ask, _seat(ask, caller))
+
+
+@OPERATIONS.add("POST", f"{ROOT}/setup", guard=operator_page)
+async def enrol(ask: Ask, caller: Operator) -> Response:
+    """Make a secret for an authenticator."""
+    return await factor.enrol(ask, _seat(ask, caller))
+
+
+@OPERATIONS.add("GET", f"{ROOT}/setup", guard=operator_page)
+async def setup(ask: Ask, caller: Operator) -> Response:
+    """Show it, and ask for the first code."""
+    return await factor.setup(ask, _seat(ask, caller))
+
+
+@OPERATIONS.add("POST", f"{ROOT}/confirm", guard=operator_page)
+async def confirm(ask: Ask, caller: Operator) -> Response:
+    """Switch the second factor on."""
+    return await factor.confirm(ask, _seat(ask, caller))
+
+
+@OPERATIONS.add("POST", f"{ROOT}/backup-codes", guard=operator_page)
+async def renew_backup_codes(ask: Ask, caller: Operator) -> Response:
+    """Make other backup codes, for a code."""
+    return await factor.renew(ask, _seat(ask, caller))
+
+
+@OPERATIONS.add("GET", f"{ROOT}/off", guard=operator_page)
+async def ask_to_turn_off(ask: Ask, caller: Operator) -> Response:
+    """What switching it off means."""
+    return await factor.ask_to_turn_off(ask, _seat(ask, caller))
+
+
+@OPERATIONS.add("POST", f"{ROOT}/off", guard=operator_page)
+async def turn_off(ask: Ask, caller: Operator) -> Response:
+    """Switch the second factor off, for a code."""
+    return await factor.turn_off(ask, _seat(ask, caller))
+
+
+def _seat(ask: Ask, operator: Operator) -> Seat:
+    show = partial(page, ask, frame="operator/desk.html", operator=operator, here="security")
+    return Seat(operator.operator_id, operator.email, ROOT, show)
