@@ -31,6 +31,8 @@ from tollhouse.platform.log import log
 from tollhouse.platform.peers import name_of
 from tollhouse.platform.sealing import KeyRing
 from tollhouse.rails import configured
+from tollhouse.request_log import cleaning as request_log_cleaning
+from tollhouse.request_log.recorder import Recorder
 from tollhouse.statements import invariants as statements_invariants
 from tollhouse.web.front import Front
 from tollhouse.web.house import House
@@ -49,6 +51,7 @@ JOBS: list[Job] = [
     *oauth_cleaning.JOBS,
     *operator_jobs.JOBS,
     *events_cleaning.JOBS,
+    *request_log_cleaning.JOBS,
     *events_status.JOBS,
     *((0.5, job) for jobs in (payments_jobs, balance_payments_jobs, withdrawals_jobs) for job in jobs.JOBS),
     *((0.5, job) for jobs in (conversions_jobs, fulfillments_jobs) for job in jobs.JOBS),
@@ -80,18 +83,26 @@ async def hold_scales(settings: Settings) -> None:
 
 def build(house: House) -> Front:
     """The web application of this house."""
+    recorder = Recorder(house)
 
     async def after_start() -> None:
         await make_token_partitions(house.db)
         await events_cleaning.make_partitions(house.db)
+        await request_log_cleaning.make_partitions(house.db)
+        recorder.start()
+
+    async def before_stop() -> None:
+        await recorder.stop()
+        await house.db.close()
 
     return Front(
         house,
         OPERATIONS,
         keeper=AnswersInDatabase(),
+        journal=recorder,
         static=StaticFiles(directory=STATIC),
         after_start=after_start,
-        before_stop=house.db.close,
+        before_stop=before_stop,
     )
 
 

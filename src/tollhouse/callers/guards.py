@@ -36,6 +36,7 @@ class Credential:
     async def admit(self, ask: Ask) -> Caller:
         """Authentication 401, then too many requests 429, then suspension 403, then scope 403."""
         caller, suspended = await _credential(ask)
+        ask.caller = caller
         _meter(ask, caller)
         if suspended:
             raise AccountSuspended

@@ -7,10 +7,10 @@ from tollhouse.fulfillments import operations as fulfillments
 from tollhouse.guide import pages as guide
 from tollhouse.merchants import pages as merchants
 from tollhouse.merchants import security_pages, session_pages
-from tollhouse.oauth import app_pages
 from tollhouse.oauth import endpoints as oauth
 from tollhouse.operator import desk_operations as operator
 from tollhouse.payments import operations as payments
+from tollhouse.request_log import pages as request_log
 from tollhouse.web.operations import Operation
 from tollhouse.webhooks import pages as webhooks
 from tollhouse.withdrawals import operations as withdrawals
@@ -19,7 +19,6 @@ OPERATIONS: list[Operation] = [
     *merchants.OPERATIONS,
     *security_pages.OPERATIONS,
     *session_pages.OPERATIONS,
-    *app_pages.OPERATIONS,
     *oauth.PAGE_OPERATIONS,
     *payments.PAGE_OPERATIONS,
     *withdrawals.PAGE_OPERATIONS,
@@ -27,6 +26,7 @@ OPERATIONS: list[Operation] = [
     *balance_payments.PAGE_OPERATIONS,
     *fulfillments.PAGE_OPERATIONS,
     *webhooks.OPERATIONS,
+    *request_log.OPERATIONS,
     *operator.OPERATIONS,
     *withdrawal_review_pages.OPERATIONS,
     *statement_pages.OPERATIONS,

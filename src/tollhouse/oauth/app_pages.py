@@ -1,41 +1,28 @@
-"""The pages on which owners see and register their applications."""
+"""The pages on which owners see and register their applications.
 
-from msgspec import Struct
+The form of a new one carries the name that it will have, under our MAC. So a form that is posted twice makes one.
+"""
+
+import base64
+import binascii
+
 from starlette.responses import Response
 
 from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
+from tollhouse.kernel import tokens
+from tollhouse.kernel.ids import ClientId
 from tollhouse.kernel.refusals import ValidationFailed
-from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth import clients, clients_store, settings
-from tollhouse.oauth.settings import SettingsBody
-from tollhouse.web.answers import page
+from tollhouse.oauth.app_form import Typed, form_facts, typed_into
+from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
+from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
-
-
-class Typed(Struct, frozen=True):
-    """What stands in the form."""
-
-    name: str = ""
-    client_type: str = "confidential"
-    description: str = ""
-    website_url: str = ""
-    redirect_uris: str = ""
-    scopes: tuple[str, ...] = ()
-
-    def body(self) -> SettingsBody:
-        """The settings body that this form means: one callback a line."""
-        return SettingsBody(
-            name=self.name,
-            client_type=self.client_type,
-            description=self.description.replace("\r\n", "\n"),
-            website_url=self.website_url or None,
-            redirect_uris=[line.strip() for line in self.redirect_uris.splitlines() if line.strip()],
-            scopes=list(self.scopes),
-        )
+PURPOSE = b"new application:"
+MAC_BYTES = 32
 
 
 @OPERATIONS.add("GET", "/developers/apps", guard=signed_in_page)
@@ -54,21 +41,18 @@ async def new_application(ask: Ask, caller: Person) -> Response:
 @OPERATIONS.add("POST", "/developers/apps", guard=signed_in_page)
 async def register(ask: Ask, caller: Person) -> Response:
     """Register the application, and show its secret once."""
+    caller.refuse_suspended()
     form = ask.form()
-    typed = Typed(
-        form.one("name") or "",
-        form.one("client_type") or "",
-        form.one("description") or "",
-        form.one("website_url") or "",
-        form.one("redirect_uris") or "",
-        tuple(form.all("scope")),
-    )
+    typed, client_id = typed_into(form), _name_of(ask, caller, form.one("made_once") or "")
     try:
         checked = settings.check_new(typed.body())
     except ValidationFailed as refusal:
         return _form(ask, caller, typed, refusal)
     async with ask.house.db.transaction() as tx:
-        made = await clients.register(tx, caller.merchant_id, checked, ask.now)
+        made = await clients.register_as(tx, caller.merchant_id, client_id, checked, ask.now)
+    if made is None:
+        return see_other(f"/developers/apps/{client_id}/secret?done=registered")
+    issuer = ask.house.settings.base_url
     return page(
         ask,
         "oauth/app_made.html",
@@ -77,12 +61,13 @@ async def register(ask: Ask, caller: Person) -> Response:
         here="apps",
         client=made,
         secret=made.client_secret or "",
-        base_url=ask.house.settings.base_url,
+        issuer=issuer,
+        authorization_endpoint=authorization_endpoint(issuer),
+        token_endpoint=token_endpoint(issuer),
     )
 
 
 def _form(ask: Ask, person: Person, typed: Typed, refusal: ValidationFailed | None = None) -> Response:
-    faults = refusal.faults if refusal else ()
     return page(
         ask,
         "oauth/app_new.html",
@@ -90,18 +75,27 @@ def _form(ask: Ask, person: Person, typed: Typed, refusal: ValidationFailed | No
         person=person,
         mode="test",
         here="apps",
-        asked=typed,
-        permissions=PERMISSIONS,
-        message=refusal.message if refusal else "",
-        faults={fault.field: fault.message for fault in faults},
-        callback_faults=" ".join(
-            _of_line(fault.field, fault.message) for fault in faults if fault.field.startswith("redirect_uris")
-        ),
-        scope_faults=" ".join(fault.message for fault in faults if fault.field.startswith("scopes")),
+        made_once=_vouched(ask, person, ClientId(tokens.public_name("thc"))),
+        **form_facts(typed, refusal),
     )
 
 
-def _of_line(field: str, message: str) -> str:
-    """The message, with the number of the line it is about."""
-    place = field.partition(".")[2]
-    return f"Line {int(place) + 1}: {message}" if place else message
+def _vouched(ask: Ask, person: Person, client_id: ClientId) -> str:
+    """A name for the form to carry, which counts for this session alone."""
+    return f"{client_id}.{base64.urlsafe_b64encode(ask.house.keys.mac(_bound(person, client_id))).decode()}"
+
+
+def _name_of(ask: Ask, person: Person, carried: str) -> ClientId:
+    """The name that the form carries; a new one where it carries none of ours."""
+    client_id, _, encoded = carried.partition(".")
+    try:
+        mac = base64.b64decode(encoded, altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        mac = b""
+    if len(mac) == MAC_BYTES and ask.house.keys.vouches(_bound(person, client_id), mac):
+        return ClientId(client_id)
+    return ClientId(tokens.public_name("thc"))
+
+
+def _bound(person: Person, client_id: str) -> bytes:
+    return PURPOSE + person.session_hash + client_id.encode()

@@ -21,9 +21,19 @@ HINT_CHARS = 4
 
 async def register(tx: Tx, owner: MerchantId, new: ClientSettings, now: datetime) -> ClientView:
     """Make an application. The record holds the secret of a confidential one, this once."""
-    client_id = ClientId(tokens.public_name("thc"))
+    made = await register_as(tx, owner, ClientId(tokens.public_name("thc")), new, now)
+    if made is None:
+        raise AssertionError("a random name is nobody else's")
+    return made
+
+
+async def register_as(
+    tx: Tx, owner: MerchantId, client_id: ClientId, new: ClientSettings, now: datetime
+) -> ClientView | None:
+    """Make an application of this name; None where there is one already, such as by a form that was posted before."""
     secret = tokens.mint("thcs") if new.client_type == "confidential" else None
-    await clients_store.insert(tx, owner, client_id, new, _kept(secret) if secret else None, now)
+    if not await clients_store.insert(tx, owner, client_id, new, _kept(secret) if secret else None, now):
+        return None
     made = await _record(tx, owner, client_id, now)
     return msgspec.structs.replace(made, client_secret=secret) if secret else made
 

@@ -21,6 +21,7 @@ INSERT = """
         (id, merchant_id, client_type, name, description, website_url, redirect_uris, scope_mask, status,
          secret_hash, secret_hint, created_at, updated_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11)
+    ON CONFLICT (id) DO NOTHING
 """
 OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
@@ -96,9 +97,9 @@ class NewSecret(Struct, frozen=True):
 
 async def insert(
     tx: Tx, owner: MerchantId, client_id: ClientId, settings: ClientSettings, secret: NewSecret | None, now: datetime
-) -> None:
-    """Keep a new application."""
-    await tx.execute(
+) -> bool:
+    """Keep a new application; False where there is one of this name already."""
+    inserted = await tx.execute(
         INSERT,
         client_id,
         owner,
@@ -112,6 +113,7 @@ async def insert(
         secret.hint if secret else None,
         now,
     )
+    return inserted == 1
 
 
 async def owned(db: Pool, owner: MerchantId, now: datetime) -> list[ClientView]:

@@ -26,6 +26,17 @@ CONNECTIONS = """
     ORDER BY g.created_at DESC, g.id DESC
     LIMIT $3 OFFSET $4
 """
+CONNECTION = """
+    SELECT g.id, g.merchant_id, m.business_name, g.scope_mask, g.mode, g.created_at, g.expires_at,
+           coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at
+    FROM oauth_clients c
+    JOIN oauth_grants g ON g.client_id = c.id
+    JOIN merchants m ON m.id = g.merchant_id
+    LEFT JOIN oauth_grant_cutoffs k
+        ON k.client_id = g.client_id AND k.grant_epoch = g.grant_epoch AND k.revoked_at < g.expires_at
+    LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
+    WHERE c.merchant_id = $1 AND c.id = $2 AND g.id = $3
+"""
 GRANTS = """
     SELECT g.id, g.client_id, c.name, c.description, c.website_url, c.status AS client_status, g.scope_mask, g.mode,
            g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at
@@ -81,9 +92,15 @@ async def connections(
     return [_connection(row, now) for row in await db.fetch(CONNECTIONS, owner, client_id, fetch, offset)]
 
 
+async def connection(db: Pool, owner: MerchantId, client_id: str, grant_id: UUID, now: datetime) -> ConnectionView | None:
+    """One connection of an application of this owner; None when there is none."""
+    row = await db.fetchrow(CONNECTION, owner, client_id, grant_id)
+    return None if row is None else _connection(row, now)
+
+
 async def grants(db: Pool, merchant_id: MerchantId, now: datetime) -> list[GrantView]:
     """What this merchant has granted, newest first, with what has ended."""
-    return [_grant(row, now) for row in await db.fetch(GRANTS, merchant_id)]
+    return [grant_view(row, now) for row in await db.fetch(GRANTS, merchant_id)]
 
 
 async def count_active(tx: Tx, owner: MerchantId, client_id: ClientId, now: datetime) -> int:
@@ -109,11 +126,12 @@ async def narrow(tx: Tx, client_id: ClientId, registered: Scopes, now: datetime)
     await tx.execute(NARROW, client_id, registered.mask, now)
 
 
-def _connection(row: Row, now: datetime) -> ConnectionView:
-    return ConnectionView(
+def grant_view(row: Row, now: datetime) -> GrantView:
+    """A grant as its merchant sees it."""
+    return GrantView(
         grant_id=row["id"],
-        merchant_id=row["merchant_id"],
-        business_name=row["business_name"],
+        client_id=ClientId(row["client_id"]),
+        application=ApplicationView(row["name"], row["description"], row["website_url"], row["client_status"]),
         scopes=Scopes(row["scope_mask"]).names(),
         mode=row["mode"],
         livemode=row["mode"] == "live",
@@ -125,11 +143,11 @@ def _connection(row: Row, now: datetime) -> ConnectionView:
     )
 
 
-def _grant(row: Row, now: datetime) -> GrantView:
-    return GrantView(
+def _connection(row: Row, now: datetime) -> ConnectionView:
+    return ConnectionView(
         grant_id=row["id"],
-        client_id=ClientId(row["client_id"]),
-        application=ApplicationView(row["name"], row["description"], row["website_url"], row["client_status"]),
+        merchant_id=row["merchant_id"],
+        business_name=row["business_name"],
         scopes=Scopes(row["scope_mask"]).names(),
         mode=row["mode"],
         livemode=row["mode"] == "live",

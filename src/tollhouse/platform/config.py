@@ -41,6 +41,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     webhook_ca_file: Path | None
     webhook_retry_schedule: tuple[float, ...]
     webhook_events_kept_days: int
+    request_log_kept_days: int
     authorization_request_ttl: int
     authorization_code_ttl: int
     access_token_ttl: int
@@ -105,6 +106,13 @@ def _count(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise ValueError("must be a whole number, 0 or more")
     return int(text)
+
+
+def _days(text: str) -> int:
+    number = _count(text)
+    if number > limits.REQUEST_LOG_DAYS_MAX:
+        raise ValueError(f"must be between 0 and {limits.REQUEST_LOG_DAYS_MAX} days")
+    return number
 
 
 def _at_most(ceiling: int) -> Callable[[str], int]:
@@ -241,6 +249,13 @@ SETTINGS: tuple[Setting, ...] = (
         "days after the end of a month for which its events are kept; 0: for ever",
         "90",
         _count,
+    ),
+    Setting(
+        "TOLLHOUSE_REQUEST_LOG_KEPT_DAYS",
+        "request_log_kept_days",
+        "days for which API requests are kept, redacted, for merchants to look up; 0: not at all",
+        str(limits.REQUEST_LOG_DAYS),
+        _days,
     ),
     Setting(
         "TOLLHOUSE_AUTHORIZATION_REQUEST_TTL",

@@ -31,9 +31,12 @@ class Headers:
 
 
 class Ask:
-    """Who asks what, when. `now` is the request's one moment; `raw` its body, no longer than its operation takes."""
+    """Who asks what, when. `now` is the request's one moment; `raw` its body, no longer than its operation takes.
 
-    __slots__ = ("address", "headers", "house", "method", "now", "params", "path", "query", "raw", "request_id")
+    `caller` is whoever a credential turned out to belong to, also where the request is refused all the same.
+    """
+
+    __slots__ = ("address", "caller", "headers", "house", "method", "now", "params", "path", "query", "raw", "request_id")
 
     def __init__(
         self,
@@ -58,6 +61,7 @@ class Ask:
         self.request_id = request_id
         self.now = now
         self.params: dict[str, str] = {}
+        self.caller: object = None
 
     @property
     def media_type(self) -> str:

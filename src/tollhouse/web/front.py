@@ -1,12 +1,13 @@
 """The front of the house: the ASGI application that every request enters by.
 
 It gives a request its id, finds the operation, lets the guard decide, decodes, calls the handler, puts refusals into
-the dialect of the door, adds the headers every answer carries, and writes one line of log.
+the dialect of the door, adds the headers every answer carries, writes one line of log, and tells the journal.
 """
 
 import gc
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
 import asyncpg
 from starlette.requests import ClientDisconnect
@@ -54,6 +55,14 @@ BUSY = (
 Hook = Callable[[], Awaitable[None]]
 
 
+class Journal(Protocol):
+    """Keeps what was asked and answered, for those to look up who asked. It holds no answer up, and raises nothing."""
+
+    def note(self, ask: Ask, operation: Operation | None, answer: Response, duration_us: int) -> None:
+        """Called when the answer has been sent."""
+        ...
+
+
 class Front:
     """The whole service as one ASGI application."""
 
@@ -63,6 +72,7 @@ class Front:
         operations: Sequence[Operation],
         *,
         keeper: Keeper,
+        journal: Journal,
         static: ASGIApp,
         after_start: Hook,
         before_stop: Hook,
@@ -70,6 +80,7 @@ class Front:
         self._house = house
         self._routes = Routes(operations)
         self._answerer = Answerer(keeper)
+        self._journal = journal
         self._static = static
         self._hooks = (after_start, before_stop)
         self._always = (NO_SNIFFING, HTTPS_ONLY) if house.settings.secure else (NO_SNIFFING,)
@@ -114,14 +125,16 @@ class Front:
         except Exception as fault:  # noqa: BLE001 - the last line: every fault becomes an answer and a line of log
             answer = self._refuse(ask, fault, html=ask.wants_html and (door is None or door.html))
         self._finish(ask, answer, cors=_is_cors(ask.path) if door is None else door.cors, methods=methods)
+        duration_us = round((time.monotonic() - started) * 1_000_000)
         log.info(
             "answered",
             method=ask.method,
             route=f"{operation.door.name} {operation.full_path}" if operation else "none",
             status=answer.status_code,
-            duration_ms=round((time.monotonic() - started) * 1000, 1),
+            duration_ms=round(duration_us / 1000, 1),
         )
         await answer(scope, receive, send)
+        self._journal.note(ask, operation, answer, duration_us)
 
     def _ask(self, scope: Scope) -> Ask:
         headers = Headers(scope["headers"])

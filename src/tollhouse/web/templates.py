@@ -17,6 +17,7 @@ PARTS = (
     "conversions",
     "fulfillments",
     "webhooks",
+    "request_log",
     "operator",
     "guide",
     "demo",

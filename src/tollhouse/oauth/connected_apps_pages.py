@@ -1,0 +1,92 @@
+"""The applications that a merchant is connected to: what each may do, until when, and the end of it."""
+
+from typing import Literal
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.model import Person
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.kernel.scopes import PERMISSIONS
+from tollhouse.oauth import callbacks, connected_apps_store, connections
+from tollhouse.web.answers import page, see_other
+from tollhouse.web.ask import Ask
+from tollhouse.web.forms import parse_form
+from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.paging import PageQuery, turn
+
+OPERATIONS = Operations(PAGES)
+STATUSES = [("active", "active"), ("ended", "ended")]
+LIVING: dict[str, bool] = {"active": True, "ended": False}
+WHY_ENDED = {
+    "application_paused": "Its owner paused the application.",
+    "application_revoked": "Its owner ended the application for ever.",
+    "code_replayed": "Its code was used twice, which is how stolen codes show. So it was ended.",
+    "disconnected_by_merchant": "You disconnected it.",
+    "disconnected_by_owner": "Its owner disconnected you.",
+    "refresh_token_replayed": "A token that was replaced came again, which is how stolen tokens show. So it was ended.",
+    "revoked_by_application": "The application gave it back.",
+    "scopes_removed": "The application lost the last permission that you had given it.",
+    "secret_rotated": "Its owner replaced the application's secret and ended all connections.",
+}
+
+
+class ConnectedAppsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?status=&page=` of the page of connected applications. Empty is no filter."""
+
+    status: Literal["", "active", "ended"] = ""
+
+
+@OPERATIONS.add("GET", "/settings/connected-apps", guard=signed_in_page)
+async def connected_apps(ask: Ask, caller: Person, query: ConnectedAppsPage) -> Response:
+    """The connections of this merchant, newest first, of both environments, with what has ended."""
+    found = await connected_apps_store.listed(
+        ask.house.db,
+        caller.merchant_id,
+        living=LIVING.get(query.status),
+        fetch=query.fetch,
+        offset=query.offset,
+        now=ask.now,
+    )
+    shown, more = query.cut(found)
+    return page(
+        ask,
+        "oauth/connected_apps.html",
+        person=caller,
+        mode="test",
+        here="connected-apps",
+        grants=shown,
+        query=query,
+        statuses=STATUSES,
+        turn=turn(query, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/settings/connected-apps/{grant_id}", guard=signed_in_page)
+async def connected_app(ask: Ask, caller: Person, grant_id: UUID) -> Response:
+    """One connection: what the application may do, when it did anything, and the question whether it shall end."""
+    found = await connected_apps_store.one(ask.house.db, caller.merchant_id, grant_id, ask.now)
+    if found is None:
+        raise NotFound
+    website = found.grant.application.website_url
+    return page(
+        ask,
+        "oauth/connected_app.html",
+        person=caller,
+        mode="test",
+        here="connected-apps",
+        grant=found.grant,
+        owner_name=found.owner_name,
+        website=callbacks.host_of(website) if website else "",
+        why_ended=WHY_ENDED.get(found.ended_because or "", ""),
+        permissions=PERMISSIONS,
+        done=parse_form(ask.query).one("done") == "disconnected",
+    )
+
+
+@OPERATIONS.add("POST", "/settings/connected-apps/{grant_id}/disconnect", guard=signed_in_page)
+async def disconnect(ask: Ask, caller: Person, grant_id: UUID) -> Response:
+    """End the connection. It takes something away, so a suspended merchant may do it too; clicked twice, it ends once."""
+    await ask.house.db.transact(lambda tx: connections.withdraw(tx, caller.merchant_id, grant_id, ask.now))
+    return see_other(f"/settings/connected-apps/{grant_id}?done=disconnected")

@@ -1,0 +1,95 @@
+"""The dashboard's pages of the request log: what the credentials of one environment asked for, and one request."""
+
+import shlex
+from urllib.parse import quote, urlencode
+from uuid import UUID
+
+import msgspec
+from starlette.responses import Response
+
+from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.model import Person
+from tollhouse.kernel.limits import PAGE_ROWS_DEFAULT
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.request_log import redaction, store
+from tollhouse.request_log.cleaning import kept_since
+from tollhouse.request_log.model import Credential, RequestsQuery, RequestView
+from tollhouse.web.answers import page
+from tollhouse.web.ask import Ask
+from tollhouse.web.operations import INTEGRATION, PAGES, Operations
+from tollhouse.web.paging import Turn
+
+OPERATIONS = Operations(PAGES)
+METHODS = [(method, method) for method in ("GET", "POST", "PUT", "DELETE")]
+STATUSES = [("2xx", "2xx: done"), ("4xx", "4xx: refused"), ("5xx", "5xx: failed at our side")]
+
+
+@OPERATIONS.add("GET", "/{mode}/developers/requests", guard=signed_in_page)
+async def requests(ask: Ask, caller: Person, mode: str, query: RequestsQuery) -> Response:
+    """Requests of the last days, newest first, as the address filters them."""
+    env, house = caller.env(mode), ask.house
+    found = await store.newest(house.db, env, query, PAGE_ROWS_DEFAULT + 1, kept_since(house, ask.now))
+    shown = found[:PAGE_ROWS_DEFAULT]
+    credentials = await store.credentials(house.db, env)
+    more = urlencode(query.filters | {"before": str(shown[-1].id)}) if len(found) > len(shown) else ""
+    return page(
+        ask,
+        "request_log/list.html",
+        person=caller,
+        mode=env.mode,
+        here="requests",
+        requests=shown,
+        query=query,
+        methods=METHODS,
+        statuses=STATUSES,
+        credentials=[(one.credential, one.name) for one in credentials],
+        names={one.credential: one.name for one in credentials},
+        days=house.settings.request_log_kept_days,
+        searched=store.SEARCHED_REQUESTS_MAX,
+        turn=Turn(1, "?" + urlencode(query.filters) if query.before else "", f"?{more}" if more else ""),
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/developers/requests/{request}", guard=signed_in_page)
+async def request(ask: Ask, caller: Person, mode: str, request: UUID) -> Response:
+    """One request: who asked for what, and what was answered."""
+    env, house = caller.env(mode), ask.house
+    found = await store.one(house.db, env, request, kept_since(house, ask.now))
+    if found is None:
+        raise NotFound
+    known = {one.credential: one for one in await store.credentials(house.db, env)}
+    return page(
+        ask,
+        "request_log/one.html",
+        person=caller,
+        mode=env.mode,
+        here="requests",
+        request=found,
+        credential=known.get(found.credential) or Credential(found.credential, "", _kind(found)),
+        asked=_laid_out(found.asked),
+        answered=_laid_out(found.answered),
+        command=_command(found, house.settings.base_url),
+        hidden=redaction.HIDDEN,
+    )
+
+
+def _kind(found: RequestView) -> str:
+    return "key" if found.grant_id is None else "application"
+
+
+def _laid_out(body: str | None) -> str:
+    """JSON for reading; what is no JSON as it is."""
+    if body is None:
+        return ""
+    return msgspec.json.format(body, indent=2) if body.startswith(("{", "[")) else body
+
+
+def _command(found: RequestView, base_url: str) -> str:
+    """The request as one line for a shell. The credential stays in the shell's own variable."""
+    address = base_url + INTEGRATION.prefix + quote(found.path) + (f"?{found.query}" if found.query else "")
+    parts = ["curl", "-X", found.method, shlex.quote(address), '-H "X-API-Key: $TOLLHOUSE_API_KEY"']
+    if found.has_key:
+        parts.append('-H "Idempotency-Key: $(uuidgen)"')
+    if found.asked is not None and found.asked.startswith(("{", "[")):
+        parts += ["-H 'Content-Type: application/json'", "-d", shlex.quote(found.asked)]
+    return " ".join(parts)

@@ -1,0 +1,131 @@
+"""Writes down what was asked of the Integration API, behind the answers: nobody waits for it, and nothing fails by it.
+
+A line is made when its answer has been sent, and waits in memory for the next batch. What waits when the process dies is
+lost, and so is what comes while too much waits or the database is away; the log says how much.
+"""
+
+import asyncio
+from collections import deque
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.callers.model import Caller
+from tollhouse.kernel.ids import new_id, parse_id
+from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX
+from tollhouse.kernel.tokens import digest
+from tollhouse.platform.db import Pool
+from tollhouse.platform.log import log
+from tollhouse.request_log import redaction, store
+from tollhouse.request_log.model import Entry
+from tollhouse.web.ask import Ask
+from tollhouse.web.house import House
+from tollhouse.web.operations import Operation
+
+GATHER_MS = 200
+BATCH = 100
+WAITING_MAX = 5_000
+REFUSED = 400
+REPLAYED = (b"idempotency-replayed", b"true")
+INT_MAX = (1 << 31) - 1
+
+
+class Told(Struct):
+    """Of a refusal's body: its code."""
+
+    error: str | None = None
+
+
+class Recorder:
+    """The request log of one web process, with a connection of its own."""
+
+    def __init__(self, house: House) -> None:
+        self._on = house.settings.request_log_kept_days > 0
+        # What a crash loses is lost: so nobody waits for the disk either.
+        settings = {"synchronous_commit": "off"}
+        self._db = Pool(house.settings.database_url or "", 1, house.db.name, settings=settings)
+        self._waiting: deque[Entry] = deque()
+        self._lost = 0
+        self._there = asyncio.Event()
+        self._ending = False
+        self._writing: asyncio.Task[None] | None = None
+
+    def note(self, ask: Ask, operation: Operation | None, answer: Response, duration_us: int) -> None:
+        """Keep this request for the next batch, if it came with a credential that we know."""
+        if not self._on or operation is None or not isinstance(ask.caller, Caller):
+            return
+        if len(self._waiting) >= WAITING_MAX:
+            self._lost += 1
+            return
+        try:
+            self._waiting.append(_entry(ask, ask.caller, operation, answer, duration_us))
+        except Exception as fault:  # noqa: BLE001 - the answer was sent: a line that cannot be made is no fault of its caller
+            log.error("failed", part="request log", exc_info=fault)
+        self._there.set()
+
+    def start(self) -> None:
+        """Begin to write, if any log is kept here."""
+        if self._on:
+            self._writing = asyncio.create_task(self._write_on())
+
+    async def stop(self) -> None:
+        """Write what waits, and end."""
+        self._ending = True
+        self._there.set()
+        if self._writing is not None:
+            await self._writing
+        await self._db.close()
+
+    async def _write_on(self) -> None:
+        while not self._ending:
+            await self._there.wait()
+            if not self._ending:
+                await asyncio.sleep(GATHER_MS / 1000)
+            self._there.clear()
+            await self._write()
+
+    async def _write(self) -> None:
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+            try:
+                await store.write(self._db, batch)
+            except Exception as fault:  # noqa: BLE001 - whatever it is, requests are answered all the same
+                self._lost += len(batch)
+                log.error("request log not written", reason=type(fault).__name__)
+        if self._lost:
+            log.error("request log lost lines", count=self._lost)
+            self._lost = 0
+
+
+def _entry(ask: Ask, caller: Caller, operation: Operation, answer: Response, duration_us: int) -> Entry:
+    body = bytes(answer.body)
+    refused = answer.status_code >= REFUSED
+    keys = ask.headers.getlist("idempotency-key")
+    declared = () if operation.query is None else operation.query.__struct_encode_fields__
+    return Entry(
+        id=new_id(),
+        merchant_id=caller.env.merchant_id,
+        mode=caller.env.mode,
+        created_at=ask.now,
+        request_id=parse_id(ask.request_id) or new_id(),
+        method=ask.method,
+        path=redaction.path_of(ask.path.removeprefix(operation.door.prefix)),
+        query=redaction.query_of(ask.query, declared),
+        status=answer.status_code,
+        error=_code(body) if refused else None,
+        duration_us=min(duration_us, INT_MAX),
+        credential=caller.client_id or str(caller.api_key_id),
+        grant_id=caller.grant_id,
+        key_hash=digest(keys[0]) if len(keys) == 1 and 1 <= len(keys[0]) <= IDEMPOTENCY_KEY_CHARS_MAX else None,
+        replayed=bool(keys) and REPLAYED in answer.raw_headers,
+        asked=redaction.body_of(ask.raw),
+        answered=redaction.body_of(body) if refused or ask.method != "GET" else None,
+    )
+
+
+def _code(body: bytes) -> str | None:
+    try:
+        return msgspec.json.decode(body, type=Told).error
+    except msgspec.DecodeError:
+        return None

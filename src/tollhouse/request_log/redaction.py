@@ -1,0 +1,137 @@
+"""What of a request may be kept: by a list of what is harmless. Everything else is kept as having been there.
+
+A new member is hidden until it stands in the list. What looks like one of our secrets is hidden wherever it stands, in a
+path, a query or a text of the list.
+"""
+
+import re
+from collections.abc import Collection
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import msgspec
+
+from tollhouse.kernel.refusals import InvalidRequest
+from tollhouse.web.forms import parse_form
+
+HIDDEN = "[redacted]"
+BODY_BYTES_READ_MAX = 16 * 1024
+KEPT_CHARS_MAX = 4_000
+TEXT_CHARS_MAX = 200
+PATH_CHARS_MAX = 300
+MEMBERS_MAX = 50
+ITEMS_MAX = 20
+NESTING_MAX = 4
+SECRET = re.compile(r"(?:th_live|th_test|that|thrt|thac|thcs)_[0-9A-Za-z]{16,}|whsec_[0-9A-Za-z+/=]{16,}")
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
+"""Of a member that we show. A key or token is longer than that."""
+
+SHOWN = frozenset(
+    {
+        "active", "amount", "amount_paid", "amount_received", "amount_refunded", "attempts", "balance_payment_id",
+        "cancelable", "captured", "client_id", "code", "confirmations", "conversion_id", "cost", "count", "created_from",
+        "created_to", "currency", "debit", "default_currency", "enabled", "error", "error_description", "event_types",
+        "expires_in", "failure_code", "fee", "from_amount", "from_currency", "fulfillment_id", "group_by", "has_more",
+        "has_secret", "hold_id", "id", "late_monitoring_days", "limit", "link_expiry_minutes", "livemode", "max_cost",
+        "max_payments", "message", "method_id", "method_type", "min_to_amount", "mode", "network", "network_fee",
+        "network_fee_mode", "object", "outcome", "overpayment", "page", "payment_link_id", "payment_method_ids",
+        "payments_count", "percent", "percent_bps", "product_id", "project_id", "quantity", "quote_id", "rate", "reason",
+        "receive", "received", "refundable", "refundable_amount", "refunded", "released", "request_id",
+        "required_confirmations", "rule_id", "scope", "seconds", "sequence", "source_id", "source_type", "status", "step",
+        "system_fee", "threshold", "to_amount", "to_currency", "transaction_id", "trigger", "type", "unavailable_reason",
+        "unit_price", "underpayment_tolerance_bps", "version", "withdrawal_id",
+    }
+)  # fmt: skip
+SUFFIXES = ("_at", "_minor")
+ADDRESSES = frozenset({"url", "webhook_url", "success_url", "cancel_url", "website_url", "destination_url"})
+"""Of these the host is kept: paths often hold tokens."""
+OPEN = frozenset({"errors", "details"})
+"""Within other members nothing is shown: what stands in `metadata` or `recipient` is the merchant's and its customers'."""
+
+
+def path_of(path: str) -> str:
+    """The path of a request, fit to be kept."""
+    return _plain(path, PATH_CHARS_MAX)
+
+
+def query_of(raw: bytes, declared: Collection[str]) -> str:
+    """The query, with the values of the declared parameters that are harmless."""
+    if not raw:
+        return ""
+    try:
+        pairs = parse_form(raw).pairs
+    except InvalidRequest:
+        return HIDDEN
+    shown = [f"{_name(name)}={_text(name, value) if name in declared else HIDDEN}" for name, value in pairs[:ITEMS_MAX]]
+    return "&".join(shown)[:TEXT_CHARS_MAX]
+
+
+def body_of(raw: bytes) -> str | None:
+    """A JSON body with all its members and the harmless of its values; None where there is none to be read."""
+    if not raw:
+        return None
+    if len(raw) > BODY_BYTES_READ_MAX:
+        return f"{len(raw):,} bytes"
+    try:
+        kept = msgspec.json.encode(_redacted(msgspec.json.decode(raw), "", shown=True, depth=0)).decode()
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return "no JSON"
+    return kept if len(kept) <= KEPT_CHARS_MAX else f"{len(raw):,} bytes"
+
+
+def _redacted(value: Any, name: str, *, shown: bool, depth: int) -> Any:
+    if isinstance(value, dict):
+        return _members(cast("dict[str, Any]", value), shown=shown and (depth == 0 or name in OPEN), depth=depth)
+    if isinstance(value, list):
+        items = cast("list[Any]", value)[:ITEMS_MAX]
+        return HIDDEN if depth == NESTING_MAX else [_redacted(one, name, shown=shown, depth=depth + 1) for one in items]
+    if value is None:
+        return None
+    if isinstance(value, str) and shown:
+        return _field(value) if name == "field" else _text(name, value)
+    return value if shown and _harmless(name) else HIDDEN
+
+
+def _members(values: dict[str, Any], *, shown: bool, depth: int) -> Any:
+    if depth == NESTING_MAX:
+        return HIDDEN
+    members = list(values.items())[:MEMBERS_MAX]
+    return {_name(name): _redacted(value, name, shown=shown, depth=depth + 1) for name, value in members}
+
+
+def _text(name: str, value: str) -> str:
+    if name in ADDRESSES:
+        return _host(value)
+    return _plain(value, TEXT_CHARS_MAX) if _harmless(name) else HIDDEN
+
+
+def _harmless(name: str) -> bool:
+    return name in SHOWN or name.endswith(SUFFIXES)
+
+
+def _field(path: str) -> str:
+    """Where a fault is: names of members, some of which the caller may have made up."""
+    return ".".join(_name(part) for part in path.split(".")[:NESTING_MAX])
+
+
+def _name(name: str) -> str:
+    return name if NAME.fullmatch(name) else HIDDEN
+
+
+def _host(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return HIDDEN
+    return f"{parts.scheme}://{_plain(host, TEXT_CHARS_MAX)}/…" if parts.scheme in {"http", "https"} and host else HIDDEN
+
+
+def _plain(text: str, chars_max: int) -> str:
+    """Without secrets and without what no line of text can hold, and not too long. Secrets go first: a part is one too."""
+    hidden = SECRET.sub(HIDDEN, text)[:chars_max]
+    return (
+        hidden
+        if hidden.isprintable()
+        else "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in hidden)
+    )

@@ -1,0 +1,140 @@
+"""Every SQL statement of the request log. Ids are born in order, so the newest come first by the primary key."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.tokens import digest
+from tollhouse.platform.db import Pool, Row
+from tollhouse.request_log.model import Credential, Entry, RequestLine, RequestsQuery, RequestView
+
+SEARCHED_REQUESTS_MAX = 20_000
+CREDENTIALS_MAX = 200
+TWINS_MAX = 20
+
+INSERT = """
+    INSERT INTO api_requests
+        (id, merchant_id, mode, created_at, request_id, method, path, query, status, error, duration_us, credential,
+         grant_id, key_hash, replayed, asked, answered)
+    SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::uuid[], $6::text[], $7::text[],
+                         $8::text[], $9::int[], $10::text[], $11::int[], $12::text[], $13::uuid[], $14::bytea[],
+                         $15::boolean[], $16::text[], $17::text[])
+"""
+# $3 is the oldest that is shown, $4 the one behind which the page begins.
+NEWEST = """
+    SELECT id, created_at, method, path, status, error, duration_us, credential, key_hash, replayed
+    FROM api_requests
+    WHERE merchant_id = $1 AND mode = $2 AND id >= $3 AND id < $4
+    ORDER BY id DESC LIMIT $5
+"""
+# Only the newest $12 are looked through, so that what is rare costs a busy merchant no more than that.
+MATCHING = """
+    SELECT id, created_at, method, path, status, error, duration_us, credential, key_hash, replayed
+    FROM (SELECT id, created_at, method, path, status, error, duration_us, credential, key_hash, replayed, request_id
+          FROM api_requests
+          WHERE merchant_id = $1 AND mode = $2 AND id >= $3 AND id < $4
+          ORDER BY id DESC LIMIT $12) AS newest
+    WHERE ($6 = '' OR method = $6) AND ($7 = 0 OR status / 100 = $7) AND ($8 = '' OR strpos(path, $8) > 0)
+      AND ($9 = '' OR credential = $9) AND ($10::bytea IS NULL OR key_hash = $10)
+      AND ($11 = '' OR request_id::text = lower($11))
+    ORDER BY id DESC LIMIT $5
+"""
+ONE = """
+    SELECT id, created_at, method, path, status, error, duration_us, credential, key_hash, replayed, request_id, query,
+           grant_id, asked, answered
+    FROM api_requests WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND id >= $4
+"""
+# Who could have asked in this environment, for the filter.
+CREDENTIALS = """
+    (SELECT id::text AS credential, name || ' …' || hint AS name, 'key' AS kind FROM api_keys
+     WHERE merchant_id = $1 AND mode = $2 ORDER BY created_at DESC, id DESC LIMIT $3)
+    UNION ALL
+    (SELECT c.id, c.name, 'application' FROM oauth_clients c
+     WHERE c.id IN (SELECT client_id FROM oauth_grants WHERE merchant_id = $1 AND mode = $2) ORDER BY c.name, c.id LIMIT $3)
+"""
+
+FIRST_EVER = UUID(int=0)
+LAST_EVER = UUID(int=(1 << 128) - 1)
+
+
+async def write(db: Pool, entries: Sequence[Entry]) -> None:
+    """Write these down, all in one statement."""
+    columns = zip(*(msgspec.structs.astuple(entry) for entry in entries), strict=True)
+    await db.execute(INSERT, *(list(column) for column in columns))
+
+
+async def newest(db: Pool, env: MerchantEnv, query: RequestsQuery, fetch: int, since: datetime) -> list[RequestLine]:
+    """Requests since then, newest first, as far as the filters let them through."""
+    span = (env.merchant_id, env.mode, first_id(since), query.before or LAST_EVER, fetch)
+    if not query.filters:
+        return [_line(row) for row in await db.fetch(NEWEST, *span)]
+    return await _matching(db, span, query, digest(query.key) if query.key else None)
+
+
+async def one(db: Pool, env: MerchantEnv, request: UUID, since: datetime) -> RequestView | None:
+    """One request, and the others with its Idempotency-Key; None when there is none since then, or it is not theirs."""
+    row = await db.fetchrow(ONE, env.merchant_id, env.mode, request, first_id(since))
+    if row is None:
+        return None
+    twins: list[RequestLine] = []
+    if row["key_hash"] is not None:
+        span = (env.merchant_id, env.mode, first_id(since), LAST_EVER, TWINS_MAX + 1)
+        twins = [twin for twin in await _matching(db, span, RequestsQuery(), row["key_hash"]) if twin.id != request]
+    return RequestView(
+        **msgspec.structs.asdict(_line(row)),
+        request_id=row["request_id"],
+        query=row["query"],
+        grant_id=row["grant_id"],
+        asked=row["asked"],
+        answered=row["answered"],
+        twins=twins[:TWINS_MAX],
+    )
+
+
+async def credentials(db: Pool, env: MerchantEnv) -> list[Credential]:
+    """The API keys and connected applications of this environment."""
+    rows = await db.fetch(CREDENTIALS, env.merchant_id, env.mode, CREDENTIALS_MAX)
+    return [Credential(row["credential"], row["name"], row["kind"]) for row in rows]
+
+
+def first_id(moment: datetime) -> UUID:
+    """The smallest id that can be born at this moment."""
+    return UUID(int=max(0, int(moment.timestamp() * 1000)) << 80)
+
+
+async def _matching(db: Pool, span: tuple[object, ...], query: RequestsQuery, key_hash: bytes | None) -> list[RequestLine]:
+    asked = (
+        query.method,
+        int(query.status[0]) if query.status else 0,
+        query.path,
+        query.credential,
+        key_hash,
+        query.request_id,
+        SEARCHED_REQUESTS_MAX,
+    )
+    return [_line(row) for row in await db.fetch(MATCHING, *span, *asked)]
+
+
+def _line(row: Row) -> RequestLine:
+    return RequestLine(
+        id=row["id"],
+        created_at=stamp(row["created_at"]),
+        method=row["method"],
+        path=row["path"],
+        status=row["status"],
+        error=row["error"],
+        took=_ms(row["duration_us"]),
+        credential=row["credential"],
+        has_key=row["key_hash"] is not None,
+        replayed=row["replayed"],
+    )
+
+
+def _ms(duration_us: int) -> str:
+    """Microseconds as milliseconds with one decimal."""
+    whole, rest = divmod((duration_us + 50) // 100, 10)
+    return f"{whole:,}.{rest}"

@@ -1,0 +1,110 @@
+"""The pages of connected applications, as a merchant's browser without scripts gets and posts them."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.cast import Actor, Application, application
+from tests.forms import FOREIGN, forms, post, seen
+
+APPS = "/settings/connected-apps"
+ROW = re.compile(r'<a href="/settings/connected-apps/([0-9a-f-]{36})">')
+SCOPE = "account:read payments:write offline_access"
+
+
+@pytest.fixture
+async def app(bob: Actor) -> Application:
+    """Bob's application."""
+    return await application(bob)
+
+
+async def rows(actor: Actor, query: str = "") -> list[str]:
+    """The connections that the page lists."""
+    return ROW.findall(await seen(actor, APPS + query))
+
+
+async def grants(actor: Actor) -> list[dict[str, Any]]:
+    return (await actor.dashboard("GET", "/oauth/grants")).ok().body["grants"]
+
+
+async def test_what_is_connected_is_listed(app: Application, alice: Actor) -> None:
+    assert "No application is connected." in await seen(alice, APPS)
+    await app.connect(alice, SCOPE)
+    await app.connect(alice, "account:read", mode="live")
+    newest, oldest = [grant["grant_id"] for grant in await grants(alice)]
+    assert await rows(alice) == [newest, oldest]
+    assert await rows(alice, "?limit=1") == [newest]
+    assert await rows(alice, "?limit=1&page=2") == [oldest]
+    assert await rows(alice, "?status=ended") == []
+    assert "No application matches." in await seen(alice, f"{APPS}?status=ended")
+    assert "There is nothing on page 5." in await seen(alice, f"{APPS}?page=5")
+    await seen(alice, f"{APPS}?status=lost", 422)
+    page = await seen(alice, APPS)
+    assert "Test environment. No real money moves." not in page
+    one = await seen(alice, f"{APPS}/{oldest}")
+    for words in ("Northwind Ledger", "Bob's Books", "payments:write", "Nothing is reversed", "stays reserved", "never"):
+        assert words in one
+    assert "/test/balance-payments" in one
+    assert "/live/balance-payments" in await seen(alice, f"{APPS}/{newest}")
+
+
+async def test_disconnecting(app: Application, alice: Actor) -> None:
+    tokens = await app.connect(alice, SCOPE)
+    [grant] = await rows(alice, "?status=active")
+    for _ in range(2):
+        done = await post(alice, f"{APPS}/{grant}/disconnect")
+    page = await seen(alice, done.location)
+    assert "The application is disconnected." in page
+    assert "You disconnected it." in page
+    assert forms(page) == ["/signout"]
+    assert await rows(alice, "?status=active") == []
+    assert await rows(alice, "?status=ended") == [grant]
+    (await app.api(tokens["access_token"], "GET", "/account")).refused("invalid_token", 401)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "words"),
+    [
+        ("/status", {"enabled": False, "version": 1}, "Its owner paused the application."),
+        ("/rotate-secret", {"revoke_grants": True, "version": 1}, "replaced the application's secret"),
+    ],
+)
+async def test_why_one_ended(app: Application, alice: Actor, path: str, body: dict[str, Any], words: str) -> None:
+    await app.connect(alice, SCOPE)
+    (await app.owner.dashboard("POST", f"/oauth/clients/{app.client_id}{path}", body)).ok()
+    [grant] = await rows(alice, "?status=ended")
+    assert words in await seen(alice, f"{APPS}/{grant}")
+
+
+async def test_one_whose_time_is_over(app: Application, alice: Actor) -> None:
+    await app.connect(alice, SCOPE)
+    await alice.sql(
+        "UPDATE oauth_grants SET created_at = now() - interval '31 days', expires_at = now() - interval '1 day'"
+        " WHERE merchant_id = $1::uuid",
+        alice.merchant_id,
+    )
+    [grant] = await rows(alice, "?status=ended")
+    assert "Its time was over." in await seen(alice, f"{APPS}/{grant}")
+
+
+async def test_nobody_elses(app: Application, alice: Actor, mallory: Actor) -> None:
+    await app.connect(alice, SCOPE)
+    [grant] = await rows(alice)
+    for actor in (mallory, app.owner):
+        await seen(actor, f"{APPS}/{grant}", 404)
+        await post(actor, f"{APPS}/{grant}/disconnect", 404)
+        assert await rows(actor) == []
+    for path in (APPS, f"{APPS}/{grant}"):
+        assert (await alice.anonymously("GET", path)).ok(303).location == "/signin"
+    (await alice.send("POST", f"{APPS}/{grant}/disconnect", data={}, headers=FOREIGN)).refused("cross_origin_forbidden", 403)
+    assert (await grants(alice))[0]["status"] == "active"
+
+
+async def test_a_suspended_merchant_may_disconnect(app: Application, alice: Actor) -> None:
+    await app.connect(alice, SCOPE)
+    [grant] = await rows(alice)
+    await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)
+    assert "This account is suspended." in await seen(alice, f"{APPS}/{grant}")
+    await post(alice, f"{APPS}/{grant}/disconnect")
+    assert await rows(alice, "?status=active") == []

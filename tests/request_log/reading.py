@@ -1,0 +1,27 @@
+"""Looking into the request log, which is written a moment behind the answers."""
+
+import asyncio
+import html
+import re
+import time
+
+from tests.cast import Actor
+
+ROW = re.compile(r'<a href="/(?:test|live)/developers/requests/([0-9a-f-]{36})"><code>([A-Z]+ [^<]*)</code>')
+WITHIN_S = 10
+
+
+async def listed(actor: Actor, query: str = "", mode: str = "test") -> list[tuple[str, str]]:
+    """The requests that the page lists: id, and method with path."""
+    page = (await actor.send("GET", f"/{mode}/developers/requests{query}", headers={"Accept": "text/html"})).ok()
+    return [(found[0], html.unescape(found[1])) for found in ROW.findall(page.text)]
+
+
+async def written(actor: Actor, count: int, query: str = "", mode: str = "test") -> list[tuple[str, str]]:
+    """The same, as soon as there are so many."""
+    until = time.monotonic() + WITHIN_S
+    while len(found := await listed(actor, query, mode)) < count:
+        assert time.monotonic() < until, found
+        await asyncio.sleep(0.05)
+    assert len(found) == count, found
+    return found
