@@ -88,12 +88,13 @@ async def test_what_waits_is_written_at_the_end(house: House) -> None:
     assert await count(house, merchant_id) == recorder.BATCH + 1
 
 
-async def test_what_no_credential_asked_is_not_written(house: House) -> None:
+async def test_what_no_credential_asked_or_is_over_the_limit_is_not_written(house: House) -> None:
     kept, merchant_id = Recorder(house), new_id()
     stranger = asked(house, merchant_id)
     stranger.caller = None
     kept.note(stranger, OPERATIONS[0], Response(), 1)
     kept.note(asked(house, merchant_id), None, Response(), 1)
+    kept.note(asked(house, merchant_id), OPERATIONS[0], Response(status_code=429), 1)
     kept.start()
     await kept.stop()
     assert await count(house, merchant_id) == 0

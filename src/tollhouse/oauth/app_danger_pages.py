@@ -7,7 +7,7 @@ from starlette.responses import Response
 from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
 from tollhouse.kernel.refusals import Refusal, ValidationFailed
-from tollhouse.oauth import clients
+from tollhouse.oauth import clients, snippets
 from tollhouse.oauth.app_form import version_of
 from tollhouse.oauth.app_tabs import misnamed, owned, tab_page, unconfirmed
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView
@@ -43,15 +43,9 @@ async def rotate(ask: Ask, caller: Person, client_id: str) -> Response:
         )
     except TURNED_DOWN as refusal:
         return _secret(ask, caller, await owned(ask, caller, client_id), refusal)
-    return tab_page(
-        ask,
-        caller,
-        rotated,
-        "secret",
-        secret=rotated.client_secret,
-        issuer=ask.house.settings.base_url,
-        ended=rotation.revoke_grants,
-    )
+    made = rotated.client_secret or ""
+    lines = snippets.environment_lines(ask.house.settings.base_url, rotated, made)
+    return tab_page(ask, caller, rotated, "secret", secret=made, lines=lines, ended=rotation.revoke_grants)
 
 
 @OPERATIONS.add("GET", "/developers/apps/{client_id}/danger", guard=signed_in_page)

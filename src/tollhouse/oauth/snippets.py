@@ -24,6 +24,11 @@ def authorize_address(issuer: str, client: ClientView) -> str:
     return f"{authorization_endpoint(issuer)}?\n  " + urlencode(query, quote_via=quote, safe=":/").replace("&", "\n  &")
 
 
+def environment_lines(issuer: str, client: ClientView, secret: str) -> str:
+    """What a server needs, as lines of an environment file."""
+    return f"TOLLHOUSE_ISSUER={issuer}\nTOLLHOUSE_CLIENT_ID={client.client_id}\nTOLLHOUSE_CLIENT_SECRET={secret}"
+
+
 def exchange_command(issuer: str, client: ClientView) -> str:
     """The exchange of a code, as a command line."""
     proof = (

@@ -87,7 +87,7 @@ def _laid_out(body: str | None) -> str:
 def _command(found: RequestView, base_url: str) -> str:
     """The request as one line for a shell. The credential stays in the shell's own variable."""
     address = base_url + INTEGRATION.prefix + quote(found.path) + (f"?{found.query}" if found.query else "")
-    parts = ["curl", "-X", found.method, shlex.quote(address), '-H "X-API-Key: $TOLLHOUSE_API_KEY"']
+    parts = ["curl", "-g", "-X", found.method, shlex.quote(address), '-H "X-API-Key: $TOLLHOUSE_API_KEY"']
     if found.has_key:
         parts.append('-H "Idempotency-Key: $(uuidgen)"')
     if found.asked is not None and found.asked.startswith(("{", "[")):

@@ -27,6 +27,7 @@ GATHER_MS = 200
 BATCH = 100
 WAITING_MAX = 5_000
 REFUSED = 400
+TOO_MANY = 429
 REPLAYED = (b"idempotency-replayed", b"true")
 INT_MAX = (1 << 31) - 1
 
@@ -52,8 +53,11 @@ class Recorder:
         self._writing: asyncio.Task[None] | None = None
 
     def note(self, ask: Ask, operation: Operation | None, answer: Response, duration_us: int) -> None:
-        """Keep this request for the next batch, if it came with a credential that we know."""
-        if not self._on or operation is None or not isinstance(ask.caller, Caller):
+        """Keep this request for the next batch, if it came with a credential that we know.
+
+        Not what is over the rate limit: so the limit bounds the log too, however hard somebody knocks.
+        """
+        if not self._on or operation is None or not isinstance(ask.caller, Caller) or answer.status_code == TOO_MANY:
             return
         if len(self._waiting) >= WAITING_MAX:
             self._lost += 1

@@ -7,7 +7,7 @@ path, a query or a text of the list.
 import re
 from collections.abc import Collection
 from typing import Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
@@ -23,6 +23,7 @@ MEMBERS_MAX = 50
 ITEMS_MAX = 20
 NESTING_MAX = 4
 SECRET = re.compile(r"(?:th_live|th_test|that|thrt|thac|thcs)_[0-9A-Za-z]{16,}|whsec_[0-9A-Za-z+/=]{16,}")
+SPELT_OUT = ":,/[]"
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 """Of a member that we show. A key or token is longer than that."""
 
@@ -62,8 +63,8 @@ def query_of(raw: bytes, declared: Collection[str]) -> str:
         pairs = parse_form(raw).pairs
     except InvalidRequest:
         return HIDDEN
-    shown = [f"{_name(name)}={_text(name, value) if name in declared else HIDDEN}" for name, value in pairs[:ITEMS_MAX]]
-    return "&".join(shown)[:TEXT_CHARS_MAX]
+    shown = ((_name(name), _text(name, value) if name in declared else HIDDEN) for name, value in pairs[:ITEMS_MAX])
+    return "&".join(f"{name}={quote(value, safe=SPELT_OUT)}" for name, value in shown)[:PATH_CHARS_MAX]
 
 
 def body_of(raw: bytes) -> str | None:
