@@ -84,9 +84,12 @@ class RequestView(RequestLine, frozen=True, kw_only=True):
     twins: list[RequestLine]
 
 
+CredentialKind = Literal["key", "application"]
+
+
 class Credential(Struct, frozen=True):
     """An API key or an application that may have asked, by the name that people gave it."""
 
     credential: str
     name: str
-    kind: Literal["key", "application"]
+    kind: CredentialKind

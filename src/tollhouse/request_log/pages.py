@@ -13,7 +13,7 @@ from tollhouse.kernel.limits import PAGE_ROWS_DEFAULT
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.request_log import redaction, store
 from tollhouse.request_log.cleaning import kept_since
-from tollhouse.request_log.model import Credential, RequestsQuery, RequestView
+from tollhouse.request_log.model import Credential, CredentialKind, RequestsQuery, RequestView
 from tollhouse.web.answers import page
 from tollhouse.web.ask import Ask
 from tollhouse.web.operations import INTEGRATION, PAGES, Operations
@@ -73,7 +73,7 @@ async def request(ask: Ask, caller: Person, mode: str, request: UUID) -> Respons
     )
 
 
-def _kind(found: RequestView) -> str:
+def _kind(found: RequestView) -> CredentialKind:
     return "key" if found.grant_id is None else "application"
 
 
