@@ -6,6 +6,7 @@ lost, and so is what comes while too much waits or the database is away; the log
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
@@ -49,7 +50,7 @@ class Recorder:
         self._waiting: deque[Entry] = deque()
         self._lost = 0
         self._there = asyncio.Event()
-        self._ending = False
+        self._end = asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
 
     def note(self, ask: Ask, operation: Operation | None, answer: Response, duration_us: int) -> None:
@@ -75,17 +76,17 @@ class Recorder:
 
     async def stop(self) -> None:
         """Write what waits, and end."""
-        self._ending = True
+        self._end.set()
         self._there.set()
         if self._writing is not None:
             await self._writing
         await self._db.close()
 
     async def _write_on(self) -> None:
-        while not self._ending:
+        while not self._end.is_set():
             await self._there.wait()
-            if not self._ending:
-                await asyncio.sleep(GATHER_MS / 1000)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._end.wait(), GATHER_MS / 1000)
             self._there.clear()
             await self._write()
 
