@@ -60,7 +60,7 @@ async def test_one_request_with_what_was_sent_and_answered(alice: Actor) -> None
         assert words in page
     for words in ("Nina", "s3cr3t", '"7"', "order-1", await alice.key()):
         assert words not in page
-    assert "curl -X POST" in page
+    assert "curl -g -X POST" in page
     assert forms(page) == ["/signout"]
     (await alice.post("/payment-links", COFFEE, key="order-1")).refused("idempotency_key_reused", 422)
     (await alice.post("/payment-links", COFFEE, key="order-3")).ok(201)

@@ -83,11 +83,13 @@ class Recorder:
         await self._db.close()
 
     async def _write_on(self) -> None:
-        while not self._end.is_set():
+        ended = False
+        while not ended:
             await self._there.wait()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._end.wait(), GATHER_MS / 1000)
             self._there.clear()
+            ended = self._end.is_set()
             await self._write()
 
     async def _write(self) -> None:
