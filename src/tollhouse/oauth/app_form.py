@@ -8,6 +8,7 @@ from tollhouse.kernel.refusals import Fault, Refusal
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth.model import ClientView
 from tollhouse.oauth.settings import SettingsBody
+from tollhouse.web.form_faults import NOTHING_DONE
 from tollhouse.web.forms import Form
 
 VERSION_DIGITS_MAX = 18
@@ -39,7 +40,7 @@ class Typed(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """A setting that was typed one way and is kept another way."""
+    """A setting that was typed one way and is kept another way; of permissions, those that only one side has."""
 
     field: str
     typed: str
@@ -84,7 +85,7 @@ def differences(typed: Typed, client: ClientView) -> list[Difference]:
         "description": (typed.description, kept.description),
         "website_url": (typed.website_url, kept.website_url),
         "redirect_uris": ("\n".join(typed.body().redirect_uris), kept.redirect_uris),
-        "scopes": (_in_order(typed.scopes), _in_order(kept.scopes)),
+        "scopes": (_only_in(typed, kept), _only_in(kept, typed)),
     }
     return [Difference(name, ours, theirs) for name, (ours, theirs) in pairs.items() if ours != theirs]
 
@@ -100,11 +101,12 @@ def form_facts(typed: Typed, refusal: Refusal | None = None) -> dict[str, Any]:
         "asked": typed,
         "permissions": PERMISSIONS,
         "faults": at_fields,
-        "message": refusal.message if refusal else "",
+        "message": NOTHING_DONE if at_fields else refusal.message if refusal else "",
     }
 
 
-def _in_order(names: tuple[str, ...]) -> str:
+def _only_in(one: Typed, other: Typed) -> str:
+    names = {*one.scopes} - {*other.scopes}
     return "\n".join(permission.scope for permission in PERMISSIONS if permission.scope in names)
 
 
