@@ -1,4 +1,23 @@
 -- The schema after all migrations. Made by `just records`, compared by a test.
+CREATE FUNCTION public.api_requests_make_partitions(p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_start timestamptz;
+    v_name text;
+BEGIN
+    FOR v_day IN 0..2 LOOP
+        v_start := (date_trunc('day', p_now AT TIME ZONE 'UTC') + make_interval(days => v_day)) AT TIME ZONE 'UTC';
+        v_name := 'api_requests_' || to_char(v_start AT TIME ZONE 'UTC', 'YYYYMMDD');
+        IF to_regclass(v_name) IS NULL THEN
+            LOCK TABLE api_requests IN SHARE UPDATE EXCLUSIVE MODE;
+            CONTINUE WHEN to_regclass(v_name) IS NOT NULL;  -- another process made it while we waited
+            EXECUTE format('CREATE TABLE %I (LIKE api_requests INCLUDING ALL)', v_name);
+            EXECUTE format('ALTER TABLE api_requests ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', v_name,
+                           webhook_first_id(v_start), webhook_first_id(v_start + interval '1 day'));
+        END IF;
+    END LOOP;
+END $$;
 CREATE FUNCTION public.balance_payments_refuse_step() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -292,6 +311,28 @@ CREATE TABLE public.backup_codes (
     used_at timestamp with time zone,
     CONSTRAINT backup_codes_code_hash_check CHECK ((octet_length(code_hash) = 32))
 );
+CREATE TABLE public.api_requests (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    request_id uuid NOT NULL,
+    method text NOT NULL,
+    path text NOT NULL,
+    query text NOT NULL,
+    status integer NOT NULL,
+    error text,
+    duration_us integer NOT NULL,
+    credential text NOT NULL,
+    grant_id uuid,
+    key_hash bytea,
+    replayed boolean NOT NULL,
+    asked text,
+    answered text,
+    CONSTRAINT api_requests_key_hash_check CHECK ((octet_length(key_hash) = 32)),
+    CONSTRAINT api_requests_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+)
+PARTITION BY RANGE (id);
 CREATE TABLE public.balance_payments (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -1547,6 +1588,8 @@ ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.backup_codes
     ADD CONSTRAINT backup_codes_pkey PRIMARY KEY (holder_id, code_hash);
+ALTER TABLE ONLY public.api_requests
+    ADD CONSTRAINT api_requests_pkey PRIMARY KEY (merchant_id, mode, id);
 ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_external_id UNIQUE (merchant_id, mode, external_id);
 ALTER TABLE ONLY public.balance_payments

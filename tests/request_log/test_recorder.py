@@ -1,6 +1,5 @@
 """The request log is written behind the answers, in batches; nothing waits for it, and nothing fails by it."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from uuid import UUID
@@ -112,20 +111,26 @@ async def test_too_much_is_dropped_and_counted(house: House, capsys: pytest.Capt
 
 
 async def test_a_line_that_cannot_be_made_or_written_holds_nobody_up(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, merchant_id = Recorder(house), new_id()
-    kept.start()
+    def unmade(*_: object) -> None:
+        raise ZeroDivisionError
 
-    async def broken(*_: object) -> None:
+    async def unwritten(*_: object) -> None:
         raise asyncpg.PostgresError
 
-    with monkeypatch.context() as patched:
-        patched.setattr(store, "write", broken)
-        kept.note(asked(house, merchant_id), OPERATIONS[0], Response(), 1)
-        while kept._waiting or kept._there.is_set():
-            await asyncio.sleep(0.01)
-    with monkeypatch.context() as patched:
-        patched.setattr(recorder, "_entry", lambda *_: 1 / 0)
-        kept.note(asked(house, merchant_id), OPERATIONS[0], Response(), 1)
+    merchant_id = new_id()
+    for where, name, broken in ((recorder, "_entry", unmade), (store, "write", unwritten)):
+        with monkeypatch.context() as patched:
+            patched.setattr(where, name, broken)
+            kept = Recorder(house)
+            kept.start()
+            kept.note(asked(house, merchant_id), OPERATIONS[0], Response(), 1)
+            await kept.stop()
+    assert await count(house, merchant_id) == 0
+
+
+async def test_whatever_was_asked_and_answered_can_be_written(house: House) -> None:
+    kept, merchant_id = Recorder(house), new_id()
+    kept.start()
     kept.note(asked(house, merchant_id, "/api/v2/integration/\0\ud800"), OPERATIONS[0], Response(b"no json", 500), 1 << 40)
     await kept.stop()
     assert await count(house, merchant_id) == 1

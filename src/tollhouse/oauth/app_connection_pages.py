@@ -1,6 +1,6 @@
 """The connections of an application, as its owner sees and ends them."""
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from msgspec import Meta, Struct
@@ -33,7 +33,7 @@ class ConnectionsPage(Struct, frozen=True, forbid_unknown_fields=True):
 async def all_connections(ask: Ask, caller: Person, client_id: str, query: ConnectionsPage) -> Response:
     """The merchants that are or were connected, newest first, 100 a page."""
     client = await owned(ask, caller, client_id)
-    return tab_page(ask, caller, client, "connections", faults={}, **await _listed(ask, caller, client, query.page))
+    return await _all(ask, caller, client, number=query.page)
 
 
 @OPERATIONS.add("GET", "/developers/apps/{client_id}/connections/{grant_id}", guard=signed_in_page)
@@ -67,18 +67,23 @@ async def disconnect_all(ask: Ask, caller: Person, client_id: str) -> Response:
     """End all connections, where the application's name was typed."""
     client = await owned(ask, caller, client_id)
     if faults := misnamed(ask.form(), client):
-        return unconfirmed(ask, caller, client, "connections", faults, **await _listed(ask, caller, client, 1))
+        return await _all(ask, caller, client, faults)
     try:
         await ask.house.db.transact(lambda tx: connections.disconnect_all(tx, caller.merchant_id, client_id, ask.now))
     except ApplicationRevoked as refusal:
-        client = await owned(ask, caller, client_id)
-        listed = await _listed(ask, caller, client, 1)
-        return tab_page(ask, caller, client, "connections", refusal=refusal, faults={}, **listed)
+        return await _all(ask, caller, await owned(ask, caller, client_id), refusal=refusal)
     return see_other(f"/developers/apps/{client_id}/connections?done=all")
 
 
-async def _listed(ask: Ask, person: Person, client: ClientView, number: int) -> dict[str, list[ConnectionView] | Turn]:
-    """A page of connections, and where one can turn to from it."""
+async def _all(
+    ask: Ask,
+    person: Person,
+    client: ClientView,
+    faults: dict[str, str] | None = None,
+    *,
+    refusal: ApplicationRevoked | None = None,
+    number: int = 1,
+) -> Response:
     rows = await connections_store.connections(
         ask.house.db,
         person.merchant_id,
@@ -89,7 +94,10 @@ async def _listed(ask: Ask, person: Person, client: ClientView, number: int) -> 
     )
     newer = f"?page={number - 1}" if number > 1 else ""
     older = f"?page={number + 1}" if len(rows) > CONNECTIONS_PER_PAGE else ""
-    return {"connections": rows[:CONNECTIONS_PER_PAGE], "turn": Turn(number, newer, older)}
+    shown: dict[str, Any] = {"connections": rows[:CONNECTIONS_PER_PAGE], "turn": Turn(number, newer, older)}
+    if faults:
+        return unconfirmed(ask, person, client, "connections", faults, **shown)
+    return tab_page(ask, person, client, "connections", refusal=refusal, faults={}, **shown)
 
 
 def _one(
