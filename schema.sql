@@ -764,7 +764,9 @@ CREATE TABLE public.merchants (
     id uuid NOT NULL,
     business_name text NOT NULL,
     suspended_at timestamp with time zone,
-    created_at timestamp with time zone NOT NULL
+    created_at timestamp with time zone NOT NULL,
+    time_zone text DEFAULT 'UTC'::text NOT NULL,
+    CONSTRAINT merchants_time_zone CHECK ((time_zone ~ '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$'::text))
 );
 CREATE TABLE public.oauth_access_tokens (
     token_hash bytea NOT NULL,
@@ -1825,8 +1827,10 @@ CREATE INDEX refunds_of_transaction ON public.refunds USING btree (transaction_i
 CREATE INDEX sandbox_plans_due ON public.sandbox_plans USING btree (due_at);
 CREATE INDEX sessions_by_last_use ON public.sessions USING btree (last_seen_at);
 CREATE INDEX sessions_of_user ON public.sessions USING btree (user_id);
+CREATE INDEX transactions_failed ON public.transactions USING btree (merchant_id, mode, updated_at) INCLUDE (currency) WHERE (status = 'failed'::text);
 CREATE INDEX transactions_of_link ON public.transactions USING btree (payment_link_id, created_at DESC, id DESC);
 CREATE INDEX transactions_of_merchant ON public.transactions USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX transactions_succeeded ON public.transactions USING btree (merchant_id, mode, succeeded_at) INCLUDE (currency, method_id, credited_minor) WHERE (succeeded_at IS NOT NULL);
 CREATE INDEX transactions_underpaid ON public.transactions USING btree (payment_link_id) WHERE ((status = 'pending'::text) AND (received_minor > 0));
 CREATE INDEX users_of_merchant ON public.users USING btree (merchant_id);
 CREATE INDEX webhook_deliveries_later_due ON public.webhook_deliveries_later USING btree (run_at);

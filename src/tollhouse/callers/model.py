@@ -1,6 +1,6 @@
 """The callers we know, and how they are refused."""
 
-from datetime import datetime
+from datetime import datetime, tzinfo
 from uuid import UUID
 
 from msgspec import Struct
@@ -9,6 +9,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, Mode, UserId
 from tollhouse.kernel.refusals import NotFound, Refusal
 from tollhouse.kernel.scopes import Scopes
+from tollhouse.kernel.zones import zone_of
 
 CHALLENGE = 'Bearer realm="tollhouse"'
 MODES: dict[str, Mode] = {"live": "live", "test": "test"}
@@ -43,6 +44,12 @@ class Person(Struct, frozen=True):
     user_created_at: datetime
     merchant_created_at: datetime
     proved_at: datetime
+    time_zone: str
+
+    @property
+    def zone(self) -> tzinfo:
+        """Whose clocks the pages go by."""
+        return zone_of(self.time_zone)
 
     def env(self, mode: str) -> MerchantEnv:
         """The environment that the path of a page names. Raises `NotFound` where there is no such one."""

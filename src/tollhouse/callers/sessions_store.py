@@ -12,7 +12,7 @@ from tollhouse.platform.db import Pool, Row, Tx
 
 PERSON = """
     SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.id AS merchant_id, m.business_name,
-           m.suspended_at, m.created_at AS merchant_created_at, s.last_seen_at,
+           m.suspended_at, m.created_at AS merchant_created_at, m.time_zone, s.last_seen_at,
            coalesce(s.proved_at, s.created_at) AS proved_at
     FROM sessions s JOIN users u ON u.id = s.user_id JOIN merchants m ON m.id = u.merchant_id
     WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND s.last_seen_at > $3
@@ -67,6 +67,7 @@ async def person(db: Pool, id_hash: bytes, address: str, now: datetime) -> Perso
         row["user_created_at"],
         row["merchant_created_at"],
         row["proved_at"],
+        row["time_zone"],
     )
 
 

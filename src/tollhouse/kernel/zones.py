@@ -1,0 +1,35 @@
+"""Time zones by their names, when a day begins in one, and how its clocks show a moment."""
+
+from datetime import UTC, date, datetime, time, tzinfo
+from functools import cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+USUAL = "UTC"
+PARTS_OF_THE_WORLD = (
+    "Africa/", "America/", "Antarctica/", "Arctic/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/", "Pacific/",
+)  # fmt: skip
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """UTC, then the zones of the machine that are named after a place, by name. Old spellings are left out."""
+    return (USUAL, *sorted(name for name in available_timezones() if name.startswith(PARTS_OF_THE_WORLD)))
+
+
+@cache
+def zone_of(name: str) -> tzinfo:
+    """The zone of this name; UTC where this machine does not know it (any more)."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC
+
+
+def midnight(day: date, zone: tzinfo) -> datetime:
+    """The first moment of the day there, in UTC. Where clocks skip midnight, it is the moment they do."""
+    return datetime.combine(day, time(), zone).astimezone(UTC)
+
+
+def shown(moment: datetime, zone: tzinfo) -> str:
+    """`2026-11-21 03:10`, as clocks there show the moment."""
+    return moment.astimezone(zone).strftime("%Y-%m-%d %H:%M")

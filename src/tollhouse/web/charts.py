@@ -1,0 +1,126 @@
+"""Charts: from whole numbers to what an SVG shows. Pure functions; nothing here knows money, time or HTML.
+
+All places are whole units of the view box, so that no rounding error of binary fractions reaches the page.
+"""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+TICKS_MAX = 4
+STEPS = (1, 2, 5)
+CHAR_WIDTH = 7
+ABOVE, BELOW = 12, 28
+"""Room above the bars, and below them for their names."""
+
+
+class Size(Struct, frozen=True):
+    """The view box of a chart, and how many names fit below its bars."""
+
+    width: int
+    height: int
+    names_max: int
+
+
+WIDE, NARROW = Size(820, 260, 12), Size(320, 220, 5)
+
+
+class Bar(Struct, frozen=True):
+    """A column, and what it says. One that is nothing has no height."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+    words: str
+
+
+class Word(Struct, frozen=True):
+    """A text at its place: beside a line of the grid, or below a bar."""
+
+    at: int
+    text: str
+
+
+class BarChart(Struct, frozen=True):
+    """Columns over a floor, lines of a grid with their values, names, and a line through what was before."""
+
+    size: Size
+    left: int
+    floor: int
+    bars: tuple[Bar, ...]
+    grid: tuple[Word, ...]
+    names: tuple[Word, ...]
+    before: str
+
+
+class Part(Struct, frozen=True):
+    """A piece of a strip."""
+
+    x: int
+    width: int
+
+
+def bar_chart(
+    values: Sequence[int], names: Sequence[str], words: Sequence[str], before: Sequence[int], size: Size,
+    written: Callable[[int], str],
+) -> BarChart:  # fmt: skip
+    """Columns for values of at least zero, each with its name and words; `before` may have fewer values, or none.
+
+    `written` is how a value is written beside its line of the grid.
+    """
+    step = step_of(max((*values, *before), default=0))
+    top = max(step, -(-max((*values, *before), default=0) // step) * step)
+    lines = range(0, top + 1, step)
+    left = CHAR_WIDTH * max(len(written(value)) for value in lines) + 10
+    floor, room, count = size.height - BELOW, size.height - BELOW - ABOVE, max(len(values), 1)
+
+    def height(value: int) -> int:
+        return (value * room * 2 + top) // (2 * top)
+
+    def edge(place: int) -> int:
+        return left + place * (size.width - left) // count
+
+    def middle(place: int) -> int:
+        return (edge(place) + edge(place + 1)) // 2
+
+    gap = max(1, (edge(1) - left) // 5)
+    bars = tuple(
+        Bar(edge(place) + gap, floor - tall, max(1, edge(place + 1) - edge(place) - 2 * gap), tall, words[place])
+        for place, tall in enumerate(max(height(value), 1 if value else 0) for value in values)
+    )
+    every = -(-count // size.names_max)
+    return BarChart(
+        size=size,
+        left=left,
+        floor=floor,
+        bars=bars,
+        grid=tuple(Word(floor - height(value), written(value)) for value in lines),
+        names=tuple(Word(middle(place), name) for place, name in enumerate(names) if place % every == 0),
+        before=" ".join(f"{middle(place)},{floor - height(value)}" for place, value in enumerate(before)),
+    )
+
+
+def step_of(top: int) -> int:
+    """How far the lines of a grid up to `top` are apart: 1, 2 or 5 and zeros, so that there are few of them."""
+    scale = 1
+    while True:
+        for step in STEPS:
+            if step * scale * TICKS_MAX >= top:
+                return step * scale
+        scale *= 10
+
+
+def strip(shares: Sequence[int], width: int) -> tuple[Part, ...]:
+    """A strip cut into pieces as large as their shares. Together they are as wide as it is."""
+    whole, so_far, parts = sum(shares), 0, list[Part]()
+    for share in shares:
+        start, so_far = so_far, so_far + share
+        parts.append(Part(start * width // whole, so_far * width // whole - start * width // whole) if whole else Part(0, 0))
+    return tuple(parts)
+
+
+def tenths_of_percent(part: int, whole: int) -> str:
+    """`12.4`: a share as a percentage of one digit behind the point, rounded half up; of nothing it is `0.0`."""
+    tenths = (abs(part) * 2000 + whole) // (2 * whole) if whole else 0
+    return f"{'-' if part < 0 and tenths else ''}{tenths // 10}.{tenths % 10}"
