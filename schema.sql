@@ -305,12 +305,6 @@ CREATE TABLE public.api_keys (
     CONSTRAINT api_keys_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT api_keys_scope_mask_check CHECK (((scope_mask > 0) AND ((scope_mask & (1 << 18)) = 0)))
 );
-CREATE TABLE public.backup_codes (
-    holder_id uuid NOT NULL,
-    code_hash bytea NOT NULL,
-    used_at timestamp with time zone,
-    CONSTRAINT backup_codes_code_hash_check CHECK ((octet_length(code_hash) = 32))
-);
 CREATE TABLE public.api_requests (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -333,6 +327,12 @@ CREATE TABLE public.api_requests (
     CONSTRAINT api_requests_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 )
 PARTITION BY RANGE (id);
+CREATE TABLE public.backup_codes (
+    holder_id uuid NOT NULL,
+    code_hash bytea NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT backup_codes_code_hash_check CHECK ((octet_length(code_hash) = 32))
+);
 CREATE TABLE public.balance_payments (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -1588,10 +1588,10 @@ ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_key_hash_key UNIQUE (key_hash);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
-ALTER TABLE ONLY public.backup_codes
-    ADD CONSTRAINT backup_codes_pkey PRIMARY KEY (holder_id, code_hash);
 ALTER TABLE ONLY public.api_requests
     ADD CONSTRAINT api_requests_pkey PRIMARY KEY (merchant_id, mode, id);
+ALTER TABLE ONLY public.backup_codes
+    ADD CONSTRAINT backup_codes_pkey PRIMARY KEY (holder_id, code_hash);
 ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_external_id UNIQUE (merchant_id, mode, external_id);
 ALTER TABLE ONLY public.balance_payments

@@ -72,6 +72,7 @@ async def sign_in(someone: Visitor, actor: Actor) -> None:
 async def register_application(someone: Visitor, owner: Actor, callback: str) -> Application:
     """By the form of the dashboard, which shows the secret once."""
     page = someone.page
+    await page.click(".side a:has-text('Applications')")
     await page.click("text=New application")
     await someone.see("application-new")
     await fill(page, name="Northwind Ledger", description="Bookkeeping for small studios.", redirect_uris=callback)
@@ -127,7 +128,7 @@ async def test_paying_by_clicking(look: Look, browser: Browser, service: Service
         await page.goto(f"{service.url}/signin")
         await fill(page, email=alice.email, password=PASSWORD)
         await page.click("button:has-text('Sign in')")
-        await page.click("text=Manage API keys")
+        await page.click(".side a:has-text('API keys')")
         await someone.see("keys-empty")
         await page.fill("#name", "shop server")
         await page.click("button:has-text('Create a test key')")

@@ -38,6 +38,13 @@ async def change(
     return await store.change(tx, MerchantEnv(merchant_id, mode), project_id, facts, FIRST_STATUS[mode], now)
 
 
+async def change_as_seen(
+    tx: Tx, env: MerchantEnv, project_id: UUID, facts: ProjectFacts, seen: datetime, now: datetime
+) -> ReviewedProject | None:
+    """The same, where the project was changed last when it was `seen`; None where somebody else was first."""
+    return await store.change(tx, env, project_id, facts, FIRST_STATUS[env.mode], now, seen)
+
+
 async def seller(tx: Tx, env: MerchantEnv, project_id: UUID | None) -> Project | None:
     """The approved project of this id; with no id, the merchant's only approved one. None when there is no such one."""
     if project_id is not None:

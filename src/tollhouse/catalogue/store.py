@@ -26,12 +26,16 @@ EVERY = """
     SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
     WHERE merchant_id = $1 AND ($2::text IS NULL OR mode = $2) ORDER BY created_at DESC, id DESC LIMIT $3 OFFSET $4
 """
+ONE = """
+    SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3
+"""
 MODE = "SELECT mode FROM projects WHERE merchant_id = $1 AND id = $2"
-# A rejected project goes back to where it began; one in review or approved stays there.
+# A rejected project goes back to where it began; one in review or approved stays there. $9: the change that was seen last.
 CHANGE = """
     UPDATE projects SET name = $4, website_url = $5, description = $6, updated_at = $7, rejected_because = NULL,
         status = CASE WHEN status = 'rejected' THEN $8 ELSE status END
-    WHERE merchant_id = $1 AND mode = $2 AND id = $3
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND ($9::timestamptz IS NULL OR updated_at = $9)
     RETURNING id, mode, name, website_url, description, status, rejected_because, created_at, updated_at
 """
 
@@ -64,6 +68,12 @@ async def every(db: Pool, merchant_id: MerchantId, mode: Mode | None, limit: int
     return [_reviewed(row) for row in await db.fetch(EVERY, merchant_id, mode, limit, offset)]
 
 
+async def one(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> ReviewedProject | None:
+    """This project, approved or not; None when it is another merchant's or another mode's."""
+    row = await db.fetchrow(ONE, env.merchant_id, env.mode, project_id)
+    return None if row is None else _reviewed(row)
+
+
 async def mode_of(tx: Tx, merchant_id: MerchantId, project_id: UUID) -> Mode | None:
     """The environment of this merchant's project; None when there is no such one."""
     row = await tx.fetchrow(MODE, merchant_id, project_id)
@@ -71,11 +81,17 @@ async def mode_of(tx: Tx, merchant_id: MerchantId, project_id: UUID) -> Mode | N
 
 
 async def change(
-    tx: Tx, env: MerchantEnv, project_id: UUID, facts: ProjectFacts, starts_as: ProjectStatus, now: datetime
+    tx: Tx,
+    env: MerchantEnv,
+    project_id: UUID,
+    facts: ProjectFacts,
+    starts_as: ProjectStatus,
+    now: datetime,
+    seen: datetime | None = None,
 ) -> ReviewedProject | None:
-    """Rewrite what a project says of itself; None when there is no such project."""
+    """Rewrite what a project says of itself; None when there is no such one, or it was not changed last when `seen`."""
     said = (facts.name, facts.website_url, facts.description)
-    row = await tx.fetchrow(CHANGE, env.merchant_id, env.mode, project_id, *said, now, starts_as)
+    row = await tx.fetchrow(CHANGE, env.merchant_id, env.mode, project_id, *said, now, starts_as, seen)
     return None if row is None else _reviewed(row)
 
 

@@ -1,16 +1,19 @@
 """The pages: sign-up and sign-in, the dashboard, consent, the hosted checkout, the operator's area, the guide."""
 
 from tollhouse.balance_payments import operations as balance_payments
+from tollhouse.books import pages as books
 from tollhouse.conversions import operations as conversions
 from tollhouse.doors import payout_pages, statement_pages, withdrawal_review_pages
 from tollhouse.fulfillments import operations as fulfillments
 from tollhouse.guide import pages as guide
+from tollhouse.home import pages as home
+from tollhouse.merchants import business_pages, security_pages, session_pages
 from tollhouse.merchants import pages as merchants
-from tollhouse.merchants import security_pages, session_pages
 from tollhouse.oauth import endpoints as oauth
 from tollhouse.operator import desk_operations as operator
 from tollhouse.payments import operations as payments
 from tollhouse.request_log import pages as request_log
+from tollhouse.settings import payment_pages, project_pages
 from tollhouse.web.operations import Operation
 from tollhouse.webhooks import pages as webhooks
 from tollhouse.withdrawals import operations as withdrawals
@@ -19,6 +22,11 @@ OPERATIONS: list[Operation] = [
     *merchants.OPERATIONS,
     *security_pages.OPERATIONS,
     *session_pages.OPERATIONS,
+    *home.OPERATIONS,
+    *books.OPERATIONS,
+    *project_pages.OPERATIONS,
+    *payment_pages.OPERATIONS,
+    *business_pages.OPERATIONS,
     *oauth.PAGE_OPERATIONS,
     *payments.PAGE_OPERATIONS,
     *withdrawals.PAGE_OPERATIONS,

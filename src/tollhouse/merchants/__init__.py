@@ -1,1 +1,1 @@
-"""Merchants: signing up and in, sessions, API keys, the account, and the home page of the dashboard."""
+"""Merchants: signing up and in, sessions, API keys and the account."""

@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.callers.people import CONTROL, email_faults, password_faults
-from tollhouse.kernel import limits
+from tollhouse.kernel import limits, zones
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, Mode
 from tollhouse.kernel.refusals import Fault, Refusal
@@ -106,6 +106,20 @@ class AccountView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     active: bool
     oauth_client_id: ClientId | None = None
     oauth_grant_id: GrantId | None = None
+
+
+class Business(Struct, frozen=True):
+    """What a merchant says of its business: its name, and the time zone that its pages tell times in."""
+
+    business_name: str
+    time_zone: str
+
+    def faults(self) -> list[Fault]:
+        """Every field that is refused."""
+        faults = name_faults("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX)
+        if self.time_zone not in zones.names():
+            faults.append(Fault("time_zone", "invalid_value", "This is no time zone of the list."))
+        return faults
 
 
 class EmailTaken(Refusal):

@@ -1,4 +1,4 @@
-"""The pages of a merchant's people: sign-up, sign-in, step-up, the home page of the dashboard, API keys."""
+"""The pages of a merchant's people: sign-up, sign-in, step-up, API keys."""
 
 from urllib.parse import urlencode
 from uuid import UUID
@@ -10,10 +10,8 @@ from tollhouse.callers.guards import anyone, signed_in_page, visitor
 from tollhouse.callers.model import Person
 from tollhouse.callers.second_factor import SecondFactorChanged, SecondFactorRequired
 from tollhouse.callers.stepup import proved_page
-from tollhouse.catalogue.currencies import format_amount
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import Fault, Refusal, ValidationFailed
-from tollhouse.ledger import balances as ledger_balances
 from tollhouse.merchants import actions, store
 from tollhouse.merchants.model import EmailTaken, NewApiKey, SignIn, SignUp
 from tollhouse.platform.db import Tx
@@ -23,7 +21,6 @@ from tollhouse.web.forms import Form, parse_form
 from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
-APPLICATIONS_SHOWN = 10
 
 
 @OPERATIONS.add("GET", "/", guard=anyone)
@@ -134,29 +131,6 @@ async def sign_up(ask: Ask) -> Response:
 async def sign_out(ask: Ask) -> Response:
     """End the session."""
     return await sessions.end(ask, see_other("/signin"))
-
-
-@OPERATIONS.add("GET", "/{mode}/home", guard=signed_in_page)
-async def home(ask: Ask, caller: Person, mode: str) -> Response:
-    """Balances, applications and API keys of one environment."""
-    env = caller.env(mode)
-    return page(
-        ask,
-        "merchants/home.html",
-        person=caller,
-        mode=env.mode,
-        here="home",
-        balances=[
-            {
-                "currency": balance.currency,
-                "available": format_amount(balance.available_minor, balance.currency),
-                "reserved": format_amount(balance.reserved_minor, balance.currency),
-            }
-            for balance in await ledger_balances.of(ask.house.db, env)
-        ],
-        applications=await store.applications(ask.house.db, caller.merchant_id, APPLICATIONS_SHOWN),
-        keys=[key for key in await store.api_keys(ask.house.db, caller.merchant_id) if key.mode == env.mode],
-    )
 
 
 @OPERATIONS.add("GET", "/{mode}/developers/keys", guard=signed_in_page)

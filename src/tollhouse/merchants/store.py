@@ -38,10 +38,6 @@ REVOKE_API_KEY = """
     RETURNING id, name, mode, scope_mask, hint, created_at, revoked_at,
               (SELECT last_used_at FROM api_key_activity WHERE api_key_id = api_keys.id) AS last_used_at
 """
-HOME_APPLICATIONS = """
-    SELECT id, name, client_type, status, created_at FROM oauth_clients
-    WHERE merchant_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2
-"""
 
 
 async def insert_merchant(tx: Tx, merchant_id: MerchantId, business_name: str, now: datetime) -> None:
@@ -82,11 +78,6 @@ async def revoke_api_key(tx: Tx, merchant_id: MerchantId, api_key_id: UUID, now:
     """Revoke a key, once and for ever; None when it is not this merchant's."""
     row = await tx.fetchrow(REVOKE_API_KEY, merchant_id, api_key_id, now)
     return None if row is None else _api_key(row)
-
-
-async def applications(db: Pool, merchant_id: MerchantId, limit: int) -> list[Row]:
-    """The newest applications that this merchant owns."""
-    return await db.fetch(HOME_APPLICATIONS, merchant_id, limit)
 
 
 def _api_key(row: Row) -> ApiKeyView:

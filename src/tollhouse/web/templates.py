@@ -9,6 +9,9 @@ from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 PARTS = (
     "web",
     "callers",
+    "home",
+    "books",
+    "settings",
     "merchants",
     "oauth",
     "payments",
@@ -39,7 +42,8 @@ class Templates:
         )
         self._pages.policies["ext.i18n.trimmed"] = True
         self._pages.install_null_translations(newstyle=True)  # type: ignore[attr-defined]  # the extension's
-        css = (resources.files("tollhouse.web") / "static" / "app.css").read_bytes()
+        static = resources.files("tollhouse.web") / "static"
+        css = (static / "app.css").read_bytes() + (static / "overview.css").read_bytes()
         self._pages.globals["css_version"] = hashlib.sha256(css).hexdigest()[:12]  # pyright: ignore[reportArgumentType]
 
     def render(self, page: str, **facts: Any) -> str:

@@ -1,0 +1,195 @@
+"""The dashboard's pages about projects: the list, a new one, and what one says of itself.
+
+A new one is made under a key of its page, so that a form posted twice opens one project. A change names the state that was
+seen: what an operator or a colleague did meanwhile is told, not overwritten.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.model import Person
+from tollhouse.catalogue import projects, store
+from tollhouse.catalogue.model import ProjectFacts, ReviewedProject
+from tollhouse.idempotency import KeyReused, made_once
+from tollhouse.kernel.clock import moment_of, stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import new_id_text, parse_id
+from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.kernel.zones import shown
+from tollhouse.platform.db import Tx
+from tollhouse.settings.projects_api import SaidProject
+from tollhouse.web.answers import page, see_other
+from tollhouse.web.ask import Ask
+from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.forms import Form, parse_form
+from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.paging import PageQuery, turn
+
+OPERATIONS = Operations(PAGES)
+FIELDS = ("name", "website_url", "description")
+NOTICES = {"opened": "The project is open.", "sent": "The project waits for its review.", "saved": "Saved."}
+SENT_BEFORE = "This form was sent before, with other words. Send it again to open one more project."
+CHANGED = "The project was changed meanwhile. What stands here is what you typed: save it again to keep it."
+
+
+class Typed(Struct, frozen=True):
+    """What stands in the form."""
+
+    name: str = ""
+    website_url: str = ""
+    description: str = ""
+
+    def facts(self) -> ProjectFacts:
+        """What is kept of it. Raises `ValidationFailed`."""
+        said = SaidProject(
+            name=self.name,
+            website_url=self.website_url or None,
+            description=self.description.replace("\r\n", "\n") or None,
+        )
+        return said.facts()
+
+
+class ProjectsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?done=&page=` of the page of projects."""
+
+    done: str = ""
+
+
+@OPERATIONS.add("GET", "/{mode}/projects", guard=signed_in_page)
+async def list_projects(ask: Ask, caller: Person, mode: str, query: ProjectsPage) -> Response:
+    """The projects of this environment, newest first, with how their review stands."""
+    env = caller.env(mode)
+    shown_ones, more = query.cut(await store.every(ask.house.db, env.merchant_id, env.mode, query.fetch, query.offset))
+    return page(
+        ask,
+        "settings/projects.html",
+        person=caller,
+        mode=env.mode,
+        here="projects",
+        projects=[(one, stamp(one.created_at), shown(one.created_at, caller.zone)) for one in shown_ones],
+        notice=NOTICES.get(query.done, ""),
+        query=query,
+        turn=turn(query, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/projects/new", guard=signed_in_page)
+async def new_project(ask: Ask, caller: Person, mode: str) -> Response:
+    """The form for a new project."""
+    return _new(ask, caller, caller.env(mode), Typed())
+
+
+@OPERATIONS.add("POST", "/{mode}/projects/new", guard=signed_in_page)
+async def open_project(ask: Ask, caller: Person, mode: str) -> Response:
+    """Open it. In live mode an operator approves it before it can sell."""
+    env = caller.env(mode)
+    caller.refuse_suspended()
+    form = ask.form()
+    typed, key = _typed(form), form.one("key") or ""
+    try:
+        facts = typed.facts()
+    except ValidationFailed as refusal:
+        return _new(ask, caller, env, typed, wrong_with(refusal, FIELDS))
+    if parse_id(key) is None:
+        return _new(ask, caller, env, typed)
+
+    async def once(tx: Tx) -> UUID:
+        async def make() -> UUID:
+            return (await projects.open_project(tx, env, facts, ask.now)).id
+
+        return await made_once(tx, ask, env, key, typed, make)
+
+    try:
+        await ask.house.db.transact(once)
+    except KeyReused as refusal:
+        return _new(ask, caller, env, typed, Wrong(SENT_BEFORE, status=refusal.status))
+    return see_other(f"/{env.mode}/projects?done={'sent' if env.livemode else 'opened'}")
+
+
+@OPERATIONS.add("GET", "/{mode}/projects/{project_id}", guard=signed_in_page)
+async def project(ask: Ask, caller: Person, mode: str, project_id: UUID) -> Response:
+    """What a project says of itself, how its review stands, and the form to change it."""
+    env = caller.env(mode)
+    present = await _present(ask, env, project_id)
+    facts = present.facts
+    typed = Typed(facts.name, facts.website_url or "", facts.description or "")
+    notice = NOTICES.get(parse_form(ask.query).one("done") or "", "")
+    return _project(ask, caller, present, typed, notice=notice)
+
+
+@OPERATIONS.add("POST", "/{mode}/projects/{project_id}", guard=signed_in_page)
+async def change_project(ask: Ask, caller: Person, mode: str, project_id: UUID) -> Response:
+    """Save what was typed, where nobody changed the project since. One that was rejected is reviewed again."""
+    env = caller.env(mode)
+    caller.refuse_suspended()
+    form = ask.form()
+    typed, seen = _typed(form), moment_of(form.one("seen") or "")
+    present = await _present(ask, env, project_id)
+    try:
+        facts = typed.facts()
+    except ValidationFailed as refusal:
+        return _project(ask, caller, present, typed, wrong_with(refusal, FIELDS), seen=seen)
+
+    async def change(tx: Tx) -> ReviewedProject | None:
+        return None if seen is None else await projects.change_as_seen(tx, env, project_id, facts, seen, ask.now)
+
+    if await ask.house.db.transact(change) is None:
+        present = await _present(ask, env, project_id)
+        if present.facts != facts:
+            return _project(ask, caller, present, typed, Wrong(CHANGED, status=409))
+    return see_other(f"/{env.mode}/projects/{project_id}?done=saved")
+
+
+async def _present(ask: Ask, env: MerchantEnv, project_id: UUID) -> ReviewedProject:
+    found = await store.one(ask.house.db, env, project_id)
+    if found is None:
+        raise NotFound
+    return found
+
+
+def _typed(form: Form) -> Typed:
+    return Typed(*(form.one(name) or "" for name in FIELDS))
+
+
+def _new(ask: Ask, person: Person, env: MerchantEnv, typed: Typed, wrong: Wrong = NOTHING_WRONG) -> Response:
+    return page(
+        ask,
+        "settings/project_new.html",
+        wrong.status,
+        person=person,
+        mode=env.mode,
+        here="projects",
+        typed=typed,
+        wrong=wrong,
+        key=new_id_text(),
+    )
+
+
+def _project(
+    ask: Ask,
+    person: Person,
+    present: ReviewedProject,
+    typed: Typed,
+    wrong: Wrong = NOTHING_WRONG,
+    *,
+    seen: datetime | None = None,
+    notice: str = "",
+) -> Response:
+    return page(
+        ask,
+        "settings/project.html",
+        wrong.status,
+        person=person,
+        mode=present.mode,
+        here="projects",
+        project=present,
+        typed=typed,
+        wrong=wrong,
+        notice=notice,
+        seen=stamp(seen or present.updated_at),
+        opened=(stamp(present.created_at), shown(present.created_at, person.zone)),
+    )

@@ -1,0 +1,109 @@
+"""The dashboard's page of how a merchant is paid, as a browser without scripts gets and posts it."""
+
+import html
+import re
+from typing import Any
+
+from tests.cast import Actor, Answer
+from tests.forms import post, refuses_foreign_forms, seen, wrong
+
+PATH = "/test/settings/payments"
+VALUE = re.compile(r'<input id="([^"]+)" name="[^"]+" type="[a-z]+" value="([^"]*)"')
+CHOSEN = re.compile(r'<select id="([a-z_]+)" name="[^>]*>(?:<option[^>]*>[^<]*</option>)*?<option value="([^"]*)" selected>')
+TICKED = re.compile(r'name="method" value="([^"]+)" id="m-\d+" checked>')
+VERSION = re.compile(r'name="version" value="(\d+)"')
+
+
+async def form(actor: Actor, path: str = PATH) -> dict[str, Any]:
+    """The form as a browser would post it back."""
+    return fields(await actor.send("GET", path))
+
+
+def fields(page: Answer) -> dict[str, Any]:
+    """What stands in the form of a page; the methods that are ticked as a list."""
+    text = page.text
+    found: dict[str, Any] = {name: html.unescape(value) for name, value in [*VALUE.findall(text), *CHOSEN.findall(text)]}
+    [version] = VERSION.findall(text)
+    return found | {"method": TICKED.findall(text), "version": version}
+
+
+async def send(actor: Actor, typed: dict[str, Any], status: int = 303, path: str = PATH) -> Answer:
+    """Post it, a field for each method that is ticked."""
+    pairs = [(name, value) for name, value in typed.items() if name != "method"]
+    return (await actor.form(path, [*pairs, *(("method", method) for method in typed["method"])])).ok(status)
+
+
+async def settings(actor: Actor, mode: str = "test") -> dict[str, Any]:
+    return (await actor.get("/settings", mode=mode)).ok().body
+
+
+async def test_posted_as_it_is_the_form_changes_nothing_but_the_version(alice: Actor) -> None:
+    before = await settings(alice)
+    assert (await send(alice, await form(alice))).location == f"{PATH}?done=saved"
+    after = await settings(alice)
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"version", "updated_at"}
+    assert "Saved." in await seen(alice, f"{PATH}?done=saved")
+
+
+async def test_everything_can_be_set_and_is_shown_again(alice: Actor) -> None:
+    typed = await form(alice) | {
+        "default_currency": "USD",
+        "link_expiry_minutes": "60",
+        "underpayment_tolerance_bps": "0",
+        "overpayment": "refund_required",
+        "late_payments": "accept",
+        "late_monitoring_days": "3",
+        "success_url": "https://shop.example/?a=1&b=2",
+        "branding.display_name": 'The "Shop"',
+        "branding.accent_color": "#1a6b4f",
+        "confirmations.bitcoin": "3",
+        "confirmations.ethereum": "finalized",
+        "method": ["sandbox:EUR"],
+    }
+    await send(alice, typed)
+    kept = await settings(alice)
+    assert (kept["default_currency"], kept["link_expiry_minutes"], kept["underpayment_tolerance_bps"]) == ("USD", 60, 0)
+    assert (kept["overpayment"], kept["late_payments"], kept["late_monitoring_days"]) == ("refund_required", "accept", 3)
+    assert kept["branding"]["display_name"] == 'The "Shop"'
+    assert kept["confirmations"] == {"bitcoin": 3, "ethereum": "finalized"}
+    assert [one["method_id"] for one in kept["payment_methods"] if one["enabled"]] == ["sandbox:EUR"]
+    assert await form(alice) == typed | {"version": "2"}
+    assert (await settings(alice, "live"))["version"] == 1
+
+
+async def test_what_is_wrong_is_said_at_its_field(alice: Actor) -> None:
+    bad = {
+        "link_expiry_minutes": "4",
+        "underpayment_tolerance_bps": "half",
+        "late_monitoring_days": "",
+        "default_currency": "XXX",
+        "success_url": "ftp://shop.example",
+        "branding.logo_url": "http://shop.example/logo.png",
+        "branding.accent_color": "green",
+        "branding.support_email": "nobody",
+        "confirmations.bitcoin": "many",
+    }
+    page = await send(alice, await form(alice) | bad, 422)
+    assert wrong(page).keys() == bad.keys()
+    assert wrong(page)["branding.accent_color"] == "A color such as #1a6b4f."
+    assert 'value="half"' in page.text
+    assert (await settings(alice))["version"] == 1
+
+
+async def test_who_is_second_is_told_and_loses_nothing(alice: Actor) -> None:
+    typed = await form(alice) | {"link_expiry_minutes": "60"}
+    for _ in range(2):
+        await send(alice, typed)
+    assert (await settings(alice))["version"] == 2
+    page = await send(alice, typed | {"link_expiry_minutes": "90"}, 409)
+    assert "The settings were changed meanwhile." in page.text
+    assert 'value="90"' in page.text
+    await send(alice, fields(page))
+    assert (await settings(alice))["link_expiry_minutes"] == 90
+
+
+async def test_nobody_else_changes_them(alice: Actor) -> None:
+    await seen(alice, "/prod/settings/payments", 404)
+    await post(alice, "/prod/settings/payments", 404)
+    await refuses_foreign_forms(alice, PATH)
