@@ -1,13 +1,16 @@
 """The reference: a valid document, with every operation that is no page, every scope, and every refusal there may be."""
 
+from collections.abc import Iterator
 from typing import Any
 
+import jsonschema_rs
 import msgspec
 import pytest
 from openapi_spec_validator import validate
 
 from tests.cast import Actor
 from tollhouse.doors import OPERATIONS, reference
+from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.platform import config
 from tollhouse.web.operations import Operation
@@ -23,8 +26,17 @@ def document() -> Any:
 
 def codes(shown: Any, status: int) -> list[str]:
     """The codes that an operation is said to refuse with at this status."""
-    schema = shown["responses"][str(status)]["content"]["application/json"]["schema"]
-    return schema["allOf"][1]["properties"]["error"]["enum"]
+    return list(shown["responses"][str(status)]["content"]["application/json"]["examples"])
+
+
+def contents_of(document: Any) -> Iterator[tuple[str, Any]]:
+    """Every body that is sent or answered, events included, with a name for it."""
+    for methods in (*document["paths"].values(), *document["webhooks"].values()):
+        for shown in methods.values():
+            bodies = [shown.get("requestBody", {}), *shown["responses"].values()]
+            for body in bodies:
+                for content in body.get("content", {}).values():
+                    yield shown["operationId"], content
 
 
 async def test_it_is_served_to_everybody(alice: Actor) -> None:
@@ -57,7 +69,9 @@ def test_every_operation_is_in_it(document: Any, operation: Operation) -> None:
 
 def test_nothing_else_is_in_it_and_each_has_a_name_of_its_own(document: Any) -> None:
     names = [shown["operationId"] for methods in document["paths"].values() for shown in methods.values()]
-    assert len(names) == len(set(names)) == len(JSON_OPERATIONS)
+    assert len(names) == len(JSON_OPERATIONS)
+    names += [shown["operationId"] for methods in document["webhooks"].values() for shown in methods.values()]
+    assert len(names) == len(set(names))
 
 
 def test_every_scope_is_named_and_every_wanted_one_is_a_scope(document: Any) -> None:
@@ -71,6 +85,41 @@ def test_every_scope_is_named_and_every_wanted_one_is_a_scope(document: Any) -> 
         for scope in alternative.get("access_token", ())
     ]
     assert set(wanted) <= set(named)
+
+
+def test_every_example_fits_its_schema(document: Any) -> None:
+    examples = [
+        (name, content["schema"], content["example"]) for name, content in contents_of(document) if "example" in content
+    ]
+    for name, shown in document["components"]["examples"].items():
+        said = shown["value"]
+        shape = {"$ref": f"#/components/schemas/{said['error'].title().replace('_', '')}Refusal"}
+        examples.append((name, shape, said))
+    assert len(examples) > 200
+    for name, schema, example in examples:
+        validator = jsonschema_rs.validator_for({**schema, "components": document["components"]}, validate_formats=True)
+        found = list(validator.iter_errors(example))
+        assert not found, (name, found[0].message, list(found[0].instance_path))
+
+
+def test_every_refusal_has_its_example_and_its_schema(document: Any) -> None:
+    """A code is one schema; a sentence beside a code is one example."""
+    schemas = document["components"]["schemas"]
+    for name, content in contents_of(document):
+        if "examples" in content:
+            shapes = content["schema"].get("anyOf", [content["schema"]])
+            said = [schemas[one["$ref"].rpartition("/")[2]]["allOf"][1]["properties"]["error"]["enum"] for one in shapes]
+            assert said == [[code] for code in content["examples"]], name
+
+
+def test_every_event_is_told_of(document: Any) -> None:
+    assert list(document["webhooks"]) == [*EVENT_TYPES, TEST_EVENT]
+    for name, methods in document["webhooks"].items():
+        shown = methods["post"]
+        sent = [one["$ref"].rpartition("/")[2] for one in shown["parameters"]]
+        assert "X-Service-Signature" in sent
+        example = shown["requestBody"]["content"]["application/json"]["example"]
+        assert example["type"] == name
 
 
 def test_it_tells_how_one_gets_in(document: Any) -> None:

@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+import msgspec
 from starlette.responses import Response
 
 from tollhouse.callers import guards
@@ -10,6 +11,8 @@ from tollhouse.callers.guards import Credential, Session, anyone
 from tollhouse.callers.model import AccountSuspended, InvalidApiKey, InvalidToken, MissingScope, NoCredential
 from tollhouse.callers.throttle import RateLimited
 from tollhouse.doors import dashboard, health, integration, oauth
+from tollhouse.doors.examples import USUAL
+from tollhouse.doors.told import TOLD
 from tollhouse.idempotency import KeyInProgress, KeyReused
 from tollhouse.kernel.refusals import AuthenticationRequired, CrossOriginForbidden, InvalidRequest
 from tollhouse.kernel.scopes import ALL, PERMISSIONS
@@ -18,12 +21,20 @@ from tollhouse.platform.config import Settings
 from tollhouse.web.answers import ENCODER
 from tollhouse.web.cookies import SAFE, cookie_name
 from tollhouse.web.house import House
-from tollhouse.web.openapi import document
+from tollhouse.web.openapi import Source, document
 from tollhouse.web.openapi_answers import Admission
 from tollhouse.web.openapi_schemas import Json
 from tollhouse.web.operations import Door, Operation, Operations
 
 OPERATIONS = Operations(Door("reference", "", cors=True, html=False))
+DOORS = {
+    "integration": "The Integration API, for API keys and access tokens.",
+    "oauth": "The OAuth endpoints that programs call.",
+    "authorize": "Where an application sends its merchants' browsers.",
+    "dashboard": "What a signed-in person does; no API key and no access token gets in.",
+    "health": "For probes.",
+    "reference": "This document.",
+}
 
 
 @OPERATIONS.add("GET", "/openapi.json", guard=anyone, answers=dict[str, Any])
@@ -40,15 +51,22 @@ def described() -> list[Operation]:
 @cache
 def encoded(settings: Settings) -> bytes:
     """The document of a house with these settings, as it is sent."""
-    return ENCODER.encode(
-        document(
-            described(),
-            base_url=settings.base_url,
-            security_schemes=_security_schemes(settings),
-            admission=_admission,
-            keeper_refuses=(KeyReused, KeyInProgress),
-        )
+    source = Source(
+        operations=described(),
+        doors=DOORS,
+        told=TOLD,
+        usual=USUAL,
+        security_schemes=_security_schemes(settings),
+        admission=_admission,
+        keeper_refuses=(KeyReused, KeyInProgress),
     )
+    return ENCODER.encode(document(source, settings.base_url))
+
+
+@cache
+def read(settings: Settings) -> Json:
+    """The document as programs read it. Nobody changes it."""
+    return msgspec.json.decode(encoded(settings))
 
 
 def _admission(operation: Operation) -> Admission:

@@ -1,6 +1,6 @@
 """Answers of the reference: what each operation can say, success and every refusal, by status."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, get_args
 
@@ -18,7 +18,8 @@ from tollhouse.kernel.refusals import (
     ValidationFailed,
 )
 from tollhouse.web.dispatch import IdempotencyKeyInvalid, IdempotencyKeyRequired
-from tollhouse.web.openapi_schemas import REF, REFUSAL, Json
+from tollhouse.web.openapi_refusals import Refusals
+from tollhouse.web.openapi_schemas import Json
 from tollhouse.web.operations import Operation
 
 JSON = "application/json"
@@ -48,7 +49,7 @@ class Admission(Struct, frozen=True):
     refuses: tuple[type[Refusal], ...] = ()
 
 
-def refusals(
+def possible_refusals(
     operation: Operation, admission: Admission, of_keys: Sequence[type[Refusal]]
 ) -> dict[HTTPStatus, list[type[Refusal]]]:
     """How an operation may refuse, by status, each code once. `of_keys` are those of the Idempotency-Key's keeper."""
@@ -65,22 +66,20 @@ def refusals(
     return {status: list(found[status].values()) for status in sorted(found)}
 
 
-def success(operation: Operation, schema: Json | None) -> Json:
-    """The answer of a deed that is done."""
+def success(operation: Operation, schema: Json | None, example: Any = None) -> Json:
+    """The answer of a deed that is done; without a schema it has no body."""
     replayable = operation.idempotency != "no"
     answer = _answer(HTTPStatus(operation.status), "Done.", ["Idempotency-Replayed"] if replayable else [])
     if schema is not None:
         text = {"schema": {"type": "string"}}
-        answer["content"] = {JSON: {"schema": schema}} | dict.fromkeys(operation.formats, text)
+        answer["content"] = {JSON: {"schema": schema, "example": example}} | dict.fromkeys(operation.formats, text)
     return answer
 
 
-def refused(status: HTTPStatus, kinds: Iterable[type[Refusal]]) -> Json:
-    """The answer of a deed that is not done: the one shape, with the codes that are possible here."""
-    kinds = tuple(kinds)
+def refused(status: HTTPStatus, kinds: Sequence[type[Refusal]], refusals: Refusals) -> Json:
+    """The answer of a deed that is not done, with the codes that are possible here."""
     answer = _answer(status, "\n".join(f"- `{kind.code}`: {kind.message}" for kind in kinds))
-    codes = {"properties": {"error": {"enum": [kind.code for kind in kinds]}}}
-    answer["content"] = {JSON: {"schema": {"allOf": [{"$ref": REF.format(name=REFUSAL)}, codes]}}}
+    answer["content"] = {JSON: refusals.content(kinds)}
     return answer
 
 

@@ -36,13 +36,13 @@ class Schemas:
     def __init__(self, sent: Iterable[Any], answered: Iterable[Any]) -> None:
         sent, answered = tuple(sent), tuple(answered)
         kinds = (*sent, *answered, Fault)
-        shown, components = msgspec.json.schema_components(kinds, ref_template=REF)
+        shown, components = _shortly_named(*msgspec.json.schema_components(kinds, ref_template=REF))
         self._shown = dict(zip(kinds, shown, strict=True))
         self.components: Json = {REFUSAL: REFUSAL_SCHEMA, **components}
         asked, given = set(_structs(sent)), set(_structs(answered))
         for kind in asked | given:
-            name = kind.__name__ if kind.__name__ in components else _full_name(kind)
-            components[name]["description"] = inspect.getdoc(kind)
+            name = kind.__name__ if kind.__name__ in components else _short_name(_full_name(kind))
+            components[name] |= {"title": name, "description": inspect.getdoc(kind)}
             if kind in given:
                 _show_times(components[name], kind)
             if kind in given - asked and not kind.__struct_config__.omit_defaults:
@@ -75,6 +75,21 @@ def _structs(kinds: Iterable[Any], seen: frozenset[type] = frozenset()) -> Itera
                 yield from _structs((field.type for field in msgspec.structs.fields(kind)), seen | {kind})
         else:
             yield from _structs(get_args(kind), seen)
+
+
+def _shortly_named(shown: Any, components: Json) -> tuple[Any, Json]:
+    """Where two types have one name, the slice tells them apart: generated clients make a class of each name."""
+    text = msgspec.json.encode((shown, components)).decode()
+    for name in components:
+        if "." in name:
+            text = text.replace(f'/{name}"', f'/{_short_name(name)}"').replace(f'"{name}":', f'"{_short_name(name)}":')
+    return msgspec.json.decode(text, type=tuple[list[Any], Json])
+
+
+def _short_name(name: str) -> str:
+    """`PaymentsMethodView` for `tollhouse.payments.offers_api.MethodView`."""
+    _, part, *_, kind = name.split(".")
+    return part.title().replace("_", "") + kind
 
 
 def _full_name(kind: type) -> str:
