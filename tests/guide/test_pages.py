@@ -9,7 +9,7 @@ from playwright.async_api import Browser
 from tests.browser import CHROMIUM, Look, chromium, visitor
 from tests.cast import Actor
 from tests.running import Service
-from tollhouse.guide.book import CHAPTERS, FOLDER, chapters
+from tollhouse.guide.book import CHAPTERS, chapters, file_of
 
 HREF = re.compile(r'href="([^"]+)"')
 ID = re.compile(r' id="([^"]+)"')
@@ -34,7 +34,7 @@ async def test_a_chapter_is_served_as_page_and_as_markdown(alice: Actor, name: s
     assert len(ID.findall(shown.text)) == len(set(ID.findall(shown.text)))
     written = (await alice.anonymously("GET", f"/docs/{name}.md")).ok()
     assert written.headers["content-type"].startswith("text/markdown")
-    assert written.text == (FOLDER / f"{name}.md").read_text()
+    assert written.text == file_of(name).read_text()
 
 
 async def test_every_link_leads_somewhere(alice: Actor) -> None:

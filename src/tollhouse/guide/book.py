@@ -25,11 +25,15 @@ CHAPTERS: Mapping[str, str] = {
     "errors": "What every refusal looks like, and what to do about it",
     "test-mode": "The test environment, its simulator and its clock",
     "go-live": "What to check before real money moves",
+    "changelog": "What changed, newest first",
 }
 """The names of the chapters in their order, and what each is about."""
+ELSEWHERE: Mapping[str, Path] = {"changelog": FOLDER.parent / "CHANGELOG.md"}
+"""Chapters that lie where others look for them first."""
 WIDE = '<div class="wide" tabindex="0" role="group" aria-label="Table">'
 """What a narrow screen scrolls sideways instead of the page."""
 LINK_BETWEEN_FILES = re.compile(r"([a-z-]+)\.md(#[\w-]+)?")
+LINK_TO_MARKDOWN = re.compile(r"(/docs/[\w./-]+)\.md(#[\w-]+)?")
 
 
 class Heading(Struct, frozen=True):
@@ -39,25 +43,48 @@ class Heading(Struct, frozen=True):
     text: str
 
 
-class Chapter(Struct, frozen=True):
-    """A chapter: as it was written, and as a page shows it."""
+class Listed(Struct, frozen=True):
+    """A page of the guide, as lists name it."""
 
     name: str
     title: str
     about: str
+
+
+class Chapter(Listed, frozen=True):
+    """A chapter: as it was written, and as a page shows it."""
+
     markdown: str
     html: str
     headings: tuple[Heading, ...]
 
 
+REFERENCE: tuple[Listed, ...] = (
+    Listed("api", "API reference", "Every endpoint, field, scope, error and event"),
+    Listed("try", "Try it", "Requests from this browser to the test environment, with a test key"),
+)
+"""The pages that are made of the OpenAPI document."""
+
+
 @cache
 def chapters() -> Mapping[str, Chapter]:
     """All chapters that are there, in their order."""
-    found = {name: FOLDER / f"{name}.md" for name in CHAPTERS}
-    return {name: _read(name, path.read_text("utf-8")) for name, path in found.items() if path.is_file()}
+    found = {name: file_of(name) for name in CHAPTERS}
+    return {name: read(name, CHAPTERS[name], path.read_text("utf-8")) for name, path in found.items() if path.is_file()}
 
 
-def _read(name: str, markdown: str) -> Chapter:
+def file_of(name: str) -> Path:
+    """Where a chapter lies."""
+    return ELSEWHERE.get(name, FOLDER / f"{name}.md")
+
+
+def pages() -> list[Listed]:
+    """What lists of the guide name: the chapters, and the reference."""
+    return [*chapters().values(), *REFERENCE]
+
+
+def read(name: str, about: str, markdown: str) -> Chapter:
+    """A chapter of this Markdown."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(markdown)
     title, headings = name, list[Heading]()
@@ -75,7 +102,7 @@ def _read(name: str, markdown: str) -> Chapter:
                 child.attrSet("href", _address(str(child.attrGet("href") or "")))
     html = parser.renderer.render(tokens, parser.options, {})
     html = html.replace("<table>", f"{WIDE}<table>").replace("</table>", "</table></div>")
-    return Chapter(name, title, CHAPTERS[name], markdown, html, tuple(headings))
+    return Chapter(name, title, about, markdown, html, tuple(headings))
 
 
 def _text_of(inline: Token) -> str:
@@ -88,6 +115,8 @@ def _anchor(text: str) -> str:
 
 def _address(target: str) -> str:
     """Where a link leads here: a chapter's file is a page of ours, what is elsewhere stays as it is."""
+    if within := LINK_TO_MARKDOWN.fullmatch(target):
+        return f"{within[1]}{within[2] or ''}"
     match = LINK_BETWEEN_FILES.fullmatch(target)
     if match is None or match[1] not in CHAPTERS:
         return target

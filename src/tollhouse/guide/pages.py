@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from tollhouse.callers.guards import anyone
-from tollhouse.guide.book import Chapter, chapters
+from tollhouse.guide.book import Listed, chapters, pages
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.web.answers import page
 from tollhouse.web.ask import Ask
@@ -17,7 +17,7 @@ FRESH = {"Cache-Control": "public, max-age=300"}
 @OPERATIONS.add("GET", "/docs", guard=anyone)
 async def contents(ask: Ask) -> Response:
     """All chapters, and the reference."""
-    return page(ask, "guide/contents.html", chapters=chapters().values())
+    return page(ask, "guide/contents.html", chapters=pages())
 
 
 @OPERATIONS.add("GET", "/docs/{name}", guard=anyone, refuses=(NotFound,))
@@ -29,7 +29,7 @@ async def chapter(ask: Ask, name: str) -> Response:
         raise NotFound
     if name != wanted:
         return Response(found.markdown, 200, FRESH, "text/markdown")
-    return page(ask, "guide/chapter.html", chapter=found, chapters=chapters().values())
+    return page(ask, "guide/chapter.html", chapter=found, chapters=pages())
 
 
 @OPERATIONS.add("GET", "/llms.txt", guard=anyone)
@@ -47,11 +47,12 @@ async def list_for_programs(house: House) -> Response:
         "",
         "## Reference",
         "",
-        f"- [OpenAPI]({base_url}/openapi.json): every endpoint, field, scope and error",
+        f"- [API reference]({base_url}/docs/api.md): every endpoint and event, with a page for each",
+        f"- [OpenAPI]({base_url}/openapi.json): the same for programs",
         "",
     ]
     return Response("\n".join(lines), 200, FRESH, "text/plain")
 
 
-def _line(base_url: str, found: Chapter) -> str:
+def _line(base_url: str, found: Listed) -> str:
     return f"- [{found.title}]({base_url}/docs/{found.name}.md): {found.about}"

@@ -1,0 +1,119 @@
+"""Schemas in words: the tables of an object's members, and of the objects within, as Markdown."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+Json = dict[str, Any]
+NULL = {"type": "null"}
+ANY = "anything"
+FORMATS = {"uuid": "UUID", "date-time": "time", "uri": "URL", "uri-template": "URL", "email": "e-mail address"}
+BOUNDS = (
+    ("minLength", "maxLength", "characters"),
+    ("minimum", "maximum", ""),
+    ("minItems", "maxItems", "entries"),
+    ("minProperties", "maxProperties", "members"),
+)
+
+
+class Shapes:
+    """Tells the schemas of one document."""
+
+    def __init__(self, components: Json) -> None:
+        self._schemas = components["schemas"]
+
+    def tables(self, schema: Json) -> Iterator[str]:
+        """A table for the schema, and below it one for each object within; one that was told before is only named."""
+        waiting, told = [("", schema)], dict[str, str]()
+        while waiting:
+            path, one = waiting.pop(0)
+            inner = f"{path}[]" if path and one.get("type") == "array" else path
+            objects = list(self._objects(one))
+            for name, found in objects:
+                if name in told:
+                    yield f"`{inner}` has the members of `{told[name]}`."
+                    continue
+                told[name] = inner
+                if inner:
+                    yield f"### Members of `{inner}`" + (_which(found) if len(objects) > 1 else "")
+                yield table(("Member", "Meaning"), self.rows(found))
+                waiting += [(f"{inner}.{key}".lstrip("."), member) for key, member in found.get("properties", {}).items()]
+
+    def rows(self, schema: Json) -> Iterator[tuple[str, str]]:
+        """Name and meaning of each member of an object."""
+        required = set(schema.get("required", ()))
+        for name, member in schema.get("properties", {}).items():
+            yield f"`{name}`", self.meaning(member, optional=name not in required)
+
+    def kind(self, schema: Json) -> str:
+        """The type, in words."""
+        if "anyOf" in schema:
+            return " or ".join(dict.fromkeys(self.kind(one) for one in schema["anyOf"]))
+        if "$ref" in schema or schema.get("properties"):
+            return "object"
+        if schema.get("type") == "array":
+            return f"list of {self.kind(schema.get('items') or {})}"
+        if "enum" in schema:
+            return " or ".join(f"`{one}`" for one in schema["enum"])
+        return FORMATS.get(schema.get("format", "")) or str(schema.get("type", ANY))
+
+    def meaning(self, schema: Json, *, optional: bool) -> str:
+        """Its type, what it means, and how far it goes."""
+        kind = self.kind(schema)
+        words = [f"{kind[:1].upper()}{kind[1:]}."] + (["Optional."] if optional else [])
+        words += [one["description"] for one in _alternatives(schema) if "description" in one]
+        words += [f"{bound}." for one in _alternatives(schema) for bound in _bounds(one)]
+        if "default" in schema:
+            words.append(f"Left out: `{_json(schema['default'])}`.")
+        return " ".join(words)
+
+    def _objects(self, schema: Json) -> Iterator[tuple[str, Json]]:
+        """The objects that a schema may be, or is a list of, by name; one without a name is named by its members."""
+        if "$ref" in schema:
+            name = schema["$ref"].rpartition("/")[2]
+            yield name, self._schemas[name]
+        elif "anyOf" in schema:
+            for one in schema["anyOf"]:
+                yield from self._objects(one)
+        elif schema.get("type") == "array":
+            yield from self._objects(schema.get("items") or {})
+        elif schema.get("properties"):
+            yield " ".join(schema["properties"]), schema
+
+
+def table(heads: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
+    """A table of Markdown. It has two columns, which fit on a telephone."""
+    lines = [heads, ("---", "---"), *rows]
+    return "\n".join(f"| {_cell(one)} | {_cell(other)} |" for one, other in lines)
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"\s*\n\s*", " ", text).replace("|", "\\|")
+
+
+def _which(schema: Json) -> str:
+    """Which of several objects this is."""
+    return f", where it is a {schema['properties']['object']['enum'][0].replace('_', ' ')}"
+
+
+def _alternatives(schema: Json) -> list[Json]:
+    return [schema, *(one for one in schema.get("anyOf", ()) if one != NULL and "$ref" not in one)]
+
+
+def _bounds(schema: Json) -> Iterator[str]:
+    for least_name, most_name, unit in BOUNDS:
+        least, most = schema.get(least_name), schema.get(most_name)
+        if least is not None and most is not None:
+            yield f"{least:,} to {most:,} {unit}".rstrip()
+        elif most is not None:
+            yield f"At most {most:,} {unit}".rstrip()
+        elif least is not None:
+            yield "Not empty" if unit and least == 1 else f"At least {least:,} {unit}".rstrip()
+    if "pattern" in schema:
+        yield f"Fits `{schema['pattern']}`"
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
