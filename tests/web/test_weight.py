@@ -1,0 +1,64 @@
+"""How much a page weighs with everything it loads, uncompressed: a checkout 60 kB at most, a page of the dashboard 120."""
+
+import re
+
+import pytest
+
+from tests.cast import Actor
+from tests.payments.shop import choose, open_link, visit
+from tollhouse.callers.guards import signed_in_page
+from tollhouse.doors import OPERATIONS
+
+CHECKOUT_BYTES_MAX, PAGE_BYTES_MAX = 60_000, 120_000
+LOADED = re.compile(r'<(?:link rel="(?:stylesheet|icon)"|script|img)[^>]* (?:href|src)="(/[^"]+)"')
+MINE = [
+    operation.path.replace("{mode}", "test")
+    for operation in OPERATIONS
+    if operation.method == "GET" and operation.guard is signed_in_page and not re.search(r"\{(?!mode\})", operation.path)
+]
+PUBLIC = [
+    "/signin",
+    "/signup",
+    "/docs",
+    "/docs/api",
+    "/docs/api/errors",
+    "/docs/api/list_transactions",
+    "/docs/try",
+    "/docs/webhooks",
+]
+
+
+async def weight(actor: Actor, html: bytes, seen: dict[str, int]) -> int:
+    """The bytes of a page and of all it loads. `seen` keeps what was weighed before."""
+    for address in LOADED.findall(html.decode()):
+        if address not in seen:
+            seen[address] = len((await actor.anonymously("GET", address)).ok().raw)
+    return len(html) + sum(seen[address] for address in set(LOADED.findall(html.decode())))
+
+
+async def test_a_checkout_is_light(alice: Actor) -> None:
+    link = await open_link(alice)
+    first = (await visit(link, alice)).ok()
+    (await choose(link)).ok(303)
+    chosen = (await visit(link, alice)).ok()
+    for shown in (first, chosen):
+        assert await weight(alice, shown.raw, {}) <= CHECKOUT_BYTES_MAX
+
+
+async def test_the_dashboard_is_light(alice: Actor) -> None:
+    for _ in range(21):
+        await open_link(alice)
+    assert len(MINE) > 10
+    seen: dict[str, int] = {}
+    heavy: dict[str, int] = {}
+    for path in MINE:
+        shown = await alice.send("GET", path, headers={"Accept": "text/html"})
+        if shown.status == 200 and (found := await weight(alice, shown.raw, seen)) > PAGE_BYTES_MAX:
+            heavy[path] = found
+    assert not heavy
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+async def test_what_everybody_can_read_is_light(alice: Actor, path: str) -> None:
+    shown = (await alice.anonymously("GET", path, headers={"Accept": "text/html"})).ok()
+    assert await weight(alice, shown.raw, {}) <= PAGE_BYTES_MAX
