@@ -3,7 +3,8 @@
 import os
 import shutil
 import subprocess
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import pytest
 
@@ -21,18 +22,26 @@ def insecure_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def npm_packages(pytestconfig: pytest.Config) -> None:
+def skip_aloud(pytestconfig: pytest.Config) -> Callable[[str], NoReturn]:
+    """Skips, and says so where it is seen."""
+    capture: Any = pytestconfig.pluginmanager.getplugin("capturemanager")
+
+    def skip(said: str) -> NoReturn:
+        if capture is not None:
+            with capture.global_and_fixture_disabled():
+                print(f"\n{'!' * 100}\n{said}\n{'!' * 100}")  # noqa: T201 - a skip that nobody sees is a lie
+        pytest.skip(said)
+
+    return skip
+
+
+@pytest.fixture(scope="session")
+def npm_packages(skip_aloud: Callable[[str], NoReturn]) -> None:
     """What node/package-lock.json names is in node/node_modules; skips, and says so aloud, where that cannot be."""
     missing = next((f"there is no {program}" for program in ("node", "npm") if shutil.which(program) is None), None)
     missing = missing or _install()
-    if missing is None:
-        return
-    said = f"NOT TESTED: the OAuth clients from npm, because {missing}"
-    capture: Any = pytestconfig.pluginmanager.getplugin("capturemanager")
-    if capture is not None:
-        with capture.global_and_fixture_disabled():
-            print(f"\n{'!' * 100}\n{said}\n{'!' * 100}")  # noqa: T201 - a skip that nobody sees is a lie
-    pytest.skip(said)
+    if missing is not None:
+        skip_aloud(f"NOT TESTED: the OAuth clients from npm, because {missing}")
 
 
 def _install() -> str | None:
