@@ -35,6 +35,10 @@ run *args:
 records:
     python -m tests.records
 
+# Bring the catalogues of texts up to date, and list what is still to be translated.
+texts:
+    python -m tests.texts
+
 # Resolve the dependencies anew.
 lock:
     scripts/lock

@@ -72,7 +72,7 @@ async def test_a_statement_is_uploaded_and_a_second_time_changes_nothing(alice: 
 
     statement_id = LINK["statements"].findall(before[before.index(name) - 80 :])[0]
     shown = await page(olga, f"statements/{statement_id}")
-    for words in (name, "1000.00", reference, mark, "It has no reference of ours.", olga.email, "\N{MINUS SIGN}0.90 EUR"):
+    for words in (name, "1,000.00", reference, mark, "It has no reference of ours.", olga.email, "\N{MINUS SIGN}0.90 EUR"):
         assert words in shown, words
     assert await kept(olga, statement_id) == [("statement_imported", olga.email, None, None, None)]
     assert f"/operator/statements/{statement_id}" in await page(olga, "history")

@@ -72,7 +72,7 @@ async def capture(ask: Ask, caller: Person, mode: str, client_id: str, payment_i
     env, house = caller.env(mode), ask.house
     caller.refuse_suspended()
     await _found(ask, env, client_id, payment_id)
-    amount, owner = ask.form().one("amount") or "", env.merchant_id
+    amount, owner = ask.form().amount("amount"), env.merchant_id
     part = PartialAmount(amount)
     try:
         await house.db.transact(lambda tx: actions.capture_as_owner(tx, owner, client_id, payment_id, part, house, ask.now))

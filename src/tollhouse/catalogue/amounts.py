@@ -21,8 +21,9 @@ def minor_of(amount: Any, known: Currency | None) -> int | None:
 def amount_fault(known: Currency | None, member: str = "amount") -> Fault:
     """What is wrong with an amount that cannot be read."""
     digits = known.decimals if known else DECIMALS_MAX
-    form = f"with at most {digits} digits after the point, such as 10.50" if digits else "without a point, such as 1050"
-    return Fault(member, "invalid_amount", f"A decimal string above zero {form}.")
+    fractional = f"A decimal string above zero with at most {digits} digits after the point, such as 10.50."
+    whole = "A decimal string above zero without a point, such as 1050."
+    return Fault(member, "invalid_amount", fractional if digits else whole)
 
 
 def pairs(code: str, **minors: int) -> dict[str, Any]:

@@ -146,7 +146,8 @@ async def conversion(ask: Ask, caller: Person, mode: str, conversion_id: UUID) -
 
 
 def _typed(form: Form) -> Typed:
-    return Typed({name: form.one(name) or "" for name in FIELDS})
+    amounts = {name: form.amount(name) for name in ("amount", "to_amount")}
+    return Typed({name: form.one(name) or "" for name in FIELDS} | amounts)
 
 
 def currencies() -> list[tuple[str, str]]:

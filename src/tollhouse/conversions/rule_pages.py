@@ -109,7 +109,7 @@ async def _switch(ask: Ask, caller: Person, env: MerchantEnv, rule_id: UUID, *, 
 
 
 def _typed(form: Form) -> dict[str, str]:
-    return {name: form.one(name) or "" for name in FIELDS}
+    return {name: form.one(name) or "" for name in FIELDS} | {"threshold": form.amount("threshold")}
 
 
 def _new_rule(typed: dict[str, str]) -> NewRule:

@@ -1,6 +1,5 @@
 """The dashboard's pages about fulfillments: the list, one of them, canceling, and statistics."""
 
-from decimal import Decimal
 from typing import Literal
 from uuid import UUID
 
@@ -104,7 +103,6 @@ async def show_statistics(ask: Ask, caller: Person, mode: str, query: Statistics
         groups=GROUPS,
         names=_names(),
         products=_choices(env.mode),
-        percent=_percent,
         wrong=wrong,
     )
 
@@ -153,10 +151,6 @@ async def _fulfillment(
 def _names() -> dict[str, str]:
     """The products' names. One that has left the catalogue is shown by its id."""
     return {product_id: f"{product.name}, {product.game}" for product_id, product in PRODUCTS.items()}
-
-
-def _percent(rate: str | None) -> str:
-    return "none" if rate is None else f"{Decimal(rate):.2%}"
 
 
 def _choices(mode: Mode) -> list[tuple[str, str]]:

@@ -216,7 +216,7 @@ def _counted(connections: int) -> str:
     """`1 active connection`; above a thousand only that there are more."""
     if connections > CONNECTIONS_COUNTED:
         return f"more than {CONNECTIONS_COUNTED:,} active connections"
-    return f"{connections:,} active connection{'' if connections == 1 else 's'}"
+    return "1 active connection" if connections == 1 else f"{connections:,} active connections"
 
 
 def _groups(asked: Scopes, ticked: Scopes) -> list[Group]:

@@ -106,7 +106,7 @@ async def simulate(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
         raise NotFound
     link = shown.link
     form = ask.form()
-    outcome, amount = form.one("outcome"), form.one("amount")
+    outcome, amount = form.one("outcome"), form.amount("amount")
     amount_minor = parse_amount(amount, CURRENCIES[link.currency].decimals) if amount else None
     if outcome not in OUTCOMES:
         raise ValidationFailed(Fault("outcome", "invalid_value", "There is no such outcome."))
@@ -194,7 +194,6 @@ def _page(ask: Ask, found: Scene, now: datetime, refusal: MethodUnavailable | No
         begun_at=stamp(link.created_at),
         now=stamp(now + link.ahead),
         expires_at=stamp(link.expires_at),
-        until=link.expires_at.strftime("%H:%M UTC on %d %B %Y"),
         cancel_url=link.cancel_url or found.settings.cancel_url,
         return_address=found.return_address if state in PAID else None,
     )

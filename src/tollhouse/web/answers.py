@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from tollhouse.kernel.refusals import Refusal
 from tollhouse.web.ask import Ask
+from tollhouse.web.language_choice import VARY, language_of, way_back
 
 ENCODER = msgspec.json.Encoder()
 JSON_TYPE = (b"content-type", b"application/json")
@@ -61,13 +62,19 @@ def page(
     pictures_from: str | None = None,
     **facts: Any,
 ) -> Response:
-    """An HTML page. `free_redirect` lets its form end on another site: browsers hold `form-action` against the redirect.
+    """An HTML page, in the language of who asks.
 
+    `free_redirect` lets its form end on another site: browsers hold `form-action` against the redirect.
     `pictures_from` is one more origin that pictures may come from.
     """
-    html = ask.house.templates.render(template, request_id=ask.request_id, **facts)
+    language = language_of(ask)
+    html = ask.house.templates.render(template, language, request_id=ask.request_id, back=way_back(ask), **facts)
     policy = CSP if pictures_from is None else f"{CSP} {pictures_from}"
-    headers = PAGE_HEADERS | {"Content-Security-Policy": policy if free_redirect else policy + FORMS_STAY}
+    headers = PAGE_HEADERS | {
+        "Content-Security-Policy": policy if free_redirect else policy + FORMS_STAY,
+        "Content-Language": language,
+        "Vary": VARY,
+    }
     return Response(html, status, headers, media_type="text/html")
 
 

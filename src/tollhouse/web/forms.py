@@ -6,6 +6,8 @@ from urllib.parse import unquote_to_bytes
 from tollhouse.kernel.refusals import InvalidRequest
 
 BAD_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+DECIMAL_COMMA = re.compile(r"[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})|0,[0-9]{3}")
+"""A comma that cannot be meant to group thousands."""
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -26,6 +28,11 @@ class Form:
         if self._has_repeats and len(self.all(name)) > 1:
             raise InvalidRequest(f"The parameter {name} must not be repeated.")
         return self._by_name.get(name) or None
+
+    def amount(self, name: str) -> str:
+        """An amount as people type it: a decimal comma is as good as a point. `1,000` stays as it is, and is refused."""
+        typed = self.one(name) or ""
+        return typed.replace(",", ".") if DECIMAL_COMMA.fullmatch(typed) else typed
 
     def repeated(self, names: tuple[str, ...]) -> str | None:
         """The first of these parameters that was sent more than once."""

@@ -34,11 +34,11 @@ ERRORS = {
     "worker_lost": "The sending process died before it could note the answer. The receiver may have got the event.",
     "signing_secret_missing": "There was no signing secret to be used, and nothing is sent unsigned.",
 }
-ANSWERED = "The receiver answered {status}; only 200 to 299 counts as taken."
 
 
 def of_error(error: str | None) -> str:
     """A sentence about the error of an attempt; empty where there was none."""
     if error is None:
         return ""
-    return ANSWERED.format(status=error.removeprefix("http_")) if error.startswith("http_") else ERRORS.get(error, "")
+    status = error.removeprefix("http_")
+    return ERRORS.get(error, "") if status == error else f"The receiver answered {status}; only 200 to 299 counts as taken."

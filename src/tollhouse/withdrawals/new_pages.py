@@ -150,7 +150,7 @@ def _method(method_id: str, env: MerchantEnv) -> WithdrawalMethod:
 
 def _typed(form: Form, method: WithdrawalMethod, quote_id: UUID | None = None) -> Typed:
     fields = fields_of(method.provider_fields, MEMBER)
-    values = {name: form.one(name) or "" for name in FIELDS} | typed_into(fields, form)
+    values = {name: form.one(name) or "" for name in FIELDS} | typed_into(fields, form) | {"amount": form.amount("amount")}
     new = NewWithdrawal(
         method_id=method.method_id,
         amount=values["amount"],

@@ -3,6 +3,7 @@
 
 const TICK_MS = 1_000;
 const DAY_MS = 86_400_000;
+const words = document.body.dataset.left ?? "{} left";
 const end = document.querySelector("time[data-now]");
 
 function shown(left_ms) {
@@ -24,7 +25,7 @@ if (end) {
       clearInterval(ticking);
       location.reload();
     } else if (left < Math.min((ends - begun) / 4, DAY_MS)) {
-      rest.textContent = `: ${shown(left)} left`;
+      rest.textContent = `: ${words.replace("{}", shown(left))}`;
     }
   }
   tick();

@@ -1,6 +1,7 @@
 // Puts a Copy button beside each field whose text must be exact. Without this script the text can be selected as ever.
 
 const SAID_FOR_MS = 2_000;
+const { copy = "Copy", copied: done = "Copied", selected = "Selected" } = document.body.dataset;
 const status = document.createElement("p");
 status.className = "vh";
 status.setAttribute("role", "status");
@@ -22,7 +23,7 @@ function say(button, word, more) {
   status.textContent = `${more} ${word.toLowerCase()}`;
   clearTimeout(button.later);
   button.later = setTimeout(() => {
-    button.firstChild.data = "Copy";
+    button.firstChild.data = copy;
     status.textContent = "";
   }, SAID_FOR_MS);
 }
@@ -36,8 +37,8 @@ for (const field of fields) {
   button.className = "btn";
   what.className = "vh";
   what.textContent = ` ${name}`;
-  button.append("Copy", what);
-  button.addEventListener("click", async () => say(button, (await copied(field)) ? "Copied" : "Selected", name));
+  button.append(copy, what);
+  button.addEventListener("click", async () => say(button, (await copied(field)) ? done : selected, name));
   field.after(button);
 }
 if (fields.length) document.querySelector("main").append(status);

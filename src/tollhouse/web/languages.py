@@ -1,0 +1,27 @@
+"""The languages of the pages, and which of them a browser asks for."""
+
+import re
+
+LANGUAGES = {"en": "English", "de": "Deutsch"}
+"""Each with its own name for itself. Texts are written in English; the others have a catalogue in `locale`."""
+ENGLISH = "en"
+RANGES_READ = 20
+RANGE = re.compile(
+    r"\s*(?P<language>[A-Za-z]{1,8}|\*)(?:-[A-Za-z0-9-]{1,40})?\s*(?:;\s*q=(?P<weight>[01](?:\.[0-9]{0,3})?)\s*)?"
+)
+
+
+def preferred(accepted: str) -> str:
+    """The first of our languages that an `Accept-Language` names, by weight. `de-AT` is German, `*` is English."""
+    wanted: list[tuple[int, str]] = []
+    for one in accepted.split(",")[:RANGES_READ]:
+        match = RANGE.fullmatch(one)
+        if match is not None:
+            name = ENGLISH if match["language"] == "*" else match["language"].lower()
+            wanted.append((_thousandths(match["weight"] or "1"), name))
+    known = [(weight, name) for weight, name in wanted if weight and name in LANGUAGES]
+    return max(known, key=lambda one: one[0])[1] if known else ENGLISH
+
+
+def _thousandths(weight: str) -> int:
+    return int(weight.replace(".", "").ljust(4, "0"))

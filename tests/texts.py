@@ -1,0 +1,159 @@
+"""The texts of all pages, gathered from templates and Python. Run as a module, it brings every catalogue up to date.
+
+A new text stands in the catalogue without a translation then, one that is gone has left it, and what is missing is listed.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po, write_po
+from jinja2 import Environment
+
+HERE = Path(__file__).parent.parent
+PACKAGE = HERE / "src" / "tollhouse"
+LANGUAGES = ("de",)
+TEMPLATES = sorted(path for path in PACKAGE.glob("*/templates/*.html") if path.parent.parent.name != "demo")
+WORDS = PACKAGE / "web" / "words.py"
+NO_PAGES = {"demo", "guide", "migrations", "platform", "proving"}
+"""Parts whose sentences no page shows, or that are English by nature."""
+API_ONLY = re.compile(
+    r"(authorize|token|revoke|client_auth|reference|json_text|payment_settings|sandbox_api|offers_api|users|openapi\w*)\.py"
+)
+"""Modules whose sentences only an API or a command says."""
+PHRASES = re.compile(r"(\w+_)*pages\.py|meanings\.py|form_faults\.py|schema_fields\.py|scopes\.py|overview\.py|consent\.py")
+"""Modules in which every string that begins with a capital is a text, be it a single word."""
+SENTENCE = re.compile(r"[A-Z%][^\n]* [^\n]*[.?!]")
+PHRASE = re.compile(r"[A-Z][a-z]*(?: [^\n]*|[a-z.]*)|%\(\w+\)s [a-z][^\n]*|[A-Z][^\n]* %\(\w+\)s[^\n]*")
+NO_TEXT = re.compile(r"[A-Z][a-z]+(?:-[A-Z][a-z]+)+|[A-Z]+|Set-Cookie|Basic .*|Bearer .*")
+HEADER = """# What pages say. Made from the templates and modules by `just texts`, which keeps what is translated.
+msgid ""
+msgstr ""
+"Language: {language}\\n"
+"Plural-Forms: {plurals}\\n"
+"Content-Type: text/plain; charset=utf-8\\n"
+
+"""
+"""Without the dates and names that change each time."""
+Text = str | tuple[str, str]
+
+
+def texts() -> dict[Text, set[str]]:
+    """Every text, and the files that say it. A text with a plural is a pair."""
+    found: dict[Text, set[str]] = {}
+    for path, text in [*_of_templates(), *_of_python()]:
+        found.setdefault(text, set()).add(path.relative_to(HERE).as_posix())
+    return found
+
+
+def catalogue_path(language: str) -> Path:
+    """Where the catalogue of a language stands."""
+    return PACKAGE / "locale" / language / "LC_MESSAGES" / "tollhouse.po"
+
+
+def catalogue(language: str) -> Catalog:
+    """The catalogue of a language as it stands."""
+    with catalogue_path(language).open("rb") as lines:
+        return read_po(lines, locale=language)
+
+
+def missing(language: str) -> list[Text]:
+    """What the catalogue does not say in this language."""
+    known = catalogue(language)
+    return [text for text in texts() if not _said(known, text)]
+
+
+def write(language: str) -> None:
+    """Bring the catalogue up to date: the texts that there are, with the translations that it has."""
+    path = catalogue_path(language)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = catalogue(language) if path.exists() else Catalog(locale=language)
+    made = Catalog(locale=language)
+    for text, paths in sorted(texts().items(), key=lambda one: str(one[0])):
+        earlier = known.get(text[0] if isinstance(text, tuple) else text)
+        kept = earlier.string if earlier is not None and isinstance(earlier.id, tuple) == isinstance(text, tuple) else None
+        made.add(text, kept or "", locations=[(name, None) for name in sorted(paths)])
+    written = BytesIO()
+    write_po(written, made, width=120, omit_header=True, include_lineno=False)
+    path.write_text(HEADER.format(language=language, plurals=made.plural_forms) + written.getvalue().decode())
+
+
+def _said(known: Catalog, text: Text) -> bool:
+    message = known.get(text[0] if isinstance(text, tuple) else text)
+    if message is None or isinstance(message.id, tuple) != isinstance(text, tuple):
+        return False
+    return all(message.string) if isinstance(message.string, tuple) else bool(message.string)
+
+
+def _of_templates() -> Iterator[tuple[Path, Text]]:
+    reader = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.i18n"])
+    reader.policies["ext.i18n.trimmed"] = True
+    for path in TEMPLATES:
+        for _, kind, found in reader.extract_translations(path.read_text()):  # type: ignore[attr-defined]  # the extension's
+            said = [found] if isinstance(found, str) else [text for text in found if text is not None]
+            yield path, ((said[0], said[1]) if kind == "ngettext" else said[0])
+
+
+def _of_python() -> Iterator[tuple[Path, Text]]:
+    for path in sorted(PACKAGE.glob("**/*.py")):
+        part = path.relative_to(PACKAGE).parts[0]
+        if part in NO_PAGES or part.endswith(".py") or API_ONLY.fullmatch(path.name):
+            continue
+        rule = re.compile(".+") if path == WORDS else PHRASE if PHRASES.fullmatch(path.name) else None
+        for text in _literals(ast.parse(path.read_text())):
+            if SENTENCE.fullmatch(text) or (rule is not None and rule.fullmatch(text) and not NO_TEXT.fullmatch(text)):
+                yield path, text
+
+
+def _literals(tree: ast.Module) -> Iterator[str]:
+    """The strings of a module, but for docstrings; of one with values in it, its pattern."""
+    passed = {id(node) for place in ast.walk(tree) for node in _for_programs(place)}
+    for node in ast.walk(tree):
+        if id(node) in passed:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            passed.update(id(part) for part in ast.walk(node))
+            yield _pattern(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def _for_programs(node: ast.AST) -> list[ast.AST | None]:
+    """What of this node is a docstring, a type, or a description in the API's document."""
+    if isinstance(node, ast.Expr):
+        return [node.value]
+    if isinstance(node, ast.arg | ast.AnnAssign):
+        return [node.annotation]
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return [node.returns]
+    if isinstance(node, ast.Call):
+        described: list[ast.AST | None] = [one.value for one in node.keywords if one.arg == "description"]
+        return described + (node.args[:1] if isinstance(node.func, ast.Name) and node.func.id == "cast" else [])
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "description"]
+    return []
+
+
+def _pattern(node: ast.JoinedStr) -> str:
+    names: dict[str, str] = {}
+    made = ""
+    for part in node.values:
+        if isinstance(part, ast.Constant):
+            made += str(part.value).replace("%", "%%")
+        elif isinstance(part, ast.FormattedValue):
+            value = ast.unparse(part.value)
+            word = (re.findall(r"[A-Za-z_]\w*", value) or ["value"])[-1].lower()
+            name = word if word not in names.values() else f"{word}_{len(names)}"
+            made += f"%({names.setdefault(value, name)})s"
+    return made
+
+
+if __name__ == "__main__":
+    for one in LANGUAGES:
+        write(one)
+        gaps = missing(one)
+        print(f"{one}: {len(gaps)} missing", *gaps, sep="\n  ")  # noqa: T201 - it is a command
