@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -14,36 +13,33 @@ NO_WORDS = re.compile(r"""[\w-]+="[^"]*"|\S*/\S*""")
 """Attributes that a macro makes, and addresses."""
 WORD = re.compile(r"[^\W\d_]{2,}")
 PHRASE = re.compile(r"[A-Z][a-z]+(?:[ ,.:;].*)?|[A-Z] [a-z].*|[A-Z]+ [a-z].*")
+TAG = re.compile(r"""<(?P<closes>/?)(?P<name>[a-z][a-z0-9]*)(?P<attributes>(?:[^<>"]|"[^"]*")*)>|<![^>]*>""")
+ATTRIBUTE = re.compile(r"""([\w-]+)="([^"]*)""")
 VALUE = "\0"
 TRANSLATE = {"_", "gettext", "ngettext"}
-
-
-class _Page(HTMLParser):
-    """Gathers what a page says to people."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.said: list[str] = []
-        self._code = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._code += tag in {"code", "pre"}
-        self.said += [f"{name}={value}" for name, value in attrs if name in READ_ALOUD and value and _has_words(value)]
-
-    def handle_endtag(self, tag: str) -> None:
-        self._code -= tag in {"code", "pre"}
-
-    def handle_data(self, data: str) -> None:
-        if not self._code and _has_words(data):
-            self.said.append(" ".join(data.split()))
 
 
 def bare_texts(template: Path) -> list[str]:
     """What the template says past the catalogue."""
     source = template.read_text()
-    page = _Page()
-    page.feed(_outside_of_translations(source))
-    return page.said + list(_in_expressions(source))
+    return [*_in_html(_outside_of_translations(source)), *_in_expressions(source)]
+
+
+def _in_html(page: str) -> Iterator[str]:
+    """Words between tags, but for code, and in attributes that are read."""
+    code, end = 0, 0
+    for tag in TAG.finditer(page):
+        if not code:
+            yield from _said(page[end : tag.start()])
+        for name, value in ATTRIBUTE.findall(tag["attributes"] or ""):
+            yield from [f"{name}={value}"] * (name in READ_ALOUD and _has_words(value))
+        code += (tag["name"] in {"code", "pre"}) * (-1 if tag["closes"] else 1)
+        end = tag.end()
+    yield from _said(page[end:])
+
+
+def _said(text: str) -> list[str]:
+    return [" ".join(text.replace(VALUE, " ").split())] if _has_words(text) else []
 
 
 def _tokens(source: str) -> Iterator[tuple[str, str]]:

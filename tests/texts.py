@@ -6,8 +6,10 @@ A new text stands in the catalogue without a translation then, one that is gone 
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
@@ -41,6 +43,7 @@ msgstr ""
 Text = str | tuple[str, str]
 
 
+@cache
 def texts() -> dict[Text, set[str]]:
     """Every text, and the files that say it. A text with a plural is a pair."""
     found: dict[Text, set[str]] = {}
@@ -75,7 +78,7 @@ def write(language: str) -> None:
     for text, paths in sorted(texts().items(), key=lambda one: str(one[0])):
         earlier = known.get(text[0] if isinstance(text, tuple) else text)
         kept = earlier.string if earlier is not None and isinstance(earlier.id, tuple) == isinstance(text, tuple) else None
-        made.add(text, kept or "", locations=[(name, None) for name in sorted(paths)])
+        made.add(text, kept or "", locations=[(name, 0) for name in sorted(paths)])
     written = BytesIO()
     write_po(written, made, width=120, omit_header=True, include_lineno=False)
     path.write_text(HEADER.format(language=language, plurals=made.plural_forms) + written.getvalue().decode())
@@ -92,8 +95,9 @@ def _of_templates() -> Iterator[tuple[Path, Text]]:
     reader = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.i18n"])
     reader.policies["ext.i18n.trimmed"] = True
     for path in TEMPLATES:
-        for _, kind, found in reader.extract_translations(path.read_text()):  # type: ignore[attr-defined]  # the extension's
-            said = [found] if isinstance(found, str) else [text for text in found if text is not None]
+        extracted: list[Any] = list(reader.extract_translations(path.read_text()))  # type: ignore[attr-defined]
+        for _, kind, found in extracted:
+            said: list[str] = [found] if isinstance(found, str) else [text for text in found if text is not None]
             yield path, ((said[0], said[1]) if kind == "ngettext" else said[0])
 
 

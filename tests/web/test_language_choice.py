@@ -63,7 +63,7 @@ async def test_a_refused_form_says_why_in_german_and_leads_nowhere_else(alice: A
 
 async def test_programs_are_told_in_english(alice: Actor) -> None:
     answer = await alice.send("GET", "/api/v2/merchant/api-keys/x", headers={"Accept-Language": "de"})
-    assert answer.refused("not_found", 404).body["error_description"] == "There is nothing here."
+    assert answer.refused("method_not_allowed", 405).body["error_description"] == "This method is not allowed here."
     assert "Content-Language" not in answer.headers
 
 

@@ -72,5 +72,5 @@ class Templates:
             hour=own.hour,
             second=own.second,
         )
-        pages.globals.update(css_version=self._css_version, language=language, languages=LANGUAGES)
+        pages.globals.update(css_version=self._css_version, language=language, languages=LANGUAGES)  # pyright: ignore[reportArgumentType]
         return pages
