@@ -36,8 +36,8 @@ records:
     python -m tests.records
 
 # Bring the catalogues of texts up to date, and list what is still to be translated.
-texts:
-    python -m tests.texts
+texts *args:
+    python -m tests.texts "$@"
 
 # Resolve the dependencies anew.
 lock:

@@ -1,10 +1,12 @@
 """The texts of all pages, gathered from templates and Python. Run as a module, it brings every catalogue up to date.
 
 A new text stands in the catalogue without a translation then, one that is gone has left it, and what is missing is listed.
+Given a file, it takes what is missing from there: on each line a text, a tab, the translation; of a plural both, by ` || `.
 """
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from io import BytesIO
@@ -40,6 +42,7 @@ msgstr ""
 
 """
 """Without the dates and names that change each time."""
+BOTH = " || "
 Text = str | tuple[str, str]
 
 
@@ -69,8 +72,8 @@ def missing(language: str) -> list[Text]:
     return [text for text in texts() if not _said(known, text)]
 
 
-def write(language: str) -> None:
-    """Bring the catalogue up to date: the texts that there are, with the translations that it has."""
+def write(language: str, more: dict[str, str] | None = None) -> None:
+    """Bring the catalogue up to date: the texts that there are, translated as it has them, or as `more` does."""
     path = catalogue_path(language)
     path.parent.mkdir(parents=True, exist_ok=True)
     known = catalogue(language) if path.exists() else Catalog(locale=language)
@@ -78,10 +81,21 @@ def write(language: str) -> None:
     for text, paths in sorted(texts().items(), key=lambda one: str(one[0])):
         earlier = known.get(text[0] if isinstance(text, tuple) else text)
         kept = earlier.string if earlier is not None and isinstance(earlier.id, tuple) == isinstance(text, tuple) else None
+        if not (all(kept) if isinstance(kept, tuple) else kept) and more:
+            kept = tuple(pair) if len(pair := more.get(_line(text), "").split(BOTH)) > 1 else pair[0]
         made.add(text, kept or "", locations=[(name, 0) for name in sorted(paths)])
     written = BytesIO()
     write_po(written, made, width=120, omit_header=True, include_lineno=False)
     path.write_text(HEADER.format(language=language, plurals=made.plural_forms) + written.getvalue().decode())
+
+
+def pairs(path: Path) -> dict[str, str]:
+    """Translations from a file that has a text, a tab and what it is in the other language on each line."""
+    return dict(line.split("\t", 1) for line in path.read_text().splitlines() if "\t" in line)
+
+
+def _line(text: Text) -> str:
+    return text if isinstance(text, str) else BOTH.join(text)
 
 
 def _said(known: Catalog, text: Text) -> bool:
@@ -158,6 +172,6 @@ def _pattern(node: ast.JoinedStr) -> str:
 
 if __name__ == "__main__":
     for one in LANGUAGES:
-        write(one)
-        gaps = missing(one)
+        write(one, pairs(Path(sys.argv[1])) if len(sys.argv) > 1 else None)
+        gaps = [_line(text) for text in missing(one)]
         print(f"{one}: {len(gaps)} missing", *gaps, sep="\n  ")  # noqa: T201 - it is a command

@@ -22,6 +22,8 @@ from tollhouse.web.local_formats import Formats
 PLACE = re.compile(r"%\((\w+)\)s")
 GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
 SENTENCES = re.compile(r"(?<=[.?!]) (?=[A-Z])")
+SENTENCES_MAX = 8
+"""Nothing of ours says more at once; what somebody else wrote is not searched through."""
 FROM_PYTHON = ".py"
 Pattern = tuple[re.Pattern[str], str]
 
@@ -42,7 +44,7 @@ class Texts:
         known = self._known(text)
         if known is not None:
             return known
-        sentences = SENTENCES.split(text)
+        sentences = SENTENCES.split(text, maxsplit=SENTENCES_MAX)
         for size in range(len(sentences) - 1, 0, -1):
             known = self._known(" ".join(sentences[:size]))
             if known is not None:
