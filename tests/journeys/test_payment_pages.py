@@ -141,7 +141,7 @@ async def see_nothing_yet(someone: Visitor) -> None:
     """Both lists are empty, and say what they are for."""
     page = someone.page
     await open_part(page, "Payments")
-    await someone.see("payments-empty")
+    await glance(someone, "payments-empty")
     await page.click(".modes a:has-text('Live')")
     assert "live environment" in await page.inner_text("main")
     await page.click(".modes a:has-text('Test')")
@@ -178,9 +178,9 @@ async def play_the_customer(someone: Visitor) -> None:
     await page.click("main form button >> nth=0")
     await press(page, "Pay in full")
     await page.goto(link)
-    await someone.see("payment-link-paid")
+    await glance(someone, "payment-link-paid")
     await open_part(page, "Payments")
-    await someone.see("payments-one")
+    await glance(someone, "payments-one")
     await page.click("tbody a")
     await someone.see("payment")
 
@@ -205,7 +205,7 @@ async def give_a_part_back(someone: Visitor) -> None:
     while "A part was given back" not in await page.inner_text("main"):
         await page.reload()  # the worker has not done its part yet
     await expect(page.locator("main")).to_match_aria_snapshot(PAYMENT)
-    await someone.see("payment-refunded")
+    await glance(someone, "payment-refunded")
 
 
 async def decide_about_money_that_waits(someone: Visitor, alice: Actor) -> None:
@@ -240,7 +240,7 @@ async def find_and_export(someone: Visitor) -> None:
     await page.click("summary:has-text('Filter')")
     await page.select_option("#status", "expired")
     await page.click("form[role=search] button")
-    await someone.see("payments-no-match")
+    await glance(someone, "payments-no-match")
     await page.click("text=Clear filters >> nth=0")
     await page.click("text=Export as CSV")
     await someone.see("payments-export")
