@@ -84,7 +84,8 @@ async def test_what_is_wrong_is_said_at_its_field(alice: Actor) -> None:
     await approve_project(alice, "test")
     page = await post(alice, NEW, 422, **TEA | {"key": await key(alice)})
     assert wrong(page).keys() == {"project_id"}
-    (await alice.form(NEW, TEA | {"expires": "never"})).refused("validation_failed", 422)
+    for changes in ({"expires": "never"}, {"project_id": "mine"}):
+        (await alice.form(NEW, TEA | changes)).refused("validation_failed", 422)
     assert await rows(alice) == []
 
 

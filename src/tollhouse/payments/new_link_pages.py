@@ -122,6 +122,8 @@ def _typed(form: Form) -> Typed:
     values = {name: form.one(name) or "" for name in FIELDS}
     if values["expires"] and values["expires"] not in LIFETIMES:
         raise ValidationFailed(Fault("expires", "invalid_value", "There is no such time."))
+    if values["project_id"] and parse_id(values["project_id"]) is None:
+        raise ValidationFailed(Fault("project_id", "invalid_value", "There is no such project."))
     return Typed(values, form.all(METHODS_FIELD))
 
 
