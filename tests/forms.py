@@ -18,8 +18,8 @@ async def post(actor: Actor, path: str, status: int = 303, /, **fields: str) -> 
 
 
 def hidden(page: Answer) -> dict[str, str]:
-    """The fields that a page posts without showing them."""
-    return {name: html.unescape(value) for name, value in HIDDEN.findall(page.text)}
+    """The fields that a page posts without showing them, but for the choice of a language in its foot."""
+    return {name: html.unescape(value) for name, value in HIDDEN.findall(page.text.partition("<footer")[0])}
 
 
 def wrong(page: Answer) -> dict[str, str]:

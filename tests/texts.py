@@ -28,7 +28,9 @@ API_ONLY = re.compile(
     r"(authorize|token|revoke|client_auth|reference|json_text|payment_settings|sandbox_api|offers_api|users|openapi\w*)\.py"
 )
 """Modules whose sentences only an API or a command says."""
-PHRASES = re.compile(r"(\w+_)*pages\.py|meanings\.py|form_faults\.py|schema_fields\.py|scopes\.py|overview\.py|consent\.py")
+PHRASES = re.compile(
+    r"(\w+_)*pages\.py|app_form\.py|meanings\.py|form_faults\.py|schema_fields\.py|scopes\.py|overview\.py|consent\.py"
+)
 """Modules in which every string that begins with a capital is a text, be it a single word."""
 SENTENCE = re.compile(r"[A-Z%][^\n]* [^\n]*[.?!]")
 PHRASE = re.compile(r"[A-Z][a-z]*(?: [^\n]*|[a-z.]*)|%\(\w+\)s [a-z][^\n]*|[A-Z][^\n]* %\(\w+\)s[^\n]*")

@@ -16,13 +16,20 @@ FORM = "/test/withdrawals/new/sandbox:EUR"
 SECRET = re.compile(r"th_test_[0-9A-Za-z]{49}")
 GUARDED = {
     "GET /settings/security/setup",
+    "GET /{mode}/fulfillments/new/{product_id}",
+    "GET /{mode}/payments/{transaction_id}/refund",
     "GET /{mode}/withdrawals/new/{method_id}",
+    "POST /developers/apps/{client_id}/revoke",
+    "POST /developers/apps/{client_id}/secret",
     "POST /settings/security/confirm",
     "POST /settings/security/setup",
     "POST /{mode}/developers/keys",
     "POST /{mode}/developers/keys/{api_key_id}/revoke",
     "POST /{mode}/developers/webhooks/secret",
     "POST /{mode}/developers/webhooks/secret/activate",
+    "POST /{mode}/fulfillments/new/{product_id}/confirm",
+    "POST /{mode}/payments/{transaction_id}/refund",
+    "POST /{mode}/payments/{transaction_id}/refund/confirm",
     "POST /{mode}/withdrawals/new/{method_id}",
     "POST /{mode}/withdrawals/new/{method_id}/confirm",
 }

@@ -31,9 +31,8 @@ def test_translations_hold_the_same_values_and_tags(language: str) -> None:
     for message in texts.catalogue(language):
         keys = (message.id,) if isinstance(message.id, str) else tuple(message.id)
         said = (message.string,) if isinstance(message.string, str) else tuple(message.string or ())
-        wanted = sorted(VALUE.findall(keys[-1]))
-        for one in said if keys != ("",) else ():
-            assert sorted(VALUE.findall(one)) == wanted, keys
+        for place, one in enumerate(said) if keys != ("",) else ():
+            assert sorted(VALUE.findall(one)) == sorted(VALUE.findall(keys[min(place, len(keys) - 1)])), keys
 
 
 @pytest.mark.parametrize("template", texts.TEMPLATES, ids=lambda path: f"{path.parent.parent.name}/{path.name}")

@@ -143,7 +143,7 @@ async def export(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Res
         count=await store.count(ask.house.db, env, wanted),
         file=f"{path}.csv{query.address(None)}",
         name=_name(env, ask.now),
-        back=path + query.address(None),
+        shown_list=path + query.address(None),
         header=HEADER,
     )
 

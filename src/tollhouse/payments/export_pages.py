@@ -66,7 +66,7 @@ async def export(ask: Ask, caller: Person, mode: str, query: PaymentsQuery) -> R
         count=await listed_store.counted(db, env, wanted, ask.now),
         file=f"/{env.mode}/payments.csv{query.address(None)}",
         name=_name(env, ask.now),
-        back=path + query.address(None),
+        shown_list=path + query.address(None),
         query=query,
         methods=method_names(),
         projects=dict(await project_choices(db, env)),

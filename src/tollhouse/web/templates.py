@@ -38,8 +38,8 @@ class Templates:
             {part: FileSystemLoader(str(resources.files(f"tollhouse.{part}") / "templates")) for part in PARTS}
         )
         static = resources.files("tollhouse.web") / "static"
-        css = (static / "app.css").read_bytes() + (static / "overview.css").read_bytes()
-        self._css_version = hashlib.sha256(css).hexdigest()[:12]
+        css = sorted((one.name, one.read_bytes()) for one in static.iterdir() if one.name.endswith(".css"))
+        self._css_version = hashlib.sha256(b"".join(rules for _, rules in css)).hexdigest()[:12]
         self._pages = {ENGLISH: self._of(ENGLISH)}
 
     def render(self, page: str, language: str = ENGLISH, /, **facts: Any) -> str:
