@@ -15,7 +15,6 @@ from tollhouse.kernel.refusals import NotFound
 from tollhouse.payments import actions, listed_store, store
 from tollhouse.payments.model import LinkStatus, PaymentLink
 from tollhouse.payments.payment_pages import currency_choices, method_names, project_choices
-from tollhouse.payments.payment_uri import qr_image
 from tollhouse.payments.refusals import LinkNotActive
 from tollhouse.payments.store import LinkSearch
 from tollhouse.payments.views import link_view
@@ -24,6 +23,7 @@ from tollhouse.web.ask import Ask
 from tollhouse.web.keyset import KeysetQuery, turn_by
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import statuses_of
+from tollhouse.web.qr import qr_image
 
 OPERATIONS = Operations(PAGES)
 STATUSES = statuses_of(LinkStatus)

@@ -24,7 +24,7 @@ from tollhouse.payments import actions, branding, store
 from tollhouse.payments.checkout import CHOOSING, PAID, WAITING, Scene, State, attempt_to_play, scene
 from tollhouse.payments.model import FAILURES, Transaction
 from tollhouse.payments.offers import offers_for
-from tollhouse.payments.payment_uri import payment_uri, qr_image
+from tollhouse.payments.payment_uri import payment_uri
 from tollhouse.payments.refusals import MethodUnavailable, NotNow
 from tollhouse.payments.simulator import Outcome, Simulated
 from tollhouse.platform.db import Pool, Tx
@@ -33,6 +33,7 @@ from tollhouse.web.answers import ENCODER, json_answer, page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.forms import parse_form
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.qr import qr_image
 
 OPERATIONS = Operations(PAGES)
 OUTCOMES = frozenset(get_args(Outcome))

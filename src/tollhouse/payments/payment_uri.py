@@ -1,12 +1,7 @@
 """What a wallet or a banking app reads from the code on the screen: where to send how much."""
 
-import segno
-
 from tollhouse.kernel.money import format_minor
 from tollhouse.rails.provider import Instructions
-
-SCALE = 4
-QUIET_ZONE = 4
 
 
 def payment_uri(told: Instructions, method_id: str, due_minor: int, decimals: int) -> str:
@@ -27,8 +22,3 @@ def payment_uri(told: Instructions, method_id: str, due_minor: int, decimals: in
 def credit_transfer(holder: str, iban: str, bic: str, euros: str, reference: str) -> str:
     """A SEPA credit transfer as banking apps read it (EPC069-12, version 002, UTF-8): a line for each member."""
     return "\n".join(("BCD", "002", "1", "SCT", bic, holder, iban, f"EUR{euros}", "", reference))
-
-
-def qr_image(text: str) -> str:
-    """The code as an image that stands in the page itself: dark on white in either theme."""
-    return segno.make_qr(text, error="m").svg_data_uri(scale=SCALE, border=QUIET_ZONE, dark="#000", light="#fff")
