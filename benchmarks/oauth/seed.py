@@ -45,7 +45,7 @@ STEADY_USE = """
     SELECT id, now() - random() * interval '60 s' FROM oauth_grants WHERE id = ANY($1::uuid[])
     ON CONFLICT (grant_id) DO UPDATE SET last_used_at = excluded.last_used_at
 """
-GRANT_COLUMNS = "id client_id merchant_id mode scope_mask grant_epoch refresh_hash created_at expires_at"
+GRANT_COLUMNS = "id client_id merchant_id mode scope_mask grant_epoch refresh_hash mac_key_id created_at expires_at"
 ACCESS_COLUMNS = "token_hash grant_id scope_mask expires_at"
 CODE_COLUMNS = "code_hash client_id auth_epoch merchant_id mode redirect_uri challenge scope_mask created_at expires_at"
 PARTITIONS = "SELECT oauth_make_token_partitions($1)"
@@ -90,7 +90,7 @@ async def side(connection: "asyncpg.Connection[asyncpg.Record]", forms: Forms) -
     opened = Side(forms, list(ids), [forms.access_token() for _ in ids], [forms.refresh_token(id_, 0) for id_ in ids], [])
     now = clock.now()
     grants = (
-        (id_, CLIENT, merchant, "live", ALL.mask, 1, tokens.digest(refresh), now, now + GRANT_LIVES)
+        (id_, CLIENT, merchant, "live", ALL.mask, 1, tokens.digest(refresh), _RING.in_use, now, now + GRANT_LIVES)
         for id_, merchant, refresh in zip(ids, merchants, opened.refresh_tokens, strict=True)
     )
     await _copy(connection, "oauth_grants", GRANT_COLUMNS, grants)
