@@ -15,6 +15,7 @@ from tests.cast import Actor, sign_up  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
 from tests.running import Service, free_port, new_database, settings_for  # noqa: E402
 from tollhouse.platform import embedded  # noqa: E402
+from tollhouse.platform.db import connect  # noqa: E402
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -31,12 +32,21 @@ def anyio_backend() -> tuple[str, dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[embedded.Server]:
-    """The embedded PostgreSQL of this test process."""
+    """The embedded PostgreSQL of this test process. Tests kill processes; nobody pulls a plug, so no disk is waited for."""
     with tempfile.TemporaryDirectory(prefix="tollhouse-tests-") as folder:
         Path(folder).chmod(0o711)
         running = embedded.start(Path(folder) / "data")
+        asyncio.run(_wait_for_no_disk(running.cluster.dsn))
         yield running
         running.stop()
+
+
+async def _wait_for_no_disk(dsn: str) -> None:
+    connection = await connect(dsn)
+    for setting in ("fsync", "full_page_writes"):
+        await connection.execute(f"ALTER SYSTEM SET {setting} = off")
+    await connection.execute("SELECT pg_reload_conf()")
+    await connection.close()
 
 
 @pytest.fixture(scope="session")

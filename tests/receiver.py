@@ -52,6 +52,11 @@ class Receiver:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        """Hang up, also where somebody was just let in."""
+        for site in list(self._runner.sites):
+            await site.stop()
+        for _turn in range(3):  # of the loop: then who was let in is known, and can be seen out
+            await asyncio.sleep(0)
         await self._runner.cleanup()
 
     def of_type(self, event_type: str) -> list[Received]:

@@ -41,6 +41,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def test_the_python_client_works(document: Path, tmp_path: Path, alice: Actor) -> None:
+    key = await alice.key()
     settings = tmp_path / "settings.json"
     settings.write_bytes(msgspec.json.encode({"post_hooks": [], "package_name_override": "till"}))
     generate = ["generate", "--path", str(document), "--output-path", str(tmp_path / "till"), "--config", str(settings)]
@@ -52,7 +53,7 @@ async def test_the_python_client_works(document: Path, tmp_path: Path, alice: Ac
     )
     assert (made.returncode, made.stderr) == (0, ""), (made.stdout + made.stderr)[-3000:]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NO_PROXY": "*"}
-    script = [sys.executable, "-c", SCRIPT, alice.service.url, await alice.key()]
+    script = [sys.executable, "-c", SCRIPT, alice.service.url, key]
     used = subprocess.run(script, env=environment, capture_output=True, check=False, text=True)
     assert used.returncode == 0, used.stderr[-3000:]
 

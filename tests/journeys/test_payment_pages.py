@@ -155,7 +155,7 @@ async def make_a_link(someone: Visitor) -> None:
     await page.click("text=New payment link")
     await someone.see("payment-link-form")
     await page.fill("#display_name", "Dinner for two at the harbour, Friday at eight")
-    await page.fill("#amount", "84,50")
+    await page.fill("#amount", "8,450")
     await page.click("summary:has-text('More for the customer')")
     await page.fill("#customer_email", "nina@example.com")
     await page.click("summary:has-text('For your own records')")

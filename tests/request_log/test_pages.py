@@ -120,7 +120,6 @@ async def test_pages_turn_at_the_last_one_seen(alice: Actor) -> None:
     assert 'href="?method=GET" rel="prev"' in await seen(alice, AT + older)
 
 
-@pytest.mark.covers("S-62")
 async def test_no_secret_reaches_the_log(alice: Actor) -> None:
     url = "https://shop.example/hook"
     (await alice.call("PUT", "/webhook", {"url": url, "event_types": ["payment.succeeded"]}))
