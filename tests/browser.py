@@ -23,6 +23,7 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+WIDTHS, HEIGHT = frozenset({1280, 390}), 900
 TABS_MAX = 120
 FOCUS_IS_SEEN = """
     element => {
@@ -66,8 +67,11 @@ class Visitor:
         if not self.look.axe:
             PICTURES.mkdir(exist_ok=True)
             await self.page.screenshot(path=PICTURES / f"{name}-{self.look}.png", full_page=True)
-        if await self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            self.faults.append(f"{name} is wider than the window")
+        others = () if self.look.axe else WIDTHS - {self.look.width}
+        for width in (*others, self.look.width):
+            await self.page.set_viewport_size({"width": width, "height": HEIGHT})
+            if await self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                self.faults.append(f"{name} is wider than a window of {width}")
         if self.look.axe:
             await self.page.evaluate(AXE.read_text())
             found: list[dict[str, Any]] = await self.page.evaluate(
@@ -102,7 +106,7 @@ async def chromium() -> AsyncIterator[Browser]:
 async def visitor(browser: Browser, look: Look, *origins: str) -> AsyncIterator[Visitor]:
     """A browser window of its own. Afterwards nothing may have been wrong on any page it saw."""
     context: BrowserContext = await browser.new_context(
-        color_scheme=look.theme, viewport={"width": look.width, "height": 900}, bypass_csp=look.axe
+        color_scheme=look.theme, viewport={"width": look.width, "height": HEIGHT}, bypass_csp=look.axe
     )
     page = await context.new_page()
     someone = Visitor(page, look, {urlsplit(origin).netloc for origin in origins})

@@ -1,7 +1,5 @@
 """The request log as a merchant looks it up: who asked for what, of one environment, and nothing secret."""
 
-import pytest
-
 from tests.cast import INTEGRATION, Actor, application
 from tests.forms import forms, seen
 from tests.request_log.reading import listed, written
