@@ -43,6 +43,10 @@ texts *args:
 lock:
     scripts/lock
 
+# Make every journey in each theme and width, with the CSP and with axe: what `just test` makes twice, eight times.
+looks *args:
+    TOLLHOUSE_EVERY_LOOK=1 pytest -n 2 --dist loadgroup -m browser "$@"
+
 # Take the README's pictures from the last run of the browser journeys.
 pictures:
     cp tests/pictures/consent-light-1280.png docs/pictures/consent.png

@@ -15,6 +15,8 @@ import msgspec
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
+from tests.cast import PASSWORD, Actor
+
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 PICTURES = Path(__file__).parent / "pictures"
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
@@ -32,6 +34,14 @@ FOCUS_IS_SEEN = """
         return look.outlineStyle !== "none" && parseFloat(look.outlineWidth) >= 2 && seen.some(top => element.contains(top));
     }
 """
+EVERY_LOOK = "TOLLHOUSE_EVERY_LOOK" in os.environ
+"""Whether each journey is made in each theme and width, with the CSP and with axe; else twice, which takes a quarter."""
+IN_A_BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: what is seen in a browser was not tested"),
+]
+"""The marks of a file, or of a test, that needs a browser."""
 Theme = Literal["light", "dark"]
 
 
@@ -47,9 +57,21 @@ class Look:
         return f"{self.theme}-{self.width}"
 
 
+LOOKS = [Look("light", 1280, axe=False), Look("dark", 390, axe=True)]
+ALL_LOOKS = [Look(theme, width, axe) for theme in ("light", "dark") for width in (1280, 390) for axe in (False, True)]
+
+
 def by_look(looks: list[Look]) -> pytest.MarkDecorator:
     """A test for each of these looks, named after it."""
+    looks = ALL_LOOKS if EVERY_LOOK else looks
     return pytest.mark.parametrize("look", looks, ids=lambda look: f"{look}-{'axe' if look.axe else 'csp'}")
+
+
+def in_a_browser(test: Any) -> Any:
+    """A test of its own among others that need no browser."""
+    for mark in IN_A_BROWSER:
+        test = mark(test)
+    return test
 
 
 @dataclass
@@ -78,6 +100,34 @@ class Visitor:
                 f"axe.run({{runOnly: {msgspec.json.encode(RULES).decode()}}}).then(result => result.violations)"
             )
             self.faults += [f"{name}: {one['id']} {[node['target'] for node in one['nodes']]}" for one in found]
+
+    async def glance(self, name: str) -> None:
+        """See a page that has nothing which axe does not see on another one."""
+        if EVERY_LOOK or not self.look.axe:
+            await self.see(name)
+        await self.page.wait_for_load_state("load")
+
+    async def click(self, button: str) -> None:
+        """Click the first button that says this. Read what follows by `expect`, which waits for it."""
+        await self.page.click(f"button:has-text('{button}')")
+
+    async def open_part(self, name: str) -> None:
+        """Open a part of the dashboard by the navigation at its side."""
+        await self.page.locator(".side").get_by_role("link", name=name, exact=True).click()
+
+    async def sign_in(self, actor: Actor) -> None:
+        """At the page for it, by the password."""
+        await self.page.goto(f"{actor.service.url}/signin")
+        await self.page.fill("#email", actor.email)
+        await self.page.fill("#password", PASSWORD)
+        await self.click("Sign in")
+
+    async def look_until_it_ended(self) -> None:
+        """Look again until the worker has done its part."""
+        await self.page.wait_for_load_state("load")
+        while await self.page.locator("text=Look again").count():
+            async with self.page.expect_navigation():
+                await self.page.click("text=Look again")
 
     async def press(self, wanted: str, key: str = "Enter") -> None:
         """Go there with the Tab key alone, and press this key. The focus must be seen, not covered as a whole."""

@@ -8,14 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from argon2 import PasswordHasher
+from playwright.async_api import Browser
 
 pytest.register_assert_rewrite("tests.cast", "tests.browser", "tests.processes", "tests.receiver")
 
+from tests.browser import chromium  # noqa: E402
 from tests.cast import Actor, sign_up  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
 from tests.running import Service, free_port, new_database, settings_for  # noqa: E402
-from tollhouse.platform import embedded  # noqa: E402
+from tollhouse.platform import embedded, passwords  # noqa: E402
 from tollhouse.platform.db import connect  # noqa: E402
+
+passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+"""Nearly every test signs somebody up: at the cost of a real hash that would be a quarter of their time."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -116,6 +122,13 @@ async def mallory(service: Service) -> AsyncIterator[Actor]:
     """Mallory tries."""
     async with sign_up(service, "mallory", "Mallory's Mischief") as actor:
         yield actor
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    """A headless Chromium for the tests of a file, each of which opens windows of its own."""
+    async with chromium() as one:
+        yield one
 
 
 @pytest.fixture

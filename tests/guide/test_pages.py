@@ -1,24 +1,17 @@
 """The guide as pages, as Markdown and as a list."""
 
 import re
-from collections.abc import AsyncIterator
 
 import pytest
 from playwright.async_api import Browser
 
-from tests.browser import CHROMIUM, Look, chromium, visitor
+from tests.browser import LOOKS, Look, by_look, in_a_browser, visitor
 from tests.cast import Actor
 from tests.running import Service
 from tollhouse.guide.book import CHAPTERS, chapters, file_of
 
 HREF = re.compile(r'href="([^"]+)"')
 ID = re.compile(r' id="([^"]+)"')
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as one:
-        yield one
 
 
 def test_every_chapter_is_written() -> None:
@@ -69,10 +62,8 @@ async def test_what_is_no_chapter_is_not_there(alice: Actor, name: str) -> None:
     (await alice.anonymously("GET", f"/docs/{name}")).refused("not_found", 404)
 
 
-@pytest.mark.browser
-@pytest.mark.xdist_group("browser")
-@pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the guide was not looked at")
-@pytest.mark.parametrize("look", [Look("light", 1280, axe=False), Look("dark", 390, axe=True)], ids=str)
+@in_a_browser
+@by_look(LOOKS)
 async def test_the_guide_in_a_browser(look: Look, browser: Browser, service: Service) -> None:
     async with visitor(browser, look, service.url) as someone:
         await someone.page.goto(f"{service.url}/docs")

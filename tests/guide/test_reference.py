@@ -5,14 +5,13 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser import CHROMIUM, Look, by_look, chromium, visitor
+from tests.browser import LOOKS, Look, by_look, in_a_browser, visitor
 from tests.cast import Actor
 from tests.running import Service
 from tollhouse.doors import reference
@@ -51,13 +50,6 @@ TRY_IT = """
 - button "Send"
 - status
 """
-LOOKS = [Look("light", 1280, axe=False), Look("dark", 390, axe=True)]
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as one:
-        yield one
 
 
 def test_everything_belongs_to_one_group() -> None:
@@ -158,9 +150,7 @@ def example(name: str) -> Any:
     return ENTRIES[name].shown["requestBody"]["content"]["application/json"]["example"]
 
 
-@pytest.mark.browser
-@pytest.mark.xdist_group("browser")
-@pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the reference was not looked at")
+@in_a_browser
 @by_look(LOOKS)
 async def test_the_reference_in_a_browser(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
     async with visitor(browser, look, service.url) as someone:
@@ -188,4 +178,4 @@ async def test_the_reference_in_a_browser(look: Look, browser: Browser, service:
         await page.fill("#query-limit", "1")
         await page.get_by_role("button", name="Send").click()
         await expect(page.locator("#trial pre")).to_contain_text('"display_name": "Coffee"')
-        assert page.url.endswith("?operation=list_links")
+        await expect(page).to_have_url(re.compile(r"\?operation=list_links$"))

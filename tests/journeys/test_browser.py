@@ -1,31 +1,16 @@
 """The two journeys again, by clicking in headless Chromium: no CSP violation, no axe violation, nothing too wide."""
 
-from collections.abc import AsyncIterator
+from playwright.async_api import Browser, Page, expect
 
-import pytest
-from playwright.async_api import Browser, Page
-
-from tests.browser import CHROMIUM, Look, Visitor, by_look, chromium, visitor
+from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor, Application
 from tests.journeys.test_get_paid import COFFEE, activate_secret
 from tests.receiver import Receiver
 from tests.running import Service
 
-LOOKS = [Look("light", 1280, axe=False), Look("dark", 390, axe=True)]
-
 ASKED = ("account:read", "payments:read", "balances:read", "payments:write", "withdrawals:write", "offline_access")
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the browser journeys were not run"),
-]
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as one:
-        yield one
+pytestmark = IN_A_BROWSER
 
 
 async def fill(page: Page, **fields: str) -> None:
@@ -41,7 +26,7 @@ async def test_connecting_by_clicking(
     async with visitor(browser, look, service.url, callback) as someone:
         await sign_in(someone, bob)
         app = await register_application(someone, bob, callback)
-        await someone.page.click("button:has-text('Sign out')")
+        await someone.click("Sign out")
         await someone.page.goto(service.url + app.authorize_path(" ".join(ASKED)))
         await sign_up_on_the_way(someone, f"ana-{bob.email}")
         code = await consent(someone)
@@ -57,24 +42,24 @@ async def sign_in(someone: Visitor, actor: Actor) -> None:
     await page.goto(actor.service.url)
     await someone.see("signin")
     await fill(page, email=actor.email, password="wrong password")  # noqa: S106 - wrong on purpose
-    await page.click("button:has-text('Sign in')")
+    await someone.click("Sign in")
     await someone.see("signin-wrong")
     await fill(page, email=actor.email, password=PASSWORD)
-    await page.click("button:has-text('Sign in')")
+    await someone.click("Sign in")
     await someone.see("home-empty")
 
 
 async def register_application(someone: Visitor, owner: Actor, callback: str) -> Application:
     """By the form of the dashboard, which shows the secret once."""
     page = someone.page
-    await page.click(".side a:has-text('Applications')")
+    await someone.open_part("Applications")
     await page.click("text=New application")
     await someone.see("application-new")
     await fill(page, name="Northwind Ledger", description="Bookkeeping for small studios.", redirect_uris=callback)
     await page.fill("#website_url", "https://northwind.example")
     for scope in ASKED:
         await page.check(f"input[value='{scope}']")
-    await page.click("button:has-text('Create')")
+    await someone.click("Create")
     await someone.see("application-made")
     client_id = (await page.inner_text("#client-id")).strip()
     secret = (await page.inner_text("#client-secret")).strip()
@@ -88,10 +73,10 @@ async def sign_up_on_the_way(someone: Visitor, email: str) -> None:
     await page.click("text=Open a merchant account")
     await someone.see("signup")
     await fill(page, business_name="Harbour Games", email=email, password="short")  # noqa: S106 - refused
-    await page.click("button:has-text('Open the account')")
+    await someone.click("Open the account")
     await someone.see("signup-wrong")
     await fill(page, password=PASSWORD)
-    await page.click("button:has-text('Open the account')")
+    await someone.click("Open the account")
     await page.wait_for_url("**/oauth/consent/**")
 
 
@@ -99,9 +84,9 @@ async def consent(someone: Visitor) -> str:
     """By keys alone she sees what is asked, ticks nothing, then less than was asked, and goes back with a code."""
     page = someone.page
     await someone.see("consent")
-    assert await page.is_checked("input[value='account:read']")
-    assert not await page.is_checked("input[value='payments:write']")
-    assert not await page.is_checked("input[value='offline_access']")
+    await expect(page.locator("input[value='account:read']")).to_be_checked()
+    await expect(page.locator("input[value='payments:write']")).not_to_be_checked()
+    await expect(page.locator("input[value='offline_access']")).not_to_be_checked()
     for box in ("account:read", "payments:read", "balances:read"):
         await someone.press(f"input[value='{box}']", "Space")
     await someone.press("button:has-text('Allow selected')")
@@ -122,11 +107,11 @@ async def test_paying_by_clicking(look: Look, browser: Browser, service: Service
         # Alice makes an API key.
         await page.goto(f"{service.url}/signin")
         await fill(page, email=alice.email, password=PASSWORD)
-        await page.click("button:has-text('Sign in')")
-        await page.click(".side a:has-text('API keys')")
+        await someone.click("Sign in")
+        await someone.open_part("API keys")
         await someone.see("keys-empty")
         await page.fill("#name", "shop server")
-        await page.click("button:has-text('Create a test key')")
+        await someone.click("Create a test key")
         await someone.see("keys-made")
         alice.keys["test None"] = (await page.inner_text("#new-key")).strip()
 
@@ -146,11 +131,11 @@ async def test_paying_by_clicking(look: Look, browser: Browser, service: Service
         await someone.press("button[value='succeed']")
         await page.wait_for_selector("button[value='fail']", state="detached")
         await someone.see("checkout-paid")
-        assert "Paid" in await page.inner_text("main")
+        await expect(page.locator("main")).to_contain_text("Paid")
 
         await page.goto(f"{service.url}/test/home")
         await someone.see("home")
-        assert "4.20" in await page.inner_text("main")
+        await expect(page.locator("main")).to_contain_text("4.20")
         await page.goto(f"{service.url}/pay/nothing-here")
         await someone.see("error")
     await receiver.wait("payment.succeeded")

@@ -1,11 +1,8 @@
 """Somebody who reads German, by clicking in headless Chromium: the choice in the foot, then the longest pages."""
 
-from collections.abc import AsyncIterator
+from playwright.async_api import Browser, expect
 
-import pytest
-from playwright.async_api import Browser, Page, expect
-
-from tests.browser import CHROMIUM, Look, Visitor, by_look, chromium, visitor
+from tests.browser import IN_A_BROWSER, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor, application
 from tests.payments.shop import choose, open_link
 from tests.running import Service
@@ -19,21 +16,7 @@ FOOT = """
   - text: Deutsch
 """
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the German pages were not looked at"),
-]
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as one:
-        yield one
-
-
-async def press(page: Page, button: str) -> None:
-    await page.click(f"button:has-text('{button}')")
+pytestmark = IN_A_BROWSER
 
 
 async def see(someone: Visitor, path: str, name: str) -> None:
@@ -51,12 +34,12 @@ async def test_the_service_in_german(look: Look, browser: Browser, service: Serv
     async with visitor(browser, look, service.url) as someone:
         page = someone.page
         await page.goto(f"{service.url}/signin")
-        await press(page, "Deutsch")
+        await someone.click("Deutsch")
         await expect(page.locator("footer")).to_match_aria_snapshot(FOOT)
         await someone.see("german-signin")
         await page.fill("#email", alice.email)
         await page.fill("#password", PASSWORD)
-        await press(page, "Anmelden")
+        await someone.click("Anmelden")
         await withdraw(someone)
         for path, name in (
             ("/test/home", "home"),
@@ -69,23 +52,23 @@ async def test_the_service_in_german(look: Look, browser: Browser, service: Serv
         await see(someone, service.url + app.authorize_path("account:read payments:write offline_access"), "consent")
         await see(someone, link["url"], "checkout")
         await see(someone, service.url + (await choose(link)).ok(303).location, "checkout-pending")
-        assert await page.inner_text("h1") == "1.234,50 EUR"
+        await expect(page.locator("h1")).to_have_text("1.234,50 EUR")
         await page.wait_for_selector("button:has-text('Kopieren')")
 
 
 async def withdraw(someone: Visitor) -> None:
     """As far as the page that is confirmed, with an amount as it is written in German."""
     page = someone.page
-    await page.click(".side a:has-text('Auszahlungen')")
+    await someone.open_part("Auszahlungen")
     await page.click("text=Neue Auszahlung")
     await page.click("a:has-text('Testauszahlung in EUR')")
     await page.fill("#amount", "12,345")
     await page.fill("#receiver", "Ninas Konto")
-    await press(page, "Ansehen, was es kostet")
+    await someone.click("Ansehen, was es kostet")
     if not someone.look.axe:
         await someone.see("german-withdrawal-wrong")
     await page.fill("#amount", "12,50")
-    await press(page, "Ansehen, was es kostet")
+    await someone.click("Ansehen, was es kostet")
     if not someone.look.axe:
         await someone.see("german-withdrawal-review")
     await expect(page.locator("main")).to_contain_text("12,50 EUR auszahlen")

@@ -1,16 +1,16 @@
 """Live money by clicking in headless Chromium: paid in by a bank's statement, withdrawn by a file for the bank."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from lxml import etree
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
-from tests.browser import CHROMIUM, Look, Visitor, by_look, chromium, visitor
+from tests.browser import IN_A_BROWSER, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor, sign_up
 from tests.invariants import broken_invariants
 from tests.operator.seat import invite
@@ -31,17 +31,7 @@ WITHDRAWAL = {
     "provider_fields": {"account_holder_name": "Alice Arabica", "reference": "Beans"},
 }
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the browser journeys were not run"),
-]
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as one:
-        yield one
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +82,9 @@ async def be_told_where_to_pay(someone: Visitor, link: dict[str, Any]) -> str:
     page = someone.page
     await page.goto(link["url"])
     await page.check("input[value='sepa:EUR']")
-    await page.click("button:has-text('Continue')")
+    await someone.click("Continue")
     await someone.see("bank-checkout")
-    assert await page.input_value("#address") == ACCOUNT["TOLLHOUSE_BANK_IBAN"]
+    await expect(page.locator("#address")).to_have_value(ACCOUNT["TOLLHOUSE_BANK_IBAN"])
     return await page.input_value("#reference")
 
 
@@ -102,7 +92,7 @@ async def take_a_seat(someone: Visitor, service: Service) -> None:
     """The operator comes in."""
     await someone.page.goto(service.url + await invite(service, f"olga-{uuid4().hex[:8]}@house.example"))
     await someone.page.fill("#password", PASSWORD)
-    await someone.page.click("button:has-text('Go to the desk')")
+    await someone.click("Go to the desk")
     await someone.page.wait_for_url("**/operator")
 
 
@@ -113,12 +103,12 @@ async def bring(someone: Visitor, raw: bytes, says: str, name: str = "") -> None
     if name == "bank-statement-in":
         await someone.see("bank-statements-none")
         await page.set_input_files("#file", {"name": "photo.jpg", "mimeType": "image/jpeg", "buffer": b"\xff\xd8"})
-        await page.click("button:has-text('Import')")
+        await someone.click("Import")
         await page.wait_for_selector("#file-wrong")
         await someone.see("bank-statement-wrong")
     await page.set_input_files("#file", {"name": "day.xml", "mimeType": "text/xml", "buffer": raw})
-    await page.click("button:has-text('Import')")
-    assert says in await page.inner_text("p[role=status]")
+    await someone.click("Import")
+    await expect(page.locator("p[role=status]")).to_contain_text(says)
     if name:
         await someone.see(name)
 
@@ -128,7 +118,7 @@ async def see_the_statement(someone: Visitor, name: str) -> None:
     await someone.page.click(f"table a:has-text('{name}')")
     await someone.page.wait_for_url("**/operator/statements/*")
     await someone.see("bank-statement")
-    assert "It has no reference of ours." in await someone.page.inner_text("table")
+    await expect(someone.page.locator("table")).to_contain_text("It has no reference of ours.")
 
 
 async def dismiss_the_interest(someone: Visitor) -> None:
@@ -139,11 +129,11 @@ async def dismiss_the_interest(someone: Visitor) -> None:
     await page.click("table a")
     await someone.see("bank-transfer")
     await page.fill("#reason", "   ")
-    await page.click("button:has-text('Dismiss')")
+    await someone.click("Dismiss")
     await page.wait_for_selector("#reason-wrong")
     await someone.see("bank-transfer-wrong")
     await page.fill("#reason", "Interest of November")
-    await page.click("button:has-text('Dismiss')")
+    await someone.click("Dismiss")
     await page.wait_for_url("**?deed=*")
     await someone.see("bank-transfer-dismissed")
 
@@ -154,7 +144,7 @@ async def balance_page(someone: Visitor, alice: Actor) -> str:
     await page.goto(f"{alice.service.url}/signin")
     await page.fill("#email", alice.email)
     await page.fill("#password", PASSWORD)
-    await page.click("button:has-text('Sign in')")
+    await someone.click("Sign in")
     await page.wait_for_url("**/home")
     await page.goto(f"{alice.service.url}/live/home")
     return await page.inner_text("main")
@@ -189,7 +179,7 @@ async def take_a_batch_to_the_bank(someone: Visitor, folder: Path) -> bytes:
     page = someone.page
     await page.click("nav[aria-label='Operator'] a:has-text('Payouts')")
     await someone.see("bank-payouts")
-    await page.click("button:has-text('Export what is ticked')")
+    await someone.click("Export what is ticked")
     await page.wait_for_url("**/operator/batches/*")
     await someone.see("bank-batch")
     await page.click("table a >> nth=0")
@@ -213,12 +203,12 @@ async def see_it_confirmed(someone: Visitor, payout_id: str) -> None:
     await page.click("nav[aria-label='Operator'] a:has-text('Payouts')")
     await someone.see("bank-payouts-none")
     await page.click("nav[aria-label='Payouts'] a:has-text('Batches')")
-    assert "1 confirmed" in await page.inner_text("table")
+    await expect(page.locator("table")).to_contain_text("1 confirmed")
     await someone.see("bank-batches")
     await page.click("table a >> nth=0")
     await page.click(f"table a[href$='{payout_id}']")
     await someone.see("bank-payout")
-    assert "confirmed" in await page.inner_text("dl")
+    await expect(page.locator("dl")).to_contain_text("confirmed")
 
 
 async def show(alice: Actor, withdrawal_id: str) -> dict[str, Any]:

@@ -1,30 +1,17 @@
 """An operator's day by clicking in headless Chromium: no CSP violation, no axe violation, nothing too wide."""
 
-from collections.abc import AsyncIterator
 from uuid import uuid4
 
-import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
-from tests.browser import CHROMIUM, Look, Visitor, by_look, chromium, visitor
+from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
-from tests.journeys.test_browser import LOOKS
 from tests.operator.seat import KEPT, invite, seated
 from tests.payments.shop import COFFEE, open_link, pay
 from tests.receiver import Receiver
 from tests.running import Service
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the browser journeys were not run"),
-]
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as one:
-        yield one
+pytestmark = IN_A_BROWSER
 
 
 @by_look(LOOKS)
@@ -61,22 +48,22 @@ async def come_in(olga: Visitor, link: str, email: str) -> None:
     await page.goto(link)
     await olga.see("operator-welcome")
     await page.fill("#password", "short")
-    await page.click("button:has-text('Go to the desk')")
+    await olga.click("Go to the desk")
     await olga.see("operator-welcome-wrong")
     await page.fill("#password", PASSWORD)
-    await page.click("button:has-text('Go to the desk')")
+    await olga.click("Go to the desk")
     await page.wait_for_url("**/operator")
     await olga.see("operator-overview")
     await page.goto(link)
     await olga.see("operator-welcome-over")
     await page.goto(link.partition("/operator/")[0] + "/operator")
-    await page.click("button:has-text('Sign out')")
+    await olga.click("Sign out")
     await page.goto(link.partition("/operator/")[0] + "/operator/projects")
     await olga.see("operator-signin")
     for password in ("a wrong password", PASSWORD):
         await page.fill("#email", email)
         await page.fill("#password", password)
-        await page.click("button:has-text('Sign in')")
+        await olga.click("Sign in")
         await page.wait_for_load_state()
     await page.wait_for_url("**/operator/projects")
 
@@ -88,10 +75,10 @@ async def review_the_project(olga: Visitor) -> None:
     await page.click("table a:has-text('Night Owls') >> nth=0")
     await olga.see("operator-project")
     await page.fill("#remark", "Imprint is there")
-    await page.click("button:has-text('Approve')")
+    await olga.click("Approve")
     await page.wait_for_url("**/operator/projects/*?deed=*")
     await olga.see("operator-project-approved")
-    assert "Done: project approved" in await page.inner_text("main")
+    await expect(page.locator("main")).to_contain_text("Done: project approved")
 
 
 async def suspend_and_reactivate(olga: Visitor, alice: Actor) -> None:
@@ -99,17 +86,17 @@ async def suspend_and_reactivate(olga: Visitor, alice: Actor) -> None:
     page = olga.page
     await page.click("nav a:has-text('Merchants')")
     await page.fill("#search", alice.email)
-    await page.click("button:has-text('Find')")
+    await olga.click("Find")
     await olga.see("operator-merchants")
     await page.click('table a:has-text("Alice\'s Coffee")')
     await olga.see("operator-merchant")
     await page.click("a:has-text('Suspend')")
     await olga.see("operator-suspend")
     await page.fill("#reason", "   ")
-    await page.click("button:has-text('Suspend')")
+    await olga.click("Suspend")
     await olga.see("operator-suspend-wrong")
     await page.fill("#reason", "Chargebacks")
-    await page.click("button:has-text('Suspend')")
+    await olga.click("Suspend")
     await page.wait_for_url("**?deed=*")
     await olga.see("operator-merchant-suspended")
     (await alice.get("/balances")).refused("account_suspended", 403)
@@ -119,9 +106,9 @@ async def suspend_and_reactivate(olga: Visitor, alice: Actor) -> None:
         path = f"/operator/merchants/{alice.merchant_id}/reactivate"
         (await otto.form(path, {"reason": "Settled by telephone"})).ok(303)
     await page.fill("#reason", "Settled")
-    await page.click("button:has-text('Reactivate')")
+    await olga.click("Reactivate")
     await olga.see("operator-merchant-too-late")
-    assert "is not suspended any more" in await page.inner_text("[role=alert]")
+    await expect(page.locator("[role=alert]")).to_contain_text("is not suspended any more")
 
 
 async def look_around(olga: Visitor, alice: Actor) -> None:
@@ -130,7 +117,7 @@ async def look_around(olga: Visitor, alice: Actor) -> None:
     await page.click("nav a:has-text('Deliveries')")
     await olga.see("operator-deliveries")
     await page.goto(f"{alice.service.url}/operator/deliveries/{alice.merchant_id}/test")
-    assert "held" in await page.inner_text("table")
+    await expect(page.locator("table")).to_contain_text("held")
     await olga.see("operator-failing")
     await page.click("nav a:has-text('Live')")
     await olga.see("operator-failing-none")

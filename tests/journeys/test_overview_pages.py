@@ -1,16 +1,11 @@
 """A merchant looks at its business, by clicking in headless Chromium: home, balances, ledger, projects, settings."""
 
-from collections.abc import AsyncIterator
+from playwright.async_api import Browser, expect
 
-import pytest
-from playwright.async_api import Browser, Page, expect
-
-from tests.browser import CHROMIUM, Look, Visitor, by_look, chromium, visitor
-from tests.cast import PASSWORD, Actor
+from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
+from tests.cast import Actor
 from tests.payments.bank import refund, sell
 from tests.running import Service
-
-LOOKS = [Look("light", 1280, axe=False), Look("dark", 390, axe=True)]
 
 HOME = """
 - main:
@@ -72,45 +67,13 @@ BALANCES = """
     - list
 """
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the browser journeys were not run"),
-]
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as one:
-        yield one
-
-
-async def press(page: Page, button: str) -> None:
-    await page.click(f"button:has-text('{button}')")
-
-
-async def open_part(page: Page, name: str) -> None:
-    await page.click(f".side a:has-text('{name}')")
-
-
-async def glance(someone: Visitor, name: str) -> None:
-    """See a page that has nothing which axe does not see on another one."""
-    if not someone.look.axe:
-        await someone.see(name)
-
-
-async def sign_in(someone: Visitor, actor: Actor) -> None:
-    page = someone.page
-    await page.goto(f"{actor.service.url}/signin")
-    await page.fill("#email", actor.email)
-    await page.fill("#password", PASSWORD)
-    await press(page, "Sign in")
+pytestmark = IN_A_BROWSER
 
 
 @by_look(LOOKS)
 async def test_looking_at_the_business_by_clicking(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
     async with visitor(browser, look, service.url) as someone:
-        await sign_in(someone, alice)
+        await someone.sign_in(alice)
         await see_nothing_yet(someone)
         await sell_for_a_month(alice)
         await see_what_came_in(someone)
@@ -146,39 +109,39 @@ async def see_nothing_yet(someone: Visitor) -> None:
     page = someone.page
     await someone.see("overview-home-empty")
     for name in ("Balances", "Ledger"):
-        await open_part(page, name)
-        await glance(someone, f"overview-{name.lower()}-empty")
-    await open_part(page, "Projects")
+        await someone.open_part(name)
+        await someone.glance(f"overview-{name.lower()}-empty")
+    await someone.open_part("Projects")
     await page.click(".modes a:has-text('Live')")
-    await glance(someone, "overview-projects-empty")
+    await someone.glance("overview-projects-empty")
     await page.click(".modes a:has-text('Test')")
 
 
 async def see_what_came_in(someone: Visitor) -> None:
     """In the usual period, in others, as a table; and days that are none."""
     page = someone.page
-    await open_part(page, "Home")
+    await someone.open_part("Home")
     await page.click("summary:has-text('Show as table')")
     await someone.see("overview-home")
     await expect(page.locator("body")).to_match_aria_snapshot(HOME)
     await page.click(".choices a:has-text('This quarter')")
-    await glance(someone, "overview-home-quarter")
+    await someone.glance("overview-home-quarter")
     await page.click("summary:has-text('Other days')")
     await page.select_option("#currency", "USD")
     await page.fill("#from", "2026-01-02")
     await page.fill("#to", "2026-01-01")
-    await press(page, "Show")
+    await someone.click("Show")
     await someone.see("overview-home-wrong")
-    assert await page.get_attribute("#to", "aria-invalid") == "true"
+    await expect(page.locator("#to")).to_have_attribute("aria-invalid", "true")
     await page.click(".choices a:has-text('Today')")
-    assert "in USD" in await page.inner_text("#figures")
-    await glance(someone, "overview-home-today")
+    await expect(page.locator("#figures")).to_contain_text("in USD")
+    await someone.glance("overview-home-today")
 
 
 async def see_the_books(someone: Visitor) -> None:
     """Balances, the entries behind one, filtered; and how many there are to be had as a file."""
     page = someone.page
-    await open_part(page, "Balances")
+    await someone.open_part("Balances")
     await someone.see("overview-balances")
     await expect(page.locator("body")).to_match_aria_snapshot(BALANCES)
     await page.click("text=Ledger EUR")
@@ -191,48 +154,48 @@ async def see_the_books(someone: Visitor) -> None:
     await page.wait_for_selector("text=Saved.")
     await page.click("text=Back to the ledger")
     await page.select_option("#type", "conversion_in")
-    await press(page, "Filter")
-    await glance(someone, "overview-ledger-no-match")
+    await someone.click("Filter")
+    await someone.glance("overview-ledger-no-match")
     await page.click("text=Clear filters >> nth=0")
 
 
 async def open_a_project(someone: Visitor) -> None:
     """A wrong address first."""
     page = someone.page
-    await open_part(page, "Projects")
+    await someone.open_part("Projects")
     await page.click("text=New project")
     await page.fill("#name", "Harbour fair")
     await page.evaluate("document.querySelector('#website_url').type = 'text'")
     await page.fill("#website_url", "ftp://fair")
-    await press(page, "Open the project")
+    await someone.click("Open the project")
     await someone.see("overview-project-wrong")
     await page.fill("#website_url", "https://fair.example")
-    await press(page, "Open the project")
+    await someone.click("Open the project")
     await someone.see("overview-projects")
     await page.click("a:has-text('Harbour fair')")
     await page.fill("#description", "Stall 7")
-    await press(page, "Save")
+    await someone.click("Save")
     await someone.see("overview-project")
 
 
 async def set_the_clock(someone: Visitor) -> None:
     """The days of the home page are others then."""
     page = someone.page
-    await open_part(page, "Settings")
+    await someone.open_part("Settings")
     await page.select_option("#time_zone", "Asia/Kathmandu")
-    await press(page, "Save")
+    await someone.click("Save")
     await someone.see("overview-settings")
-    await open_part(page, "Home")
-    assert "Asia/Kathmandu" in await page.inner_text("main")
+    await someone.open_part("Home")
+    await expect(page.locator("main")).to_contain_text("Asia/Kathmandu")
 
 
 async def set_how_to_be_paid(someone: Visitor) -> None:
     """Something that is not right first."""
     page = someone.page
-    await open_part(page, "Settings")
+    await someone.open_part("Settings")
     await page.click("a:has-text('Test environment')")
     for minutes, result in (("1", "wrong"), ("90", "saved")):
         await page.fill("#link_expiry_minutes", minutes)
-        await press(page, "Save")
+        await someone.click("Save")
         await someone.see(f"overview-payments-{result}")
-    assert "Saved." in await page.inner_text("main")
+    await expect(page.locator("main")).to_contain_text("Saved.")

@@ -1,18 +1,14 @@
 """A merchant sells and gives back at the dashboard, by clicking in headless Chromium: links, payments, refunds, export."""
 
 import csv
-from collections.abc import AsyncIterator
 
-import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, expect
 
-from tests.browser import CHROMIUM, Look, Visitor, by_look, chromium, visitor
+from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
 from tests.payments.bank import attempt, sell
 from tests.payments.shop import open_link
 from tests.running import Service
-
-LOOKS = [Look("light", 1280, axe=False), Look("dark", 390, axe=True)]
 
 LIST = """
 - heading "Payments" [level=1]
@@ -86,31 +82,7 @@ PAYMENT = """
 - region "For your records"
 """
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the browser journeys were not run"),
-]
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as one:
-        yield one
-
-
-async def press(page: Page, button: str) -> None:
-    await page.click(f"button:has-text('{button}')")
-
-
-async def open_part(page: Page, name: str) -> None:
-    await page.locator(".side a").get_by_text(name, exact=True).click()
-
-
-async def glance(someone: Visitor, name: str) -> None:
-    """See a page that has nothing which axe does not see on another one."""
-    if not someone.look.axe:
-        await someone.see(name)
+pytestmark = IN_A_BROWSER
 
 
 async def type_over(someone: Visitor, field: str, text: str) -> None:
@@ -126,7 +98,7 @@ async def test_selling_and_giving_back(look: Look, browser: Browser, service: Se
         await page.goto(f"{service.url}/signin")
         await page.fill("#email", alice.email)
         await page.fill("#password", PASSWORD)
-        await press(page, "Sign in")
+        await someone.click("Sign in")
         await see_nothing_yet(someone)
         await make_a_link(someone)
         await play_the_customer(someone)
@@ -140,13 +112,13 @@ async def test_selling_and_giving_back(look: Look, browser: Browser, service: Se
 async def see_nothing_yet(someone: Visitor) -> None:
     """Both lists are empty, and say what they are for."""
     page = someone.page
-    await open_part(page, "Payments")
-    await glance(someone, "payments-empty")
+    await someone.open_part("Payments")
+    await someone.glance("payments-empty")
     await page.click(".modes a:has-text('Live')")
-    assert "live environment" in await page.inner_text("main")
+    await expect(page.locator("main")).to_contain_text("live environment")
     await page.click(".modes a:has-text('Test')")
-    await open_part(page, "Payment links")
-    await glance(someone, "payment-links-empty")
+    await someone.open_part("Payment links")
+    await someone.glance("payment-links-empty")
 
 
 async def make_a_link(someone: Visitor) -> None:
@@ -160,11 +132,11 @@ async def make_a_link(someone: Visitor) -> None:
     await page.fill("#customer_email", "nina@example.com")
     await page.click("summary:has-text('For your own records')")
     await page.fill("#external_id", "table-7-2026-11-27")
-    await press(page, "Make the link")
+    await someone.click("Make the link")
     await someone.see("payment-link-wrong")
-    assert await page.get_attribute("#amount", "aria-invalid") == "true"
+    await expect(page.locator("#amount")).to_have_attribute("aria-invalid", "true")
     await page.fill("#amount", "84.50")
-    await press(page, "Make the link")
+    await someone.click("Make the link")
     await page.wait_for_url("**/test/payment-links/*-*")
     await someone.see("payment-link")
 
@@ -176,11 +148,11 @@ async def play_the_customer(someone: Visitor) -> None:
     await page.click("text=Open the checkout")
     await page.click("input[type=radio] >> nth=0")
     await page.click("main form button >> nth=0")
-    await press(page, "Pay in full")
+    await someone.click("Pay in full")
     await page.goto(link)
-    await glance(someone, "payment-link-paid")
-    await open_part(page, "Payments")
-    await glance(someone, "payments-one")
+    await someone.glance("payment-link-paid")
+    await someone.open_part("Payments")
+    await someone.glance("payments-one")
     await page.click("tbody a")
     await someone.see("payment")
 
@@ -205,7 +177,7 @@ async def give_a_part_back(someone: Visitor) -> None:
     while "A part was given back" not in await page.inner_text("main"):
         await page.reload()  # the worker has not done its part yet
     await expect(page.locator("main")).to_match_aria_snapshot(PAYMENT)
-    await glance(someone, "payment-refunded")
+    await someone.glance("payment-refunded")
 
 
 async def decide_about_money_that_waits(someone: Visitor, alice: Actor) -> None:
@@ -214,11 +186,11 @@ async def decide_about_money_that_waits(someone: Visitor, alice: Actor) -> None:
     link = await open_link(alice, display_name="Coffee", amount="4.20")
     await attempt(alice, link)
     await attempt(alice, link)
-    await open_part(page, "Payments")
+    await someone.open_part("Payments")
     await page.click("tbody tr:has-text('refund required') a")
     await someone.see("payment-waits")
-    await press(page, "Take 4.20 EUR")
-    assert "The money is on your balance." in await page.inner_text("main")
+    await someone.click("Take 4.20 EUR")
+    await expect(page.locator("main")).to_contain_text("The money is on your balance.")
 
 
 async def see_a_chargeback(someone: Visitor, alice: Actor) -> None:
@@ -226,7 +198,7 @@ async def see_a_chargeback(someone: Visitor, alice: Actor) -> None:
     page = someone.page
     await sell(alice, "chargeback", amount="12.00", display_name="Ticket")
     await sell(alice, "fail", amount="3.00")
-    await open_part(page, "Payments")
+    await someone.open_part("Payments")
     await page.click("tbody tr:has-text('chargeback') a")
     await someone.see("payment-chargeback")
 
@@ -234,20 +206,20 @@ async def see_a_chargeback(someone: Visitor, alice: Actor) -> None:
 async def find_and_export(someone: Visitor) -> None:
     """By a filter; the file comes with its progress."""
     page = someone.page
-    await open_part(page, "Payments")
+    await someone.open_part("Payments")
     await expect(page.locator("main")).to_match_aria_snapshot(LIST)
     await someone.see("payments")
     await page.click("summary:has-text('Filter')")
     await page.select_option("#status", "expired")
     await page.click("form[role=search] button")
-    await glance(someone, "payments-no-match")
+    await someone.glance("payments-no-match")
     await page.click("text=Clear filters >> nth=0")
     await page.click("text=Export as CSV")
     await someone.see("payments-export")
     async with page.expect_download() as saving:
         await page.click("text=Download")
     await expect(page.locator("[role=status]")).to_have_text("Saved.")
-    await glance(someone, "payments-exported")
+    await someone.glance("payments-exported")
     path = await (await saving.value).path()
     lines = list(csv.reader(path.read_text("utf-8").splitlines()))
     assert len(lines) == 1 + int(await page.get_attribute("a[data-rows]", "data-rows") or "0") == 6
@@ -256,14 +228,14 @@ async def find_and_export(someone: Visitor) -> None:
 async def cancel_a_link(someone: Visitor) -> None:
     """It asks first, by name."""
     page = someone.page
-    await open_part(page, "Payment links")
+    await someone.open_part("Payment links")
     await page.click("text=New payment link")
     await page.fill("#display_name", "Tea")
     await page.fill("#amount", "2")
-    await press(page, "Make the link")
+    await someone.click("Make the link")
     await page.click("text=Cancel this link")
     await someone.see("payment-link-cancel")
-    await press(page, "Cancel this link")
+    await someone.click("Cancel this link")
     await page.wait_for_selector("text=You have canceled it.")
     await page.click("text=All payment links")
     await someone.see("payment-links")

@@ -1,23 +1,13 @@
 """A person guards an account at the dashboard, by clicking in headless Chromium: second factor, step-up, sessions."""
 
-from collections.abc import AsyncIterator
+from playwright.async_api import Browser, expect
 
-import pytest
-from playwright.async_api import Browser, Page, expect
-
-from tests.browser import CHROMIUM, Look, Visitor, by_look, chromium, visitor
+from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
 from tests.merchants.authenticator import Authenticator, elsewhere, grow_old, log_in
 from tests.running import Service
 
-LOOKS = [Look("light", 1280, axe=False), Look("dark", 390, axe=True)]
-"""Once with the CSP and once with axe, and each width and theme once."""
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the browser journeys were not run"),
-]
+pytestmark = IN_A_BROWSER
 SECURITY_OFF = """
 - heading "Security" [level=1]
 - region "Second factor":
@@ -66,33 +56,10 @@ SESSIONS = """
 """
 
 
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as one:
-        yield one
-
-
-async def press(page: Page, button: str) -> None:
-    await page.click(f"button:has-text('{button}')")
-
-
-async def glance(someone: Visitor, name: str) -> None:
-    """See a page that has nothing which axe does not see on another one."""
-    if not someone.look.axe:
-        await someone.see(name)
-
-
-async def give_password(page: Page, actor: Actor) -> None:
-    await page.goto(f"{actor.service.url}/signin")
-    await page.fill("#email", actor.email)
-    await page.fill("#password", PASSWORD)
-    await press(page, "Sign in")
-
-
 @by_look(LOOKS)
 async def test_guarding_an_account(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
     async with visitor(browser, look, service.url) as someone:
-        await give_password(someone.page, alice)
+        await someone.sign_in(alice)
         authenticator = await switch_on(someone)
         await sign_in_again(someone, alice, authenticator)
         await prove_again(someone, alice, authenticator)
@@ -104,18 +71,18 @@ async def test_guarding_an_account(look: Look, browser: Browser, service: Servic
 async def switch_on(someone: Visitor) -> Authenticator:
     """Scan, or type; a wrong code first."""
     page = someone.page
-    await page.click(".side a:has-text('Security')")
+    await someone.open_part("Security")
     await expect(page.locator("main")).to_match_aria_snapshot(SECURITY_OFF)
     await someone.see("security-off")
-    await press(page, "Set up a second factor")
+    await someone.click("Set up a second factor")
     await expect(page.locator("main")).to_match_aria_snapshot(SETUP)
     await someone.see("security-setup")
     authenticator = Authenticator((await page.inner_text("#key")).replace(" ", ""), [])
     await page.fill("#code", "000000")
-    await press(page, "Switch it on")
-    await glance(someone, "security-setup-wrong")
+    await someone.click("Switch it on")
+    await someone.glance("security-setup-wrong")
     await page.fill("#code", authenticator.code())
-    await press(page, "Switch it on")
+    await someone.click("Switch it on")
     await someone.see("security-codes")
     authenticator.backup_codes = await page.locator("li code").all_inner_texts()
     assert len(authenticator.backup_codes) == 10
@@ -127,8 +94,8 @@ async def switch_on(someone: Visitor) -> Authenticator:
 async def sign_in_again(someone: Visitor, alice: Actor, authenticator: Authenticator) -> None:
     """By the keyboard alone, with a wrong code and then a right one."""
     page = someone.page
-    await press(page, "Sign out")
-    await give_password(page, alice)
+    await someone.click("Sign out")
+    await someone.sign_in(alice)
     await someone.see("security-code")
     for code in ("000000", await authenticator.next_code(alice)):
         await page.focus("#code")
@@ -136,7 +103,7 @@ async def sign_in_again(someone: Visitor, alice: Actor, authenticator: Authentic
         await page.press("#code", "Enter")
         if code == "000000":
             await page.wait_for_selector("[role=alert]")
-            await glance(someone, "security-code-wrong")
+            await someone.glance("security-code-wrong")
     await page.wait_for_url("**/test/home")
 
 
@@ -145,22 +112,22 @@ async def prove_again(someone: Visitor, alice: Actor, authenticator: Authenticat
     page = someone.page
     await grow_old(alice)
     await page.goto(f"{alice.service.url}/test/withdrawals/new/sandbox:EUR")
-    await glance(someone, "security-stepup")
+    await someone.glance("security-stepup")
     await page.fill("#stepup_password", PASSWORD)
     await page.fill("#stepup_code", await authenticator.next_code(alice))
-    await press(page, "Confirm")
-    assert page.url.endswith("/test/withdrawals/new/sandbox:EUR")
-    await page.click(".side a:has-text('API keys')")
+    await someone.click("Confirm")
+    await expect(page).to_have_url(f"{alice.service.url}/test/withdrawals/new/sandbox:EUR")
+    await someone.open_part("API keys")
     await page.fill("#name", "Shop server")
     await grow_old(alice)
-    await press(page, "Create a test key")
+    await someone.click("Create a test key")
     await page.fill("#stepup_password", "a wrong password")
     await page.fill("#stepup_code", "000000")
-    await press(page, "Confirm")
+    await someone.click("Confirm")
     await someone.see("security-stepup-beside")
     await page.fill("#stepup_password", PASSWORD)
     await page.fill("#stepup_code", authenticator.backup_codes[0])
-    await press(page, "Confirm")
+    await someone.click("Confirm")
     assert (await page.inner_text("#new-key")).startswith("th_test_")
 
 
@@ -171,24 +138,24 @@ async def end_a_session(someone: Visitor, alice: Actor, authenticator: Authentic
     async with elsewhere(alice, "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0") as other:
         body = {"email": alice.email, "password": PASSWORD, "code": authenticator.backup_codes[1]}
         (await other.dashboard("POST", "/login", body)).ok()
-        await page.click(".side a:has-text('Security')")
+        await someone.open_part("Security")
         await page.click("text=See your sessions")
         await expect(page.locator("main")).to_match_aria_snapshot(SESSIONS)
         await someone.see("security-sessions")
-        await press(page, "End this session")
-        await glance(someone, "security-sessions-ended")
+        await someone.click("End this session")
+        await someone.glance("security-sessions-ended")
         (await other.dashboard("GET", "/session")).refused("authentication_required", 401)
 
 
 async def switch_off(someone: Visitor, alice: Actor, authenticator: Authenticator) -> None:
     """New backup codes first."""
     page = someone.page
-    await page.click(".side a:has-text('Security')")
+    await someone.open_part("Security")
     await page.fill("#code", await authenticator.next_code(alice))
-    await press(page, "Make new backup codes")
+    await someone.click("Make new backup codes")
     await page.click("text=I have kept them")
     await page.click("text=Switch it off")
     await someone.see("security-switch-off")
     await page.fill("#code", await authenticator.next_code(alice))
-    await press(page, "Switch it off")
-    await glance(someone, "security-switched-off")
+    await someone.click("Switch it off")
+    await someone.glance("security-switched-off")

@@ -1,13 +1,12 @@
 """The checkout in headless Chromium: the merchant's own look, fields that can be copied, and the time running down."""
 
 import re
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
-from tests.browser import CHROMIUM, Look, by_look, chromium, visitor
+from tests.browser import IN_A_BROWSER, Look, by_look, visitor
 from tests.cast import Actor
 from tests.payments.shop import choose, open_link, simulate
 from tests.running import Service
@@ -17,17 +16,7 @@ LOOKS = [Look("dark", 390, axe=False), Look("light", 1280, axe=True)]
 MINUTES_MS = 60_000
 WITHOUT_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', {value: undefined})"
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: the checkout was not looked at"),
-]
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as one:
-        yield one
+pytestmark = IN_A_BROWSER
 
 
 async def dress(actor: Actor, **branding: str) -> None:
@@ -50,7 +39,7 @@ async def test_every_state_in_the_merchants_own_look(look: Look, browser: Browse
         page = someone.page
         await page.goto((await open_link(alice))["url"])
         await someone.see("checkout-branded")
-        assert await page.inner_text("a[href^='mailto:']") == "help@harbour.example"
+        await expect(page.locator("a[href^='mailto:']")).to_have_text("help@harbour.example")
         await page.goto(address)
         await someone.see("checkout-branded-pending")
         await simulate(link, "underpay", payment=payment, amount="1.00")
@@ -81,11 +70,11 @@ async def test_what_must_be_exact_can_be_copied(browser: Browser, alice: Actor, 
         await page.goto(address)
         await page.click(".beside:has(#exact) button")
         await page.wait_for_selector(".beside:has(#exact) button:has-text('Copied')")
-        assert await page.inner_text("p.vh[role=status]") == "Exact amount in EUR copied"
+        await expect(page.locator("p.vh[role=status]")).to_have_text("Exact amount in EUR copied")
         await page.fill("#other", "")
         await page.focus("#other")
         await page.keyboard.press("Control+V")
-        assert await page.input_value("#other") == "4.20"
+        await expect(page.locator("#other")).to_have_value("4.20")
 
 
 async def test_the_time_runs_down_in_the_last_quarter_and_then_the_page_says_so(browser: Browser, alice: Actor) -> None:
@@ -109,10 +98,10 @@ async def test_without_scripts_nothing_is_missing(browser: Browser, alice: Actor
     context = await browser.new_context(java_script_enabled=False)
     page = await context.new_page()
     await page.goto(address)
-    assert await page.input_value("#exact") == "4.20"
-    assert await page.locator(".beside button").count() == 0
-    assert "You can pay until" in await page.inner_text("main")
+    await expect(page.locator("#exact")).to_have_value("4.20")
+    await expect(page.locator(".beside button")).to_have_count(0)
+    await expect(page.locator("main")).to_contain_text("You can pay until")
     await page.click("button:has-text('Pay in full')")
-    assert "Paid" in await page.inner_text("main")
+    await expect(page.locator("main")).to_contain_text("Paid")
     await context.close()
     assert link["status"] == "active"

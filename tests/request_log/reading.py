@@ -8,6 +8,7 @@ import time
 from tests.cast import Actor
 
 ROW = re.compile(r'<a href="/(?:test|live)/developers/requests/([0-9a-f-]{36})"><code>([A-Z]+ [^<]*)</code>')
+KEPT = "SELECT count(*) FROM api_requests WHERE merchant_id = $1::uuid"
 WITHIN_S = 10
 
 
@@ -25,3 +26,11 @@ async def written(actor: Actor, count: int, query: str = "", mode: str = "test")
         await asyncio.sleep(0.05)
     assert len(found) == count, found
     return found
+
+
+async def all_written(actor: Actor, count: int) -> None:
+    """As soon as so many are kept, on however many pages."""
+    until = time.monotonic() + WITHIN_S
+    while (kept := await actor.sql(KEPT, actor.merchant_id))[0]["count"] < count:
+        assert time.monotonic() < until, kept
+        await asyncio.sleep(0.05)

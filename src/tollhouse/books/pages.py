@@ -1,8 +1,7 @@
 """The dashboard's pages about balances and ledger entries, and the entries as a file."""
 
 from collections.abc import AsyncIterator, Mapping
-from datetime import datetime, tzinfo
-from typing import get_args
+from datetime import tzinfo
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -24,10 +23,11 @@ from tollhouse.ledger.store import Balance
 from tollhouse.platform.db import Pool
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
-from tollhouse.web.csv_table import download, lines
+from tollhouse.web.csv_table import download, file_name, lines
 from tollhouse.web.form_faults import NOTHING_WRONG, wrong_with
 from tollhouse.web.keyset import turn_by
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.paging import statuses_of
 
 OPERATIONS = Operations(PAGES)
 HEADER = (
@@ -118,7 +118,7 @@ async def ledger(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Res
         entries=[_shown(line, env, caller.zone) for line in found],
         currencies=[(code, code) for code in await store.currencies(db, env)],
         accounts=[(code, code) for code in MERCHANT_CODES],
-        types=_words(),
+        types=statuses_of(EntryType),
         turn=turn_by(query, path, found[-1].id if more else None),
         export=f"{path}/export{query.address(None)}",
     )
@@ -142,7 +142,7 @@ async def export(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Res
         query=query,
         count=await store.count(ask.house.db, env, wanted),
         file=f"{path}.csv{query.address(None)}",
-        name=_name(env, ask.now),
+        name=file_name("ledger", env.mode, ask.now),
         shown_list=path + query.address(None),
         header=HEADER,
     )
@@ -152,7 +152,7 @@ async def export(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Res
 async def ledger_csv(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Response:
     """Every entry that the filters mean, newest first, as CSV. What is posted while it is sent is not in it."""
     env = caller.env(mode)
-    return download(_name(env, ask.now), _parts(ask.house.db, env, query.wanted(caller.zone)))
+    return download(file_name("ledger", env.mode, ask.now), _parts(ask.house.db, env, query.wanted(caller.zone)))
 
 
 def _balance(balance: Balance, env: MerchantEnv) -> ShownBalance:
@@ -190,14 +190,6 @@ def _shown(line: Line, env: MerchantEnv, zone: tzinfo) -> ShownLine:
         source=line.source_type.replace("_", " "),
         source_path="" if below is None else f"/{env.mode}/{below}/{line.source_id}",
     )
-
-
-def _words() -> list[tuple[str, str]]:
-    return [(name, name.replace("_", " ")) for name in get_args(EntryType)]
-
-
-def _name(env: MerchantEnv, now: datetime) -> str:
-    return f"ledger-{env.mode}-{now:%Y%m%d-%H%M%S}.csv"
 
 
 async def _parts(db: Pool, env: MerchantEnv, wanted: Wanted) -> AsyncIterator[str]:

@@ -12,7 +12,7 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.refusals import Refusal
 from tollhouse.web.answers import see_other
 from tollhouse.web.ask import Ask
-from tollhouse.web.forms import parse_form
+from tollhouse.web.forms import what_was_done
 from tollhouse.web.qr import qr_image
 
 
@@ -27,7 +27,7 @@ class Seat(Struct, frozen=True):
 
 async def start(ask: Ask, seat: Seat) -> Response:
     """Whether there is a second factor, and how many backup codes are left."""
-    return await _start(ask, seat, off=(parse_form(ask.query).one("done") or "") == "off")
+    return await _start(ask, seat, off=what_was_done(ask.query) == "off")
 
 
 async def enrol(ask: Ask, seat: Seat) -> Response:

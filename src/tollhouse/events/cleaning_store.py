@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from tollhouse.platform.db import Pool
+from tollhouse.platform.partitions_store import drop_past
 
 MAKE_PARTITIONS = "SELECT webhook_make_partitions($1)"
 
@@ -30,23 +31,8 @@ PAST_MONTHS = """
       AND NOT EXISTS (SELECT FROM webhook_deliveries_later WHERE event_id < ends_before)
     ORDER BY inhdetachpending DESC NULLS LAST, begins, parent
 """
-# One worker at a time: this lock is held by a second connection, which may idle for a minute meanwhile. The SET is sent as
-# a simple query, which closes the cursor of the SELECT: left open, its snapshot is what DETACH would wait for.
-ALONE = "SELECT pg_try_advisory_xact_lock(hashtextextended('webhook_events are dropped', 0))"
-IDLE = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
 
 
 async def drop_months(db: Pool, ended_by: datetime) -> int:
-    """Drop the months of events and attempts that were over by then; how many. None while another worker is at it.
-
-    The statements run outside any transaction, as they must; a second connection keeps other workers away meanwhile.
-    """
-    async with db.transaction() as watchman, db.connection() as connection:
-        alone = await watchman.fetchval(ALONE)
-        await watchman.raw.execute(IDLE)
-        past = await connection.fetch(PAST_MONTHS, ended_by) if alone else []
-        for month in past:
-            if month["detach"] is not None:
-                await connection.raw.execute(month["detach"])
-            await connection.raw.execute(month["drop"])
-    return len(past)
+    """Drop the months of events and attempts that were over by then; how many. None while another worker is at it."""
+    return await drop_past(db, "webhook_events", PAST_MONTHS, ended_by)

@@ -33,7 +33,7 @@ REFUNDED = """
 LATEST = """
     SELECT t.id, l.display_name, t.currency, t.amount_minor, t.method_id, t.created_at,
            CASE WHEN t.status = 'pending' AND t.received_minor = 0
-                     AND (l.status = 'completed' OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
+                     AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
                           + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')))
                 THEN 'expired' ELSE t.status END AS status
     FROM (SELECT * FROM transactions WHERE merchant_id = $1 AND mode = $2 ORDER BY created_at DESC, id DESC LIMIT $4) AS t

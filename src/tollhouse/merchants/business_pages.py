@@ -15,7 +15,7 @@ from tollhouse.merchants.model import Business
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
-from tollhouse.web.forms import parse_form
+from tollhouse.web.forms import what_was_done
 from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
@@ -28,7 +28,7 @@ CHANGED = "Somebody else changed this meanwhile. What stands here now is what yo
 async def business(ask: Ask, caller: Person) -> Response:
     """The name of the business and the time zone of its pages."""
     present = await business_store.business(ask.house.db, caller.merchant_id)
-    return _page(ask, caller, present, present, notice=NOTICES.get(parse_form(ask.query).one("done") or "", ""))
+    return _page(ask, caller, present, present, notice=NOTICES.get(what_was_done(ask.query), ""))
 
 
 @OPERATIONS.add("POST", "/settings/business", guard=signed_in_page)

@@ -15,7 +15,7 @@ from tollhouse.merchants.devices import browser_of, system_of
 from tollhouse.platform.db import Tx
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
-from tollhouse.web.forms import parse_form
+from tollhouse.web.forms import what_was_done
 from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
@@ -47,7 +47,7 @@ async def sessions(ask: Ask, caller: Person) -> Response:
         here="security",
         sessions=sorted(shown, key=lambda one: not one.is_this_one),
         more=len(living) > SESSIONS_SHOWN,
-        ended=(parse_form(ask.query).one("done") or "") == "ended",
+        ended=what_was_done(ask.query) == "ended",
     )
 
 

@@ -10,7 +10,7 @@ from tollhouse.callers.guards import signed_in
 from tollhouse.callers.model import Person
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_MAX
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
-from tollhouse.oauth import clients, clients_store, connections, connections_store, settings
+from tollhouse.oauth import clients, clients_store, connected_apps_store, connections, connections_store, settings
 from tollhouse.oauth.connections import Disconnected
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, ConnectionView, GrantView
@@ -142,7 +142,7 @@ async def disconnect_all(caller: Person, client_id: str, tx: Tx, now: datetime) 
 @DASHBOARD_OPERATIONS.add("GET", "/oauth/grants", guard=signed_in)
 async def list_grants(caller: Person, db: Pool, now: datetime) -> GrantList:
     """The applications that the caller's merchant is or was connected to."""
-    return GrantList(await connections_store.grants(db, caller.merchant_id, now))
+    return GrantList(await connected_apps_store.listed(db, caller.merchant_id, now))
 
 
 @DASHBOARD_OPERATIONS.add("DELETE", "/oauth/grants/{grant_id}", guard=signed_in, refuses=(NotFound,))

@@ -11,7 +11,7 @@ from tollhouse.oauth.model import ClientView
 from tollhouse.web.answers import page
 from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_DONE
-from tollhouse.web.forms import Form, parse_form
+from tollhouse.web.forms import Form, what_was_done
 
 Tab = Literal["overview", "settings", "secret", "connections", "danger"]
 TITLES: dict[Tab, str] = {
@@ -45,7 +45,7 @@ def tab_page(
     ask: Ask, person: Person, client: ClientView, tab: Tab, *, refusal: Refusal | None = None, **facts: Any
 ) -> Response:
     """A tab of an application. A refusal stands above it; `template`, `status` and `message` say what is otherwise."""
-    done = parse_form(ask.query).one("done") if ask.method == "GET" else None
+    done = what_was_done(ask.query) if ask.method == "GET" else ""
     status = facts.pop("status", refusal.status if refusal else 200)
     return page(
         ask,
@@ -57,7 +57,7 @@ def tab_page(
         client=client,
         tab=tab,
         titles=TITLES,
-        words=NOTICES.get(done or "", ""),
+        words=NOTICES.get(done, ""),
         message=facts.pop("message", refusal.message if refusal else ""),
         **facts,
     )

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from tollhouse.platform.db import Pool
+from tollhouse.platform.partitions_store import drop_past
 
 FORGET_REQUESTS = """
     DELETE FROM oauth_requests WHERE id_hash IN (
@@ -26,23 +27,8 @@ PAST_PARTITIONS = """
       AND to_timestamp(right(c.relname, 10) || '+00', 'YYYYMMDDHH24TZH') + interval '6 hours' <= $1
     ORDER BY i.inhdetachpending DESC NULLS LAST, c.relname
 """
-# One worker at a time: this lock is held by a second connection, which may idle for a minute meanwhile. The SET is sent as
-# a simple query, which closes the cursor of the SELECT: left open, its snapshot is what DETACH would wait for.
-ALONE = "SELECT pg_try_advisory_xact_lock(hashtextextended('oauth_access_tokens are dropped', 0))"
-IDLE = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
 
 
 async def drop_partitions(db: Pool, ended_by: datetime) -> int:
-    """Drop the partitions of tokens that were over by then; how many. None while another worker is at it.
-
-    The statements run outside any transaction, as they must; a second connection keeps other workers away meanwhile.
-    """
-    async with db.transaction() as watchman, db.connection() as connection:
-        alone = await watchman.fetchval(ALONE)
-        await watchman.raw.execute(IDLE)
-        past = await connection.fetch(PAST_PARTITIONS, ended_by) if alone else []
-        for partition in past:
-            if partition["detach"] is not None:
-                await connection.raw.execute(partition["detach"])
-            await connection.raw.execute(partition["drop"])
-    return len(past)
+    """Drop the partitions of tokens that were over by then; how many. None while another worker is at it."""
+    return await drop_past(db, "oauth_access_tokens", PAST_PARTITIONS, ended_by)

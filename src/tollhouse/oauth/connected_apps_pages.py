@@ -12,7 +12,7 @@ from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth import callbacks, connected_apps_store, connections
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
-from tollhouse.web.forms import parse_form
+from tollhouse.web.forms import what_was_done
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import PageQuery, turn
 
@@ -81,7 +81,7 @@ async def connected_app(ask: Ask, caller: Person, grant_id: UUID) -> Response:
         website=callbacks.host_of(website) if website else "",
         why_ended=WHY_ENDED.get(found.ended_because or "", ""),
         permissions=PERMISSIONS,
-        done=parse_form(ask.query).one("done") == "disconnected",
+        done=what_was_done(ask.query) == "disconnected",
     )
 
 

@@ -47,7 +47,13 @@ class ConnectedApp(Struct, frozen=True):
 
 
 async def listed(
-    db: Pool, merchant_id: MerchantId, *, living: bool | None, fetch: int, offset: int, now: datetime
+    db: Pool,
+    merchant_id: MerchantId,
+    now: datetime,
+    *,
+    living: bool | None = None,
+    fetch: int | None = None,
+    offset: int = 0,
 ) -> list[GrantView]:
     """What this merchant has granted, newest first: what lives, what has ended, or all."""
     return [grant_view(row, now) for row in await db.fetch(CONNECTED, merchant_id, living, now, fetch, offset)]

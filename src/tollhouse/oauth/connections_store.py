@@ -37,17 +37,6 @@ CONNECTION = """
     LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
     WHERE c.merchant_id = $1 AND c.id = $2 AND g.id = $3
 """
-GRANTS = """
-    SELECT g.id, g.client_id, c.name, c.description, c.website_url, c.status AS client_status, g.scope_mask, g.mode,
-           g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at
-    FROM oauth_grants g
-    JOIN oauth_clients c ON c.id = g.client_id
-    LEFT JOIN oauth_grant_cutoffs k
-        ON k.client_id = g.client_id AND k.grant_epoch = g.grant_epoch AND k.revoked_at < g.expires_at
-    LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
-    WHERE g.merchant_id = $1
-    ORDER BY g.created_at DESC, g.id DESC
-"""
 COUNT_ACTIVE = """
     SELECT count(*) FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
     WHERE c.merchant_id = $1 AND c.id = $2 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
@@ -96,11 +85,6 @@ async def connection(db: Pool, owner: MerchantId, client_id: str, grant_id: UUID
     """One connection of an application of this owner; None when there is none."""
     row = await db.fetchrow(CONNECTION, owner, client_id, grant_id)
     return None if row is None else _connection(row, now)
-
-
-async def grants(db: Pool, merchant_id: MerchantId, now: datetime) -> list[GrantView]:
-    """What this merchant has granted, newest first, with what has ended."""
-    return [grant_view(row, now) for row in await db.fetch(GRANTS, merchant_id)]
 
 
 async def count_active(tx: Tx, owner: MerchantId, client_id: ClientId, now: datetime) -> int:

@@ -18,7 +18,7 @@ from tollhouse.payments.payment_pages import method_names, project_choices
 from tollhouse.platform.db import Pool
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
-from tollhouse.web.csv_table import download, lines
+from tollhouse.web.csv_table import download, file_name, lines
 from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
@@ -65,7 +65,7 @@ async def export(ask: Ask, caller: Person, mode: str, query: PaymentsQuery) -> R
         here="payments",
         count=await listed_store.counted(db, env, wanted, ask.now),
         file=f"/{env.mode}/payments.csv{query.address(None)}",
-        name=_name(env, ask.now),
+        name=file_name("payments", env.mode, ask.now),
         shown_list=path + query.address(None),
         query=query,
         methods=method_names(),
@@ -81,7 +81,7 @@ async def payments_csv(ask: Ask, caller: Person, mode: str, query: PaymentsQuery
     wanted = query.wanted()
     end = ask.now if wanted.created_to is None else min(ask.now, wanted.created_to)
     known = msgspec.structs.replace(wanted, created_to=end)
-    return download(_name(env, ask.now), _lines(ask.house.db, env, known, ask.now))
+    return download(file_name("payments", env.mode, ask.now), _lines(ask.house.db, env, known, ask.now))
 
 
 async def _lines(db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: datetime) -> AsyncIterator[str]:
@@ -111,7 +111,3 @@ def _cells(one: ListedPayment, env: MerchantEnv) -> tuple[str, ...]:
         stamp(one.updated_at),
         env.mode,
     )
-
-
-def _name(env: MerchantEnv, now: datetime) -> str:
-    return f"payments-{env.mode}-{now:%Y%m%d-%H%M%S}.csv"

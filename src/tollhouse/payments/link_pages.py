@@ -34,7 +34,7 @@ NOT_ACTIVE = "It is not active any more. Nothing was canceled."
 class LinksPage(KeysetQuery, frozen=True, forbid_unknown_fields=True):
     """The filters in the address of the list. Empty is no filter; what there is not matches nothing."""
 
-    status: Literal["", "active", "completed", "expired", "canceled"] = ""
+    status: Literal["", LinkStatus] = ""
     currency: str = ""
     project_id: str = ""
     reference: str = ""

@@ -14,18 +14,6 @@ from tollhouse.payments.model import RefundRequiredReason, TransactionStatus
 from tollhouse.web.keyset import KeysetQuery
 
 DAY = timedelta(days=1)
-StatusChoice = Literal[
-    "",
-    "pending",
-    "processing",
-    "succeeded",
-    "failed",
-    "expired",
-    "refund_required",
-    "partially_refunded",
-    "refunded",
-    "chargeback",
-]
 
 
 class ListedPayment(Struct, frozen=True, kw_only=True):
@@ -75,7 +63,7 @@ class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
     `from` and `to` are days, both included, in UTC.
     """
 
-    status: StatusChoice = ""
+    status: Literal["", TransactionStatus] = ""
     method_id: str = ""
     currency: str = ""
     project_id: str = ""

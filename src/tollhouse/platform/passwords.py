@@ -6,14 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-_HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+NOBODY = HASHER.hash("nobody has this password")
 _THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="argon2")
-_NOBODY = _HASHER.hash("nobody has this password")
 
 
 async def hash_password(password: str) -> str:
     """The argon2id hash to keep."""
-    return await asyncio.get_running_loop().run_in_executor(_THREADS, _HASHER.hash, password)
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, HASHER.hash, password)
 
 
 async def verify_password(password: str, kept: str | None) -> bool:
@@ -23,6 +23,6 @@ async def verify_password(password: str, kept: str | None) -> bool:
 
 def _verify(password: str, kept: str | None) -> bool:
     try:
-        return _HASHER.verify(kept or _NOBODY, password) and kept is not None
+        return HASHER.verify(kept or NOBODY, password) and kept is not None
     except (VerificationError, InvalidHashError):
         return False

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from tollhouse.platform.db import Pool
+from tollhouse.platform.partitions_store import drop_past
 
 MAKE_PARTITIONS = "SELECT api_requests_make_partitions($1)"
 
@@ -19,10 +20,6 @@ PAST_DAYS = """
       AND to_timestamp(right(c.relname, 8) || '+00', 'YYYYMMDDTZH') + interval '1 day' <= $1
     ORDER BY i.inhdetachpending DESC NULLS LAST, c.relname
 """
-# One worker at a time: this lock is held by a second connection, which may idle for a minute meanwhile. The SET is sent as
-# a simple query, which closes the cursor of the SELECT: left open, its snapshot is what DETACH would wait for.
-ALONE = "SELECT pg_try_advisory_xact_lock(hashtextextended('api_requests are dropped', 0))"
-IDLE = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
 
 
 async def make_days(db: Pool, now: datetime) -> None:
@@ -32,16 +29,5 @@ async def make_days(db: Pool, now: datetime) -> None:
 
 
 async def drop_days(db: Pool, ended_by: datetime) -> int:
-    """Drop the days that were over by then; how many. None while another worker is at it.
-
-    The statements run outside any transaction, as they must; a second connection keeps other workers away meanwhile.
-    """
-    async with db.transaction() as watchman, db.connection() as connection:
-        alone = await watchman.fetchval(ALONE)
-        await watchman.raw.execute(IDLE)
-        past = await connection.fetch(PAST_DAYS, ended_by) if alone else []
-        for day in past:
-            if day["detach"] is not None:
-                await connection.raw.execute(day["detach"])
-            await connection.raw.execute(day["drop"])
-    return len(past)
+    """Drop the days that were over by then; how many. None while another worker is at it."""
+    return await drop_past(db, "api_requests", PAST_DAYS, ended_by)

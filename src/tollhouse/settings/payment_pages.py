@@ -18,7 +18,7 @@ from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
-from tollhouse.web.forms import Form, parse_form
+from tollhouse.web.forms import Form, what_was_done
 from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
@@ -45,7 +45,7 @@ class Typed(Struct, frozen=True):
 async def payment_settings(ask: Ask, caller: Person, mode: str) -> Response:
     """How the merchant is paid in this environment."""
     present = await actions.present(ask.house.db, caller.env(mode), ask.now)
-    notice = NOTICES.get(parse_form(ask.query).one("done") or "", "")
+    notice = NOTICES.get(what_was_done(ask.query), "")
     return _page(ask, caller, present, _as_typed(present), notice=notice)
 
 

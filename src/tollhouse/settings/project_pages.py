@@ -25,7 +25,7 @@ from tollhouse.settings.projects_api import SaidProject
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
-from tollhouse.web.forms import Form, parse_form
+from tollhouse.web.forms import Form, what_was_done
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import PageQuery, turn
 
@@ -117,7 +117,7 @@ async def project(ask: Ask, caller: Person, mode: str, project_id: UUID) -> Resp
     present = await _present(ask, env, project_id)
     facts = present.facts
     typed = Typed(facts.name, facts.website_url or "", facts.description or "")
-    notice = NOTICES.get(parse_form(ask.query).one("done") or "", "")
+    notice = NOTICES.get(what_was_done(ask.query), "")
     return _project(ask, caller, present, typed, notice=notice)
 
 

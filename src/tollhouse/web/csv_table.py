@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import AsyncIterable, Iterable
+from datetime import datetime
 
 from starlette.responses import StreamingResponse
 
@@ -29,6 +30,11 @@ def harmless(cell: str) -> str:
 def attachment(name: str) -> dict[str, str]:
     """The headers by which a browser saves an answer under this name, which is plain ASCII of ours."""
     return {"Content-Disposition": f'attachment; filename="{name}"'}
+
+
+def file_name(what: str, mode: str, now: datetime) -> str:
+    """What a table of this environment is saved as."""
+    return f"{what}-{mode}-{now:%Y%m%d-%H%M%S}.csv"
 
 
 def download(name: str, parts: AsyncIterable[str]) -> StreamingResponse:

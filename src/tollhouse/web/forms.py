@@ -39,6 +39,11 @@ class Form:
         return next((name for name in names if len(self.all(name)) > 1), None) if self._has_repeats else None
 
 
+def what_was_done(query: bytes) -> str:
+    """What the page before did, as `?done=` of the address says; empty where it says nothing. Raises `InvalidRequest`."""
+    return parse_form(query).one("done") or ""
+
+
 def parse_form(raw: bytes) -> Form:
     """Read `application/x-www-form-urlencoded` bytes. Raises `InvalidRequest`."""
     if b"%" not in raw:  # then no character of it can turn into a separator, and it is decoded at once

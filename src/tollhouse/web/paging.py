@@ -55,7 +55,7 @@ def turn(query: PageQuery, *, more: bool) -> Turn:
 
 
 def statuses_of(kind: Any) -> list[tuple[str, str]]:
-    """What a list can be filtered by: each status of a Literal, with its words."""
+    """What a list can be filtered by: each status or type of a Literal, with its words."""
     return [(status, status.replace("_", " ")) for status in get_args(kind)]
 
 

@@ -14,7 +14,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import NotFound, Refusal
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
-from tollhouse.web.forms import parse_form
+from tollhouse.web.forms import what_was_done
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import turn
 from tollhouse.webhooks import actions, meanings, store
@@ -42,7 +42,7 @@ ADVICE = {
 @OPERATIONS.add("GET", "/{mode}/developers/webhooks", guard=signed_in_page)
 async def settings(ask: Ask, caller: Person, mode: str) -> Response:
     """The signing secret, whether delivery is on, a test, and the saved URL."""
-    done = parse_form(ask.query).one("done") or ""
+    done = what_was_done(ask.query)
     return await _settings(ask, caller, caller.env(mode), notice=NOTICES.get(done, ""))
 
 
