@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import axe_playwright_python
 import msgspec
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from tests.cast import PASSWORD, Actor
 
@@ -42,6 +42,8 @@ IN_A_BROWSER = [
     pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: what is seen in a browser was not tested"),
 ]
 """The marks of a file, or of a test, that needs a browser."""
+EXPECTED_WITHIN_MS = 30_000
+expect.set_options(timeout=EXPECTED_WITHIN_MS)
 Theme = Literal["light", "dark"]
 
 

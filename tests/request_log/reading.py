@@ -9,7 +9,7 @@ from tests.cast import Actor
 
 ROW = re.compile(r'<a href="/(?:test|live)/developers/requests/([0-9a-f-]{36})"><code>([A-Z]+ [^<]*)</code>')
 KEPT = "SELECT count(*) FROM api_requests WHERE merchant_id = $1::uuid"
-WITHIN_S = 10
+WITHIN_S = 20
 
 
 async def listed(actor: Actor, query: str = "", mode: str = "test") -> list[tuple[str, str]]:
