@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tollhouse.home.periods import DAYS_MAX, Period, PeriodName, name_of, period
 from tollhouse.kernel.refusals import ValidationFailed
-from tollhouse.kernel.zones import midnight, names, shown, zone_of
+from tollhouse.kernel.zones import midnight, names, zone_of
 
 BERLIN = zone_of("Europe/Berlin")
 NOW = datetime(2026, 11, 21, 2, 39, tzinfo=UTC)
@@ -109,13 +109,13 @@ def test_a_day_of_changed_clocks_has_its_own_hours() -> None:
 
 def test_noon_is_compared_with_noon_though_clocks_were_changed_in_between() -> None:
     found = period("today", "", "", at("2026-03-29T10:00"), BERLIN)
-    assert shown(found.before.end, BERLIN) == "2026-03-28 12:00"
+    assert f"{found.before.end.astimezone(BERLIN):%Y-%m-%d %H:%M}" == "2026-03-28 12:00"
 
 
 def test_where_clocks_skip_midnight_the_day_begins_when_they_do() -> None:
     santiago = zone_of("America/Santiago")
     begins = midnight(date(2026, 9, 6), santiago)
-    assert (begins, shown(begins, santiago)) == (at("2026-09-06T04:00"), "2026-09-06 01:00")
+    assert (begins, begins.astimezone(santiago).hour) == (at("2026-09-06T04:00"), 1)
 
 
 @settings(max_examples=60, deadline=None)

@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from tollhouse.kernel.zones import zone_of
 from tollhouse.web.forms import parse_form
 from tollhouse.web.language_choice import OWN_PAGE
 from tollhouse.web.languages import preferred
@@ -21,6 +22,9 @@ NOON = datetime(2026, 11, 5, 12, 0, 7, tzinfo=UTC)
         ("-1234567", "-1,234,567", "-1.234.567"),
         ("90071992.54740991", "90,071,992.54740991", "90.071.992,54740991"),
         ("0.00000001", "0.00000001", "0,00000001"),
+        ("+1234.50", "+1,234.50", "+1.234,50"),
+        ("\N{MINUS SIGN}0.50", "\N{MINUS SIGN}0.50", "\N{MINUS SIGN}0,50"),
+        ("1.5k", "1.5k", "1,5k"),
         ("none", "none", "none"),
     ],
 )
@@ -35,7 +39,33 @@ def test_numbers_days_and_times() -> None:
     assert (ENGLISH.long_day(date(2026, 11, 5)), GERMAN.long_day(NOON)) == ("5 November 2026", "5. November 2026")
     assert ENGLISH.moment("2026-11-05T12:00:07.123Z") == "2026-11-05 12:00:07 UTC"
     assert GERMAN.moment(NOON) == "05.11.2026, 12:00:07 UTC"
-    assert (GERMAN.hour(NOON), GERMAN.second("2026-11-05T13:00:07+01:00")) == ("12:00", "12:00:07")
+    assert (GERMAN.hour(NOON), GERMAN.second("2026-11-05T13:00:07+01:00")) == ("12:00 UTC", "12:00:07 UTC")
+    assert (ENGLISH.short_day(NOON), GERMAN.short_day(NOON)) == ("5 Nov", "5. Nov.")
+    assert (ENGLISH.month(NOON), GERMAN.month(date(2026, 3, 5))) == ("Nov 2026", "Mär 2026")
+    assert (ENGLISH.o_clock(NOON), GERMAN.o_clock(NOON)) == ("12:00", "12:00")
+
+
+@pytest.mark.parametrize(
+    ("zone", "when", "shown", "day"),
+    [
+        ("UTC", "2026-11-05T23:30:00Z", "2026-11-05 23:30:00 UTC", "2026-11-05"),
+        ("Europe/London", "2026-01-05T23:30:00Z", "2026-01-05 23:30:00 UTC", "2026-01-05"),
+        ("Europe/Berlin", "2026-11-05T23:30:00Z", "2026-11-06 00:30:00 UTC+1", "2026-11-06"),
+        ("Europe/Berlin", "2026-07-05T23:30:00Z", "2026-07-06 01:30:00 UTC+2", "2026-07-06"),
+        ("Asia/Kathmandu", "2026-11-05T23:30:00Z", "2026-11-06 05:15:00 UTC+5:45", "2026-11-06"),
+        ("America/St_Johns", "2026-11-05T00:30:00Z", "2026-11-04 21:00:00 UTC\N{MINUS SIGN}3:30", "2026-11-04"),
+        ("Pacific/Kiritimati", "2026-11-05T12:30:00Z", "2026-11-06 02:30:00 UTC+14", "2026-11-06"),
+    ],
+)
+def test_clocks_of_a_zone_say_how_far_they_are_from_utc(zone: str, when: str, shown: str, day: str) -> None:
+    there = Formats("en", zone_of(zone))
+    assert (there.moment(when), there.day(when)) == (shown, day)
+    assert (there.moment(datetime.fromisoformat(when)), there.day("2026-11-05")) == (shown, "2026-11-05")
+
+
+def test_a_currency_has_a_name_in_each_language() -> None:
+    for code, usual, german in (("GBP", "Pound Sterling", "Britisches Pfund"), ("BTC", "Bitcoin", "Bitcoin")):
+        assert (ENGLISH.currency_name(code, usual), GERMAN.currency_name(code, usual)) == (usual, german)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from jinja2 import Environment
@@ -9,6 +10,9 @@ from markupsafe import Markup
 
 from tests import texts
 from tests.bare_texts import bare_texts
+from tollhouse.books.pages import SOURCES
+from tollhouse.ledger.model import MERCHANT_CODES, EntryType
+from tollhouse.payments.model import REFUND_FAILURES, REFUND_REASONS, LinkStatus, TransactionStatus
 from tollhouse.web.texts import Texts
 
 VALUE = re.compile(r"%\(\w+\)s|%%|</?\w+")
@@ -56,6 +60,7 @@ def test_what_is_bare_is_found(tmp_path: Path) -> None:
         ("From 1 to 10,000 of this product.", "Von 1 bis 10.000 dieses Produkts."),
         ("Line 2: This entry is a text.", "Zeile 2: Dieser Eintrag ist ein Text."),
         ("3 minutes", "3 Minuten"),
+        ("1234.50 received", "1.234,50 eingegangen"),
         ("Last sign 3 minutes ago.", "Letztes Zeichen vor 3 Minuten."),
         ("The payment failed. Nothing was charged. You can try again.",
          "Die Zahlung ist fehlgeschlagen. Es wurde nichts belastet. Sie können es noch einmal versuchen."),
@@ -68,6 +73,22 @@ def test_what_is_bare_is_found(tmp_path: Path) -> None:
 def test_what_python_says_is_known_by_its_words(english: str, german: str) -> None:
     assert GERMAN.told(english) == german
     assert Texts("en").told(english) == english
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *get_args(EntryType),
+        *MERCHANT_CODES,
+        *SOURCES,
+        *get_args(TransactionStatus),
+        *get_args(LinkStatus),
+        *REFUND_REASONS.values(),
+        *REFUND_FAILURES.values(),
+    ],
+)
+def test_what_is_stored_has_a_word(word: str) -> None:
+    assert GERMAN.told(word.replace("_", " ")) != word.replace("_", " ")
 
 
 def test_what_was_said_already_is_not_said_twice() -> None:

@@ -8,13 +8,12 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.kernel.clock import DATE
+from tollhouse.kernel.clock import day_of
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.kernel.zones import midnight
 from tollhouse.web.keyset import KeysetQuery
 
 BEGINNING, END = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
-FIRST_DAY, LAST_DAY = date(1970, 1, 2), date(2999, 12, 30)
 LAST_ID = UUID(int=2**128 - 1)
 
 
@@ -57,7 +56,7 @@ class LedgerQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
 
     def wanted(self, zone: tzinfo) -> Wanted:
         """What is meant. Raises `ValidationFailed` with every fault."""
-        since, until = _day(self.since), _day(self.until)
+        since, until = day_of(self.since), day_of(self.until)
         if faults := list(self._faults(since, until)):
             raise ValidationFailed(*faults)
         return Wanted(
@@ -74,13 +73,3 @@ class LedgerQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
                 yield Fault(name, "invalid_value", "A day, such as 2026-11-21.")
         if since is not None and until is not None and since > until:
             yield Fault("to", "out_of_range", "This must not be before the first day.")
-
-
-def _day(text: str) -> date | None:
-    if not DATE.fullmatch(text):
-        return None
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return None
-    return day if FIRST_DAY <= day <= LAST_DAY else None

@@ -1,7 +1,6 @@
 """The dashboard's pages about balances and ledger entries, and the entries as a file."""
 
 from collections.abc import AsyncIterator, Mapping
-from datetime import tzinfo
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -15,7 +14,6 @@ from tollhouse.catalogue.currencies import CURRENCIES, Currency, format_amount
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
-from tollhouse.kernel.zones import shown
 from tollhouse.ledger import balances as ledger_balances
 from tollhouse.ledger.balances import BalanceView, balance_view
 from tollhouse.ledger.model import MERCHANT_CODES, EntryType
@@ -67,7 +65,6 @@ class ShownLine(Struct, frozen=True):
 
     line: Line
     at: str
-    shown: str
     amount: str
     balance_after: str
     source: str
@@ -115,7 +112,7 @@ async def ledger(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Res
         here="ledger",
         query=query,
         wrong=wrong,
-        entries=[_shown(line, env, caller.zone) for line in found],
+        entries=[_shown(line, env) for line in found],
         currencies=[(code, code) for code in await store.currencies(db, env)],
         accounts=[(code, code) for code in MERCHANT_CODES],
         types=statuses_of(EntryType),
@@ -176,7 +173,7 @@ def _without_history(known: set[str]) -> list[Currency]:
     return [one for one in CURRENCIES.values() if one.operations.balances and one.code not in known]
 
 
-def _shown(line: Line, env: MerchantEnv, zone: tzinfo) -> ShownLine:
+def _shown(line: Line, env: MerchantEnv) -> ShownLine:
     amount = format_amount(abs(line.delta_minor), line.currency)
     below = SOURCES.get(line.source_type)
     if line.type == "balance_payment_in":  # its page is for whom paid; who was paid has it below the application
@@ -184,7 +181,6 @@ def _shown(line: Line, env: MerchantEnv, zone: tzinfo) -> ShownLine:
     return ShownLine(
         line=line,
         at=stamp(line.created_at),
-        shown=shown(line.created_at, zone),
         amount=("+" if line.delta_minor > 0 else "\N{MINUS SIGN}") + amount,
         balance_after=format_amount(line.balance_after_minor, line.currency),
         source=line.source_type.replace("_", " "),

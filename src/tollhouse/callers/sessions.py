@@ -15,9 +15,12 @@ from tollhouse.web.ask import Ask
 
 
 async def person_of(ask: Ask) -> Person | None:
-    """Who sits there; None without a living session."""
+    """Who sits there, and whose clocks its pages go by from then on; None without a living session."""
     id_hash = offered(ask, "session")
-    return None if id_hash is None else await store.person(ask.house.db, id_hash, ask.address, ask.now)
+    person = None if id_hash is None else await store.person(ask.house.db, id_hash, ask.address, ask.now)
+    if person is not None:
+        ask.zone = person.zone
+    return person
 
 
 def offered(ask: Ask, kind: cookies.Kind) -> bytes | None:

@@ -183,7 +183,7 @@ async def _form(ask: Ask, person: Person, env: MerchantEnv, typed: Typed, wrong:
         mode=env.mode,
         here="conversions",
         currencies=currencies(),
-        there=[f"{format_amount(minor, code)} {code}" for code, minor in there],
+        there=[(format_amount(minor, code), code) for code, minor in there],
         typed=typed.values,
         wrong=wrong,
     )

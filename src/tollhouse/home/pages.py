@@ -17,11 +17,10 @@ from tollhouse.home.picture import draw, method_name
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import ValidationFailed
-from tollhouse.kernel.zones import shown
 from tollhouse.ledger import balances
 from tollhouse.ledger.store import Balance
 from tollhouse.platform.db import Tx
-from tollhouse.web.answers import page
+from tollhouse.web.answers import formats_of, page
 from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.operations import PAGES, Operations
@@ -54,7 +53,7 @@ async def home(ask: Ask, caller: Person, mode: str, query: HomeQuery) -> Respons
         facts: dict[str, Any] = {
             "setup": await store.setup(tx, env),
             "undelivered": await store.undelivered(tx, env, ask.now - UNDELIVERED_SINCE, UNDELIVERED_SHOWN),
-            "latest": [_shown(one, caller) for one in await store.latest(tx, env, ask.now, LATEST_SHOWN)],
+            "latest": [_shown(one) for one in await store.latest(tx, env, ask.now, LATEST_SHOWN)],
         }
     balance = next((one for one in held if one.currency == currency.code), Balance(currency.code))
     return page(
@@ -73,7 +72,7 @@ async def home(ask: Ask, caller: Person, mode: str, query: HomeQuery) -> Respons
         available=currency.format(balance.available_minor),
         reserved=currency.format(balance.reserved_minor) if balance.reserved_minor else "",
         debt=currency.format(balance.debt_minor) if balance.debt_minor else "",
-        picture=draw(now, before, looked_at, currency, caller.zone),
+        picture=draw(now, before, looked_at, currency, formats_of(ask)),
         most=UNDELIVERED_SHOWN,
         **facts,
     )
@@ -118,7 +117,7 @@ def _figures(now: Counted, before: Counted, currency: Currency) -> dict[str, Fig
     }
 
 
-def _shown(one: Payment, person: Person) -> dict[str, str]:
+def _shown(one: Payment) -> dict[str, str]:
     return {
         "id": str(one.id),
         "name": one.name,
@@ -127,5 +126,4 @@ def _shown(one: Payment, person: Person) -> dict[str, str]:
         "method": method_name(one.method_id),
         "status": one.status,
         "at": stamp(one.created_at),
-        "shown": shown(one.created_at, person.zone),
     }

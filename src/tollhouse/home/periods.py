@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tollhouse.kernel.clock import DATE, FIRST_YEAR, LAST_YEAR
+from tollhouse.kernel.clock import day_of
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.kernel.zones import midnight
 
@@ -98,7 +98,7 @@ def _named(name: str, today: date) -> Days:
 
 def _custom(since: str, until: str, today: date) -> Days:
     """The days that were typed. What is still to come is left out. Raises `ValidationFailed` with every fault."""
-    first, last = _day(since), _day(until)
+    first, last = day_of(since), day_of(until)
     faults = [
         Fault(name, "invalid_value", "A day, such as 2026-11-21.")
         for name, day in (("from", first), ("to", last))
@@ -115,16 +115,6 @@ def _custom(since: str, until: str, today: date) -> Days:
     if count.days > DAYS_MAX:
         raise ValidationFailed(Fault("from", "out_of_range", f"At most {DAYS_MAX} days are shown."))
     return Days(first, last, first - count)
-
-
-def _day(text: str) -> date | None:
-    if not DATE.fullmatch(text):
-        return None
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return None
-    return day if FIRST_YEAR < day.year < LAST_YEAR else None
 
 
 def _unit(count: int) -> Unit:

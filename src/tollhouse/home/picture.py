@@ -1,16 +1,17 @@
 """What was counted, as the page draws it: columns over time, a strip of methods, and the tables that say the same."""
 
 from collections.abc import Callable
-from datetime import tzinfo
+from datetime import datetime
 
 from msgspec import Struct
 
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.home.model import Counted
-from tollhouse.home.periods import Period, name_of
+from tollhouse.home.periods import Period, Unit
 from tollhouse.kernel.money import format_minor
 from tollhouse.web.charts import NARROW, WIDE, BarChart, Part, Size, bar_chart, strip, tenths_of_percent
+from tollhouse.web.local_formats import Formats
 
 SCALES = ((6, "M"), (3, "k"))
 
@@ -44,16 +45,19 @@ class Picture(Struct, frozen=True):
     unit: str
 
 
-def draw(now: Counted, before: Counted, period: Period, currency: Currency, zone: tzinfo) -> Picture:
-    """The picture of one currency."""
+def draw(now: Counted, before: Counted, period: Period, currency: Currency, own: Formats) -> Picture:
+    """The picture of one currency, as its reader writes days and amounts."""
     sums = now.by_part(currency.code, len(period.now.starts))
     earlier = [one.gross_minor for one in before.by_part(currency.code, len(period.before.starts))][: len(sums)]
-    names = [name_of(start, period.unit, zone) for start in period.now.starts]
+    names = [_name(start, period.unit, own) for start in period.now.starts]
     gross = [currency.format(one.gross_minor) for one in sums]
-    written = _short(currency.decimals)
+    short = _short(currency.decimals)
+
+    def written(minor: int) -> str:
+        return own.amount(short(minor))
 
     def chart(size: Size) -> BarChart:
-        words = [f"{name}: {amount} {currency.code}" for name, amount in zip(names, gross, strict=True)]
+        words = [f"{name}: {own.amount(amount)} {currency.code}" for name, amount in zip(names, gross, strict=True)]
         return bar_chart([one.gross_minor for one in sums], names, words, earlier, size, written)
 
     methods = now.by_method(currency.code)
@@ -82,6 +86,13 @@ def draw(now: Counted, before: Counted, period: Period, currency: Currency, zone
         ),
         unit=period.unit,
     )
+
+
+def _name(start: datetime, unit: Unit, own: Formats) -> str:
+    """What a part is called below its column."""
+    if unit == "hour":
+        return own.o_clock(start)
+    return own.month(start) if unit == "month" else own.short_day(start)
 
 
 def method_name(method_id: str) -> str:

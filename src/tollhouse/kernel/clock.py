@@ -1,13 +1,15 @@
 """The one clock. `now` enters a request or a job once and is passed on from there."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import NewType
 
 import msgspec
 
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 FIRST_YEAR, LAST_YEAR = 1970, 2999
+FIRST_DAY, LAST_DAY = date(FIRST_YEAR, 1, 2), date(LAST_YEAR, 12, 30)
+"""The days beside them are days of those years too, by whatever clocks."""
 Timestamp = NewType("Timestamp", str)
 """RFC 3339 in UTC with `Z` and milliseconds, as every answer shows a time."""
 
@@ -30,6 +32,17 @@ def moment_of(text: str) -> datetime | None:
     except msgspec.ValidationError:
         return None
     return None if found.tzinfo is None or not FIRST_YEAR <= found.year <= LAST_YEAR else found.astimezone(UTC)
+
+
+def day_of(text: str) -> date | None:
+    """The day of a plain date; None where it is none, or far away."""
+    if not DATE.fullmatch(text):
+        return None
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if FIRST_DAY <= day <= LAST_DAY else None
 
 
 def stamp_or_none(moment: datetime | None) -> Timestamp | None:

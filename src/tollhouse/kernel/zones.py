@@ -1,4 +1,4 @@
-"""Time zones by their names, when a day begins in one, and how its clocks show a moment."""
+"""Time zones by their names, and when a day begins in one."""
 
 from datetime import UTC, date, datetime, time, tzinfo
 from functools import cache
@@ -28,8 +28,3 @@ def zone_of(name: str) -> tzinfo:
 def midnight(day: date, zone: tzinfo) -> datetime:
     """The first moment of the day there, in UTC. Where clocks skip midnight, it is the moment they do."""
     return datetime.combine(day, time(), zone).astimezone(UTC)
-
-
-def shown(moment: datetime, zone: tzinfo) -> str:
-    """`2026-11-21 03:10`, as clocks there show the moment."""
-    return moment.astimezone(zone).strftime("%Y-%m-%d %H:%M")

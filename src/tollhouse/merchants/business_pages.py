@@ -9,7 +9,6 @@ from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
 from tollhouse.kernel import zones
 from tollhouse.kernel.refusals import ValidationFailed
-from tollhouse.kernel.zones import shown
 from tollhouse.merchants import business_store
 from tollhouse.merchants.model import Business
 from tollhouse.web.answers import page, see_other
@@ -64,5 +63,5 @@ def _page(
         wrong=wrong,
         notice=notice,
         zones=names if typed.time_zone in names else (*names, typed.time_zone),
-        clock=shown(ask.now, person.zone),
+        clock=ask.now,
     )

@@ -54,7 +54,7 @@ async def export(ask: Ask, caller: Person, mode: str, query: PaymentsQuery) -> R
     env, db = caller.env(mode), ask.house.db
     path = f"/{env.mode}/payments"
     try:
-        wanted = query.wanted()
+        wanted = query.wanted(caller.zone)
     except ValidationFailed:
         return see_other(path + query.address(None))
     return page(
@@ -78,7 +78,7 @@ async def export(ask: Ask, caller: Person, mode: str, query: PaymentsQuery) -> R
 async def payments_csv(ask: Ask, caller: Person, mode: str, query: PaymentsQuery) -> Response:
     """Every payment that the filters mean, newest first, as CSV. What begins while it is sent is not in it."""
     env = caller.env(mode)
-    wanted = query.wanted()
+    wanted = query.wanted(caller.zone)
     end = ask.now if wanted.created_to is None else min(ask.now, wanted.created_to)
     known = msgspec.structs.replace(wanted, created_to=end)
     return download(file_name("payments", env.mode, ask.now), _lines(ask.house.db, env, known, ask.now))

@@ -8,7 +8,6 @@ from starlette.responses import Response
 from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
 from tollhouse.catalogue.currencies import format_amount
-from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.refusals import NotFound
@@ -121,7 +120,6 @@ async def _link(ask: Ask, person: Person, env: MerchantEnv, link_id: UUID, refus
         more=len(paid) > PAYMENTS_SHOWN,
         names=method_names(),
         amount=format_amount,
-        stamp=stamp,
         message="" if refusal is None else NOT_ACTIVE,
     )
 

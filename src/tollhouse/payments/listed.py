@@ -1,15 +1,16 @@
 """Payments as the dashboard lists and exports them: what is shown of each, and which ones a filter in an address means."""
 
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 from uuid import UUID
 
 import msgspec
 from msgspec import Struct
 
-from tollhouse.kernel.clock import DATE, moment_of
+from tollhouse.kernel.clock import day_of
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.kernel.zones import midnight
 from tollhouse.payments.model import RefundRequiredReason, TransactionStatus
 from tollhouse.web.keyset import KeysetQuery
 
@@ -60,7 +61,7 @@ class PaymentFilter(Struct, frozen=True):
 class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
     """The filters in the address of the list and of the export. Empty is no filter; what there is not matches nothing.
 
-    `from` and `to` are days, both included, in UTC.
+    `from` and `to` are days, both included; they begin in the merchant's time zone.
     """
 
     status: Literal["", TransactionStatus] = ""
@@ -84,9 +85,9 @@ class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
         fields = {field.encode_name: getattr(self, field.name) for field in msgspec.structs.fields(type(self))}
         return {name: value for name, value in fields.items() if isinstance(value, str)}
 
-    def wanted(self) -> PaymentFilter:
+    def wanted(self, zone: tzinfo) -> PaymentFilter:
         """What they mean. Raises `ValidationFailed` with every fault."""
-        start, end = _day(self.start), _day(self.to)
+        start, end = day_of(self.start), day_of(self.to)
         faults = [
             Fault(name, "invalid_value", "There is no such one.")
             for name, typed in (("project_id", self.project_id), ("payment_link_id", self.payment_link_id))
@@ -106,10 +107,6 @@ class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
             method_id=self.method_id or None,
             project_id=parse_id(self.project_id),
             reference=self.reference.strip() or None,
-            created_from=start,
-            created_to=None if end is None else end + DAY,
+            created_from=None if start is None else midnight(start, zone),
+            created_to=None if end is None else midnight(end + DAY, zone),
         )
-
-
-def _day(typed: str) -> datetime | None:
-    return moment_of(typed) if DATE.fullmatch(typed) else None

@@ -62,7 +62,7 @@ async def payments(ask: Ask, caller: Person, mode: str, query: PaymentsQuery) ->
     env, db = caller.env(mode), ask.house.db
     wrong, found = NOTHING_WRONG, list[ListedPayment]()
     try:
-        found = await listed_store.listed(db, env, query.wanted(), ask.now, query.before, query.fetch)
+        found = await listed_store.listed(db, env, query.wanted(caller.zone), ask.now, query.before, query.fetch)
     except ValidationFailed as refusal:
         wrong = wrong_with(refusal, query.asked)
     shown, more = query.cut(found)
@@ -86,7 +86,6 @@ async def payments(ask: Ask, caller: Person, mode: str, query: PaymentsQuery) ->
         export=f"{path}/export{query.address(None)}",
         turn=turn_by(query, path, shown[-1].id if more else None),
         amount=format_amount,
-        stamp=stamp,
     )
 
 

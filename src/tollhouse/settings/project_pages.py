@@ -19,7 +19,6 @@ from tollhouse.kernel.clock import moment_of, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
-from tollhouse.kernel.zones import shown
 from tollhouse.platform.db import Tx
 from tollhouse.settings.projects_api import SaidProject
 from tollhouse.web.answers import page, see_other
@@ -70,7 +69,7 @@ async def list_projects(ask: Ask, caller: Person, mode: str, query: ProjectsPage
         person=caller,
         mode=env.mode,
         here="projects",
-        projects=[(one, stamp(one.created_at), shown(one.created_at, caller.zone)) for one in shown_ones],
+        projects=[(one, stamp(one.created_at)) for one in shown_ones],
         notice=NOTICES.get(query.done, ""),
         query=query,
         turn=turn(query, more=more),
@@ -191,5 +190,5 @@ def _project(
         wrong=wrong,
         notice=notice,
         seen=stamp(seen or present.updated_at),
-        opened=(stamp(present.created_at), shown(present.created_at, person.zone)),
+        opened=stamp(present.created_at),
     )

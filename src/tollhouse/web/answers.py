@@ -9,6 +9,7 @@ from starlette.responses import Response
 from tollhouse.kernel.refusals import Refusal
 from tollhouse.web.ask import Ask
 from tollhouse.web.language_choice import VARY, language_of, way_back
+from tollhouse.web.local_formats import Formats
 
 ENCODER = msgspec.json.Encoder()
 JSON_TYPE = (b"content-type", b"application/json")
@@ -62,13 +63,13 @@ def page(
     pictures_from: str | None = None,
     **facts: Any,
 ) -> Response:
-    """An HTML page, in the language of who asks.
+    """An HTML page, in the language and by the clocks of who asks.
 
     `free_redirect` lets its form end on another site: browsers hold `form-action` against the redirect.
     `pictures_from` is one more origin that pictures may come from.
     """
     language = language_of(ask)
-    html = ask.house.templates.render(template, language, request_id=ask.request_id, back=way_back(ask), **facts)
+    html = ask.house.templates.render(template, language, ask.zone, request_id=ask.request_id, back=way_back(ask), **facts)
     policy = CSP if pictures_from is None else f"{CSP} {pictures_from}"
     headers = PAGE_HEADERS | {
         "Content-Security-Policy": policy if free_redirect else policy + FORMS_STAY,
@@ -76,6 +77,11 @@ def page(
         "Vary": VARY,
     }
     return Response(html, status, headers, media_type="text/html")
+
+
+def formats_of(ask: Ask) -> Formats:
+    """How a page for who asks writes amounts and days, for what Python writes on it."""
+    return Formats(language_of(ask), ask.zone)
 
 
 def see_other(location: str) -> Response:

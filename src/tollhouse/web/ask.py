@@ -1,6 +1,6 @@
 """One request, as handlers and guards see it."""
 
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 
 from tollhouse.kernel.refusals import InvalidRequest, UnsupportedMediaType
 from tollhouse.web.forms import FORM, Form, parse_form
@@ -33,10 +33,13 @@ class Headers:
 class Ask:
     """Who asks what, when. `now` is the request's one moment; `raw` its body, no longer than its operation takes.
 
-    `caller` is whoever a credential turned out to belong to, also where the request is refused all the same.
+    `caller` is whoever a credential turned out to belong to, also where the request is refused all the same. `zone` is whose
+    clocks a page goes by: UTC, until a person with a session turns out to sit there.
     """
 
-    __slots__ = ("address", "caller", "headers", "house", "method", "now", "params", "path", "query", "raw", "request_id")
+    __slots__ = (
+        "address", "caller", "headers", "house", "method", "now", "params", "path", "query", "raw", "request_id", "zone",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -62,6 +65,7 @@ class Ask:
         self.now = now
         self.params: dict[str, str] = {}
         self.caller: object = None
+        self.zone: tzinfo = UTC
 
     @property
     def media_type(self) -> str:

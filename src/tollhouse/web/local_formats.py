@@ -1,35 +1,42 @@
 """Amounts, numbers and moments as they are written in a language. Money comes as a decimal string and stays exact."""
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 
 from babel import Locale
-from babel.dates import format_date, format_datetime, format_time
+from babel.dates import format_date, format_datetime
 from babel.numbers import format_decimal
 
-DECIMAL = re.compile(r"-?[0-9]+(?:\.(?P<part>[0-9]+))?")
+from tollhouse.web.languages import ENGLISH
+
+DECIMAL = re.compile(r"(?P<sign>[+\N{MINUS SIGN}-]?)(?P<size>[0-9]+(?:\.(?P<part>[0-9]+))?)(?P<unit>[kM]?)")
 DAYS = {"en": "yyyy-MM-dd", "de": "dd.MM.yyyy"}
 """English is read all over the world, and only this order of day and month is read alike everywhere."""
 LONG_DAYS = {"en": "d MMMM yyyy", "de": "d. MMMM yyyy"}
-MOMENTS = {"en": "yyyy-MM-dd HH:mm:ss 'UTC'", "de": "dd.MM.yyyy, HH:mm:ss 'UTC'"}
+SHORT_DAYS = {"en": "d MMM", "de": "d. MMM"}
+MONTHS = "LLL yyyy"
+MOMENTS = {"en": "yyyy-MM-dd HH:mm:ss", "de": "dd.MM.yyyy, HH:mm:ss"}
+TIME_OF_DAY, TO_THE_SECOND = "HH:mm", "HH:mm:ss"
 SHARES = {"en": "0.00%", "de": "0.00\N{NO-BREAK SPACE}%"}
 
 
 class Formats:
-    """How one language writes. Times are in UTC, and say so."""
+    """How one language writes, by the clocks of one zone. Each time of day says how far these are from UTC."""
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, zone: tzinfo = UTC) -> None:
         self._language = language
         self._locale = Locale.parse(language)
+        self._zone = zone
 
     def amount(self, decimal: str) -> str:
-        """`1234.50` as 1,234.50 or 1.234,50: with each of its digits. What is no decimal stays as it is."""
+        """`1234.50` as 1,234.50 or 1.234,50: with its sign, digits and unit. What is no decimal stays as it is."""
         match = DECIMAL.fullmatch(decimal)
         if match is None:
             return decimal
         part = match["part"]
-        return format_decimal(Decimal(decimal), "#,##0" if part is None else f"#,##0.{'0' * len(part)}", self._locale)
+        pattern = "#,##0" if part is None else f"#,##0.{'0' * len(part)}"
+        return match["sign"] + format_decimal(Decimal(match["size"]), pattern, self._locale) + match["unit"]
 
     def number(self, count: int) -> str:
         """A whole number, in groups of three."""
@@ -39,32 +46,60 @@ class Formats:
         """A share of one, such as `0.9876`, in percent."""
         return format_decimal(Decimal(share), SHARES[self._language], self._locale)
 
+    def currency_name(self, code: str, usual: str) -> str:
+        """What a currency is called. `usual` is its name in English, and that of one which no state has made."""
+        return usual if self._language == ENGLISH else self._locale.currencies.get(code, usual)
+
     def day(self, when: str | date) -> str:
-        """A day, in figures."""
-        return format_date(_day(when), DAYS[self._language], self._locale)
+        """A day, or the day of a moment, in figures."""
+        return format_date(self._day(when), DAYS[self._language], self._locale)
 
     def long_day(self, when: str | date) -> str:
-        """A day, with the name of its month."""
-        return format_date(_day(when), LONG_DAYS[self._language], self._locale)
+        """The same, with the name of its month."""
+        return format_date(self._day(when), LONG_DAYS[self._language], self._locale)
+
+    def short_day(self, when: str | date) -> str:
+        """The same without its year, as it stands below a chart."""
+        return format_date(self._day(when), SHORT_DAYS[self._language], self._locale)
+
+    def month(self, when: str | date) -> str:
+        """The month of a day or a moment."""
+        return format_date(self._day(when), MONTHS, self._locale)
 
     def moment(self, when: str | datetime) -> str:
         """A day and a time to the second."""
-        return format_datetime(_moment(when), MOMENTS[self._language], UTC, self._locale)
+        return self._with_zone(when, MOMENTS[self._language])
 
     def hour(self, when: str | datetime) -> str:
         """A time of day to the minute."""
-        return format_time(_moment(when), "HH:mm", UTC, self._locale)
+        return self._with_zone(when, TIME_OF_DAY)
 
     def second(self, when: str | datetime) -> str:
         """A time of day to the second."""
-        return format_time(_moment(when), "HH:mm:ss", UTC, self._locale)
+        return self._with_zone(when, TO_THE_SECOND)
+
+    def o_clock(self, when: str | datetime) -> str:
+        """A time of day to the minute, where the zone is said beside it."""
+        return format_datetime(self._there(when), TIME_OF_DAY, locale=self._locale)
+
+    def _with_zone(self, when: str | datetime, pattern: str) -> str:
+        there = self._there(when)
+        return f"{format_datetime(there, pattern, locale=self._locale)} {_beside_utc(there)}"
+
+    def _there(self, when: str | datetime) -> datetime:
+        return (datetime.fromisoformat(when) if isinstance(when, str) else when).astimezone(self._zone)
+
+    def _day(self, when: str | date) -> date:
+        if isinstance(when, datetime) or (isinstance(when, str) and len(when) > len("2026-11-21")):
+            return self._there(when).date()
+        return date.fromisoformat(when) if isinstance(when, str) else when
 
 
-def _moment(when: str | datetime) -> datetime:
-    return (datetime.fromisoformat(when) if isinstance(when, str) else when).astimezone(UTC)
-
-
-def _day(when: str | date) -> date:
-    if isinstance(when, str):
-        return date.fromisoformat(when[:10])
-    return when.astimezone(UTC).date() if isinstance(when, datetime) else when
+def _beside_utc(there: datetime) -> str:
+    """`UTC`, `UTC+1`, `UTC+5:30`: how far the clocks of its zone are from UTC then. It is the same in each language."""
+    minutes = int((there.utcoffset() or timedelta()).total_seconds()) // 60
+    if minutes == 0:
+        return "UTC"
+    sign = "+" if minutes > 0 else "\N{MINUS SIGN}"
+    hours, rest = divmod(abs(minutes), 60)
+    return f"UTC{sign}{hours}:{rest:02d}" if rest else f"UTC{sign}{hours}"

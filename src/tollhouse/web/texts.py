@@ -20,6 +20,7 @@ from tollhouse.web.languages import ENGLISH
 from tollhouse.web.local_formats import Formats
 
 PLACE = re.compile(r"%\((\w+)\)s")
+EXACT = re.compile(r"[0-9]+\.[0-9]+")
 GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
 SENTENCES = re.compile(r"(?<=[.?!]) (?=[A-Z])")
 SENTENCES_MAX = 8
@@ -62,7 +63,9 @@ class Texts:
         return None
 
     def _value(self, value: str) -> str:
-        """A value in a sentence: a number, a word of ours, another sentence, or what only its writer knows."""
+        """A value in a sentence: a number, an amount, a word of ours, another sentence, or what only its writer knows."""
+        if EXACT.fullmatch(value):
+            return self.formats.amount(value)
         return self.formats.number(int(value.replace(",", ""))) if GROUPED.fullmatch(value) else self.told(value)
 
 

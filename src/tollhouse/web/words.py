@@ -30,6 +30,7 @@ STATUSES = (
     "prepared",
     "processing",
     "refunded",
+    "refund required",
     "refused",
     "rejected",
     "released",
@@ -41,6 +42,60 @@ STATUSES = (
     "succeeded",
     "suspended",
 )
+ENTRIES = (
+    "adjustment",
+    "balance payment in",
+    "balance payment out",
+    "balance payment refund",
+    "chargeback",
+    "chargeback fee",
+    "chargeback reversal",
+    "conversion fee",
+    "conversion in",
+    "conversion out",
+    "fulfillment",
+    "fulfillment refund",
+    "hold",
+    "network fee",
+    "payment",
+    "payment fee",
+    "refund reversal",
+    "release",
+    "settlement",
+    "test funding",
+    "withdrawal fee",
+    "withdrawal return",
+)
+"""What changes a balance, as far as it is no kind of something else below."""
+SOURCES = ("transaction", "conversion", "balance payment")
+ACCOUNTS = ("available", "debt")
+REFUND_REASONS = (
+    "The customer asked for it",
+    "Paid twice",
+    "Fraud",
+    "Something was wrong with what was sold",
+    "Another reason",
+)
+STEPS = (
+    "%(amount)s received",
+    "accepted",
+    "after cancel",
+    "chargeback lost",
+    "chargeback won",
+    "duplicate",
+    "late",
+    "payment charged back",
+    "receiver invalid",
+    "refund declined",
+    "refund failed: %(reason)s",
+    "refund requested",
+    "refund returned",
+    "returned by bank",
+    "underpaid",
+    "vanished",
+    "wrong asset",
+)
+"""What a timeline says beside the state that a payment came into."""
 KINDS = ("confidential", "public", "automatic", "manual", "test", "refund", "withdrawal")
 DEEDS = (
     "merchant suspended",
