@@ -26,6 +26,7 @@ FLAGS = [
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 WIDTHS, HEIGHT = frozenset({1280, 390}), 900
+FOLDED_BELOW = 768
 TABS_MAX = 120
 FOCUS_IS_SEEN = """
     element => {
@@ -114,8 +115,17 @@ class Visitor:
         await self.page.click(f"button:has-text('{button}')")
 
     async def open_part(self, name: str) -> None:
-        """Open a part of the dashboard by the navigation at its side."""
-        await self.page.locator(".side").get_by_role("link", name=name, exact=True).click()
+        """Open a part of the dashboard by the navigation at its side, which a narrow window folds."""
+        side = self.page.locator(".side")
+        if self.look.width < FOLDED_BELOW:
+            await side.locator(".menu:not([open]) > summary").click()
+        await side.get_by_role("link", name=name, exact=True).click()
+
+    async def press_part(self, name: str) -> None:
+        """The same with keys alone."""
+        if self.look.width < FOLDED_BELOW:
+            await self.press(".menu > summary")
+        await self.press(f".side a:text-is('{name}')")
 
     async def sign_in(self, actor: Actor) -> None:
         """At the page for it, by the password."""

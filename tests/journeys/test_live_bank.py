@@ -99,7 +99,7 @@ async def take_a_seat(someone: Visitor, service: Service) -> None:
 async def bring(someone: Visitor, raw: bytes, says: str, name: str = "") -> None:
     """She imports a file; a wrong one before, the first time."""
     page = someone.page
-    await page.click("nav[aria-label='Operator'] a:has-text('Statements')")
+    await someone.open_part("Statements")
     if name == "bank-statement-in":
         await someone.see("bank-statements-none")
         await page.set_input_files("#file", {"name": "photo.jpg", "mimeType": "image/jpeg", "buffer": b"\xff\xd8"})
@@ -154,7 +154,7 @@ async def approve(someone: Visitor, withdrawal_id: str) -> None:
     """By keys alone she reads what is to be sent where, and lets it go."""
     page = someone.page
     await page.goto(page.url.replace("/live/home", "/operator"))
-    await someone.press("nav a:has-text('Withdrawals')")
+    await someone.press_part("Withdrawals")
     await page.wait_for_url("**/operator/withdrawals")
     await someone.press(f"table a[href$='{withdrawal_id}']")
     await page.wait_for_url(f"**/{withdrawal_id}")
@@ -177,7 +177,7 @@ async def handed_to_the_rail(alice: Actor, withdrawal_id: str) -> None:
 async def take_a_batch_to_the_bank(someone: Visitor, folder: Path) -> bytes:
     """She exports what waits, and has the file twice: the same bytes."""
     page = someone.page
-    await page.click("nav[aria-label='Operator'] a:has-text('Payouts')")
+    await someone.open_part("Payouts")
     await someone.see("bank-payouts")
     await someone.click("Export what is ticked")
     await page.wait_for_url("**/operator/batches/*")
@@ -200,7 +200,7 @@ async def take_a_batch_to_the_bank(someone: Visitor, folder: Path) -> bytes:
 async def see_it_confirmed(someone: Visitor, payout_id: str) -> None:
     """The batch has ended."""
     page = someone.page
-    await page.click("nav[aria-label='Operator'] a:has-text('Payouts')")
+    await someone.open_part("Payouts")
     await someone.see("bank-payouts-none")
     await page.click("nav[aria-label='Payouts'] a:has-text('Batches')")
     await expect(page.locator("table")).to_contain_text("1 confirmed")

@@ -84,7 +84,7 @@ async def review_the_project(olga: Visitor) -> None:
 async def suspend_and_reactivate(olga: Visitor, alice: Actor) -> None:
     """She finds the merchant and suspends it; another operator is first to let it go on."""
     page = olga.page
-    await page.click("nav a:has-text('Merchants')")
+    await olga.open_part("Merchants")
     await page.fill("#search", alice.email)
     await olga.click("Find")
     await olga.see("operator-merchants")
@@ -114,14 +114,14 @@ async def suspend_and_reactivate(olga: Visitor, alice: Actor) -> None:
 async def look_around(olga: Visitor, alice: Actor) -> None:
     """Deliveries that fail, the history, and a search that finds nothing."""
     page = olga.page
-    await page.click("nav a:has-text('Deliveries')")
+    await olga.open_part("Deliveries")
     await olga.see("operator-deliveries")
     await page.goto(f"{alice.service.url}/operator/deliveries/{alice.merchant_id}/test")
     await expect(page.locator("table")).to_contain_text("held")
     await olga.see("operator-failing")
-    await page.click("nav a:has-text('Live')")
+    await page.click(".modes a:has-text('Live')")
     await olga.see("operator-failing-none")
-    await page.click("nav a:has-text('History')")
+    await olga.open_part("History")
     await olga.see("operator-history")
     await page.goto(f"{alice.service.url}/operator/merchants?search=nobody+has+this+name")
     await olga.see("operator-merchants-none")
