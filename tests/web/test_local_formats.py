@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime
 import pytest
 
 from tollhouse.kernel.zones import zone_of
+from tollhouse.web.choices import OWN_PAGE
 from tollhouse.web.forms import parse_form
-from tollhouse.web.language_choice import OWN_PAGE
 from tollhouse.web.languages import preferred
 from tollhouse.web.local_formats import Formats
 

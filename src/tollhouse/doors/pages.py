@@ -3,7 +3,7 @@
 from tollhouse.balance_payments import operations as balance_payments
 from tollhouse.books import pages as books
 from tollhouse.conversions import operations as conversions
-from tollhouse.doors import language, payout_pages, reference_pages, statement_pages, withdrawal_review_pages
+from tollhouse.doors import choices, payout_pages, reference_pages, statement_pages, withdrawal_review_pages
 from tollhouse.fulfillments import operations as fulfillments
 from tollhouse.guide import pages as guide
 from tollhouse.home import pages as home
@@ -41,5 +41,5 @@ OPERATIONS: list[Operation] = [
     *payout_pages.OPERATIONS,
     *guide.OPERATIONS,
     *reference_pages.OPERATIONS,
-    *language.OPERATIONS,
+    *choices.OPERATIONS,
 ]

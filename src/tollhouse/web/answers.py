@@ -8,7 +8,8 @@ from starlette.responses import Response
 
 from tollhouse.kernel.refusals import Refusal
 from tollhouse.web.ask import Ask
-from tollhouse.web.language_choice import VARY, language_of, way_back
+from tollhouse.web.choices import THEME, chosen, way_back
+from tollhouse.web.language_choice import VARY, language_of
 from tollhouse.web.local_formats import Formats
 
 ENCODER = msgspec.json.Encoder()
@@ -69,7 +70,8 @@ def page(
     `pictures_from` is one more origin that pictures may come from.
     """
     language = language_of(ask)
-    html = ask.house.templates.render(template, language, ask.zone, request_id=ask.request_id, back=way_back(ask), **facts)
+    facts |= {"request_id": ask.request_id, "back": way_back(ask), "theme": chosen(ask, THEME)}
+    html = ask.house.templates.render(template, language, ask.zone, **facts)
     policy = CSP if pictures_from is None else f"{CSP} {pictures_from}"
     headers = PAGE_HEADERS | {
         "Content-Security-Policy": policy if free_redirect else policy + FORMS_STAY,

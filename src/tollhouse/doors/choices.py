@@ -1,0 +1,23 @@
+"""The choices that the foot of every page offers: a language, and light or dark."""
+
+from starlette.responses import Response
+
+from tollhouse.callers.guards import visitor
+from tollhouse.web.answers import see_other
+from tollhouse.web.ask import Ask
+from tollhouse.web.choices import LANGUAGE, THEME, keep, page_after_choice
+from tollhouse.web.operations import PAGES, Operations
+
+OPERATIONS = Operations(PAGES)
+
+
+@OPERATIONS.add("POST", "/language", guard=visitor)
+async def choose_language(ask: Ask) -> Response:
+    """Keep the language that was chosen, and go back to the page where it was."""
+    return keep(ask, LANGUAGE, see_other(page_after_choice(ask)))
+
+
+@OPERATIONS.add("POST", "/theme", guard=visitor)
+async def choose_theme(ask: Ask) -> Response:
+    """The same for light or dark."""
+    return keep(ask, THEME, see_other(page_after_choice(ask)))
