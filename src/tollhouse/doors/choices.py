@@ -1,11 +1,11 @@
-"""The choices that the foot of every page offers: a language, and light or dark."""
+"""The choices that the foot of every page offers: a language, light or dark, and whether letters are shortcuts."""
 
 from starlette.responses import Response
 
 from tollhouse.callers.guards import visitor
 from tollhouse.web.answers import see_other
 from tollhouse.web.ask import Ask
-from tollhouse.web.choices import LANGUAGE, THEME, keep, page_after_choice
+from tollhouse.web.choices import LANGUAGE, SHORTCUTS, THEME, keep, page_after_choice
 from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
@@ -21,3 +21,9 @@ async def choose_language(ask: Ask) -> Response:
 async def choose_theme(ask: Ask) -> Response:
     """The same for light or dark."""
     return keep(ask, THEME, see_other(page_after_choice(ask)))
+
+
+@OPERATIONS.add("POST", "/shortcuts", guard=visitor)
+async def choose_shortcuts(ask: Ask) -> Response:
+    """The same for the keys of the dashboard."""
+    return keep(ask, SHORTCUTS, see_other(page_after_choice(ask)))

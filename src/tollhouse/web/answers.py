@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from tollhouse.kernel.refusals import Refusal
 from tollhouse.web.ask import Ask
-from tollhouse.web.choices import THEME, chosen, way_back
+from tollhouse.web.choices import SHORTCUTS, THEME, chosen, way_back
 from tollhouse.web.language_choice import VARY, language_of
 from tollhouse.web.local_formats import Formats
 
@@ -70,7 +70,12 @@ def page(
     `pictures_from` is one more origin that pictures may come from.
     """
     language = language_of(ask)
-    facts |= {"request_id": ask.request_id, "back": way_back(ask), "theme": chosen(ask, THEME)}
+    facts |= {
+        "request_id": ask.request_id,
+        "back": way_back(ask),
+        "theme": chosen(ask, THEME),
+        "shortcuts": chosen(ask, SHORTCUTS) != "off",
+    }
     html = ask.house.templates.render(template, language, ask.zone, **facts)
     policy = CSP if pictures_from is None else f"{CSP} {pictures_from}"
     headers = PAGE_HEADERS | {

@@ -30,6 +30,8 @@ class Choice(Struct, frozen=True):
 LANGUAGE = Choice("language", tuple(LANGUAGES))
 THEME = Choice("theme", ("system", "light", "dark"))
 """`system` is what the device says."""
+SHORTCUTS = Choice("shortcuts", ("on", "off"))
+"""Whether letters are shortcuts at the dashboard, as they are until somebody switches them off."""
 
 
 def chosen(ask: Ask, choice: Choice) -> str:
