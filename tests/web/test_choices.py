@@ -1,10 +1,13 @@
-"""What is chosen in the foot of a page beside its language: light or dark."""
+"""What is chosen in the foot of a page beside its language: light or dark, and whether letters are shortcuts."""
 
 import pytest
 
 from tests.cast import Actor
 from tests.forms import FOREIGN, seen
 from tests.payments.shop import open_link, visit
+
+OFF = "Switch keyboard shortcuts on"
+SCRIPT = "/static/shortcuts.js"
 
 
 async def pick(actor: Actor, choice: str, value: str) -> str:
@@ -28,7 +31,20 @@ async def test_light_or_dark_is_kept_on_every_page(alice: Actor) -> None:
     assert "data-theme" not in await seen(alice, "/test/payments")
 
 
-@pytest.mark.parametrize("choice", ["theme"])
+async def test_shortcuts_can_be_switched_off(alice: Actor) -> None:
+    page = await seen(alice, "/test/payments")
+    assert SCRIPT in page
+    assert 'id="shortcuts"' in page
+    await pick(alice, "shortcuts", "off")
+    page = await seen(alice, "/test/payments")
+    assert SCRIPT not in page
+    assert 'id="shortcuts"' not in page
+    assert OFF in page
+    await pick(alice, "shortcuts", "on")
+    assert SCRIPT in await seen(alice, "/test/payments")
+
+
+@pytest.mark.parametrize("choice", ["theme", "shortcuts"])
 async def test_what_cannot_be_chosen_is_not_kept(alice: Actor, choice: str) -> None:
     answer = (await alice.form(f"/{choice}", {choice: '"><script>', "back": "//evil.example"})).ok(303)
     assert answer.location == "/"
@@ -37,3 +53,15 @@ async def test_what_cannot_be_chosen_is_not_kept(alice: Actor, choice: str) -> N
     foreign.refused("cross_origin_forbidden", 403)
     page = (await alice.send("GET", "/signin", headers={"Cookie": f"tollhouse_{choice}=%22%3E"})).ok().text
     assert "data-theme" not in page
+
+
+async def test_a_tab_says_that_it_is_only_a_test(alice: Actor) -> None:
+    link = await open_link(alice)
+    for path in ("/test/payments", link["url"].removeprefix(alice.service.url)):
+        page = await seen(alice, path)
+        assert "<title>TEST · " in page, path
+        assert 'href="/static/mark-test.svg"' in page, path
+    for path in ("/live/payments", "/settings/business", "/docs"):
+        page = await seen(alice, path)
+        assert "<title>TEST" not in page, path
+        assert 'href="/static/mark.svg"' in page, path

@@ -190,4 +190,4 @@ async def _events(db: Pool, env: MerchantEnv, found: Transaction) -> list[Told]:
 
 
 def _signed(one: Moved) -> str:
-    return f"{'+' if one.delta_minor > 0 else ''}{format_amount(one.delta_minor, one.currency)} {one.currency}"
+    return f"{'+' if one.delta_minor > 0 else ''}{format_amount(one.delta_minor, one.currency)}"

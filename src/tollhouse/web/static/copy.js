@@ -1,4 +1,4 @@
-// Puts a Copy button beside each field whose text must be exact. Without this script the text can be selected as ever.
+// Puts a Copy button beside each text that must be exact. Without this script the text can be selected as ever.
 
 const SAID_FOR_MS = 2_000;
 const { copy = "Copy", copied: done = "Copied", selected = "Selected" } = document.body.dataset;
@@ -6,14 +6,22 @@ const status = document.createElement("p");
 status.className = "vh";
 status.setAttribute("role", "status");
 
+function select(text) {
+  if (text.select) {
+    text.focus();
+    text.select();
+  } else {
+    getSelection().selectAllChildren(text);
+  }
+}
+
 // On plain HTTP there is no clipboard to write to: then the old way, and if that fails too, the text stands selected.
-async function copied(field) {
+async function copied(text) {
   try {
-    await navigator.clipboard.writeText(field.value);
+    await navigator.clipboard.writeText(text.value ?? text.textContent);
     return true;
   } catch {
-    field.focus();
-    field.select();
+    select(text);
     return document.execCommand("copy");
   }
 }
@@ -28,17 +36,22 @@ function say(button, word, more) {
   }, SAID_FOR_MS);
 }
 
-const fields = document.querySelectorAll("input[data-copy]");
-for (const field of fields) {
-  const name = field.labels[0].textContent;
+// A field has a label; what stands in a list of facts is named before it.
+function nameOf(text) {
+  return (text.labels ? text.labels[0] : text.closest("div").querySelector("dt")).textContent;
+}
+
+const texts = document.querySelectorAll("main [data-copy]");
+for (const text of texts) {
+  const name = nameOf(text);
   const button = document.createElement("button");
   const what = document.createElement("span");
   button.type = "button";
-  button.className = "btn";
+  button.className = text.labels ? "btn" : "copy";
   what.className = "vh";
   what.textContent = ` ${name}`;
   button.append(copy, what);
-  button.addEventListener("click", async () => say(button, (await copied(field)) ? done : selected, name));
-  field.after(button);
+  button.addEventListener("click", async () => say(button, (await copied(text)) ? done : selected, name));
+  text.after(text.labels ? "" : " ", button);
 }
-if (fields.length) document.querySelector("main").append(status);
+if (texts.length) document.querySelector("main").append(status);

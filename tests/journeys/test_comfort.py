@@ -1,0 +1,112 @@
+"""What makes the dashboard quick and easy on the eye, in headless Chromium: keys, light or dark, copying an id."""
+
+from playwright.async_api import Browser, expect
+
+from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
+from tests.cast import Actor
+from tests.payments.shop import open_link
+from tests.running import Service
+
+pytestmark = IN_A_BROWSER
+KEYS = """
+- dialog "Keyboard shortcuts":
+  - heading "Keyboard shortcuts" [level=2]
+  - term: Home
+  - definition: g h
+  - term: Payments
+  - definition: g p
+"""
+FOLDED = """
+- navigation "Dashboard":
+  - group: Menu
+"""
+UNFOLDED = """
+- navigation "Dashboard":
+  - group:
+    - list:
+      - listitem:
+        - link "Home"
+    - paragraph: Money in
+    - list "Money in":
+      - listitem:
+        - link "Payments"
+      - listitem:
+        - link "Payment links"
+"""
+
+
+@by_look(LOOKS)
+async def test_the_comforts_of_the_dashboard(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
+    link = await open_link(alice)
+    async with visitor(browser, look, service.url) as someone:
+        await someone.sign_in(alice)
+        await someone.page.wait_for_url("**/test/home")
+        await go_by_keys(someone, service)
+        await fold(someone)
+        await copy_an_id(someone, f"{service.url}/test/payment-links/{link['id']}")
+        await choose_a_theme(someone)
+        await switch_keys_off(someone)
+
+
+async def go_by_keys(someone: Visitor, service: Service) -> None:
+    """To a list, into its filter, where keys are letters; and the list of all keys."""
+    page = someone.page
+    await page.keyboard.type("gp")
+    await expect(page).to_have_url(f"{service.url}/test/payments")
+    await expect(page).to_have_title("TEST · Payments · Tollhouse")
+    await page.keyboard.press("/")
+    await expect(page.locator("#status")).to_be_focused()
+    await page.focus("#reference")
+    await page.keyboard.type("g?h")
+    await expect(page.locator("#reference")).to_have_value("g?h")
+    await expect(page.locator("#shortcuts")).to_be_hidden()
+    await page.locator("#reference").blur()
+    await page.keyboard.press("?")
+    await expect(page.locator("#shortcuts")).to_match_aria_snapshot(KEYS)
+    await someone.see("shortcuts")
+    await page.keyboard.press("Escape")
+    await expect(page.locator("#shortcuts")).to_be_hidden()
+
+
+async def fold(someone: Visitor) -> None:
+    """A narrow window has a button for the navigation, which comes before the page."""
+    page = someone.page
+    if someone.look.width < 768:
+        await page.reload()
+        await expect(page.locator("nav.side")).to_match_aria_snapshot(FOLDED)
+        await someone.press(".menu > summary")
+        await someone.see("menu")
+    await expect(page.locator(".side a[aria-current=page]")).to_have_text("Payments")
+    await expect(page.locator("nav.side")).to_match_aria_snapshot(UNFOLDED)
+
+
+async def copy_an_id(someone: Visitor, address: str) -> None:
+    """Beside it there is a button for that."""
+    page = someone.page
+    await page.goto(address)
+    await page.get_by_role("button", name="Copy ID").click()
+    await expect(page.locator("main > [role=status]")).to_contain_text("ID")
+    await someone.see("copied")
+
+
+async def choose_a_theme(someone: Visitor) -> None:
+    """The other one than the device's, and the same again."""
+    page = someone.page
+    other = "Light" if someone.look.theme == "dark" else "Dark"
+    await page.get_by_role("form", name="Light or dark").get_by_role("button", name=other).click()
+    await expect(page.locator("html")).to_have_attribute("data-theme", other.lower())
+    await someone.see("other-theme")
+    await page.get_by_role("form", name="Light or dark").get_by_role("button", name="As this device").click()
+    await expect(page.locator("html[data-theme]")).to_have_count(0)
+
+
+async def switch_keys_off(someone: Visitor) -> None:
+    """Then a key is only a key, until they are switched on again."""
+    page = someone.page
+    await page.get_by_role("button", name="Keyboard shortcuts").click()
+    await page.get_by_role("button", name="Switch them off").click()
+    await expect(page.get_by_role("button", name="Switch keyboard shortcuts on")).to_be_visible()
+    await page.keyboard.press("?")
+    await expect(page.locator("#shortcuts")).to_have_count(0)
+    await page.get_by_role("button", name="Switch keyboard shortcuts on").click()
+    await expect(page.get_by_role("button", name="Keyboard shortcuts", exact=True)).to_be_visible()
