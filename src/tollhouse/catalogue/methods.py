@@ -107,3 +107,9 @@ def fees_of(method_id: str) -> Fees:
     """The fees of a method; none where it has left the catalogue meanwhile."""
     method = METHODS.get(method_id)
     return Fees() if method is None else method.fees
+
+
+def name_of(method_id: str) -> str:
+    """The name of a method. One that has left the catalogue is called by its id."""
+    known = METHODS.get(method_id)
+    return method_id if known is None else known.name

@@ -12,6 +12,7 @@ from tollhouse.merchants import pages as merchants
 from tollhouse.oauth import endpoints as oauth
 from tollhouse.operator import desk_operations as operator
 from tollhouse.payments import operations as payments
+from tollhouse.reports import pages as reports
 from tollhouse.request_log import pages as request_log
 from tollhouse.settings import payment_pages, project_pages
 from tollhouse.web.operations import Operation
@@ -24,6 +25,7 @@ OPERATIONS: list[Operation] = [
     *session_pages.OPERATIONS,
     *home.OPERATIONS,
     *books.OPERATIONS,
+    *reports.OPERATIONS,
     *project_pages.OPERATIONS,
     *payment_pages.OPERATIONS,
     *business_pages.OPERATIONS,

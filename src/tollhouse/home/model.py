@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.home.periods import PeriodName
+from tollhouse.kernel.periods import PeriodName
 from tollhouse.web.charts import tenths_of_percent
 
 METHODS_SHOWN = 6

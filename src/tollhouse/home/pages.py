@@ -10,12 +10,13 @@ from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
+from tollhouse.catalogue.methods import name_of as method_name
 from tollhouse.home import store
 from tollhouse.home.model import Change, Counted, HomeQuery, Payment, change_of
-from tollhouse.home.periods import Period, period
-from tollhouse.home.picture import draw, method_name
+from tollhouse.home.picture import draw
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.periods import Period, period
 from tollhouse.kernel.refusals import ValidationFailed
 from tollhouse.ledger import balances
 from tollhouse.ledger.store import Balance

@@ -1,19 +1,14 @@
 """What was counted, as the page draws it: columns over time, a strip of methods, and the tables that say the same."""
 
-from collections.abc import Callable
-from datetime import datetime
-
 from msgspec import Struct
 
 from tollhouse.catalogue.currencies import Currency
-from tollhouse.catalogue.methods import METHODS
+from tollhouse.catalogue.methods import name_of as method_name
 from tollhouse.home.model import Counted
-from tollhouse.home.periods import Period, Unit
-from tollhouse.kernel.money import format_minor
+from tollhouse.kernel.money import short
+from tollhouse.kernel.periods import Period
 from tollhouse.web.charts import NARROW, WIDE, BarChart, Part, Size, bar_chart, strip, tenths_of_percent
 from tollhouse.web.local_formats import Formats
-
-SCALES = ((6, "M"), (3, "k"))
 
 
 class PartRow(Struct, frozen=True):
@@ -49,12 +44,12 @@ def draw(now: Counted, before: Counted, period: Period, currency: Currency, own:
     """The picture of one currency, as its reader writes days and amounts."""
     sums = now.by_part(currency.code, len(period.now.starts))
     earlier = [one.gross_minor for one in before.by_part(currency.code, len(period.before.starts))][: len(sums)]
-    names = [_name(start, period.unit, own) for start in period.now.starts]
+    names = [own.part(start, period.unit) for start in period.now.starts]
     gross = [currency.format(one.gross_minor) for one in sums]
-    short = _short(currency.decimals)
+    plain = short(currency.decimals)
 
     def written(minor: int) -> str:
-        return own.amount(short(minor))
+        return own.amount(plain(minor))
 
     def chart(size: Size) -> BarChart:
         words = [f"{name}: {own.amount(amount)} {currency.code}" for name, amount in zip(names, gross, strict=True)]
@@ -86,33 +81,3 @@ def draw(now: Counted, before: Counted, period: Period, currency: Currency, own:
         ),
         unit=period.unit,
     )
-
-
-def _name(start: datetime, unit: Unit, own: Formats) -> str:
-    """What a part is called below its column."""
-    if unit == "hour":
-        return own.o_clock(start)
-    return own.month(start) if unit == "month" else own.short_day(start)
-
-
-def method_name(method_id: str) -> str:
-    """The method's name. One that has left the catalogue is shown by its id."""
-    known = METHODS.get(method_id)
-    return method_id if known is None else known.name
-
-
-def _short(decimals: int) -> Callable[[int], str]:
-    """How an amount is written beside a chart: `250`, `1.5k`, `2M`."""
-
-    def written(minor: int) -> str:
-        for places, sign in SCALES:
-            if minor >= 10 ** (places + decimals):
-                return _trimmed(minor, places + decimals) + sign
-        return _trimmed(minor, decimals)
-
-    return written
-
-
-def _trimmed(minor: int, decimals: int) -> str:
-    text = format_minor(minor, decimals)
-    return text.rstrip("0").rstrip(".") if "." in text else text

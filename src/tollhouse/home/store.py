@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from tollhouse.home.model import Came, Count, Counted, Deliveries, Payment, Setup
-from tollhouse.home.periods import Span
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.periods import Span
 from tollhouse.platform.db import Row, Tx
 
 # $3: when the parts begin, and when the last of them ends. The first part is number 1.

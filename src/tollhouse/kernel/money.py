@@ -1,12 +1,15 @@
 """Amounts: decimal strings outside, whole minor units inside. No float and no Decimal ever touches money."""
 
 import re
+from collections.abc import Callable
 
 AMOUNT = re.compile(r"(?P<whole>0|[1-9][0-9]{0,17})(?:\.(?P<part>[0-9]{1,8}))?")
 """Digits only, bounded, and no zero before another digit: Decimal() would also read `1e400`, `NaN` and Arabic digits."""
 
 MINOR_MAX = 2**53 - 1
 """The largest amount in minor units: fits a bigint and a JSON integer that every client can read."""
+
+SCALES = ((6, "M"), (3, "k"))
 
 
 def parse_amount(text: str, decimals: int) -> int | None:
@@ -33,3 +36,20 @@ def format_minor(minor: int, decimals: int) -> str:
 def percentage(minor: int, basis_points: int) -> int:
     """`basis_points` hundredths of a percent of `minor`, rounded half up, in minor units."""
     return (minor * basis_points * 2 + 10_000) // 20_000
+
+
+def short(decimals: int) -> Callable[[int], str]:
+    """How amounts of so many decimals are written beside a chart: `250`, `1.5k`, `2M`."""
+
+    def written(minor: int) -> str:
+        for places, sign in SCALES:
+            if minor >= 10 ** (places + decimals):
+                return _trimmed(minor, places + decimals) + sign
+        return _trimmed(minor, decimals)
+
+    return written
+
+
+def _trimmed(minor: int, decimals: int) -> str:
+    text = format_minor(minor, decimals)
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,7 +1,7 @@
 """What a report is asked for, its periods, its lines, and how it is shown."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.kernel.clock import Timestamp, moment_of
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.kernel.zones import midnight
 from tollhouse.ledger.model import EntryType
 
 GroupBy = Literal["none", "day", "month"]
@@ -52,6 +53,11 @@ LINE_OF: Mapping[EntryType, LineName] = {
     "balance_payment_in": "balance_payments_in",
     "balance_payment_out": "balance_payments_out",
 }
+PAYMENT_LINES: frozenset[LineName] = frozenset(
+    {"payments_gross", "payment_fees", "refunds", "chargebacks", "chargeback_fees"}
+)
+PAYMENT_TYPES: tuple[EntryType, ...] = tuple(kind for kind, line in LINE_OF.items() if line in PAYMENT_LINES)
+"""What belongs to a payment, and so to the method by which it was paid."""
 INNER: frozenset[EntryType] = frozenset({"hold", "release", "settlement"})
 """What a merchant's money does between its own accounts: such a transaction moves no total."""
 
@@ -65,10 +71,10 @@ class Interval(Struct, frozen=True):
     start: datetime
     end: datetime
 
-    def periods(self, group_by: GroupBy) -> list["Interval"]:
-        """The whole, or its days or months (UTC); the first and last one as long as they are inside."""
+    def periods(self, group_by: GroupBy, zone: tzinfo = UTC) -> list["Interval"]:
+        """The whole, or its days or months there; the first and last one as long as they are inside."""
         starts = [self.start]
-        while group_by != "none" and (after := _next(starts[-1], group_by)) < self.end:
+        while group_by != "none" and (after := _next(starts[-1], group_by, zone)) < self.end:
             starts.append(after)
         return [Interval(start, end) for start, end in zip(starts, [*starts[1:], self.end], strict=True)]
 
@@ -120,6 +126,36 @@ class Summary(Struct, frozen=True):
     def closing_minor(self) -> int:
         """What the total was when the period ended."""
         return self.opening_minor + sum(self.lines.values())
+
+
+class MethodSum(Struct, frozen=True, kw_only=True):
+    """What one method brought in one currency, signed as the lines of a summary are: all methods together are those."""
+
+    currency: str
+    method_id: str
+    payments: int
+    gross_minor: int
+    fees_minor: int
+    returned_minor: int
+
+    @property
+    def net_minor(self) -> int:
+        """What is left of it."""
+        return self.gross_minor + self.fees_minor + self.returned_minor
+
+
+class Found(Struct, frozen=True):
+    """What a report is made of: by currency and period, and by currency and method."""
+
+    summaries: list[Summary]
+    methods: list[MethodSum]
+
+    def of(self, currency: str) -> "Found":
+        """What there is of one currency."""
+        return Found(
+            [row for row in self.summaries if row.currency == currency],
+            [one for one in self.methods if one.currency == currency],
+        )
 
 
 class SummaryView(Struct, frozen=True, kw_only=True):
@@ -183,9 +219,10 @@ def line_of(entry_type: EntryType, *, raised: bool) -> LineName:
     return LINE_OF.get(entry_type, "adjustments")
 
 
-def _next(moment: datetime, group_by: GroupBy) -> datetime:
+def _next(moment: datetime, group_by: GroupBy, zone: tzinfo) -> datetime:
     """When the next day or month begins."""
-    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    if group_by == "day":
-        return midnight + timedelta(days=1)
-    return (midnight.replace(day=1) + timedelta(days=32)).replace(day=1)
+    today = moment.astimezone(zone).date()
+    following = (
+        today + timedelta(days=1) if group_by == "day" else (today.replace(day=1) + timedelta(days=32)).replace(day=1)
+    )
+    return midnight(following, zone)

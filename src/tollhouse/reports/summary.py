@@ -1,16 +1,31 @@
 """The financial summary: what a merchant had, what changed it, and what it had then."""
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.platform.db import Pool, Row
+from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.reports import store
-from tollhouse.reports.model import INNER, LINES, GroupBy, Interval, LineName, Report, Summary, SummaryView, line_of
+from tollhouse.reports.chosen import Chosen
+from tollhouse.reports.model import (
+    INNER,
+    LINES,
+    PAYMENT_TYPES,
+    Found,
+    GroupBy,
+    Interval,
+    LineName,
+    MethodSum,
+    Report,
+    Summary,
+    SummaryView,
+    line_of,
+)
 
 Key = tuple[str, int]
 """A currency, and which period."""
@@ -28,15 +43,35 @@ async def summaries(
 
     For a project, the totals are what its payments, their refunds and chargebacks brought, and nothing else.
     """
-    periods = interval.periods(group_by)
-    moments = [*(period.start for period in periods), interval.end]
+    async with _snapshot(db) as tx:
+        return await _summaries(tx, env, interval, interval.periods(group_by), currency, project_id)
+
+
+async def everything(db: Pool, env: MerchantEnv, chosen: Chosen) -> Found:
+    """What a page or file of a report is made of, read in one snapshot."""
+    interval, project_id = chosen.interval, chosen.project_id
+    async with _snapshot(db) as tx:
+        found = await _summaries(tx, env, interval, chosen.periods, None, project_id)
+        rows = await store.by_method(tx, env, None, (interval.start, interval.end), project_id, PAYMENT_TYPES)
+    return Found(found, _by_method(rows))
+
+
+@asynccontextmanager
+async def _snapshot(db: Pool) -> AsyncIterator[Tx]:
     async with db.connection() as tx, tx.raw.transaction(isolation="repeatable_read", readonly=True):
-        if project_id is None:
-            moves = await store.moves(tx, env, currency, moments)
-            totals = await store.totals(tx, env, currency)
-        else:
-            moves = await store.moves_of_project(tx, env, currency, moments, project_id)
-            totals = _totals(moves)
+        yield tx
+
+
+async def _summaries(
+    tx: Tx, env: MerchantEnv, interval: Interval, periods: list[Interval], currency: str | None, project_id: UUID | None
+) -> list[Summary]:
+    moments = [*(period.start for period in periods), interval.end]
+    if project_id is None:
+        moves = await store.moves(tx, env, currency, moments)
+        totals = await store.totals(tx, env, currency)
+    else:
+        moves = await store.moves_of_project(tx, env, currency, moments, project_id)
+        totals = _totals(moves)
     if currency is not None:
         totals.setdefault(currency, 0)
     lines, counts = _by_line(moves)
@@ -78,6 +113,28 @@ def _by_line(moves: list[Row]) -> tuple[dict[Key, dict[LineName, int]], dict[Key
         lines[key][line] += int(row["moved"])
         counts[key][line] += 0 if row["type"] in INNER else row["transactions"]
     return lines, counts
+
+
+def _by_method(moves: list[Row]) -> list[MethodSum]:
+    """By currency, most money first."""
+    sums: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for row in moves:
+        line = line_of(row["type"], raised=True)
+        counted = sums[row["currency"], row["method_id"]]
+        counted[line] += int(row["moved"])
+        counted["payments"] += row["entries"] if row["type"] == "payment" else 0
+    found = [
+        MethodSum(
+            currency=currency,
+            method_id=method_id,
+            payments=counted["payments"],
+            gross_minor=counted["payments_gross"],
+            fees_minor=counted["payment_fees"] + counted["chargeback_fees"],
+            returned_minor=counted["refunds"] + counted["chargebacks"],
+        )
+        for (currency, method_id), counted in sums.items()
+    ]
+    return sorted(found, key=lambda one: (one.currency, -one.gross_minor, one.method_id))
 
 
 def _all(known: Mapping[LineName, int]) -> dict[LineName, int]:

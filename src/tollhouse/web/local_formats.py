@@ -8,6 +8,7 @@ from babel import Locale
 from babel.dates import format_date, format_datetime
 from babel.numbers import format_decimal
 
+from tollhouse.kernel.periods import Unit
 from tollhouse.web.languages import ENGLISH
 
 DECIMAL = re.compile(r"(?P<sign>[+\N{MINUS SIGN}-]?)(?P<size>[0-9]+(?:\.(?P<part>[0-9]+))?)(?P<unit>[kM]?)")
@@ -65,6 +66,12 @@ class Formats:
     def month(self, when: str | date) -> str:
         """The month of a day or a moment."""
         return format_date(self._day(when), MONTHS, self._locale)
+
+    def part(self, start: datetime, unit: Unit) -> str:
+        """What an hour, day or month of a period is called: `14:00`, `21 Nov` or `Nov 2026`."""
+        if unit == "hour":
+            return self.o_clock(start)
+        return self.month(start) if unit == "month" else self.short_day(start)
 
     def moment(self, when: str | datetime) -> str:
         """A day and a time to the second."""

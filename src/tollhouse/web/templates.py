@@ -30,6 +30,7 @@ PARTS = (
     "fulfillments",
     "webhooks",
     "request_log",
+    "reports",
     "operator",
     "guide",
     "demo",

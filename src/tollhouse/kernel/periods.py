@@ -20,7 +20,6 @@ Unit = Literal["hour", "day", "week", "month"]
 DAYS: dict[str, int] = {"today": 1, "7d": 7, "14d": 14, "30d": 30}
 DAYS_MAX = 366
 BY_DAY_MAX, BY_WEEK_MAX = 31, 184
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class Days(Struct, frozen=True):
@@ -72,15 +71,6 @@ def period(name: PeriodName, since: str, until: str, now: datetime, zone: tzinfo
     return Period(
         days, unit, Span(starts, end), Span(tuple(takewhile(lambda start: start < before_end, earlier)), before_end)
     )
-
-
-def name_of(start: datetime, unit: Unit, zone: tzinfo) -> str:
-    """What a part is called: `14:00`, `21 Nov` or `Nov 2026`."""
-    there = start.astimezone(zone)
-    month = MONTHS[there.month - 1]
-    if unit == "hour":
-        return f"{there:%H:%M}"
-    return f"{month} {there.year}" if unit == "month" else f"{there.day} {month}"
 
 
 def _named(name: str, today: date) -> Days:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tollhouse.home.periods import DAYS_MAX, Period, PeriodName, name_of, period
+from tollhouse.kernel.periods import DAYS_MAX, Period, PeriodName, period
 from tollhouse.kernel.refusals import ValidationFailed
 from tollhouse.kernel.zones import midnight, names, zone_of
 
@@ -80,7 +80,6 @@ def test_days_that_were_typed() -> None:
     assert custom("2026-02-01", "2026-06-30").unit == "week"
     months = custom("2025-12-15", "2026-11-21")
     assert months.unit == "month"
-    assert [name_of(start, "month", UTC) for start in months.now.starts[:2]] == ["Dec 2025", "Jan 2026"]
     assert months.now.starts[1] == at("2026-01-01T00:00")
 
 

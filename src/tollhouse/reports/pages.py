@@ -1,0 +1,206 @@
+"""The dashboard's page of financial reports, and each report as a file."""
+
+import asyncio
+from typing import Any
+
+from starlette.responses import Response
+
+from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.model import Person
+from tollhouse.catalogue import payment_settings
+from tollhouse.catalogue import store as projects
+from tollhouse.catalogue.currencies import CURRENCIES, Currency
+from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.money import short
+from tollhouse.kernel.periods import Unit
+from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.reports import meanings, tables
+from tollhouse.reports.chosen import DAYS_SHOWN_MAX, FIELDS, Chosen, ReportsQuery
+from tollhouse.reports.model import Found, Summary
+from tollhouse.reports.summary import everything
+from tollhouse.reports.table import as_csv
+from tollhouse.reports.titled import Titled
+from tollhouse.web.answers import formats_of, page
+from tollhouse.web.ask import Ask
+from tollhouse.web.charts import NARROW, WIDE, BarChart, Size, bar_chart
+from tollhouse.web.csv_table import MEDIA_TYPE, attachment
+from tollhouse.web.form_faults import NOTHING_WRONG, wrong_with
+from tollhouse.web.language_choice import language_of
+from tollhouse.web.local_formats import Formats
+from tollhouse.web.operations import PAGES, Operations
+
+OPERATIONS = Operations(PAGES)
+PROJECTS_SHOWN = 100
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+PDF = "application/pdf"
+
+
+@OPERATIONS.add("GET", "/{mode}/reports", guard=signed_in_page)
+async def reports(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> Response:
+    """What changed the balances in these days: by currency; of one of them over time, by line, and by method."""
+    env, db, wrong = caller.env(mode), ask.house.db, NOTHING_WRONG
+    choices = await projects.approved(db, env, PROJECTS_SHOWN)
+    try:
+        chosen = await _chosen(ask, caller, env, query)
+    except ValidationFailed as refusal:
+        wrong = wrong_with(refusal, FIELDS)
+        chosen = ReportsQuery().chosen(ask.now, caller.zone)
+    shown = chosen.shown()
+    found = await everything(db, env, shown)
+    parts = tables.by_currency(found.summaries)
+    sums = {code: tables.whole(rows) for code, rows in parts.items()}
+    usual = (await payment_settings.of(db, env)).default_currency
+    code = query.currency if query.currency in sums else tables.best(sums, usual)
+    return page(
+        ask,
+        "reports/reports.html",
+        wrong.status,
+        person=caller,
+        mode=env.mode,
+        here="reports",
+        query=query,
+        wrong=wrong,
+        chosen=chosen,
+        shown=shown,
+        days_max=DAYS_SHOWN_MAX,
+        group_by=chosen.group_by,
+        projects=[(str(one.id), one.name) for one in choices],
+        currencies=[(one, one) for one in sums],
+        currency=code,
+        sums=[(one, _amounts(row)) for one, row in sums.items()],
+        picture=None if code not in parts else _drawn(parts[code], shown, CURRENCIES[code], formats_of(ask)),
+        methods=_methods(found, code),
+        files=[(kind.upper(), f"/{env.mode}/reports.{kind}{query.address()}") for kind in ("pdf", "xlsx", "csv")],
+        **({} if code not in sums else _of_currency(sums[code])),
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/reports.csv", guard=signed_in_page)
+async def reports_csv(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> Response:
+    """The report as CSV, in the columns of the API's: each currency, each day or month."""
+    titled, found = await _report(ask, caller, mode, query)
+    text = await asyncio.to_thread(as_csv, found.summaries)
+    return Response(text, 200, attachment(titled.file_name("csv")), media_type=MEDIA_TYPE)
+
+
+@OPERATIONS.add("GET", "/{mode}/reports.xlsx", guard=signed_in_page)
+async def reports_xlsx(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> Response:
+    """The report as a workbook: by currency, by day or month, by method."""
+    titled, found = await _report(ask, caller, mode, query)
+    made = await asyncio.to_thread(_workbook, titled, found)
+    return Response(made, 200, attachment(titled.file_name("xlsx")), media_type=XLSX)
+
+
+@OPERATIONS.add("GET", "/{mode}/reports.pdf", guard=signed_in_page)
+async def reports_pdf(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> Response:
+    """The report to be printed: each currency on a page of its own."""
+    titled, found = await _report(ask, caller, mode, query, as_shown=True)
+    made = await asyncio.to_thread(_printed, titled, found)
+    return Response(made, 200, attachment(titled.file_name("pdf")), media_type=PDF)
+
+
+def _workbook(titled: Titled, found: Found) -> bytes:
+    from tollhouse.reports.sheet import workbook  # noqa: PLC0415 - few ask for it, and its library is slow to load
+
+    return workbook(titled, found)
+
+
+def _printed(titled: Titled, found: Found) -> bytes:
+    from tollhouse.reports.printed import printed  # noqa: PLC0415 - the same
+
+    return printed(titled, found)
+
+
+async def _report(
+    ask: Ask, person: Person, mode: str, query: ReportsQuery, *, as_shown: bool = False
+) -> tuple[Titled, Found]:
+    """The report that the address means, of one currency where it names one. Raises `ValidationFailed`."""
+    env, db = person.env(mode), ask.house.db
+    chosen = await _chosen(ask, person, env, query)
+    if as_shown:
+        chosen = chosen.shown()
+    project = None if chosen.project_id is None else await projects.one(db, env, chosen.project_id)
+    found = await everything(db, env, chosen)
+    if query.currency:
+        found = found.of(query.currency)
+    titled = Titled(
+        env=env,
+        business_name=person.business_name,
+        project_name="" if project is None else project.facts.name,
+        time_zone=person.time_zone,
+        chosen=chosen,
+        made_at=ask.now,
+        language=language_of(ask),
+    )
+    return titled, found
+
+
+async def _chosen(ask: Ask, person: Person, env: MerchantEnv, query: ReportsQuery) -> Chosen:
+    """What the address means. Raises `ValidationFailed`."""
+    chosen = query.chosen(ask.now, person.zone)
+    if chosen.project_id is not None and await projects.status_of(ask.house.db, env, chosen.project_id) is None:
+        raise ValidationFailed(Fault("project_id", "invalid_project", "There is no such project in this environment."))
+    return chosen
+
+
+def _amounts(row: Summary) -> list[str]:
+    return [CURRENCIES[row.currency].format(minor) for minor in tables.columns(row)]
+
+
+def _of_currency(row: Summary) -> dict[str, Any]:
+    """What the page tells of one currency."""
+    currency = CURRENCIES[row.currency]
+    taken, share = tables.fees_together(row)
+    return {
+        "opening": currency.format(row.opening_minor),
+        "closing": currency.format(row.closing_minor),
+        "lines": [
+            (meanings.LINES[line], currency.format(minor), row.counts[line]) for line, minor in row.lines.items() if minor
+        ],
+        "fees": [
+            (meanings.LINES[fee.line], currency.format(fee.minor), fee.percent) for fee in tables.fees(row) if fee.minor
+        ],
+        "fees_together": (currency.format(taken), share),
+    }
+
+
+def _methods(found: Found, code: str) -> list[tuple[str, int, list[str]]]:
+    return [
+        (
+            method_name(one.method_id),
+            one.payments,
+            [
+                CURRENCIES[code].format(minor)
+                for minor in (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor)
+            ],
+        )
+        for one in found.methods
+        if one.currency == code
+    ]
+
+
+def _drawn(parts: list[Summary], chosen: Chosen, currency: Currency, own: Formats) -> dict[str, Any]:
+    """The chart of gross volume and fees in both sizes, and the rows that say the same."""
+    unit: Unit = "day" if chosen.group_by == "day" else "month"
+    names = [own.part(part.period.start, unit) for part in parts]
+    gross = [max(part.lines["payments_gross"], 0) for part in parts]
+    taken = [max(-sum(part.lines[line] for line in tables.FEES), 0) for part in parts]
+    words = [
+        f"{name}: {own.amount(currency.format(minor))} {currency.code}" for name, minor in zip(names, gross, strict=True)
+    ]
+
+    plain = short(currency.decimals)
+
+    def written(minor: int) -> str:
+        return own.amount(plain(minor))
+
+    def chart(size: Size) -> BarChart:
+        return bar_chart(gross, names, words, taken if any(taken) else (), size, written)
+
+    return {
+        "wide": chart(WIDE),
+        "narrow": chart(NARROW),
+        "worth": len(parts) > 1 and any(gross),
+        "rows": list(zip(names, [_amounts(part) for part in parts], strict=True)),
+    }
