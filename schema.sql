@@ -1402,6 +1402,31 @@ CREATE TABLE public.webhook_failures (
     failed_at timestamp with time zone NOT NULL,
     CONSTRAINT webhook_failures_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 );
+CREATE TABLE public.webhook_redelivery_runs (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    type text NOT NULL,
+    since timestamp with time zone NOT NULL,
+    until timestamp with time zone NOT NULL,
+    expected integer NOT NULL,
+    looked_at integer DEFAULT 0 NOT NULL,
+    sent integer DEFAULT 0 NOT NULL,
+    passed_over integer DEFAULT 0 NOT NULL,
+    reached_at timestamp with time zone NOT NULL,
+    reached_id uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    ended_because text,
+    CONSTRAINT webhook_redelivery_runs_check CHECK ((until >= since)),
+    CONSTRAINT webhook_redelivery_runs_check1 CHECK (((ended_at IS NULL) = (ended_because IS NULL))),
+    CONSTRAINT webhook_redelivery_runs_check2 CHECK (((sent + passed_over) <= looked_at)),
+    CONSTRAINT webhook_redelivery_runs_ended_because_check CHECK ((ended_because = ANY (ARRAY['done'::text, 'webhook_delivery_disabled'::text, 'webhook_secret_missing'::text]))),
+    CONSTRAINT webhook_redelivery_runs_expected_check CHECK ((expected >= 0)),
+    CONSTRAINT webhook_redelivery_runs_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT webhook_redelivery_runs_passed_over_check CHECK ((passed_over >= 0)),
+    CONSTRAINT webhook_redelivery_runs_sent_check CHECK ((sent >= 0))
+);
 CREATE TABLE public.webhook_secrets (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
@@ -1766,6 +1791,8 @@ ALTER TABLE ONLY public.webhook_event_keys
     ADD CONSTRAINT webhook_events_once PRIMARY KEY (source_id, source_type, type, sequence);
 ALTER TABLE ONLY public.webhook_failures
     ADD CONSTRAINT webhook_failures_pkey PRIMARY KEY (event_id);
+ALTER TABLE ONLY public.webhook_redelivery_runs
+    ADD CONSTRAINT webhook_redelivery_runs_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.webhook_secrets
     ADD CONSTRAINT webhook_secrets_pkey PRIMARY KEY (merchant_id, mode, version);
 ALTER TABLE ONLY public.withdrawal_days
@@ -1851,6 +1878,8 @@ CREATE INDEX webhook_events_202702_merchant_id_mode_created_at_id_idx ON public.
 CREATE INDEX webhook_events_202702_merchant_id_mode_created_at_idx ON public.webhook_events_202702 USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
 CREATE INDEX webhook_failures_newest ON public.webhook_failures USING btree (failed_at DESC);
 CREATE INDEX webhook_failures_of_merchant ON public.webhook_failures USING btree (merchant_id, mode, failed_at DESC);
+CREATE INDEX webhook_redelivery_runs_old ON public.webhook_redelivery_runs USING btree (created_at);
+CREATE UNIQUE INDEX webhook_redelivery_runs_one ON public.webhook_redelivery_runs USING btree (merchant_id, mode) WHERE (ended_at IS NULL);
 CREATE UNIQUE INDEX webhook_secrets_one_active ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'active'::text);
 CREATE UNIQUE INDEX webhook_secrets_one_pending ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'pending'::text);
 CREATE INDEX withdrawal_quotes_old ON public.withdrawal_quotes USING btree (created_at);
@@ -2011,6 +2040,8 @@ ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_environments
     ADD CONSTRAINT webhook_environments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.webhook_redelivery_runs
+    ADD CONSTRAINT webhook_redelivery_runs_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_secrets
     ADD CONSTRAINT webhook_secrets_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.withdrawal_days

@@ -38,6 +38,7 @@ from tollhouse.web.front import Front
 from tollhouse.web.house import House
 from tollhouse.web.operations import Operation
 from tollhouse.web.templates import Templates
+from tollhouse.webhooks import jobs as webhooks_jobs
 from tollhouse.withdrawals import invariants as withdrawals_invariants
 from tollhouse.withdrawals import jobs as withdrawals_jobs
 
@@ -54,8 +55,8 @@ JOBS: list[Job] = [
     *request_log_cleaning.JOBS,
     *events_status.JOBS,
     *((0.5, job) for jobs in (payments_jobs, balance_payments_jobs, withdrawals_jobs) for job in jobs.JOBS),
-    *((0.5, job) for jobs in (conversions_jobs, fulfillments_jobs) for job in jobs.JOBS),
-    *((3600, job) for job in (*withdrawals_jobs.HOURLY, *conversions_jobs.HOURLY)),
+    *((0.5, job) for jobs in (conversions_jobs, fulfillments_jobs, webhooks_jobs) for job in jobs.JOBS),
+    *((3600, job) for job in (*withdrawals_jobs.HOURLY, *conversions_jobs.HOURLY, *webhooks_jobs.HOURLY)),
     (WATCH_EVERY_S, lambda house: watch_invariants(house)),  # noqa: PLW0108 - it stands below
 ]
 """What the worker does beside delivering: seconds between two runs, and the deed."""

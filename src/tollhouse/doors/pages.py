@@ -17,6 +17,7 @@ from tollhouse.request_log import pages as request_log
 from tollhouse.settings import payment_pages, project_pages
 from tollhouse.web.operations import Operation
 from tollhouse.webhooks import pages as webhooks
+from tollhouse.webhooks import run_pages as webhook_runs
 from tollhouse.withdrawals import operations as withdrawals
 
 OPERATIONS: list[Operation] = [
@@ -36,6 +37,7 @@ OPERATIONS: list[Operation] = [
     *balance_payments.PAGE_OPERATIONS,
     *fulfillments.PAGE_OPERATIONS,
     *webhooks.OPERATIONS,
+    *webhook_runs.OPERATIONS,
     *request_log.OPERATIONS,
     *operator.OPERATIONS,
     *withdrawal_review_pages.OPERATIONS,

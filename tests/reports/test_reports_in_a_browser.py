@@ -1,0 +1,121 @@
+"""A merchant reads its reports and sends failed events again, by clicking in headless Chromium."""
+
+from datetime import UTC, datetime, timedelta
+
+from aiohttp import web
+from playwright.async_api import Browser, expect
+
+from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
+from tests.cast import Actor
+from tests.journeys.test_get_paid import activate_secret
+from tests.payments.bank import sell
+from tests.receiver import Receiver
+from tests.reports.conftest import Desk
+from tests.running import Service
+
+pytestmark = IN_A_BROWSER
+REPORT = """
+- heading "Reports" [level=1]
+- navigation "Environment"
+- navigation "Period":
+  - link "Today"
+- group: Other days, another currency or project
+- region / to /:
+  - paragraph:
+    - link "PDF"
+    - link "XLSX"
+    - link "CSV"
+  - group / to /:
+    - table:
+      - rowgroup:
+        - row "Currency Opening Payments Fees Returned Withdrawals Other Closing"
+      - rowgroup:
+        - row /EUR/
+        - row /USD/
+- region "EUR over time":
+  - img "Payments and fees in EUR"
+  - group
+- region "What changed the balance in EUR"
+- region "Fees in EUR"
+- region "By method, in EUR"
+"""
+FAILED = """
+- heading "Send failed events again" [level=1]
+- search "Which events":
+  - combobox "Failed in the last"
+  - combobox "Type"
+  - button "Count them"
+- region "2 events":
+  - heading "2 events" [level=2]
+  - button "Send 2 events again"
+"""
+
+
+@by_look(LOOKS)
+async def test_reports_and_failed_events(
+    look: Look, browser: Browser, service: Service, alice: Actor, desk: Desk, receiver: Receiver
+) -> None:
+    async with visitor(browser, look, service.url) as someone:
+        await someone.sign_in(alice)
+        await someone.open_part("Reports")
+        await someone.glance("reports-empty")
+        await earn(alice, desk, receiver)
+        await read_reports(someone)
+        await send_failed_events_again(someone)
+
+
+async def earn(alice: Actor, desk: Desk, receiver: Receiver) -> None:
+    """For a month, with fees; two payments of today are told to a receiver that takes nothing yet."""
+    await activate_secret(alice)
+    today = datetime.now(UTC)
+    for days in range(1, 29, 3):
+        await desk.post(today - timedelta(days=days), "payment", 100_00 + 17_35 * days % 90_00)
+        await desk.post(today - timedelta(days=days), "payment_fee", -11_50 - days)
+    await desk.post(today - timedelta(days=9), "withdrawal", -400_00)
+    await desk.post(today - timedelta(days=3), "payment", 1_234_567_89, "USD")
+
+    async def refuse(_request: web.Request) -> web.StreamResponse:
+        return web.Response(status=503)
+
+    receiver.answer = refuse
+    for amount in ("250.00", "120.50"):
+        await sell(alice, amount=amount, webhook_url=receiver.url)
+    await receiver.wait("payment.succeeded", 2)
+    receiver.answer = None
+
+
+async def read_reports(someone: Visitor) -> None:
+    """Of the usual days, by month, of another currency, of days that are none; and as a file."""
+    page = someone.page
+    await someone.open_part("Reports")
+    await expect(page.locator("main")).to_match_aria_snapshot(REPORT)
+    await page.click("summary:has-text('Show as table')")
+    await someone.see("reports")
+    async with page.expect_download() as saved:
+        await page.click("text=XLSX")
+    assert (await saved.value).suggested_filename.startswith("report-test-")
+    await page.get_by_role("link", name="USD").click()
+    await expect(page.locator("#over-time")).to_have_text("USD over time")
+    await page.click("summary:has-text('Other days')")
+    await page.fill("#from", "2026-02-01")
+    await page.fill("#to", "2026-01-01")
+    await someone.click("Show")
+    await expect(page.locator("#to")).to_have_attribute("aria-invalid", "true")
+    await someone.glance("reports-wrong")
+
+
+async def send_failed_events_again(someone: Visitor) -> None:
+    """All of them, and see how far it is."""
+    page = someone.page
+    await someone.open_part("Events")
+    await page.select_option("#status", "failed")
+    await someone.click("Filter")
+    await page.click("text=Send failed events again")
+    await page.select_option("#type", "payment.succeeded")
+    await someone.click("Count them")
+    await expect(page.locator("main")).to_match_aria_snapshot(FAILED)
+    await someone.see("redeliver")
+    await someone.click("Send 2 events again")
+    await expect(page.locator("#progress")).to_have_text("Over")
+    await expect(page.locator("main")).to_contain_text("2 of 2 events sent again")
+    await someone.see("redeliver-over")
