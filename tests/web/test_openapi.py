@@ -6,6 +6,7 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 import pytest
+import yaml
 from openapi_spec_validator import validate
 
 from tests.cast import Actor
@@ -14,6 +15,7 @@ from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.platform import config
 from tollhouse.web.operations import Operation
+from tollhouse.web.yaml_text import as_yaml
 
 JSON_OPERATIONS = [operation for operation in OPERATIONS if not operation.door.html]
 
@@ -45,6 +47,27 @@ async def test_it_is_served_to_everybody(alice: Actor) -> None:
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
     assert answer.body["servers"] == [{"url": alice.service.url}]
     assert answer.body["components"]["securitySchemes"]["session"]["name"] == "tollhouse_session"
+
+
+async def test_it_is_served_as_yaml_too(alice: Actor) -> None:
+    answer = (await alice.anonymously("GET", "/openapi.yaml")).ok()
+    assert answer.headers["Content-Type"] == "application/yaml"
+    assert yaml.load(answer.text, yaml.CSafeLoader) == (await alice.anonymously("GET", "/openapi.json")).ok().body
+    assert "  /api/v2/integration/payment-links:\n    post:\n" in answer.text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        [],
+        {"a": [], "b": {}, "yes": None, "200": 1, "a b": [[1, [2]], {"c": -1.5}], "/x/{id}": True, "$ref": "#/x"},
+        ["- x", "a: b # c", "\x00\t\n\x7f\x85\u2028\ufeff", "caf\u00e9 \U0001f600", '"\\', "null", "0x10", ""],
+        "alone",
+    ],
+)
+def test_yaml_holds_what_json_holds(value: Any) -> None:
+    assert yaml.safe_load(as_yaml(value)) == value
 
 
 def test_it_is_valid(document: Any) -> None:

@@ -25,6 +25,7 @@ from tollhouse.web.openapi import Source, document
 from tollhouse.web.openapi_answers import Admission
 from tollhouse.web.openapi_schemas import Json
 from tollhouse.web.operations import Door, Operation, Operations
+from tollhouse.web.yaml_text import as_yaml
 
 OPERATIONS = Operations(Door("reference", "", cors=True, html=False))
 DOORS = {
@@ -41,6 +42,12 @@ DOORS = {
 async def openapi(house: House) -> Response:
     """Everything a program can ask this service for, as OpenAPI 3.1."""
     return Response(encoded(house.settings), 200, {"Cache-Control": "public, max-age=300"}, "application/json")
+
+
+@OPERATIONS.add("GET", "/openapi.yaml", guard=anyone, answers=dict[str, Any], formats=("application/yaml",))
+async def openapi_yaml(house: House) -> Response:
+    """The same document as YAML."""
+    return Response(as_text(house.settings), 200, {"Cache-Control": "public, max-age=300"}, "application/yaml")
 
 
 def described() -> list[Operation]:
@@ -61,6 +68,12 @@ def encoded(settings: Settings) -> bytes:
         keeper_refuses=(KeyReused, KeyInProgress),
     )
     return ENCODER.encode(document(source, settings.base_url))
+
+
+@cache
+def as_text(settings: Settings) -> str:
+    """The document as YAML."""
+    return as_yaml(read(settings))
 
 
 @cache

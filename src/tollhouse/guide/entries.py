@@ -25,7 +25,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Dashboard: people and keys": tuple(MERCHANT + name for name in ("signup", "login", "logout", "session", "api-keys")),
     "Dashboard: applications and grants": (MERCHANT + "oauth/",),
     "Dashboard: projects and webhook secret": (MERCHANT + "projects", MERCHANT + "webhook-secret"),
-    "The service itself": ("/healthz", "/readyz", "/openapi.json"),
+    "The service itself": ("/healthz", "/readyz", "/openapi.json", "/openapi.yaml"),
 }
 """What belongs together, by how the path begins."""
 EVENTS = "Events"

@@ -48,7 +48,7 @@ async def list_for_programs(house: House) -> Response:
         "## Reference",
         "",
         f"- [API reference]({base_url}/docs/api.md): every endpoint and event, with a page for each",
-        f"- [OpenAPI]({base_url}/openapi.json): the same for programs",
+        f"- [OpenAPI]({base_url}/openapi.json): the same for programs, also [as YAML]({base_url}/openapi.yaml)",
         "",
     ]
     return Response("\n".join(lines), 200, FRESH, "text/plain")
