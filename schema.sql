@@ -659,6 +659,12 @@ CREATE TABLE public.invariant_watch (
     broken text[] NOT NULL,
     CONSTRAINT invariant_watch_the_last_check CHECK (the_last)
 );
+CREATE TABLE public.known_devices (
+    user_id uuid NOT NULL,
+    device_hash bytea NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL,
+    CONSTRAINT known_devices_device_hash_check CHECK ((octet_length(device_hash) = 32))
+);
 CREATE TABLE public.ledger_accounts (
     id bigint NOT NULL,
     mode text NOT NULL,
@@ -731,6 +737,29 @@ CREATE TABLE public.ledger_transactions (
     step integer DEFAULT 0 NOT NULL,
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT ledger_transactions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
+CREATE TABLE public.mails (
+    id uuid NOT NULL,
+    about text NOT NULL,
+    user_id uuid,
+    recipient text NOT NULL,
+    language text NOT NULL,
+    facts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    useful_until timestamp with time zone NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    next_attempt_at timestamp with time zone,
+    error text,
+    sent_at timestamp with time zone,
+    shown_at timestamp with time zone,
+    given_up_at timestamp with time zone,
+    used_at timestamp with time zone,
+    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text]))),
+    CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
+    CONSTRAINT mails_check CHECK ((useful_until > created_at)),
+    CONSTRAINT mails_check1 CHECK (((used_at IS NULL) OR (about = ANY (ARRAY['verify'::text, 'reset'::text])))),
+    CONSTRAINT mails_language_check CHECK ((language ~ '^[a-z]{2}$'::text)),
+    CONSTRAINT mails_one_end CHECK ((num_nonnulls(next_attempt_at, sent_at, shown_at, given_up_at) = 1))
 );
 CREATE TABLE public.merchant_settings (
     merchant_id uuid NOT NULL,
@@ -1147,7 +1176,11 @@ CREATE TABLE public.users (
     email text NOT NULL,
     email_key text NOT NULL,
     password_hash text NOT NULL,
-    created_at timestamp with time zone NOT NULL
+    created_at timestamp with time zone NOT NULL,
+    language text DEFAULT 'en'::text NOT NULL,
+    verified_at timestamp with time zone,
+    password_changed_at timestamp with time zone,
+    CONSTRAINT users_language_check CHECK ((language ~ '^[a-z]{2}$'::text))
 );
 CREATE TABLE public.webhook_attempts (
     event_id uuid NOT NULL,
@@ -1673,6 +1706,8 @@ ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (merchant_id, mode, caller, key_hash);
 ALTER TABLE ONLY public.invariant_watch
     ADD CONSTRAINT invariant_watch_pkey PRIMARY KEY (the_last);
+ALTER TABLE ONLY public.known_devices
+    ADD CONSTRAINT known_devices_pkey PRIMARY KEY (user_id, device_hash);
 ALTER TABLE ONLY public.ledger_accounts
     ADD CONSTRAINT ledger_accounts_id_currency_mode_key UNIQUE (id, currency, mode);
 ALTER TABLE ONLY public.ledger_accounts
@@ -1693,6 +1728,8 @@ ALTER TABLE ONLY public.ledger_transactions
     ADD CONSTRAINT ledger_transactions_once UNIQUE (source_type, source_id, kind, step);
 ALTER TABLE ONLY public.ledger_transactions
     ADD CONSTRAINT ledger_transactions_pkey PRIMARY KEY (id, mode);
+ALTER TABLE ONLY public.mails
+    ADD CONSTRAINT mails_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.merchant_settings
     ADD CONSTRAINT merchant_settings_pkey PRIMARY KEY (merchant_id, mode);
 ALTER TABLE ONLY public.merchants
@@ -1832,10 +1869,14 @@ CREATE INDEX conversions_of_merchant ON public.conversions USING btree (merchant
 CREATE INDEX fulfillments_due ON public.fulfillments USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
 CREATE INDEX fulfillments_of_merchant ON public.fulfillments USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING btree (created_at);
+CREATE INDEX known_devices_by_last_use ON public.known_devices USING btree (last_seen_at);
 CREATE INDEX ledger_entries_of_merchant ON public.ledger_entries USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX ledger_holds_active ON public.ledger_holds USING btree (merchant_id, mode, currency) WHERE (status = 'active'::text);
 CREATE INDEX ledger_postings_credit ON public.ledger_postings USING btree (credit_account_id);
 CREATE INDEX ledger_postings_debit ON public.ledger_postings USING btree (debit_account_id);
+CREATE INDEX mails_by_birth ON public.mails USING btree (created_at);
+CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+CREATE INDEX mails_of_user ON public.mails USING btree (user_id) WHERE ((used_at IS NULL) AND (about = 'reset'::text));
 CREATE INDEX oauth_clients_of_owner ON public.oauth_clients USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX oauth_codes_by_age ON public.oauth_codes USING btree (created_at);
 CREATE INDEX oauth_grants_of_client ON public.oauth_grants USING btree (client_id, created_at DESC, id DESC);
@@ -1978,6 +2019,8 @@ ALTER TABLE ONLY public.fulfillments
     ADD CONSTRAINT fulfillments_merchant_id_mode_project_id_fkey FOREIGN KEY (merchant_id, mode, project_id) REFERENCES public.projects(merchant_id, mode, id);
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.known_devices
+    ADD CONSTRAINT known_devices_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 ALTER TABLE ONLY public.ledger_accounts
     ADD CONSTRAINT ledger_accounts_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.ledger_entries
@@ -1992,6 +2035,8 @@ ALTER TABLE ONLY public.ledger_postings
     ADD CONSTRAINT ledger_postings_debit_account_id_currency_mode_fkey FOREIGN KEY (debit_account_id, currency, mode) REFERENCES public.ledger_accounts(id, currency, mode);
 ALTER TABLE ONLY public.ledger_postings
     ADD CONSTRAINT ledger_postings_transaction_id_mode_fkey FOREIGN KEY (transaction_id, mode) REFERENCES public.ledger_transactions(id, mode);
+ALTER TABLE ONLY public.mails
+    ADD CONSTRAINT mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 ALTER TABLE ONLY public.merchant_settings
     ADD CONSTRAINT merchant_settings_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.oauth_clients

@@ -20,7 +20,9 @@ from jinja2 import Environment
 HERE = Path(__file__).parent.parent
 PACKAGE = HERE / "src" / "tollhouse"
 LANGUAGES = ("de",)
-TEMPLATES = sorted(path for path in PACKAGE.glob("*/templates/*.html") if path.parent.parent.name != "demo")
+TEMPLATES = sorted(
+    path for kind in ("html", "txt") for path in PACKAGE.glob(f"*/templates/*.{kind}") if path.parent.parent.name != "demo"
+)
 WORDS = PACKAGE / "web" / "words.py"
 NO_PAGES = {"demo", "guide", "migrations", "platform", "proving"}
 """Parts whose sentences no page shows, or that are English by nature."""

@@ -20,6 +20,7 @@ from tollhouse.fulfillments import invariants as fulfillments_invariants
 from tollhouse.fulfillments import jobs as fulfillments_jobs
 from tollhouse.idempotency import AnswersInDatabase
 from tollhouse.ledger import invariants as ledger_invariants
+from tollhouse.mail import jobs as mail_jobs
 from tollhouse.oauth import cleaning as oauth_cleaning
 from tollhouse.oauth.store import make_token_partitions
 from tollhouse.operator import jobs as operator_jobs
@@ -49,6 +50,7 @@ WATCH_EVERY_S = 900
 JOBS: list[Job] = [
     (3600, lambda house: make_token_partitions(house.db)),
     *callers_cleaning.JOBS,
+    *mail_jobs.JOBS,
     *oauth_cleaning.JOBS,
     *operator_jobs.JOBS,
     *events_cleaning.JOBS,

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from tollhouse.callers import cleaning_store
 from tollhouse.kernel import clock
-from tollhouse.kernel.limits import IDEMPOTENCY_KEPT_S, OPERATOR_SESSION_IDLE_S, SESSION_IDLE_S
+from tollhouse.kernel.limits import IDEMPOTENCY_KEPT_S, KNOWN_DEVICE_S, OPERATOR_SESSION_IDLE_S, SESSION_IDLE_S
 from tollhouse.platform.db import Pool
 from tollhouse.web.house import House
 
@@ -36,6 +36,11 @@ async def forget_operator_sessions(house: House) -> None:
     await forget(house.db, cleaning_store.FORGET_OPERATOR_SESSIONS, clock.now() - idle)
 
 
+async def forget_devices(house: House) -> None:
+    """Devices that nobody signed in with for so long that they are as good as new."""
+    await forget(house.db, cleaning_store.FORGET_DEVICES, clock.now() - timedelta(seconds=KNOWN_DEVICE_S))
+
+
 async def forget_failures(house: House) -> None:
     """Failed attempts that count for nothing any more."""
     await forget(house.db, cleaning_store.FORGET_FAILURES, clock.now())
@@ -50,6 +55,7 @@ JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [
     (60, forget_failures),
     (3600, forget_sessions),
     (3600, forget_operator_sessions),
+    (3600, forget_devices),
     (3600, forget_answers),
 ]
 """Seconds between two runs, and what is done."""

@@ -9,6 +9,11 @@ FORGET_OPERATOR_SESSIONS = """
         SELECT id_hash FROM operator_sessions WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2
         FOR UPDATE SKIP LOCKED)
 """
+FORGET_DEVICES = """
+    DELETE FROM known_devices WHERE (user_id, device_hash) IN (
+        SELECT user_id, device_hash FROM known_devices WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2
+        FOR UPDATE SKIP LOCKED)
+"""
 FORGET_FAILURES = """
     DELETE FROM failed_attempts WHERE name_hash IN (
         SELECT name_hash FROM failed_attempts WHERE forget_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)

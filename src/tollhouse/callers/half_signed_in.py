@@ -1,6 +1,6 @@
 """Between the password and the code: a browser carries for ten minutes, under our MAC, whose password was right."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from starlette.responses import Response
@@ -13,11 +13,13 @@ from tollhouse.web.cookies import Kind
 
 PURPOSE = b"password proved:"
 PARTS = 3
+LASTS = timedelta(seconds=SIGN_IN_CODE_S)
+EPOCH, MILLISECOND = datetime.fromtimestamp(0, UTC), timedelta(milliseconds=1)
 
 
 def give(ask: Ask, response: Response, kind: Kind, holder_id: UUID) -> Response:
     """Let the browser go on to the page that asks for the code."""
-    until = int((ask.now + timedelta(seconds=SIGN_IN_CODE_S)).timestamp())
+    until = (ask.now + LASTS - EPOCH) // MILLISECOND
     said = f"{holder_id.hex}.{until}"
     proof = f"{said}.{ask.house.keys.mac(_bound(kind, said)).hex()}"
     cookies.set_session(response, ask.house.settings, proof, SIGN_IN_CODE_S, kind)
@@ -33,9 +35,14 @@ def holder_of(ask: Ask, kind: Kind) -> UUID | None:
     try:
         proof = bytes.fromhex(mac)
         vouched = len(proof) == MAC_BYTES and ask.house.keys.vouches(_bound(kind, f"{holder}.{until}"), proof)
-        return UUID(holder) if vouched and ask.now.timestamp() < int(until) else None
-    except ValueError:
+        return UUID(holder) if vouched and ask.now < _moment(until) else None
+    except (ValueError, OverflowError):
         return None
+
+
+def began_at(ask: Ask, kind: Kind) -> datetime:
+    """When the password was right, of a browser that has a holder."""
+    return _moment((cookies.session_id(ask, kind) or "").split(".")[1]) - LASTS
 
 
 def drop(ask: Ask, response: Response, kind: Kind) -> Response:
@@ -46,3 +53,7 @@ def drop(ask: Ask, response: Response, kind: Kind) -> Response:
 
 def _bound(kind: Kind, said: str) -> bytes:
     return PURPOSE + f"{kind}.{said}".encode()
+
+
+def _moment(until: str) -> datetime:
+    return EPOCH + int(until) * MILLISECOND

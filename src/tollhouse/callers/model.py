@@ -33,7 +33,10 @@ class Caller(Struct, frozen=True):
 
 
 class Person(Struct, frozen=True):
-    """Who sits at the dashboard, and when they last proved it: by signing in, or when they were asked again."""
+    """Who sits at the dashboard, and when they last proved it: by signing in, or when they were asked again.
+
+    `language` is the one of mails to them; `verified`, whether they have shown that such mails reach them.
+    """
 
     user_id: UserId
     email: str
@@ -45,6 +48,8 @@ class Person(Struct, frozen=True):
     merchant_created_at: datetime
     proved_at: datetime
     time_zone: str
+    language: str
+    verified: bool
 
     @property
     def zone(self) -> tzinfo:

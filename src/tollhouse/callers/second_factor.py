@@ -97,16 +97,17 @@ async def enrolment(ask: Ask, holder_id: UUID, email: str) -> Enrolment | None:
     return Enrolment(TOTP(secret).provisioning_uri(name=email, issuer_name=ISSUER), key)
 
 
-async def confirm(ask: Ask, holder_id: UUID, code: str) -> list[str]:
+async def confirm(ask: Ask, holder_id: UUID, code: str, also: Deed) -> list[str]:
     """Ask for codes from now on, a first one of which is this; the backup codes, which are shown once.
 
-    Raises `InvalidCode`, `RateLimited`, and `SecondFactorChanged` when no secret waits.
+    `also` is done with it. Raises `InvalidCode`, `RateLimited`, and `SecondFactorChanged` when no secret waits.
     """
     codes = _new_backup_codes()
 
     async def deed(tx: Tx) -> None:
         await store.confirm(tx, holder_id, ask.now)
         await store.replace_codes(tx, holder_id, [_hash(code) for code in codes])
+        await also(tx)
 
     await _use(ask, holder_id, code, deed, waiting=True)
     return codes
@@ -128,9 +129,14 @@ async def renew_backup_codes(ask: Ask, holder_id: UUID, code: str) -> list[str]:
     return codes
 
 
-async def turn_off(ask: Ask, holder_id: UUID, code: str) -> None:
-    """Ask for no codes any more. Raises what `confirm` does."""
-    await _use(ask, holder_id, code, lambda tx: store.remove(tx, holder_id))
+async def turn_off(ask: Ask, holder_id: UUID, code: str, also: Deed) -> None:
+    """Ask for no codes any more, and do what is to be done with it. Raises what `confirm` does."""
+
+    async def deed(tx: Tx) -> None:
+        await store.remove(tx, holder_id)
+        await also(tx)
+
+    await _use(ask, holder_id, code, deed)
 
 
 def reseal(keys: KeyRing, holder_id: UUID, secret: Sealed) -> Sealed:

@@ -1,6 +1,7 @@
 """The pages on which somebody switches a second factor on and off, and makes backup codes: whoever has an account."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Literal
 from uuid import UUID
 
 from msgspec import Struct
@@ -10,19 +11,23 @@ from tollhouse.callers import second_factor
 from tollhouse.callers.second_factor import SecondFactorChanged
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.refusals import Refusal
+from tollhouse.platform.db import Tx
 from tollhouse.web.answers import see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.forms import what_was_done
 from tollhouse.web.qr import qr_image
 
+Switched = Literal["factor_on", "factor_off"]
+
 
 class Seat(Struct, frozen=True):
-    """Who sits there: whose factor it is, where their pages begin, and how a page is shown to them."""
+    """Who sits there: whose factor it is, where their pages begin, how a page is shown to them, and how they are told."""
 
     holder_id: UUID
     email: str
     root: str
     show: Callable[..., Response]
+    tell: Callable[[Tx, Switched], Awaitable[None]]
 
 
 async def start(ask: Ask, seat: Seat) -> Response:
@@ -50,7 +55,9 @@ async def setup(ask: Ask, seat: Seat, refusal: Refusal | None = None) -> Respons
 async def confirm(ask: Ask, seat: Seat) -> Response:
     """Switch it on, and show the backup codes once."""
     try:
-        codes = await second_factor.confirm(ask, seat.holder_id, ask.form().one("code") or "")
+        codes = await second_factor.confirm(
+            ask, seat.holder_id, ask.form().one("code") or "", lambda tx: seat.tell(tx, "factor_on")
+        )
     except SecondFactorChanged:
         return see_other(seat.root)
     except Refusal as refusal:
@@ -77,7 +84,9 @@ async def ask_to_turn_off(ask: Ask, seat: Seat, refusal: Refusal | None = None) 
 async def turn_off(ask: Ask, seat: Seat) -> Response:
     """Switch it off, for a code. Clicked twice, it is off and that is well."""
     try:
-        await second_factor.turn_off(ask, seat.holder_id, ask.form().one("code") or "")
+        await second_factor.turn_off(
+            ask, seat.holder_id, ask.form().one("code") or "", lambda tx: seat.tell(tx, "factor_off")
+        )
     except SecondFactorChanged:
         return see_other(seat.root)
     except Refusal as refusal:

@@ -6,7 +6,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.callers import sessions_store as store
-from tollhouse.callers.model import Person
+from tollhouse.callers.model import InvalidCredentials, Person
 from tollhouse.kernel.limits import SESSION_ABSOLUTE_S, USER_AGENT_CHARS_KEPT
 from tollhouse.kernel.tokens import ALPHABET, BODY_CHARS, digest, random_base62
 from tollhouse.platform.db import Tx
@@ -31,12 +31,14 @@ def offered(ask: Ask, kind: cookies.Kind) -> bytes | None:
     return digest(secret)
 
 
-async def begin(tx: Tx, ask: Ask, user_id: UUID) -> str:
-    """Open a session; the secret for `give`."""
+async def begin(tx: Tx, ask: Ask, user_id: UUID, password_hash: str) -> str:
+    """Open a session; the secret for `give`. Raises `InvalidCredentials` when the password was changed meanwhile."""
     secret = random_base62(BODY_CHARS)
     expires_at = ask.now + timedelta(seconds=SESSION_ABSOLUTE_S)
     agent = (ask.headers.get("user-agent") or "")[:USER_AGENT_CHARS_KEPT].replace("\0", "") or None
-    await store.open_session(tx, digest(secret), user_id, ask.now, expires_at, agent, ask.address)
+    opened = await store.open_session(tx, digest(secret), user_id, password_hash, ask.now, expires_at, agent, ask.address)
+    if not opened:
+        raise InvalidCredentials
     return secret
 
 

@@ -13,14 +13,16 @@ from tollhouse.platform.db import Pool, Row, Tx
 PERSON = """
     SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.id AS merchant_id, m.business_name,
            m.suspended_at, m.created_at AS merchant_created_at, m.time_zone, s.last_seen_at,
+           u.language, u.verified_at IS NOT NULL AS verified,
            coalesce(s.proved_at, s.created_at) AS proved_at
     FROM sessions s JOIN users u ON u.id = s.user_id JOIN merchants m ON m.id = u.merchant_id
     WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND s.last_seen_at > $3
 """
 SEEN = "UPDATE sessions SET last_seen_at = $2, address = $4 WHERE id_hash = $1 AND last_seen_at < $3"
+# Locks the person: a password that is changed at this moment opens nothing any more.
 OPEN = """
     INSERT INTO sessions (id_hash, user_id, created_at, last_seen_at, expires_at, user_agent, address)
-    VALUES ($1, $2, $3, $3, $4, $5, $6)
+    SELECT $1, u.id, $3, $3, $4, $5, $6 FROM users u WHERE u.id = $2 AND u.password_hash = $7 FOR SHARE
 """
 NOTE_PROOF = "UPDATE sessions SET proved_at = $2 WHERE id_hash = $1 AND ended_at IS NULL"
 LIVING = """
@@ -33,7 +35,8 @@ END_ONE = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND public_id = 
 END_OTHERS = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND id_hash <> $2 AND ended_at IS NULL"
 END_ALL = "UPDATE sessions SET ended_at = $2 WHERE user_id = $1 AND ended_at IS NULL"
 # What a person signs in with, to be asked for again.
-BY_EMAIL = "SELECT id, merchant_id, password_hash FROM users WHERE email_key = $1"
+BY_EMAIL = "SELECT id, merchant_id, email, language, password_hash FROM users WHERE email_key = $1"
+SPEAK = "UPDATE users SET language = $2 WHERE id = $1 AND language <> $2"
 
 EVERY = timedelta(seconds=ACTIVITY_EVERY_S)
 IDLE = timedelta(seconds=SESSION_IDLE_S)
@@ -68,14 +71,23 @@ async def person(db: Pool, id_hash: bytes, address: str, now: datetime) -> Perso
         row["merchant_created_at"],
         row["proved_at"],
         row["time_zone"],
+        row["language"],
+        row["verified"],
     )
 
 
 async def open_session(
-    tx: Tx, id_hash: bytes, user_id: UUID, now: datetime, expires_at: datetime, user_agent: str | None, address: str
-) -> None:
-    """Begin a session."""
-    await tx.execute(OPEN, id_hash, user_id, now, expires_at, user_agent, address)
+    tx: Tx,
+    id_hash: bytes,
+    user_id: UUID,
+    password_hash: str,
+    now: datetime,
+    expires_at: datetime,
+    user_agent: str | None,
+    address: str,
+) -> bool:
+    """Begin a session; False when the person has this password no more."""
+    return await tx.execute(OPEN, id_hash, user_id, now, expires_at, user_agent, address, password_hash) == 1
 
 
 async def note_proof(db: Pool, id_hash: bytes, now: datetime) -> None:
@@ -106,6 +118,11 @@ async def end_others(tx: Tx, user_id: UserId, id_hash: bytes, now: datetime) -> 
 async def end_all(tx: Tx, user_id: UUID, now: datetime) -> None:
     """End every session of this person."""
     await tx.execute(END_ALL, user_id, now)
+
+
+async def speak(db: Pool, user_id: UserId, language: str) -> None:
+    """From now on this person is mailed in this language."""
+    await db.execute(SPEAK, user_id, language)
 
 
 async def by_email(db: Pool | Tx, email_key: str) -> Row | None:

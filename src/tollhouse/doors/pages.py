@@ -7,7 +7,7 @@ from tollhouse.doors import choices, payout_pages, reference_pages, statement_pa
 from tollhouse.fulfillments import operations as fulfillments
 from tollhouse.guide import pages as guide
 from tollhouse.home import pages as home
-from tollhouse.merchants import business_pages, security_pages, session_pages
+from tollhouse.merchants import address_pages, business_pages, password_pages, security_pages, session_pages
 from tollhouse.merchants import pages as merchants
 from tollhouse.oauth import endpoints as oauth
 from tollhouse.operator import desk_operations as operator
@@ -24,6 +24,8 @@ OPERATIONS: list[Operation] = [
     *merchants.OPERATIONS,
     *security_pages.OPERATIONS,
     *session_pages.OPERATIONS,
+    *password_pages.OPERATIONS,
+    *address_pages.OPERATIONS,
     *home.OPERATIONS,
     *books.OPERATIONS,
     *reports.OPERATIONS,

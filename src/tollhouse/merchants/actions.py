@@ -1,4 +1,7 @@
-"""What a person can do with a merchant's account: sign up, sign in, make and revoke API keys."""
+"""What a person can do with a merchant's account: sign up, sign in, make and revoke API keys.
+
+Who signs in with a device that was not seen before is told by mail: should it be somebody else, they know it first.
+"""
 
 from datetime import datetime
 from uuid import UUID
@@ -6,14 +9,17 @@ from uuid import UUID
 from tollhouse.callers import second_factor, sessions
 from tollhouse.callers.model import Person
 from tollhouse.callers.people import email_key, prove
-from tollhouse.callers.second_factor import SecondFactorRequired
+from tollhouse.callers.second_factor import SecondFactorChanged, SecondFactorRequired
 from tollhouse.catalogue import projects
 from tollhouse.kernel import limits, scopes, tokens
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, UserId, new_id
 from tollhouse.kernel.refusals import AuthenticationRequired, Fault, NotFound, ValidationFailed
+from tollhouse.mail import outbox
+from tollhouse.mail.model import Letter
 from tollhouse.merchants import store
+from tollhouse.merchants.devices import browser_of, device_hash, system_of
 from tollhouse.merchants.model import (
     ApiKeyView,
     EmailTaken,
@@ -30,6 +36,7 @@ from tollhouse.merchants.model import (
 from tollhouse.platform.db import Row, Tx
 from tollhouse.platform.passwords import hash_password
 from tollhouse.web.ask import Ask
+from tollhouse.web.language_choice import language_of
 
 HINT_CHARS = 4
 
@@ -46,10 +53,21 @@ async def sign_up(ask: Ask, new: SignUp) -> tuple[SessionView, str]:
     async def deed(tx: Tx) -> str:
         await store.insert_merchant(tx, merchant_id, new.business_name.strip(), ask.now)
         email = new.email.strip()
-        if not await store.insert_user(tx, user_id, merchant_id, email, email_key(email), password_hash, ask.now):
+        if not await store.insert_user(
+            tx,
+            user_id,
+            merchant_id,
+            email=email,
+            key=email_key(email),
+            password_hash=password_hash,
+            language=language_of(ask),
+            now=ask.now,
+        ):
             raise EmailTaken
         await projects.open_first(tx, MerchantEnv(merchant_id, "test"), ask.now)
-        return await sessions.begin(tx, ask, user_id)
+        await store.is_new_device(tx, user_id, device_hash(_agent(ask), ask.address), ask.now)
+        await outbox.put(tx, Letter("verify", email, language_of(ask), user_id), ask.now)
+        return await sessions.begin(tx, ask, user_id, password_hash)
 
     secret = await ask.house.db.transact(deed)
     merchant = MerchantView(merchant_id, new.business_name.strip(), "active", stamp(ask.now))
@@ -66,12 +84,17 @@ async def sign_in(ask: Ask, who: SignIn) -> tuple[SessionView, str]:
     return await _begin(ask, row)
 
 
-async def finish_sign_in(ask: Ask, user_id: UUID, code: str) -> str:
-    """The secret of a new session for somebody whose password was right. Raises what `second_factor.check` does."""
-    await second_factor.check(ask, user_id, code)
+async def finish_sign_in(ask: Ask, user_id: UUID, since: datetime, code: str) -> str:
+    """The secret of a new session for somebody whose password was right then. Raises what `second_factor.check` does.
+
+    Of a password that was changed since it is `SecondFactorChanged` too: all is asked for anew.
+    """
     row = await store.user(ask.house.db, user_id)
     if row is None:
         raise AuthenticationRequired
+    if row["password_changed_at"] is not None and since < row["password_changed_at"]:
+        raise SecondFactorChanged
+    await second_factor.check(ask, user_id, code)
     return (await _begin(ask, row))[1]
 
 
@@ -124,7 +147,8 @@ async def revoke_api_key(tx: Tx, person: Person, api_key_id: UUID, now: datetime
 
 async def _begin(ask: Ask, row: Row) -> tuple[SessionView, str]:
     async with ask.house.db.transaction() as tx:
-        secret = await sessions.begin(tx, ask, row["id"])
+        secret = await sessions.begin(tx, ask, row["id"], row["password_hash"])
+        await _tell_of_new_device(tx, ask, row)
     merchant = MerchantView(
         row["merchant_id"],
         row["business_name"],
@@ -132,3 +156,14 @@ async def _begin(ask: Ask, row: Row) -> tuple[SessionView, str]:
         stamp(row["merchant_created_at"]),
     )
     return SessionView(merchant, UserView(row["id"], row["email"], stamp(row["created_at"]))), secret
+
+
+async def _tell_of_new_device(tx: Tx, ask: Ask, row: Row) -> None:
+    agent = _agent(ask)
+    if await store.is_new_device(tx, row["id"], device_hash(agent, ask.address), ask.now):
+        facts = {"browser": browser_of(agent), "system": system_of(agent), "address": ask.address}
+        await outbox.put(tx, Letter("new_device", row["email"], row["language"], row["id"], facts), ask.now)
+
+
+def _agent(ask: Ask) -> str:
+    return ask.headers.get("user-agent") or ""

@@ -2,6 +2,9 @@
 
 import re
 
+from tollhouse.callers.throttle import source_of
+from tollhouse.kernel.tokens import digest
+
 BROWSERS = (
     ("Edge", "Edg/"),
     ("Opera", "OPR/"),
@@ -35,3 +38,8 @@ def browser_of(user_agent: str) -> str:
 def system_of(user_agent: str) -> str:
     """`Android`; nothing where it is not said."""
     return next((name for name, mark in SYSTEMS if mark in user_agent), "")
+
+
+def device_hash(user_agent: str, address: str) -> bytes:
+    """What a device is known again by: its kind, and where it is. Another version of a browser is the same one."""
+    return digest(f"{browser_of(user_agent)}\0{system_of(user_agent)}\0{source_of(address)}")

@@ -21,6 +21,7 @@ from tollhouse.web.forms import Form, parse_form
 from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
+NOTICES = {"reset": "Your password was changed. Sign in with the new one."}
 
 
 @OPERATIONS.add("GET", "/", guard=anyone)
@@ -32,7 +33,9 @@ async def start(ask: Ask) -> Response:
 @OPERATIONS.add("GET", "/signin", guard=anyone)
 async def sign_in_page(ask: Ask) -> Response:
     """The sign-in form. `request` is the authorization request to come back to."""
-    return page(ask, "merchants/signin.html", request=_request(parse_form(ask.query)), email="", message="")
+    query = parse_form(ask.query)
+    notice = NOTICES.get(query.one("done") or "", "")
+    return page(ask, "merchants/signin.html", request=_request(query), email="", message="", notice=notice)
 
 
 @OPERATIONS.add("POST", "/signin", guard=visitor)
@@ -46,7 +49,13 @@ async def sign_in(ask: Ask) -> Response:
         return half_signed_in.give(ask, see_other(_with_request("/signin/2fa", form)), "signin", wanted.holder_id)
     except Refusal as refusal:
         shown = page(
-            ask, "merchants/signin.html", refusal.status, request=_request(form), email=email, message=refusal.message
+            ask,
+            "merchants/signin.html",
+            refusal.status,
+            request=_request(form),
+            email=email,
+            message=refusal.message,
+            notice="",
         )
         shown.headers.update(refusal.headers)
         return shown
@@ -69,8 +78,9 @@ async def sign_in_by_code(ask: Ask) -> Response:
     user_id = half_signed_in.holder_of(ask, "signin")
     if user_id is None:
         return see_other(_with_request("/signin", form))
+    since = half_signed_in.began_at(ask, "signin")
     try:
-        secret = await actions.finish_sign_in(ask, user_id, form.one("code") or "")
+        secret = await actions.finish_sign_in(ask, user_id, since, form.one("code") or "")
     except SecondFactorChanged:
         return see_other(_with_request("/signin", form))
     except Refusal as refusal:

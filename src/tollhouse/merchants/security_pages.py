@@ -7,8 +7,11 @@ from starlette.responses import Response
 from tollhouse.callers import second_factor_pages as factor
 from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
-from tollhouse.callers.second_factor_pages import Seat
+from tollhouse.callers.second_factor_pages import Seat, Switched
 from tollhouse.callers.stepup import proved_page
+from tollhouse.mail import outbox
+from tollhouse.mail.model import Letter
+from tollhouse.platform.db import Tx
 from tollhouse.web.answers import page
 from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
@@ -61,4 +64,8 @@ async def turn_off(ask: Ask, caller: Person) -> Response:
 
 def _seat(ask: Ask, person: Person) -> Seat:
     show = partial(page, ask, frame="web/shell.html", person=person, mode="test", here="security")
-    return Seat(person.user_id, person.email, ROOT, show)
+
+    async def tell(tx: Tx, switched: Switched) -> None:
+        await outbox.put(tx, Letter(switched, person.email, person.language, person.user_id), ask.now)
+
+    return Seat(person.user_id, person.email, ROOT, show, tell)

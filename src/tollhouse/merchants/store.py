@@ -11,18 +11,25 @@ from tollhouse.platform.db import Pool, Row, Tx
 
 INSERT_MERCHANT = "INSERT INTO merchants (id, business_name, created_at) VALUES ($1, $2, $3)"
 INSERT_USER = """
-    INSERT INTO users (id, merchant_id, email, email_key, password_hash, created_at) VALUES ($1, $2, $3, $4, $5, $6)
+    INSERT INTO users (id, merchant_id, email, email_key, password_hash, created_at, language)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT (email_key) DO NOTHING
 """
 USER_BY_EMAIL = """
-    SELECT u.id, u.email, u.password_hash, u.created_at, u.merchant_id, m.business_name, m.suspended_at,
-           m.created_at AS merchant_created_at
+    SELECT u.id, u.email, u.password_hash, u.created_at, u.language, u.merchant_id, m.business_name,
+           m.suspended_at, m.created_at AS merchant_created_at
     FROM users u JOIN merchants m ON m.id = u.merchant_id WHERE u.email_key = $1
 """
 USER = """
-    SELECT u.id, u.email, u.created_at, u.merchant_id, m.business_name, m.suspended_at,
-           m.created_at AS merchant_created_at
+    SELECT u.id, u.email, u.password_hash, u.password_changed_at, u.created_at, u.language, u.merchant_id, m.business_name,
+           m.suspended_at, m.created_at AS merchant_created_at
     FROM users u JOIN merchants m ON m.id = u.merchant_id WHERE u.id = $1
+"""
+# Two statements, for the second one is seldom needed; of two sign-ins at once, one is the first.
+SEE_DEVICE = "UPDATE known_devices SET last_seen_at = $3 WHERE user_id = $1 AND device_hash = $2"
+MEET_DEVICE = """
+    INSERT INTO known_devices (user_id, device_hash, last_seen_at) VALUES ($1, $2, $3)
+    ON CONFLICT (user_id, device_hash) DO NOTHING
 """
 INSERT_API_KEY = """
     INSERT INTO api_keys (id, merchant_id, mode, name, key_hash, scope_mask, hint, created_at)
@@ -46,10 +53,18 @@ async def insert_merchant(tx: Tx, merchant_id: MerchantId, business_name: str, n
 
 
 async def insert_user(
-    tx: Tx, user_id: UserId, merchant_id: MerchantId, email: str, key: str, password_hash: str, now: datetime
+    tx: Tx,
+    user_id: UserId,
+    merchant_id: MerchantId,
+    *,
+    email: str,
+    key: str,
+    password_hash: str,
+    language: str,
+    now: datetime,
 ) -> bool:
     """A new person; False when the e-mail has an account."""
-    return await tx.execute(INSERT_USER, user_id, merchant_id, email, key, password_hash, now) == 1
+    return await tx.execute(INSERT_USER, user_id, merchant_id, email, key, password_hash, now, language) == 1
 
 
 async def user_by_email(db: Pool, key: str) -> Row | None:
@@ -60,6 +75,13 @@ async def user_by_email(db: Pool, key: str) -> Row | None:
 async def user(db: Pool, user_id: UUID) -> Row | None:
     """Who this is."""
     return await db.fetchrow(USER, user_id)
+
+
+async def is_new_device(tx: Tx, user_id: UUID, device_hash: bytes, now: datetime) -> bool:
+    """Whether this person never signed in with it, or not for long. From now on they have."""
+    if await tx.execute(SEE_DEVICE, user_id, device_hash, now):
+        return False
+    return await tx.execute(MEET_DEVICE, user_id, device_hash, now) == 1
 
 
 async def insert_api_key(

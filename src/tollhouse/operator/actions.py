@@ -13,6 +13,8 @@ from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.ledger.balances import in_currency
 from tollhouse.ledger.model import InsufficientFunds, Line, Posting, Source, available, equity
 from tollhouse.ledger.post import post
+from tollhouse.mail import outbox
+from tollhouse.mail.model import Letter
 from tollhouse.operator import store
 from tollhouse.operator.model import Action, Deed, Hand, NothingThereError, OperatorRefusedError
 from tollhouse.platform.db import Tx
@@ -63,6 +65,7 @@ async def remove_second_factor(tx: Tx, email: str, hand: Hand) -> Deed:
     if not await second_factor_store.remove(tx, person["id"]):
         raise OperatorRefusedError(f"{email} has no second factor.")
     await sessions_store.end_all(tx, person["id"], hand.at)
+    await outbox.put(tx, Letter("factor_off", person["email"], person["language"], person["id"]), hand.at)
     return await keep(tx, hand, "second_factor_removed", MerchantId(person["merchant_id"]), subject_id=person["id"])
 
 

@@ -1,6 +1,6 @@
 """All operations of the operators' pages."""
 
-from tollhouse.operator import delivery_pages, merchant_pages, pages, project_pages, security_pages
+from tollhouse.operator import delivery_pages, mail_pages, merchant_pages, pages, project_pages, security_pages
 from tollhouse.web.operations import Operation
 
 OPERATIONS: list[Operation] = [
@@ -8,5 +8,6 @@ OPERATIONS: list[Operation] = [
     *merchant_pages.OPERATIONS,
     *project_pages.OPERATIONS,
     *delivery_pages.OPERATIONS,
+    *mail_pages.OPERATIONS,
     *security_pages.OPERATIONS,
 ]

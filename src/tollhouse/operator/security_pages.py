@@ -7,9 +7,13 @@ from starlette.responses import Response
 from tollhouse.callers import second_factor_pages as factor
 from tollhouse.callers.model import Operator
 from tollhouse.callers.operators import operator_page
-from tollhouse.callers.second_factor_pages import Seat
+from tollhouse.callers.second_factor_pages import Seat, Switched
+from tollhouse.mail import outbox
+from tollhouse.mail.model import Letter
+from tollhouse.platform.db import Tx
 from tollhouse.web.answers import page
 from tollhouse.web.ask import Ask
+from tollhouse.web.language_choice import language_of
 from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
@@ -60,4 +64,8 @@ async def turn_off(ask: Ask, caller: Operator) -> Response:
 
 def _seat(ask: Ask, operator: Operator) -> Seat:
     show = partial(page, ask, frame="operator/desk.html", operator=operator, here="security")
-    return Seat(operator.operator_id, operator.email, ROOT, show)
+
+    async def tell(tx: Tx, switched: Switched) -> None:
+        await outbox.put(tx, Letter(switched, operator.email, language_of(ask)), ask.now)
+
+    return Seat(operator.operator_id, operator.email, ROOT, show, tell)

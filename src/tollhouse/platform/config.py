@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from tollhouse.kernel import bank_names, limits
+from tollhouse.platform.smtp import Relay, mailbox_of, relay_of
 
 KEY_BYTES = 32
 
@@ -29,6 +30,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     bank_holder: str | None
     catalogue_file: Path | None
     signup_open: bool
+    smtp: Relay | None
+    mail_from: str | None
     rate_limits: bool
     rate_client_auth_per_min: int
     rate_signin_account_per_15_min: int
@@ -57,6 +60,11 @@ class Settings(Struct, frozen=True, kw_only=True):
         """Scheme, host and port of the base URL, as a browser's Origin header spells them."""
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc.lower()}"
+
+    @property
+    def sender(self) -> str:
+        """Who our mail is from."""
+        return self.mail_from or f"Tollhouse <tollhouse@{urlsplit(self.base_url).hostname}>"
 
 
 class Setting(NamedTuple):
@@ -211,6 +219,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TOLLHOUSE_CATALOGUE_FILE", "catalogue_file", "TOML file of added currencies and fees", "", _or_none(_file)),
     Setting(
         "TOLLHOUSE_SIGNUP", "signup_open", "open or closed: whether strangers may sign up", "open", _choice("open", "closed")
+    ),
+    Setting(
+        "TOLLHOUSE_SMTP_URL", "smtp", "relay for mail; empty: mails stand in the log", "", _or_none(relay_of), secret=True
+    ),
+    Setting(
+        "TOLLHOUSE_MAIL_FROM", "mail_from", "who our mail is from, such as Shop <a@b.example>", "", _or_none(mailbox_of)
     ),
     Setting("TOLLHOUSE_RATE_LIMITS", "rate_limits", "on or off: all rate limits", "on", _choice("on", "off")),
     Setting(

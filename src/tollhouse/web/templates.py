@@ -7,7 +7,7 @@ from importlib import resources
 from types import CodeType
 from typing import Any
 
-from jinja2 import BytecodeCache, Environment, FileSystemLoader, PrefixLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, PrefixLoader, StrictUndefined, select_autoescape
 from jinja2.bccache import Bucket
 
 from tollhouse.kernel.clock import stamp
@@ -18,6 +18,7 @@ from tollhouse.web.texts import Texts
 PARTS = (
     "web",
     "callers",
+    "mail",
     "home",
     "books",
     "settings",
@@ -40,7 +41,10 @@ READERS_KEPT = 64
 
 
 class Templates:
-    """All templates of the house. Each is compiled for each language, once, when it is first asked for."""
+    """All templates of the house: pages, and mails, whose names end in `.txt` and in which nothing is escaped.
+
+    Each is compiled for each language, once, when it is first asked for.
+    """
 
     def __init__(self) -> None:
         self._loader = PrefixLoader(
@@ -61,7 +65,7 @@ class Templates:
         texts = self._texts(language)
         pages = Environment(
             loader=self._loader,
-            autoescape=True,
+            autoescape=select_autoescape(disabled_extensions=("txt",), default=True),
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,

@@ -18,6 +18,7 @@ STATUSES = (
     "expired",
     "exported",
     "failed",
+    "given up",
     "held",
     "in review",
     "invited",
@@ -38,9 +39,12 @@ STATUSES = (
     "retrying",
     "returned",
     "revoked",
+    "sent",
+    "shown",
     "skipped",
     "succeeded",
     "suspended",
+    "waiting",
 )
 ENTRIES = (
     "adjustment",

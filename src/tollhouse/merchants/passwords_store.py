@@ -1,0 +1,47 @@
+"""Every SQL statement about setting another password."""
+
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.platform.db import Pool, Row, Tx
+
+# Whoever sets a password is behind this lock: of two who do so at once, the second one sees what the first one did.
+LOCK = """
+    SELECT id, email, language, password_hash, password_changed_at FROM users WHERE id = $1 FOR UPDATE
+"""
+# A link that was mailed and came back shows too that mails reach the address.
+SET_BY_MAIL = """
+    UPDATE users SET password_hash = $2, password_changed_at = $3, verified_at = coalesce(verified_at, $3) WHERE id = $1
+"""
+CHANGE = """
+    UPDATE users SET password_hash = $2, password_changed_at = $3
+    WHERE id = $1 AND password_changed_at IS NOT DISTINCT FROM $4
+"""
+CHANGED_AT = "SELECT password_changed_at FROM users WHERE id = $1"
+VERIFY = "UPDATE users SET verified_at = $2 WHERE id = $1 AND verified_at IS NULL"
+
+
+async def lock(tx: Tx, user_id: UUID) -> Row | None:
+    """Who this is, whom nobody else can change meanwhile."""
+    return await tx.fetchrow(LOCK, user_id)
+
+
+async def set_by_mail(tx: Tx, user_id: UUID, password_hash: str, now: datetime) -> None:
+    """Another password, by a link that was mailed."""
+    await tx.execute(SET_BY_MAIL, user_id, password_hash, now)
+
+
+async def change(tx: Tx, user_id: UUID, password_hash: str, now: datetime, seen: datetime | None) -> bool:
+    """Another password, where it is still the one of then; False where somebody was first."""
+    return await tx.execute(CHANGE, user_id, password_hash, now, seen) == 1
+
+
+async def changed_at(db: Pool, user_id: UUID) -> datetime | None:
+    """Since when it is this password; None where it is the one of sign-up."""
+    [row] = await db.fetch(CHANGED_AT, user_id)
+    return row["password_changed_at"]
+
+
+async def verify(tx: Tx, user_id: UUID, now: datetime) -> None:
+    """Mails reach this person. It counts from the first time on."""
+    await tx.execute(VERIFY, user_id, now)

@@ -1,0 +1,132 @@
+"""The way out for mail: one relay, spoken to by SMTP. A password is never sent in clear, but to this very machine."""
+
+import asyncio
+import ssl
+from contextlib import suppress
+from email.errors import MessageError
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.utils import parseaddr
+from urllib.parse import unquote, urlsplit
+
+from aiosmtplib import (
+    SMTP,
+    SMTPDataError,
+    SMTPException,
+    SMTPRecipientRefused,
+    SMTPRecipientsRefused,
+    SMTPResponseException,
+)
+from msgspec import Struct
+
+from tollhouse.kernel.limits import MAIL_DEADLINE_S
+
+PORTS = {"smtp": 587, "smtps": 465}
+THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
+FOR_GOOD = 500
+FAREWELL_S = 1
+
+
+class Relay(Struct, frozen=True):
+    """Who takes our mail. `tls` from the first byte on, or else when the relay offers it, as it must before a password."""
+
+    host: str
+    port: int
+    tls: bool
+    user: str | None = None
+    password: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Relay({self.host}:{self.port})"
+
+
+class NotTakenError(Exception):
+    """The relay did not take the mail, and may take it another time. `error` is one word."""
+
+    def __init__(self, error: str) -> None:
+        self.error = error
+        super().__init__(error)
+
+
+class RelayRefusedError(Exception):
+    """The relay will never take this mail. `error` is one word."""
+
+    def __init__(self, error: str) -> None:
+        self.error = error
+        super().__init__(error)
+
+
+def relay_of(url: str) -> Relay:
+    """The relay of `smtp://user:password@host:port` or `smtps://`. Raises `ValueError`, which repeats nothing of it."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, urlsplit("")
+    if parts.scheme not in PORTS or not host or parts.path.strip("/") or parts.query or parts.fragment:
+        raise ValueError("must be smtp://host:port or smtps://host:port, with user:password@ where the relay asks for it")
+    if (parts.username is None) != (parts.password is None):
+        raise ValueError("needs user and password, or neither, with characters such as @ percent-encoded")
+    user, password = parts.username, parts.password
+    return Relay(
+        host,
+        port or PORTS[parts.scheme],
+        parts.scheme == "smtps",
+        None if user is None else unquote(user),
+        None if password is None else unquote(password),
+    )
+
+
+def mailbox_of(text: str) -> str:
+    """`a@b.example` or `Name <a@b.example>`, as it stands. Raises `ValueError`."""
+    name, address = parseaddr(text)
+    try:
+        Address(name, addr_spec=address)
+    except (MessageError, ValueError, IndexError):
+        raise ValueError("must be an e-mail address, or a name with one in angle brackets") from None
+    return text
+
+
+async def hand_over(relay: Relay, message: EmailMessage) -> None:
+    """Give the relay this mail. Raises `NotTakenError` and `RelayRefusedError`."""
+    try:
+        async with asyncio.timeout(MAIL_DEADLINE_S):
+            await _hand_over(relay, message)
+    except (SMTPRecipientsRefused, SMTPRecipientRefused, SMTPDataError) as fault:
+        code = _code_of(fault)
+        raise (RelayRefusedError if code >= FOR_GOOD else NotTakenError)(f"answered_{code}") from None
+    except SMTPResponseException as fault:  # a wrong password, a sender it does not like: ours to mend, the mail waits
+        raise NotTakenError(f"answered_{fault.code}") from None
+    except TimeoutError:
+        raise NotTakenError("timeout") from None
+    except ssl.SSLError:
+        raise NotTakenError("tls_error") from None
+    except OSError:
+        raise NotTakenError("connection_error") from None
+    except SMTPException:  # no TLS before the password, or no way to log in
+        raise NotTakenError("not_supported") from None
+
+
+async def _hand_over(relay: Relay, message: EmailMessage) -> None:
+    must = relay.password is not None and relay.host not in THIS_MACHINE
+    client = SMTP(
+        hostname=relay.host,
+        port=relay.port,
+        use_tls=relay.tls,
+        start_tls=False if relay.tls else True if must else None,
+        username=relay.user,
+        password=relay.password,
+        timeout=MAIL_DEADLINE_S,
+        local_hostname=message["From"].addresses[0].domain,  # else it would ask for ours, and everything would wait
+    )
+    try:
+        await client.connect()
+        await client.send_message(message)
+        with suppress(SMTPException, OSError, TimeoutError):  # it has the mail, however it parts
+            await client.quit(timeout=FAREWELL_S)
+    finally:
+        client.close()
+
+
+def _code_of(fault: SMTPRecipientsRefused | SMTPRecipientRefused | SMTPDataError) -> int:
+    return fault.recipients[0].code if isinstance(fault, SMTPRecipientsRefused) else fault.code

@@ -1,0 +1,1 @@
+"""Mail: written with a deed, sent by the worker."""

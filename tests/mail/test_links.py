@@ -1,0 +1,222 @@
+"""Verifying an address and choosing a new password, by links that were mailed."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.cast import PASSWORD, Actor, sign_up
+from tests.forms import FOREIGN, seen, wrong
+from tests.mail.office import Office
+from tests.merchants.authenticator import elsewhere, enrol, log_in
+from tollhouse.callers import sessions_store
+from tollhouse.kernel import clock
+
+NEW = "a quite different staple"
+OWN_TO_EACH = {"date", "x-request-id"}
+GUESSES = 4
+BANNER = "is not verified yet"
+ADDRESS = "/settings/security/address"
+TURN_BACK = "UPDATE mails SET created_at = created_at - $1::interval, useful_until = useful_until - $1::interval"
+VERIFIED = "SELECT email, verified_at FROM users WHERE verified_at IS NOT NULL"
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:{}.0) Gecko/20100101 Firefox/{}.0"
+
+
+@pytest.fixture
+async def dora(office: Office) -> AsyncIterator[Actor]:
+    """Somebody who has just signed up."""
+    async with sign_up(office.service, "dora", "Dora's Deli") as actor:
+        yield actor
+
+
+@pytest.fixture
+async def carl(office: Office) -> AsyncIterator[Actor]:
+    """Somebody else."""
+    async with sign_up(office.service, "carl", "Carl's Cars") as actor:
+        yield actor
+
+
+async def forgot(office: Office, actor: Actor, email: str = "") -> str:
+    """The path of the link that is mailed to who forgot a password."""
+    (await actor.form("/forgot", {"email": email or actor.email})).ok()
+    mail = await office.last_to(actor)
+    assert mail.subject == "Choose a new password"
+    return mail.path
+
+
+async def turn_back(office: Office, span: timedelta) -> None:
+    """Of every link, the clock."""
+    await office.sql(TURN_BACK, span)
+
+
+async def test_an_address_is_verified_by_a_button_and_not_by_looking(office: Office, dora: Actor) -> None:
+    path = (await office.last_to(dora)).path
+    assert BANNER in await seen(dora, "/test/home")
+    for _ in range(2):
+        looked = (await dora.anonymously("GET", path)).ok()
+        assert dora.email in looked.text
+        assert looked.headers["Referrer-Policy"] == "no-referrer"
+        assert looked.headers["Cache-Control"] == "no-store"
+    assert BANNER in await seen(dora, "/test/home")
+    (await dora.send("POST", path, data={}, headers=FOREIGN)).refused("cross_origin_forbidden", 403)
+    for answer in await asyncio.gather(*(dora.form(path, {}) for _ in range(4))):
+        assert "is verified" in answer.ok().text
+    assert "is verified" in await seen(dora, path)
+    assert BANNER not in await seen(dora, "/test/home")
+    [used] = await office.sql("SELECT used_at FROM mails WHERE used_at IS NOT NULL")
+    assert [tuple(row) for row in await office.sql(VERIFIED)] == [(dora.email, used["used_at"])]
+
+
+async def test_a_link_is_over_after_its_time_and_opens_nothing_else(office: Office, dora: Actor, carl: Actor) -> None:
+    path = (await office.last_to(dora)).path
+    secret = path.rpartition("/")[2]
+    of_carl = (await office.last_to(carl)).path.rpartition("/")[2]
+    foreign = f"{secret[:22]}{of_carl[22:]}"
+    for bad in (f"/reset/{secret}", *(f"/verify/{one}" for one in (foreign, "none", f"{secret}A", "%C3%A9" * 64))):
+        assert "This link does not work" in await seen(dora, bad, 410)
+        (await dora.form(bad, {"password": NEW})).ok(410)
+    await turn_back(office, timedelta(days=3))
+    (await dora.form(path, {})).ok(410)
+    (await dora.send("GET", path)).ok(410)
+    await office.sql("UPDATE users SET email = 'other@example.com' WHERE email = $1", carl.email)
+    (await carl.form(f"/verify/{of_carl}", {})).ok(410)
+    assert await office.sql(VERIFIED) == []
+
+
+async def test_another_link_is_mailed_but_not_without_end(office: Office, dora: Actor) -> None:
+    (await dora.form(ADDRESS, {})).ok(303)
+    assert "on its way" in await seen(dora, f"{ADDRESS}?done=sent")
+    first, second = await office.mail_to(dora)
+    assert first.path != second.path
+    for _ in range(2):
+        (await dora.form(ADDRESS, {})).ok(303)
+    slowed = (await dora.form(ADDRESS, {})).ok(429)
+    assert int(slowed.headers["Retry-After"]) > 0
+    (await dora.form(second.path, {})).ok()
+    (await dora.form(ADDRESS, {})).ok(303)
+    assert len(await office.mail_to(dora)) == 4
+    assert "Mail me another link" not in await seen(dora, ADDRESS)
+
+
+@pytest.mark.covers("S-35")
+async def test_nobody_learns_who_has_an_account(office: Office, dora: Actor) -> None:
+    await office.send()
+    answers: list[Any] = []
+    for email in (dora.email, "x" * dora.email.index("@") + "@example.com"):
+        asked = [(await dora.form("/forgot", {"email": email})) for _ in range(4)]
+        assert [one.status for one in asked] == [200, 200, 200, 429]
+        ids = [one.headers["X-Request-Id"] for one in asked]
+        shown = [one.text.replace(email, "…").replace(own, "…") for one, own in zip(asked, ids, strict=True)]
+        answers.append(
+            (shown, {name: asked[0].headers[name] for name in asked[0].headers if name.lower() not in OWN_TO_EACH})
+        )
+    assert answers[0] == answers[1]
+    assert [mail["about"] for mail in await office.state()] == ["verify", *["reset"] * 6]
+    received = len(office.postbox.received)
+    await office.send()
+    assert len(office.postbox.received) == received + 3
+    assert {one.recipient for one in office.postbox.received[received:]} == {dora.email}
+    assert [mail["about"] for mail in await office.state()] == ["verify", *["reset"] * 3], "of the other one nothing is left"
+
+
+async def test_a_password_is_chosen_by_a_link_once(office: Office, dora: Actor) -> None:
+    path = await forgot(office, dora, dora.email.upper())
+    other = await forgot(office, dora)
+    assert dora.email in await seen(dora, path)
+    assert "password" in wrong((await dora.form(path, {"password": "short"})).ok(422))
+    answers = await asyncio.gather(*(dora.form(one, {"password": NEW}) for one in (path, other, path)))
+    assert sorted(answer.status for answer in answers) == [303, 410, 410]
+    [location] = [answer.location for answer in answers if answer.status == 303]
+    assert "Sign in with the new one" in await seen(dora, location)
+    (await dora.dashboard("GET", "/session")).refused("authentication_required", 401)
+    (await log_in(dora)).refused("invalid_credentials", 401)
+    (await log_in(dora, password=NEW)).ok()
+    (await dora.form(other, {"password": PASSWORD})).ok(410)
+    mails = [mail.subject for mail in await office.mail_to(dora)]
+    assert mails.count("Your password was changed") == 1
+    assert [row["email"] for row in await office.sql(VERIFIED)] == [dora.email], "whoever has the link reads the mail"
+
+
+async def test_a_reset_link_lives_for_half_an_hour(office: Office, dora: Actor) -> None:
+    path = await forgot(office, dora)
+    await turn_back(office, timedelta(minutes=30))
+    (await dora.send("GET", path)).ok(410)
+    (await dora.form(path, {"password": NEW})).ok(410)
+    (await log_in(dora)).ok()
+
+
+async def test_a_second_factor_stays_and_what_was_half_open_is_shut(office: Office, dora: Actor) -> None:
+    authenticator = await enrol(dora)
+    async with elsewhere(dora) as thief:
+        (await thief.form("/signin", {"email": dora.email, "password": PASSWORD})).ok(303)
+        (await dora.form(await forgot(office, dora), {"password": NEW})).ok(303)
+        (await log_in(dora, password=NEW)).refused("second_factor_required", 401)
+        answer = await thief.form("/signin/2fa", {"code": authenticator.backup_codes[0]})
+        assert answer.ok(303).location == "/signin"
+        (await thief.dashboard("GET", "/session")).refused("authentication_required", 401)
+        (await thief.form("/signin", {"email": dora.email, "password": NEW})).ok(303)
+        assert (await thief.form("/signin/2fa", {"code": authenticator.backup_codes[0]})).ok(303).location == "/"
+
+
+async def test_a_password_that_was_right_a_moment_ago_opens_nothing(office: Office, dora: Actor) -> None:
+    """Proved before the reset, opened behind it."""
+    [row] = await office.sql("SELECT id, password_hash FROM users WHERE email = $1", dora.email)
+    (await dora.form(await forgot(office, dora), {"password": NEW})).ok(303)
+    now = clock.now()
+    async with office.house.db.transaction() as tx:
+        assert not await sessions_store.open_session(tx, b"x" * 32, row["id"], row["password_hash"], now, now, None, "")
+
+
+async def test_a_password_is_changed_by_who_knows_it(office: Office, dora: Actor) -> None:
+    async with elsewhere(dora) as other:
+        (await other.dashboard("POST", "/login", {"email": dora.email, "password": PASSWORD})).ok()
+        fields = {"seen": "", "present": "not my password", "password": NEW}
+        assert wrong((await dora.form("/settings/password", fields)).ok(401)) == {"present": "This is not your password."}
+        assert "password" in wrong((await dora.form("/settings/password", fields | {"password": "short"})).ok(422))
+        fields["present"] = PASSWORD
+        answers = await asyncio.gather(*(dora.form("/settings/password", fields) for _ in range(2)))
+        assert {answer.status for answer in answers} <= {303, 409, 401}
+        assert [answer.location for answer in answers if answer.status == 303] == ["/settings/password?done=changed"]
+        assert (await dora.form("/settings/password", fields)).status == 409
+        assert "signed in here only" in await seen(dora, "/settings/password?done=changed")
+        (await other.dashboard("GET", "/session")).refused("authentication_required", 401)
+    (await log_in(dora, password=NEW)).ok()
+    assert [mail.subject for mail in await office.mail_to(dora)].count("Your password was changed") == 1
+
+
+async def test_a_guess_at_the_present_password_counts(dora: Actor) -> None:
+    fields = {"present": "not my password", "password": NEW}
+    for _ in range(GUESSES):
+        (await dora.form("/settings/password", fields)).ok(401)
+    slowed = (await dora.form("/settings/password", fields | {"present": PASSWORD})).ok(429)
+    assert int(slowed.headers["Retry-After"]) > 0
+    (await log_in(dora)).ok()
+
+
+async def test_a_new_device_is_told_once(office: Office, dora: Actor) -> None:
+    assert [mail.subject for mail in await office.mail_to(dora)] == ["Verify your e-mail address"]
+    async with AsyncExitStack() as browsers:
+        them = [await browsers.enter_async_context(elsewhere(dora, FIREFOX.format(n, n))) for n in (140, 141, 142)]
+        body = {"email": dora.email, "password": PASSWORD}
+        for answer in await asyncio.gather(*(one.dashboard("POST", "/login", body) for one in them)):
+            answer.ok()
+        (await them[0].form("/signin", body)).ok(303)
+    (await log_in(dora)).ok()
+    _, told = await office.mail_to(dora)
+    assert told.subject == "Somebody signed in to your account"
+    assert "Firefox on Linux, 127.0.0.1" in told.text
+    assert f"{office.service.url}/settings/sessions" in told.text
+
+
+async def test_a_second_factor_is_told_when_it_goes_on_and_off(office: Office, dora: Actor) -> None:
+    (await dora.form("/language", {"language": "de", "back": "/"})).ok(303)
+    authenticator = await enrol(dora)
+    (await dora.form("/settings/security/off", {"code": "000000"})).ok(401)
+    (await dora.form("/settings/security/off", {"code": authenticator.backup_codes[0]})).ok(303)
+    assert [mail.subject for mail in await office.mail_to(dora)][1:] == [
+        "Ein zweiter Faktor wurde eingeschaltet",
+        "Der zweite Faktor wurde ausgeschaltet",
+    ]

@@ -1,0 +1,183 @@
+"""Sending: a mail goes out once its deed is done, is tried again where it can help, and is given up where it cannot."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.cast import Actor, sign_up
+from tests.certificates import self_signed
+from tests.mail.office import Office
+from tests.mail.postbox import Postbox
+from tests.running import free_port
+from tollhouse.kernel import clock
+from tollhouse.mail import jobs, outbox, store, writing
+from tollhouse.mail.model import Letter
+from tollhouse.platform import smtp
+from tollhouse.platform.smtp import NotTakenError, hand_over, relay_of
+
+SIGN_UP = "/api/v2/merchant/signup"
+WAITS, SENT, GIVEN_UP = {"later": True}, {"sent": True}, {"given_up": True}
+
+
+@pytest.fixture
+async def dora(office: Office) -> Any:
+    """Somebody who has just signed up."""
+    async with sign_up(office.service, "dora", "Dora's Deli") as actor:
+        yield actor
+
+
+async def test_a_mail_says_who_it_is_from_and_what_it_is_about(office: Office, dora: Actor) -> None:
+    [mail] = await office.mail_to(dora)
+    assert str(mail.message["From"]) == "The Toll <toll@house.example>"
+    assert mail.message["To"] == dora.email
+    assert mail.message["Auto-Submitted"] == "auto-generated"
+    assert mail.message["Content-Language"] == "en"
+    assert mail.message.get_content_type() == "text/plain"
+    assert mail.subject == "Verify your e-mail address"
+    assert max(len(line) for line in mail.text.splitlines() if "://" not in line) <= 72
+    assert "Deli" not in mail.text
+    assert await office.mail_to(dora) == [mail]
+
+
+@pytest.mark.covers("S-35")
+async def test_links_lead_to_the_base_url_and_no_secret_is_kept(office: Office) -> None:
+    body = {"email": "eve@example.com", "password": "correct horse battery", "business_name": "Eve"}
+    async with sign_up(office.service, "fay", "Fay") as fay:
+        headers = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Accept-Language": "de-AT"}
+        (await fay.anonymously("POST", SIGN_UP, body, headers)).ok(201)
+    await office.send()
+    [mail] = office.postbox.to("eve@example.com")
+    assert office.service.url + mail.path in mail.text
+    assert "evil" not in str(mail.message)
+    assert mail.subject == "Bestätigen Sie Ihre E-Mail-Adresse"
+    assert mail.message["Content-Language"] == "de"
+    rows = await office.sql("SELECT mails::text FROM mails UNION ALL SELECT failed_attempts::text FROM failed_attempts")
+    secret = mail.path.rpartition("/")[2]
+    assert not [row for row in rows if secret in row[0] or secret[-20:] in row[0]]
+
+
+async def test_what_is_rolled_back_is_not_mailed(office: Office) -> None:
+    async def deed(tx: Any) -> None:
+        await outbox.put(tx, Letter("factor_on", "nobody@example.com", "en"), clock.now())
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await office.house.db.transact(deed)
+    assert await office.state() == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "answer", "error", "end", "copies"),
+    [
+        ("RCPT", "550 no such user", "answered_550", "given_up", 0),
+        ("RCPT", "451 greylisted", "answered_451", "later", 1),
+        ("TAKEN", "554 spam", "answered_554", "given_up", 0),
+        ("TAKEN", "452 full", "answered_452", "later", 1),
+        ("TAKEN", "HANG UP", "connection_error", "later", 2),
+        ("MAIL", "550 not you", "answered_550", "later", 1),
+        ("GREETING", "421 busy", "answered_421", "later", 1),
+        ("GREETING", "HANG UP", "connection_error", "later", 1),
+        ("QUIT", "HANG UP", None, "sent", 1),
+    ],
+)
+async def test_an_answer_decides(
+    office: Office, dora: Actor, verb: str, answer: str, error: str | None, end: str, copies: int
+) -> None:
+    office.postbox.answers[verb] = answer
+    await office.send()
+    [mail] = await office.state()
+    assert (mail["attempts"], mail["error"]) == (1, error)
+    assert [name for name in ("sent", "given_up", "later") if mail[name]] == [end]
+    office.postbox.answers.clear()
+    await office.turn_the_clock()
+    assert len(await office.mail_to(dora)) == copies
+
+
+async def test_a_relay_that_is_down_or_hangs_keeps_nobody(
+    office: Office, dora: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(smtp, "MAIL_DEADLINE_S", 0.2)
+    office.postbox.answers["EHLO"] = "HANG"
+    await office.send()
+    assert [mail["error"] for mail in await office.state()] == ["timeout"]
+    down = msgspec.structs.replace(office.house.settings, smtp=relay_of(f"smtp://127.0.0.1:{free_port()}"))
+    await office.turn_the_clock()
+    await jobs.send_due(msgspec.structs.replace(office.house, settings=down))
+    assert [(mail["error"], mail["attempts"]) for mail in await office.state()] == [("connection_error", 2)]
+    office.postbox.answers.clear()
+    await office.turn_the_clock()
+    assert len(await office.mail_to(dora)) == 1
+
+
+@pytest.mark.usefixtures("dora")
+async def test_it_is_given_up_after_the_last_attempt_or_when_it_is_of_no_use_any_more(office: Office) -> None:
+    office.postbox.answers["RCPT"] = "451 later"
+    await office.sql("UPDATE mails SET attempts = 9")
+    await office.send()
+    assert [(mail["attempts"], mail["given_up"]) for mail in await office.state()] == [(10, True)]
+    async with sign_up(office.service, "late", "Late"):
+        await office.sql("UPDATE mails SET created_at = created_at - interval '3 days', useful_until = now()")
+        await office.turn_the_clock()
+        await office.send()
+    assert (await office.state())[-1] | {"error": "too_late", "given_up": True} == (await office.state())[-1]
+
+
+async def test_who_dies_between_sending_and_writing_it_down_sends_it_again(office: Office, dora: Actor) -> None:
+    """At least once: the second mail has the id of the first one."""
+    office.postbox.answers["TAKEN"] = "HANG"
+    sending = asyncio.create_task(office.send())
+    await office.postbox.came.wait()
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+    office.postbox.answers.clear()
+    assert len(await office.mail_to(dora)) == 1, "somebody else has it for a while"
+    await office.turn_the_clock()
+    first, second = await office.mail_to(dora)
+    assert first.message["Message-ID"] == second.message["Message-ID"]
+    assert [mail["sent"] for mail in await office.state()] == [True]
+
+
+async def test_two_workers_send_it_once(office: Office, dora: Actor) -> None:
+    await asyncio.gather(*(office.send() for _ in range(4)))
+    assert len(office.postbox.to(dora.email)) == 1
+
+
+async def test_what_is_no_address_is_given_up_and_holds_up_nobody(office: Office, dora: Actor) -> None:
+    await office.sql("UPDATE mails SET recipient = 'a,b@example.com' WHERE recipient = $1", dora.email)
+    async with sign_up(office.service, "gil", "Gil") as gil:
+        assert len(await office.mail_to(gil)) == 1
+    assert (await office.state())[0]["error"] == "no_address"
+
+
+async def test_mails_are_forgotten_after_two_weeks_but_not_those_that_wait(office: Office, dora: Actor) -> None:
+    await office.sql("UPDATE mails SET created_at = created_at - interval '14 days'")
+    await jobs.forget_mails(office.house)
+    assert len(await office.state()) == 1
+    await office.mail_to(dora)
+    await jobs.forget_mails(office.house)
+    assert await office.state() == []
+
+
+async def test_a_password_goes_over_tls_alone(office: Office, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tls, ca_file = self_signed(tmp_path, "127.0.0.1")
+    monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
+    monkeypatch.setattr(smtp, "THIS_MACHINE", frozenset[str]())
+    letter = Letter("factor_on", "hal@example.com", "en")
+    await office.house.db.transact(lambda tx: outbox.put(tx, letter, clock.now()))
+    [row] = await office.sql("SELECT id FROM mails")
+    mail = await store.one(office.house.db, row["id"])
+    assert mail is not None
+    message = writing.message_of(office.house, mail)
+    async with Postbox(free_port(), tls) as guarded, Postbox(free_port()) as open_to_all:
+        await hand_over(relay_of(f"smtp://hal:p%40ss@127.0.0.1:{guarded.port}"), message)
+        assert [(one.over_tls, one.login) for one in guarded.received] == [(True, "\0hal\0p@ss")]
+        with pytest.raises(NotTakenError, match="not_supported"):
+            await hand_over(relay_of(f"smtp://hal:p%40ss@127.0.0.1:{open_to_all.port}"), message)
+        monkeypatch.delenv("SSL_CERT_FILE")
+        with pytest.raises(NotTakenError, match=r"tls_error|connection_error"):
+            await hand_over(relay_of(f"smtp://127.0.0.1:{guarded.port}"), message)
+        assert open_to_all.received == []
