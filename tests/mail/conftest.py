@@ -19,7 +19,7 @@ def mailing(server: embedded.Server) -> Iterator[Service]:
             fresh=True,
             TOLLHOUSE_RATE_LIMITS="on",
             TOLLHOUSE_RATE_SIGNIN_ACCOUNT="4",
-            TOLLHOUSE_SMTP_URL=f"smtp://127.0.0.1:{free_port()}",
+            TOLLHOUSE_SMTP_URL=f"smtp://postman:hunter2@127.0.0.1:{free_port()}",
             TOLLHOUSE_MAIL_FROM="The Toll <toll@house.example>",
         ),
         worker=False,

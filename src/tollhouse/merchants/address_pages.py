@@ -11,7 +11,7 @@ from tollhouse.merchants.password_pages import over
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong
-from tollhouse.web.forms import parse_form
+from tollhouse.web.forms import what_was_done
 from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
@@ -42,7 +42,7 @@ async def verify(ask: Ask, secret: str) -> Response:
 @OPERATIONS.add("GET", ADDRESS, guard=signed_in_page)
 async def address(ask: Ask, caller: Person) -> Response:
     """Whether this person's address is verified, and the button for another mail."""
-    return _address(ask, caller, notice=NOTICES.get(parse_form(ask.query).one("done") or "", ""))
+    return _address(ask, caller, notice=NOTICES.get(what_was_done(ask.query), ""))
 
 
 @OPERATIONS.add("POST", ADDRESS, guard=signed_in_page)

@@ -17,7 +17,7 @@ from tollhouse.merchants.model import EmailTaken, NewApiKey, SignIn, SignUp
 from tollhouse.platform.db import Tx
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
-from tollhouse.web.forms import Form, parse_form
+from tollhouse.web.forms import Form, parse_form, what_was_done
 from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
@@ -33,9 +33,8 @@ async def start(ask: Ask) -> Response:
 @OPERATIONS.add("GET", "/signin", guard=anyone)
 async def sign_in_page(ask: Ask) -> Response:
     """The sign-in form. `request` is the authorization request to come back to."""
-    query = parse_form(ask.query)
-    notice = NOTICES.get(query.one("done") or "", "")
-    return page(ask, "merchants/signin.html", request=_request(query), email="", message="", notice=notice)
+    notice = NOTICES.get(what_was_done(ask.query), "")
+    return page(ask, "merchants/signin.html", request=_request(parse_form(ask.query)), email="", message="", notice=notice)
 
 
 @OPERATIONS.add("POST", "/signin", guard=visitor)

@@ -11,7 +11,7 @@ from tollhouse.merchants.passwords import PasswordChanged
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
-from tollhouse.web.forms import parse_form
+from tollhouse.web.forms import what_was_done
 from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
@@ -63,7 +63,7 @@ async def reset(ask: Ask, secret: str) -> Response:
 @OPERATIONS.add("GET", "/settings/password", guard=signed_in_page)
 async def password(ask: Ask, caller: Person) -> Response:
     """Where a person changes theirs."""
-    return await _password(ask, caller, notice=NOTICES.get(parse_form(ask.query).one("done") or "", ""))
+    return await _password(ask, caller, notice=NOTICES.get(what_was_done(ask.query), ""))
 
 
 @OPERATIONS.add("POST", "/settings/password", guard=signed_in_page)
