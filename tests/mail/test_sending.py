@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import msgspec
 import pytest
 
@@ -181,3 +182,12 @@ async def test_a_password_goes_over_tls_alone(office: Office, monkeypatch: pytes
         with pytest.raises(NotTakenError, match=r"tls_error|connection_error"):
             await hand_over(relay_of(f"smtp://127.0.0.1:{guarded.port}"), message)
         assert open_to_all.received == []
+
+
+@pytest.mark.parametrize(
+    "change", ["sent_at = now()", "next_attempt_at = NULL", "used_at = now(), about = 'new_device'", "about = 'news'"]
+)
+async def test_the_table_holds_no_mail_that_cannot_be(office: Office, change: str) -> None:
+    await office.house.db.transact(lambda tx: outbox.put(tx, Letter("factor_on", "hal@example.com", "en"), clock.now()))
+    with pytest.raises(asyncpg.CheckViolationError):
+        await office.sql(f"UPDATE mails SET {change}")  # noqa: S608 - a constant above

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tollhouse.platform.config import SETTINGS, SettingsRefusedError, load
+from tollhouse.platform.smtp import Relay
 
 KEY = "k1:" + base64.urlsafe_b64encode(bytes(32)).decode().rstrip("=")
 
@@ -58,3 +59,30 @@ def test_only_true_keeps_saved_webhook_addresses(text: str) -> None:
 
 def test_each_setting_fills_its_own_field() -> None:
     assert len({setting.name for setting in SETTINGS}) == len({setting.field for setting in SETTINGS}) == len(SETTINGS)
+
+
+def test_a_relay_for_mail_is_read_from_its_url() -> None:
+    smtp = load({"TOLLHOUSE_SMTP_URL": "smtps://post%40house:p%3Aw@relay.example"}).smtp
+    assert smtp == Relay("relay.example", 465, True, "post@house", "p:w")
+    assert "p:w" not in repr(smtp)
+    assert load({"TOLLHOUSE_SMTP_URL": "smtp://127.0.0.1:1025/"}).smtp == Relay("127.0.0.1", 1025, False)
+    assert load({}).smtp is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["relay.example", "http://relay.example", "smtp://", "smtp://hunter2@relay.example", "smtp://a:hunter2@r:hunter2",
+     "smtp://a:hunter2@relay.example/x", "smtp://a:hunter2@relay.example?tls=no", "smtp://a:hunter2@[relay"],
+)  # fmt: skip
+def test_a_relay_that_cannot_be_is_refused_and_its_password_not_repeated(url: str) -> None:
+    with pytest.raises(SettingsRefusedError) as refused:
+        load({"TOLLHOUSE_SMTP_URL": url})
+    assert "hunter2" not in str(refused.value)
+
+
+def test_mail_is_from_an_address() -> None:
+    assert load({"TOLLHOUSE_BASE_URL": "https://pay.example"}).sender == "Tollhouse <tollhouse@pay.example>"
+    assert load({"TOLLHOUSE_MAIL_FROM": "Our Toll <toll@house.example>"}).sender == "Our Toll <toll@house.example>"
+    for wrong in ("toll", "a@b.example, c@d.example", "Toll <>", "a b@c.example"):
+        with pytest.raises(SettingsRefusedError):
+            load({"TOLLHOUSE_MAIL_FROM": wrong})

@@ -10,7 +10,7 @@ from tollhouse.merchants import passwords
 from tollhouse.merchants.passwords import PasswordChanged
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_faults import NOTHING_DONE, NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.forms import what_was_done
 from tollhouse.web.operations import PAGES, Operations
 
@@ -73,7 +73,7 @@ async def change(ask: Ask, caller: Person) -> Response:
     try:
         await passwords.change(ask, caller, form.one("present") or "", form.one("password") or "", form.one("seen") or "")
     except InvalidCredentials as refusal:
-        return await _password(ask, caller, Wrong(faults={"present": WRONG_PASSWORD}, status=refusal.status))
+        return await _password(ask, caller, Wrong(NOTHING_DONE, {"present": WRONG_PASSWORD}, refusal.status))
     except PasswordChanged as refusal:
         return await _password(ask, caller, Wrong(refusal.message, status=refusal.status))
     except Refusal as refusal:

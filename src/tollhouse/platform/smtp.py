@@ -1,6 +1,7 @@
 """The way out for mail: one relay, spoken to by SMTP. A password is never sent in clear, but to this very machine."""
 
 import asyncio
+import re
 import ssl
 from contextlib import suppress
 from email.errors import MessageError
@@ -22,6 +23,7 @@ from msgspec import Struct
 from tollhouse.kernel.limits import MAIL_DEADLINE_S
 
 PORTS = {"smtp": 587, "smtps": 465}
+MAILBOX = re.compile(r'[^@\s<>,"]+@[^@\s<>,"]+|[^<>,@"]+ <[^@\s<>,"]+@[^@\s<>,"]+>')
 THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 FOR_GOOD = 500
 FAREWELL_S = 1
@@ -81,9 +83,11 @@ def mailbox_of(text: str) -> str:
     """`a@b.example` or `Name <a@b.example>`, as it stands. Raises `ValueError`."""
     name, address = parseaddr(text)
     try:
-        Address(name, addr_spec=address)
+        known = Address(name, addr_spec=address) if MAILBOX.fullmatch(text) else None
     except (MessageError, ValueError, IndexError):
-        raise ValueError("must be an e-mail address, or a name with one in angle brackets") from None
+        known = None
+    if known is None:
+        raise ValueError("must be an e-mail address, or a name with one in angle brackets")
     return text
 
 
