@@ -327,6 +327,25 @@ CREATE TABLE public.api_requests (
     CONSTRAINT api_requests_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 )
 PARTITION BY RANGE (id);
+CREATE TABLE public.audit_lines (
+    merchant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    mode text,
+    deed text NOT NULL,
+    author_kind text NOT NULL,
+    author text NOT NULL,
+    address text,
+    request_id uuid,
+    subject text,
+    name text,
+    changed json,
+    CONSTRAINT audit_lines_author CHECK (((author = ''::text) = (author_kind = ANY (ARRAY['operator'::text, 'system'::text])))),
+    CONSTRAINT audit_lines_author_kind_check CHECK ((author_kind = ANY (ARRAY['person'::text, 'api_key'::text, 'application'::text, 'operator'::text, 'system'::text]))),
+    CONSTRAINT audit_lines_changed_check CHECK ((json_typeof(changed) = 'object'::text)),
+    CONSTRAINT audit_lines_deed_check CHECK ((deed ~ '^[a-z_]+\.[a-z_]+$'::text)),
+    CONSTRAINT audit_lines_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
 CREATE TABLE public.backup_codes (
     holder_id uuid NOT NULL,
     code_hash bytea NOT NULL,
@@ -1648,6 +1667,8 @@ ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.api_requests
     ADD CONSTRAINT api_requests_pkey PRIMARY KEY (merchant_id, mode, id);
+ALTER TABLE ONLY public.audit_lines
+    ADD CONSTRAINT audit_lines_pkey PRIMARY KEY (merchant_id, id);
 ALTER TABLE ONLY public.backup_codes
     ADD CONSTRAINT backup_codes_pkey PRIMARY KEY (holder_id, code_hash);
 ALTER TABLE ONLY public.balance_payments
@@ -1849,6 +1870,8 @@ ALTER TABLE ONLY public.withdrawals
 ALTER TABLE ONLY public.worker_signs
     ADD CONSTRAINT worker_signs_pkey PRIMARY KEY (worker_id);
 CREATE INDEX api_keys_of_merchant ON public.api_keys USING btree (merchant_id, created_at DESC, id DESC);
+CREATE INDEX audit_lines_age ON public.audit_lines USING brin (created_at) WITH (pages_per_range='16');
+CREATE INDEX audit_lines_newest ON public.audit_lines USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX balance_payments_due ON public.balance_payments USING btree (expires_at) WHERE (status = 'reserved'::text);
 CREATE INDEX balance_payments_due_of_merchant ON public.balance_payments USING btree (merchant_id, expires_at) WHERE ((status = 'reserved'::text) AND (mode = 'test'::text));
 CREATE INDEX balance_payments_of_client ON public.balance_payments USING btree (client_id, created_at DESC, id DESC);
@@ -1956,6 +1979,8 @@ CREATE TRIGGER balance_payments_step BEFORE UPDATE OF status ON public.balance_p
 CREATE TRIGGER bank_payouts_step BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.bank_payouts_refuse_step();
 CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.outcome <> 'unmatched'::text) OR (old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
 CREATE TRIGGER fulfillments_step BEFORE UPDATE OF status ON public.fulfillments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.fulfillments_refuse_step();
+CREATE TRIGGER kept_a_year BEFORE DELETE ON public.audit_lines FOR EACH ROW WHEN ((old.created_at > (now() - '365 days'::interval))) EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON public.audit_lines FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_entry_parts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -1963,6 +1988,7 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_payouts FOR EACH ROW E
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.fulfillments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_holds FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.audit_lines FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.balance_payments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.bank_entry_parts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.conversion_prices FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -1983,6 +2009,8 @@ ALTER TABLE ONLY public.api_key_activity
     ADD CONSTRAINT api_key_activity_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES public.api_keys(id);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.audit_lines
+    ADD CONSTRAINT audit_lines_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.backup_codes
     ADD CONSTRAINT backup_codes_holder_id_fkey FOREIGN KEY (holder_id) REFERENCES public.second_factors(holder_id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.balance_payments

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from starlette.staticfiles import StaticFiles
 
+from tollhouse.audit_log import cleaning as audit_log_cleaning
 from tollhouse.balance_payments import invariants as balance_payments_invariants
 from tollhouse.balance_payments import jobs as balance_payments_jobs
 from tollhouse.callers import cleaning as callers_cleaning
@@ -55,6 +56,7 @@ JOBS: list[Job] = [
     *operator_jobs.JOBS,
     *events_cleaning.JOBS,
     *request_log_cleaning.JOBS,
+    *audit_log_cleaning.JOBS,
     *events_status.JOBS,
     *((0.5, job) for jobs in (payments_jobs, balance_payments_jobs, withdrawals_jobs) for job in jobs.JOBS),
     *((0.5, job) for jobs in (conversions_jobs, fulfillments_jobs, webhooks_jobs) for job in jobs.JOBS),

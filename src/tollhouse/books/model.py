@@ -1,30 +1,13 @@
 """Which ledger entries a person looks at, and from where in the list on."""
 
-from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from typing import Literal
-from uuid import UUID
 
 import msgspec
 from msgspec import Struct
 
-from tollhouse.kernel.clock import day_of
-from tollhouse.kernel.refusals import Fault, ValidationFailed
-from tollhouse.kernel.zones import midnight
+from tollhouse.web.days import BEGINNING, END, span_of
 from tollhouse.web.keyset import KeysetQuery
-
-BEGINNING, END = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
-LAST_ID = UUID(int=2**128 - 1)
-
-
-class Place(Struct, frozen=True):
-    """Where in the list an entry stands: by its moment, and by its id among those of the same one."""
-
-    at: datetime
-    id: UUID
-
-
-NEWEST = Place(END, LAST_ID)
 
 
 class Wanted(Struct, frozen=True):
@@ -56,20 +39,5 @@ class LedgerQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
 
     def wanted(self, zone: tzinfo) -> Wanted:
         """What is meant. Raises `ValidationFailed` with every fault."""
-        since, until = day_of(self.since), day_of(self.until)
-        if faults := list(self._faults(since, until)):
-            raise ValidationFailed(*faults)
-        return Wanted(
-            currency=self.currency,
-            account=self.account,
-            type=self.type,
-            since=BEGINNING if since is None else midnight(since, zone),
-            until=END if until is None else midnight(until + timedelta(days=1), zone),
-        )
-
-    def _faults(self, since: date | None, until: date | None) -> Iterator[Fault]:
-        for name, typed, day in (("from", self.since, since), ("to", self.until, until)):
-            if typed and day is None:
-                yield Fault(name, "invalid_value", "A day, such as 2026-11-21.")
-        if since is not None and until is not None and since > until:
-            yield Fault("to", "out_of_range", "This must not be before the first day.")
+        since, until = span_of(self.since, self.until, zone)
+        return Wanted(currency=self.currency, account=self.account, type=self.type, since=since, until=until)

@@ -6,7 +6,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.books import store
-from tollhouse.books.model import NEWEST, LedgerQuery, Wanted
+from tollhouse.books.model import LedgerQuery, Wanted
 from tollhouse.books.store import Line
 from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
@@ -23,7 +23,7 @@ from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.csv_table import download, file_name, lines
 from tollhouse.web.form_faults import NOTHING_WRONG, wrong_with
-from tollhouse.web.keyset import turn_by
+from tollhouse.web.keyset import NEWEST, turn_by
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import statuses_of
 

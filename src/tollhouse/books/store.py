@@ -6,9 +6,10 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.books.model import NEWEST, Place, Wanted
+from tollhouse.books.model import Wanted
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row
+from tollhouse.web.keyset import NEWEST, Place
 
 BATCH = 1_000
 

@@ -1,5 +1,7 @@
 """The guards that operations declare: a permission, any credential, a session, or nobody in particular."""
 
+from tollhouse.audit import author
+from tollhouse.audit.author import SYSTEM, Author
 from tollhouse.callers import store
 from tollhouse.callers.model import (
     AccountSuspended,
@@ -37,6 +39,7 @@ class Credential:
         """Authentication 401, then too many requests 429, then suspension 403, then scope 403."""
         caller, suspended = await _credential(ask)
         ask.caller = caller
+        author.asked_by(_author(ask, caller))
         _meter(ask, caller)
         if suspended:
             raise AccountSuspended
@@ -115,6 +118,13 @@ visitor = Anyone(own_forms=True)
 """Forms of pages for people without a session."""
 client = Anyone("client authentication")
 """The token and revoke endpoints, which authenticate the application themselves, in the protocol's own order."""
+
+
+def _author(ask: Ask, caller: Caller) -> Author:
+    """Whose deeds the request does."""
+    if caller.client_id is not None:
+        return author.application(ask, caller.client_id)
+    return author.api_key(ask, caller.api_key_id) if caller.api_key_id is not None else SYSTEM
 
 
 def _meter(ask: Ask, caller: Caller) -> None:

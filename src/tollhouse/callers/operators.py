@@ -6,6 +6,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.audit import author
 from tollhouse.callers import operators_store, sessions
 from tollhouse.callers.model import InvalidCredentials, Operator, SignInFirst
 from tollhouse.kernel.limits import OPERATOR_SESSION_ABSOLUTE_S
@@ -28,6 +29,7 @@ class AtTheDesk:
         if operator is None:
             raise SignInFirst(f"{SIGN_IN}?{urlencode({'to': _page_of(ask)})}")
         cookies.refuse_cross_origin(ask)
+        author.asked_by(author.OPERATOR)
         return operator
 
     async def note_use(self, ask: Ask, caller: Operator) -> None:

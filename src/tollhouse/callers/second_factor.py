@@ -14,6 +14,8 @@ import pyotp
 from msgspec import Struct
 from pyotp.totp import TOTP
 
+from tollhouse.audit import author, record
+from tollhouse.audit.deeds import Deed
 from tollhouse.callers import second_factor_store as store
 from tollhouse.callers import throttle
 from tollhouse.callers.people import watches_of
@@ -34,7 +36,7 @@ BACKUP_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 BACKUP_GROUPS, GROUP_CHARS = 4, 4
 """Sixteen characters hold 79 random bits, which need no slow hash: nobody tries them all."""
 ENROLMENT = timedelta(seconds=ENROLMENT_S)
-Deed = Callable[[Tx], Awaitable[object]]
+Act = Callable[[Tx], Awaitable[object]]
 
 
 class Enrolment(Struct, frozen=True):
@@ -97,7 +99,7 @@ async def enrolment(ask: Ask, holder_id: UUID, email: str) -> Enrolment | None:
     return Enrolment(TOTP(secret).provisioning_uri(name=email, issuer_name=ISSUER), key)
 
 
-async def confirm(ask: Ask, holder_id: UUID, code: str, also: Deed) -> list[str]:
+async def confirm(ask: Ask, holder_id: UUID, code: str, also: Act) -> list[str]:
     """Ask for codes from now on, a first one of which is this; the backup codes, which are shown once.
 
     `also` is done with it. Raises `InvalidCode`, `RateLimited`, and `SecondFactorChanged` when no secret waits.
@@ -107,6 +109,7 @@ async def confirm(ask: Ask, holder_id: UUID, code: str, also: Deed) -> list[str]
     async def deed(tx: Tx) -> None:
         await store.confirm(tx, holder_id, ask.now)
         await store.replace_codes(tx, holder_id, [_hash(code) for code in codes])
+        await _note(tx, ask, holder_id, "second_factor.on")
         await also(tx)
 
     await _use(ask, holder_id, code, deed, waiting=True)
@@ -125,15 +128,21 @@ async def check(ask: Ask, holder_id: UUID, code: str) -> None:
 async def renew_backup_codes(ask: Ask, holder_id: UUID, code: str) -> list[str]:
     """Other backup codes in place of all there were. Raises what `confirm` does."""
     codes = _new_backup_codes()
-    await _use(ask, holder_id, code, lambda tx: store.replace_codes(tx, holder_id, [_hash(code) for code in codes]))
+
+    async def deed(tx: Tx) -> None:
+        await store.replace_codes(tx, holder_id, [_hash(code) for code in codes])
+        await _note(tx, ask, holder_id, "second_factor.codes_renewed")
+
+    await _use(ask, holder_id, code, deed)
     return codes
 
 
-async def turn_off(ask: Ask, holder_id: UUID, code: str, also: Deed) -> None:
+async def turn_off(ask: Ask, holder_id: UUID, code: str, also: Act) -> None:
     """Ask for no codes any more, and do what is to be done with it. Raises what `confirm` does."""
 
     async def deed(tx: Tx) -> None:
         await store.remove(tx, holder_id)
+        await _note(tx, ask, holder_id, "second_factor.off")
         await also(tx)
 
     await _use(ask, holder_id, code, deed)
@@ -151,7 +160,7 @@ def step_of(totp: TOTP, code: str, now: datetime) -> int | None:
     return next((step for step in steps if hmac.compare_digest(totp.generate_otp(step).encode(), code.encode())), None)
 
 
-async def _use(ask: Ask, holder_id: UUID, code: str, deed: Deed, *, waiting: bool = False) -> None:
+async def _use(ask: Ask, holder_id: UUID, code: str, deed: Act, *, waiting: bool = False) -> None:
     """Use the code up and do the deed, in one transaction. What counts a failure commits too."""
     watches = watches_of(ask, "code", str(holder_id))
 
@@ -165,6 +174,7 @@ async def _use(ask: Ask, holder_id: UUID, code: str, deed: Deed, *, waiting: boo
             return RateLimited(wait)
         if not await _is_right(tx, ask, holder_id, secret, code):
             wait = await throttle.count_failure(tx, watches, ask.now)
+            await _note(tx, ask, holder_id, "second_factor.refused")
             return InvalidCode() if wait is None else RateLimited(wait)
         await deed(tx)
         return None
@@ -172,6 +182,10 @@ async def _use(ask: Ask, holder_id: UUID, code: str, deed: Deed, *, waiting: boo
     refusal = await ask.house.db.transact(once)
     if refusal is not None:
         raise refusal
+
+
+async def _note(tx: Tx, ask: Ask, holder_id: UUID, deed: Deed) -> None:
+    await record.note_of_person(tx, holder_id, deed, ask.now, author.person(ask, holder_id))
 
 
 def _waits(created_at: datetime, confirmed_at: datetime | None, now: datetime) -> bool | None:

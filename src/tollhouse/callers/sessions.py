@@ -1,10 +1,12 @@
 """Sessions of people: an opaque random id in a cookie, kept as a digest, new at each sign-in."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.audit import author, record
+from tollhouse.audit.changes import made
 from tollhouse.callers import sessions_store as store
 from tollhouse.callers.model import InvalidCredentials, Person
 from tollhouse.kernel.limits import SESSION_ABSOLUTE_S, USER_AGENT_CHARS_KEPT
@@ -20,6 +22,7 @@ async def person_of(ask: Ask) -> Person | None:
     person = None if id_hash is None else await store.person(ask.house.db, id_hash, ask.address, ask.now)
     if person is not None:
         ask.zone = person.zone
+        author.asked_by(author.person(ask, person.user_id))
     return person
 
 
@@ -48,10 +51,29 @@ def give(ask: Ask, response: Response, secret: str) -> Response:
     return response
 
 
+async def end_one(tx: Tx, person: Person, public_id: UUID, now: datetime) -> None:
+    """End one of this person's sessions. One that is over, or somebody else's, stays as it is."""
+    if await store.end_one(tx, person.user_id, public_id, now):
+        await record.note(tx, person.merchant_id, "session.ended", now)
+
+
+async def end_others(tx: Tx, person: Person, now: datetime) -> None:
+    """End every session of this person but the one they ask from."""
+    ended = await store.end_others(tx, person.user_id, person.session_hash, now)
+    if ended:
+        await record.note(tx, person.merchant_id, "session.others_ended", now, changed=made(sessions=ended))
+
+
 async def end(ask: Ask, response: Response) -> Response:
     """End the browser's session, if it has one, on both sides."""
     secret = cookies.session_id(ask)
     if secret is not None:
-        await store.end(ask.house.db, digest(secret), ask.now)
+        await ask.house.db.transact(lambda tx: _end(tx, ask, digest(secret)))
     cookies.drop_session(response, ask.house.settings)
     return response
+
+
+async def _end(tx: Tx, ask: Ask, id_hash: bytes) -> None:
+    user_id = await store.end(tx, id_hash, ask.now)
+    if user_id is not None:
+        await record.note_of_person(tx, user_id, "session.ended", ask.now, author.person(ask, user_id))

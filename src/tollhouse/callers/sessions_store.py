@@ -30,7 +30,7 @@ LIVING = """
     WHERE user_id = $1 AND ended_at IS NULL AND expires_at > $2 AND last_seen_at > $3
     ORDER BY last_seen_at DESC, public_id LIMIT $4
 """
-END = "UPDATE sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS NULL"
+END = "UPDATE sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS NULL RETURNING user_id"
 END_ONE = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND public_id = $2 AND ended_at IS NULL"
 END_OTHERS = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND id_hash <> $2 AND ended_at IS NULL"
 END_ALL = "UPDATE sessions SET ended_at = $2 WHERE user_id = $1 AND ended_at IS NULL"
@@ -100,14 +100,15 @@ async def living(db: Pool, user_id: UserId, now: datetime, limit: int) -> list[L
     return [LivingSession(**row) for row in await db.fetch(LIVING, user_id, now, now - IDLE, limit)]
 
 
-async def end(db: Pool, id_hash: bytes, now: datetime) -> None:
-    """End a session, wherever else its cookie may still be."""
-    await db.execute(END, id_hash, now)
+async def end(tx: Tx, id_hash: bytes, now: datetime) -> UUID | None:
+    """End a session, wherever else its cookie may still be; whose it was. None: there was none."""
+    user_id: UUID | None = await tx.fetchval(END, id_hash, now)
+    return user_id
 
 
-async def end_one(tx: Tx, user_id: UserId, public_id: UUID, now: datetime) -> None:
-    """End one of this person's sessions. One that is over, or somebody else's, stays as it is."""
-    await tx.execute(END_ONE, user_id, public_id, now)
+async def end_one(tx: Tx, user_id: UserId, public_id: UUID, now: datetime) -> bool:
+    """End one of this person's sessions; False where it is over, or somebody else's."""
+    return await tx.execute(END_ONE, user_id, public_id, now) == 1
 
 
 async def end_others(tx: Tx, user_id: UserId, id_hash: bytes, now: datetime) -> int:

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from msgspec import structs
 from starlette.responses import Response
 
+from tollhouse.audit import record
 from tollhouse.callers import second_factor, sessions_store
 from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import InvalidCredentials, Person
@@ -75,7 +76,11 @@ def is_proved(person: Person, now: datetime) -> bool:
 
 async def prove_again(ask: Ask, person: Person, form: Form) -> None:
     """Take the password, and the code where there is a second factor. Raises what signing in does."""
-    await prove(ask, "step-up", person.email, form.one(PASSWORD) or "", sessions_store.by_email)
+    try:
+        await prove(ask, "step-up", person.email, form.one(PASSWORD) or "", sessions_store.by_email)
+    except InvalidCredentials:
+        await ask.house.db.transact(lambda tx: record.note(tx, person.merchant_id, "proof.refused", ask.now))
+        raise
     if await second_factor.state(ask.house.db, person.user_id) is not None:
         try:
             await second_factor.check(ask, person.user_id, form.one(CODE) or "")

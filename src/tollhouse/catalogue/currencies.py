@@ -63,6 +63,11 @@ def format_amount(minor: int, code: str) -> str:
     return CURRENCIES[code].format(minor)
 
 
+def priced(minor: int, code: str) -> str:
+    """The same with its currency: `12.50 EUR`."""
+    return f"{format_amount(minor, code)} {code}"
+
+
 def _read() -> dict[str, Currency]:
     text = (resources.files("tollhouse.catalogue") / "data" / "currencies.toml").read_text("utf-8")
     return {code: msgspec.convert({"code": code, **facts}, Currency) for code, facts in tomllib.loads(text).items()}

@@ -3,6 +3,8 @@
 from datetime import datetime
 from uuid import UUID
 
+from tollhouse.audit import record
+from tollhouse.audit.changes import changes
 from tollhouse.catalogue import store
 from tollhouse.catalogue.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
 from tollhouse.kernel.environment import MerchantEnv
@@ -18,31 +20,33 @@ FIRST_STATUS: dict[Mode, ProjectStatus] = {"test": "approved", "live": "in_revie
 
 async def open_project(tx: Tx, env: MerchantEnv, facts: ProjectFacts, now: datetime) -> Project:
     """A new project."""
-    project = Project(new_id(), facts.name, facts.website_url, facts.description, FIRST_STATUS[env.mode], now)
-    await store.insert(tx, env, project)
+    project = await _open(tx, env, facts, now)
+    said = changes({}, {"website_url": facts.website_url, "description": facts.description})
+    await record.note(tx, env, "project.opened", now, subject=project.id, name=facts.name, changed=said)
     return project
 
 
 async def open_first(tx: Tx, env: MerchantEnv, now: datetime) -> Project:
     """The approved project that every merchant starts with in test mode."""
-    return await open_project(tx, env, ProjectFacts(FIRST_NAME, None, None), now)
+    return await _open(tx, env, ProjectFacts(FIRST_NAME, None, None), now)
 
 
 async def change(
     tx: Tx, merchant_id: MerchantId, project_id: UUID, facts: ProjectFacts, now: datetime
 ) -> ReviewedProject | None:
     """Rewrite a project; None when there is no such one. One that was rejected starts again."""
-    mode = await store.mode_of(tx, merchant_id, project_id)
-    if mode is None:
-        return None
-    return await store.change(tx, MerchantEnv(merchant_id, mode), project_id, facts, FIRST_STATUS[mode], now)
+    present = await store.hold(tx, merchant_id, project_id)
+    return None if present is None else await _change(tx, MerchantEnv(merchant_id, present.mode), present, facts, now)
 
 
 async def change_as_seen(
     tx: Tx, env: MerchantEnv, project_id: UUID, facts: ProjectFacts, seen: datetime, now: datetime
 ) -> ReviewedProject | None:
     """The same, where the project was changed last when it was `seen`; None where somebody else was first."""
-    return await store.change(tx, env, project_id, facts, FIRST_STATUS[env.mode], now, seen)
+    present = await store.hold(tx, env.merchant_id, project_id)
+    if present is None or present.mode != env.mode or present.updated_at != seen:
+        return None
+    return await _change(tx, env, present, facts, now)
 
 
 async def seller(tx: Tx, env: MerchantEnv, project_id: UUID | None) -> Project | None:
@@ -51,3 +55,18 @@ async def seller(tx: Tx, env: MerchantEnv, project_id: UUID | None) -> Project |
         return await store.approved_one(tx, env, project_id)
     found = await store.approved(tx, env, limit=2)
     return found[0] if len(found) == 1 else None
+
+
+async def _open(tx: Tx, env: MerchantEnv, facts: ProjectFacts, now: datetime) -> Project:
+    project = Project(new_id(), facts.name, facts.website_url, facts.description, FIRST_STATUS[env.mode], now)
+    await store.insert(tx, env, project)
+    return project
+
+
+async def _change(
+    tx: Tx, env: MerchantEnv, present: ReviewedProject, facts: ProjectFacts, now: datetime
+) -> ReviewedProject | None:
+    changed = await store.change(tx, env, present.id, facts, FIRST_STATUS[env.mode], now)
+    said = changes(present.facts, facts)
+    await record.note(tx, env, "project.changed", now, subject=present.id, name=facts.name, changed=said)
+    return changed

@@ -30,12 +30,15 @@ ONE = """
     SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
-MODE = "SELECT mode FROM projects WHERE merchant_id = $1 AND id = $2"
-# A rejected project goes back to where it began; one in review or approved stays there. $9: the change that was seen last.
+HOLD = """
+    SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
+    WHERE merchant_id = $1 AND id = $2 FOR UPDATE
+"""
+# A rejected project goes back to where it began; one in review or approved stays there.
 CHANGE = """
     UPDATE projects SET name = $4, website_url = $5, description = $6, updated_at = $7, rejected_because = NULL,
         status = CASE WHEN status = 'rejected' THEN $8 ELSE status END
-    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND ($9::timestamptz IS NULL OR updated_at = $9)
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3
     RETURNING id, mode, name, website_url, description, status, rejected_because, created_at, updated_at
 """
 
@@ -74,10 +77,10 @@ async def one(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> ReviewedProj
     return None if row is None else _reviewed(row)
 
 
-async def mode_of(tx: Tx, merchant_id: MerchantId, project_id: UUID) -> Mode | None:
-    """The environment of this merchant's project; None when there is no such one."""
-    row = await tx.fetchrow(MODE, merchant_id, project_id)
-    return None if row is None else row["mode"]
+async def hold(tx: Tx, merchant_id: MerchantId, project_id: UUID) -> ReviewedProject | None:
+    """This merchant's project, of either mode, that nobody else changes until this transaction ends; None where none is."""
+    row = await tx.fetchrow(HOLD, merchant_id, project_id)
+    return None if row is None else _reviewed(row)
 
 
 async def change(
@@ -87,11 +90,10 @@ async def change(
     facts: ProjectFacts,
     starts_as: ProjectStatus,
     now: datetime,
-    seen: datetime | None = None,
 ) -> ReviewedProject | None:
-    """Rewrite what a project says of itself; None when there is no such one, or it was not changed last when `seen`."""
+    """Rewrite what a project says of itself; None when there is no such one."""
     said = (facts.name, facts.website_url, facts.description)
-    row = await tx.fetchrow(CHANGE, env.merchant_id, env.mode, project_id, *said, now, starts_as, seen)
+    row = await tx.fetchrow(CHANGE, env.merchant_id, env.mode, project_id, *said, now, starts_as)
     return None if row is None else _reviewed(row)
 
 

@@ -3,6 +3,9 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from tollhouse.audit import record
+from tollhouse.audit.changes import made
+from tollhouse.catalogue.currencies import priced
 from tollhouse.conversions import prices, quotes_store, store, tell
 from tollhouse.conversions.model import Conversion, Exchange, Quote, getting, giving
 from tollhouse.conversions.new_conversion import (
@@ -69,6 +72,9 @@ async def convert(tx: Tx, env: MerchantEnv, new: NewConversion, house: House, no
         created_at=now,
     )
     await carry_out(tx, conversion, house, now)
+    given = priced(exchange.from_amount_minor, exchange.from_currency)
+    about = made(amount=given, received=priced(exchange.to_amount_minor, exchange.to_currency), external_id=new.external_id)
+    await record.note(tx, env, "conversion.made", now, subject=conversion.id, changed=about)
     return conversion
 
 

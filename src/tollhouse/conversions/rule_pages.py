@@ -83,7 +83,7 @@ async def delete(ask: Ask, caller: Person, mode: str, rule_id: UUID) -> Response
     env = caller.env(mode)
     caller.refuse_suspended()
     with contextlib.suppress(NotFound):
-        await ask.house.db.transact(lambda tx: rules.end(tx, env, rule_id))
+        await ask.house.db.transact(lambda tx: rules.end(tx, env, rule_id, ask.now))
     return see_other(f"/{env.mode}/conversions/rules?done=deleted")
 
 

@@ -7,9 +7,12 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta, Struct
 
+from tollhouse.audit import record
+from tollhouse.audit.changes import changes
+from tollhouse.audit.deeds import Deed
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
 from tollhouse.catalogue.conversion_pairs import pair
-from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.currencies import CURRENCIES, priced
 from tollhouse.conversions import actions, prices, rules_store
 from tollhouse.conversions.model import Conversion, CreatedBy, Exchange, Rule, Trigger, giving
 from tollhouse.conversions.new_conversion import currency_faults, destination_faults, pair_of
@@ -66,6 +69,7 @@ async def make(tx: Tx, env: MerchantEnv, created_by: CreatedBy, new: NewRule, ho
     )
     await _refuse_conflict(tx, rule)
     # Nothing below this line may refuse.
+    await _note(tx, "rule.made", None, rule, now)
     return await rules_store.insert(tx, rule)
 
 
@@ -93,14 +97,16 @@ async def change(tx: Tx, env: MerchantEnv, rule_id: UUID, new: ChangedRule, hous
     changed = await rules_store.change(tx, rule, now)
     if changed is None:
         raise AssertionError("rules of a merchant that is held do not change")
+    await _note(tx, "rule.changed", present, changed, now)
     return changed
 
 
-async def end(tx: Tx, env: MerchantEnv, rule_id: UUID) -> Rule:
+async def end(tx: Tx, env: MerchantEnv, rule_id: UUID, now: datetime) -> Rule:
     """Delete a rule; what it converted stays. Raises `NotFound`."""
     ended = await rules_store.delete(tx, env, rule_id)
     if ended is None:
         raise NotFound
+    await _note(tx, "rule.ended", ended, ended, now)
     return ended
 
 
@@ -133,6 +139,19 @@ async def follow(tx: Tx, env: MerchantEnv, rule_id: UUID, house: House, now: dat
     await actions.carry_out(tx, conversion, house, now)
     await rules_store.note(tx, rule, news.version, left_minor, rule.runs + 1, now if left_minor else None)
     return conversion
+
+
+async def _note(tx: Tx, deed: Deed, before: Rule | None, after: Rule, now: datetime) -> None:
+    name = f"{after.from_currency} → {after.to_currency}"
+    changed = changes({} if before is None else _said(before), _said(after))
+    await record.note(tx, after.env, deed, now, subject=after.id, name=name, changed=changed)
+
+
+def _said(rule: Rule) -> dict[str, object]:
+    """What a merchant can say of a rule."""
+    threshold = None if rule.threshold_minor is None else priced(rule.threshold_minor, rule.from_currency)
+    said = ("from_currency", "to_currency", "trigger", "percent", "enabled", "webhook_url")
+    return {name: getattr(rule, name) for name in said} | {"threshold": threshold}
 
 
 def _wanted(rule: Rule, news: News, waiting_minor: int) -> int:

@@ -70,6 +70,6 @@ async def change_rule(caller: Caller, rule_id: UUID, body: ChangedRule, tx: Tx, 
 
 
 @OPERATIONS.add("DELETE", "/conversion-rules/{rule_id}", guard=scope("conversions:write"), refuses=(NotFound,))
-async def end_rule(caller: Caller, rule_id: UUID, tx: Tx) -> RuleView:
+async def end_rule(caller: Caller, rule_id: UUID, tx: Tx, now: datetime) -> RuleView:
     """Delete a conversion rule; what it converted stays."""
-    return rule_view(await rules.end(tx, caller.env, rule_id))
+    return rule_view(await rules.end(tx, caller.env, rule_id, now))

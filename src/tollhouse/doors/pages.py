@@ -1,5 +1,6 @@
 """The pages: sign-up and sign-in, the dashboard, consent, the hosted checkout, the operator's area, the guide."""
 
+from tollhouse.audit_log import pages as audit_log
 from tollhouse.balance_payments import operations as balance_payments
 from tollhouse.books import pages as books
 from tollhouse.conversions import operations as conversions
@@ -41,6 +42,7 @@ OPERATIONS: list[Operation] = [
     *webhooks.OPERATIONS,
     *webhook_runs.OPERATIONS,
     *request_log.OPERATIONS,
+    *audit_log.OPERATIONS,
     *operator.OPERATIONS,
     *withdrawal_review_pages.OPERATIONS,
     *statement_pages.OPERATIONS,

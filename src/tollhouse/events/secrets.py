@@ -45,14 +45,15 @@ async def generate(tx: Tx, env: MerchantEnv, keys: KeyRing, now: datetime) -> st
     return await _add(tx, env, "pending", keys, now)
 
 
-async def activate(tx: Tx, env: MerchantEnv, now: datetime) -> None:
-    """The waiting secret signs from now on. Without one that still waits nothing happens."""
+async def activate(tx: Tx, env: MerchantEnv, now: datetime) -> bool:
+    """The waiting secret signs from now on. False: none waits, and nothing happens."""
     waiting = await tx.fetchrow(secrets_store.PENDING, env.merchant_id, env.mode, now - PENDING_FOR)
     if waiting is None:
-        return
+        return False
     await tx.execute(secrets_store.RETIRE, env.merchant_id, env.mode, "active", now)
     await tx.execute(secrets_store.ACTIVATE, env.merchant_id, env.mode, waiting["version"], now)
     await tx.execute(store.FREE_HELD, env.merchant_id, env.mode)
+    return True
 
 
 async def replace(tx: Tx, env: MerchantEnv, keys: KeyRing, now: datetime) -> str:

@@ -3,7 +3,11 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from tollhouse.audit import record
+from tollhouse.audit.changes import made
+from tollhouse.audit.deeds import Deed
 from tollhouse.catalogue import projects
+from tollhouse.catalogue.currencies import priced
 from tollhouse.catalogue.products import Product
 from tollhouse.events.balances import Cause, tell_balance
 from tollhouse.fulfillments import store
@@ -68,6 +72,7 @@ async def order(tx: Tx, env: MerchantEnv, new: NewFulfillment, house: House, now
         await _refuse_duplicate(tx, env, new)
         raise AssertionError("fulfillments are never deleted")
     await _tell(tx, ordered, posted, house, now)
+    await _note(tx, ordered, "fulfillment.ordered", now)
     return ordered
 
 
@@ -79,6 +84,7 @@ async def cancel(tx: Tx, env: MerchantEnv, fulfillment_id: UUID, house: House, n
     # Nothing below this line may refuse.
     _, posted = await holds.release(tx, env, canceled.hold_id, now)
     await _tell(tx, canceled, posted, house, now)
+    await _note(tx, canceled, "fulfillment.canceled", now)
     return canceled
 
 
@@ -142,6 +148,12 @@ def _shares(ended: Fulfillment) -> tuple[Part, ...]:
         Part("fulfillment", ended.charged_minor - wholesale_minor, income("fulfillment_margin")),
     )
     return tuple(part for part in parts if part.amount_minor)
+
+
+async def _note(tx: Tx, fulfillment: Fulfillment, deed: Deed, now: datetime) -> None:
+    amount = priced(fulfillment.cost_minor, fulfillment.currency)
+    about = made(amount=amount, product_id=fulfillment.product_id, quantity=fulfillment.quantity)
+    await record.note(tx, fulfillment.env, deed, now, subject=fulfillment.id, changed=about)
 
 
 async def _tell(tx: Tx, fulfillment: Fulfillment, posted: Posted, house: House, now: datetime) -> None:

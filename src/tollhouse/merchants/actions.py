@@ -6,6 +6,9 @@ Who signs in with a device that was not seen before is told by mail: should it b
 from datetime import datetime
 from uuid import UUID
 
+from tollhouse.audit import author, record
+from tollhouse.audit.changes import Changes, changes, made
+from tollhouse.audit.deeds import Deed
 from tollhouse.callers import second_factor, sessions
 from tollhouse.callers.model import Person
 from tollhouse.callers.people import email_key, prove
@@ -18,10 +21,11 @@ from tollhouse.kernel.ids import MerchantId, UserId, new_id
 from tollhouse.kernel.refusals import AuthenticationRequired, Fault, NotFound, ValidationFailed
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Letter
-from tollhouse.merchants import store
+from tollhouse.merchants import business_store, store
 from tollhouse.merchants.devices import browser_of, device_hash, system_of
 from tollhouse.merchants.model import (
     ApiKeyView,
+    Business,
     EmailTaken,
     MerchantView,
     NewApiKey,
@@ -64,6 +68,7 @@ async def sign_up(ask: Ask, new: SignUp) -> tuple[SessionView, str]:
             now=ask.now,
         ):
             raise EmailTaken
+        await record.note(tx, merchant_id, "account.opened", ask.now, name=email, by=author.person(ask, user_id))
         await projects.open_first(tx, MerchantEnv(merchant_id, "test"), ask.now)
         await store.is_new_device(tx, user_id, device_hash(_agent(ask), ask.address), ask.now)
         await outbox.put(tx, Letter("verify", email, language_of(ask), user_id), ask.now)
@@ -134,20 +139,44 @@ async def make_api_key(tx: Tx, person: Person, new: NewApiKey, now: datetime) ->
         api_key=secret,
     )
     await store.insert_api_key(tx, person.merchant_id, view, allowed.mask, tokens.digest(secret), now)
+    said = made(scopes=view.scopes)
+    await _note_key(tx, person, view, "api_key.made", now, said)
     return view
 
 
 async def revoke_api_key(tx: Tx, person: Person, api_key_id: UUID, now: datetime) -> ApiKeyView:
     """Revoke a key; revoking it again changes nothing. Raises `NotFound`."""
-    key = await store.revoke_api_key(tx, person.merchant_id, api_key_id, now)
+    revoked = await store.revoke_api_key(tx, person.merchant_id, api_key_id, now)
+    if revoked is not None:
+        await _note_key(tx, person, revoked, "api_key.revoked", now)
+        return revoked
+    key = await store.api_key(tx, person.merchant_id, api_key_id)
     if key is None:
         raise NotFound
     return key
 
 
+async def change_business(tx: Tx, person: Person, new: Business, seen: Business, now: datetime) -> Business:
+    """Say something else of the business, where what was seen is still what is said; what is said then."""
+    if not await business_store.change(tx, person.merchant_id, new, seen):
+        return await business_store.business(tx, person.merchant_id)
+    await record.note(tx, person.merchant_id, "settings.business_saved", now, changed=changes(seen, new))
+    return new
+
+
+async def _note_key(
+    tx: Tx, person: Person, key: ApiKeyView, deed: Deed, now: datetime, changed: Changes | None = None
+) -> None:
+    env = MerchantEnv(person.merchant_id, key.mode)
+    name = f"{key.name} …{key.hint}"
+    await record.note(tx, env, deed, now, subject=key.api_key_id, name=name, changed=changed)
+
+
 async def _begin(ask: Ask, row: Row) -> tuple[SessionView, str]:
     async with ask.house.db.transaction() as tx:
         secret = await sessions.begin(tx, ask, row["id"], row["password_hash"])
+        by = author.person(ask, row["id"])
+        await record.note(tx, MerchantId(row["merchant_id"]), "session.begun", ask.now, by=by)
         await _tell_of_new_device(tx, ask, row)
     merchant = MerchantView(
         row["merchant_id"],

@@ -9,7 +9,7 @@ from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
 from tollhouse.kernel import zones
 from tollhouse.kernel.refusals import ValidationFailed
-from tollhouse.merchants import business_store
+from tollhouse.merchants import actions, business_store
 from tollhouse.merchants.model import Business
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
@@ -40,8 +40,7 @@ async def change_business(ask: Ask, caller: Person) -> Response:
     if faults := typed.faults():
         return _page(ask, caller, typed, seen, wrong_with(ValidationFailed(*faults), FIELDS))
     async with ask.house.db.transaction() as tx:
-        changed = await business_store.change(tx, caller.merchant_id, typed, seen)
-        present = typed if changed else await business_store.business(tx, caller.merchant_id)
+        present = await actions.change_business(tx, caller, typed, seen, ask.now)
     if present != typed:
         return _page(ask, caller, typed, present, Wrong(CHANGED, status=409))
     return see_other("/settings/business?done=saved")

@@ -5,6 +5,7 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.callers import sessions as living_sessions
 from tollhouse.callers import sessions_store
 from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
@@ -54,14 +55,14 @@ async def sessions(ask: Ask, caller: Person) -> Response:
 @OPERATIONS.add("POST", "/settings/sessions/others/end", guard=signed_in_page)
 async def end_others(caller: Person, tx: Tx, ask: Ask) -> Response:
     """Sign out everywhere but here."""
-    await sessions_store.end_others(tx, caller.user_id, caller.session_hash, ask.now)
+    await living_sessions.end_others(tx, caller, ask.now)
     return see_other(f"{LIST}?done=ended")
 
 
 @OPERATIONS.add("POST", "/settings/sessions/{session_id}/end", guard=signed_in_page)
 async def end(caller: Person, session_id: UUID, tx: Tx, ask: Ask) -> Response:
     """Sign out there. One that is over already is well too."""
-    await sessions_store.end_one(tx, caller.user_id, session_id, ask.now)
+    await living_sessions.end_one(tx, caller, session_id, ask.now)
     return see_other(f"{LIST}?done=ended")
 
 

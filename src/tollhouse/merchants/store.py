@@ -40,8 +40,13 @@ API_KEYS = """
     FROM api_keys k LEFT JOIN api_key_activity a ON a.api_key_id = k.id
     WHERE k.merchant_id = $1 ORDER BY k.created_at DESC, k.id DESC
 """
+API_KEY = """
+    SELECT k.id, k.name, k.mode, k.scope_mask, k.hint, k.created_at, k.revoked_at, a.last_used_at
+    FROM api_keys k LEFT JOIN api_key_activity a ON a.api_key_id = k.id
+    WHERE k.merchant_id = $1 AND k.id = $2
+"""
 REVOKE_API_KEY = """
-    UPDATE api_keys SET revoked_at = coalesce(revoked_at, $3) WHERE merchant_id = $1 AND id = $2
+    UPDATE api_keys SET revoked_at = $3 WHERE merchant_id = $1 AND id = $2 AND revoked_at IS NULL
     RETURNING id, name, mode, scope_mask, hint, created_at, revoked_at,
               (SELECT last_used_at FROM api_key_activity WHERE api_key_id = api_keys.id) AS last_used_at
 """
@@ -96,8 +101,14 @@ async def api_keys(db: Pool, merchant_id: MerchantId) -> list[ApiKeyView]:
     return [_api_key(row) for row in await db.fetch(API_KEYS, merchant_id)]
 
 
+async def api_key(tx: Tx, merchant_id: MerchantId, api_key_id: UUID) -> ApiKeyView | None:
+    """One key; None when it is not this merchant's."""
+    row = await tx.fetchrow(API_KEY, merchant_id, api_key_id)
+    return None if row is None else _api_key(row)
+
+
 async def revoke_api_key(tx: Tx, merchant_id: MerchantId, api_key_id: UUID, now: datetime) -> ApiKeyView | None:
-    """Revoke a key, once and for ever; None when it is not this merchant's."""
+    """Revoke a key for ever; None when it is not this merchant's, or was revoked before."""
     row = await tx.fetchrow(REVOKE_API_KEY, merchant_id, api_key_id, now)
     return None if row is None else _api_key(row)
 

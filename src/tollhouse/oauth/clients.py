@@ -7,6 +7,9 @@ from datetime import datetime
 
 import msgspec
 
+from tollhouse.audit import record
+from tollhouse.audit.changes import Changes, changes, made
+from tollhouse.audit.deeds import Deed
 from tollhouse.kernel import tokens
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
@@ -21,10 +24,10 @@ HINT_CHARS = 4
 
 async def register(tx: Tx, owner: MerchantId, new: ClientSettings, now: datetime) -> ClientView:
     """Make an application. The record holds the secret of a confidential one, this once."""
-    made = await register_as(tx, owner, ClientId(tokens.public_name("thc")), new, now)
-    if made is None:
+    registered = await register_as(tx, owner, ClientId(tokens.public_name("thc")), new, now)
+    if registered is None:
         raise AssertionError("a random name is nobody else's")
-    return made
+    return registered
 
 
 async def register_as(
@@ -34,8 +37,9 @@ async def register_as(
     secret = tokens.mint("thcs") if new.client_type == "confidential" else None
     if not await clients_store.insert(tx, owner, client_id, new, _kept(secret) if secret else None, now):
         return None
-    made = await _record(tx, owner, client_id, now)
-    return msgspec.structs.replace(made, client_secret=secret) if secret else made
+    registered = await _record(tx, owner, client_id, now)
+    await _note(tx, owner, "application.registered", registered, now, changes({}, _said(registered)))
+    return msgspec.structs.replace(registered, client_secret=secret) if secret else registered
 
 
 async def update(tx: Tx, owner: MerchantId, client_id: str, body: SettingsBody, now: datetime) -> ClientView:
@@ -44,10 +48,13 @@ async def update(tx: Tx, owner: MerchantId, client_id: str, body: SettingsBody, 
     new, version = settings.check_update(body, held.client_type)
     _refuse_stale(held, version)
     # Nothing below this line may refuse.
+    before = await _record(tx, owner, held.client_id, now)
     await clients_store.save(tx, owner, held, new, now)
     if held.scopes - new.scopes:
         await connections_store.narrow(tx, held.client_id, new.scopes, now)
-    return await _record(tx, owner, held.client_id, now)
+    after = await _record(tx, owner, held.client_id, now)
+    await _note(tx, owner, "application.changed", after, now, changes(_said(before), _said(after)))
+    return after
 
 
 async def pause_or_resume(tx: Tx, owner: MerchantId, client_id: str, change: StatusChange, now: datetime) -> ClientView:
@@ -59,7 +66,10 @@ async def pause_or_resume(tx: Tx, owner: MerchantId, client_id: str, change: Sta
     await clients_store.set_status(tx, owner, held, "enabled" if enabled else "paused", now)
     if not enabled:
         await clients_store.end_all(tx, owner, held, "application_paused", now)
-    return await _record(tx, owner, held.client_id, now)
+    after = await _record(tx, owner, held.client_id, now)
+    deed: Deed = "application.resumed" if enabled else "application.paused"
+    await _note(tx, owner, deed, after, now, changes({"status": held.status}, {"status": after.status}))
+    return after
 
 
 async def rotate_secret(tx: Tx, owner: MerchantId, client_id: str, rotation: Rotation, now: datetime) -> ClientView:
@@ -74,7 +84,9 @@ async def rotate_secret(tx: Tx, owner: MerchantId, client_id: str, rotation: Rot
     await clients_store.set_secret(tx, owner, held, _kept(secret), now)
     if revoke_grants:
         await clients_store.end_all(tx, owner, held, "secret_rotated", now)
-    return msgspec.structs.replace(await _record(tx, owner, held.client_id, now), client_secret=secret)
+    after = await _record(tx, owner, held.client_id, now)
+    await _note(tx, owner, "application.secret_replaced", after, now, made(connections_ended=revoke_grants or None))
+    return msgspec.structs.replace(after, client_secret=secret)
 
 
 async def revoke(tx: Tx, owner: MerchantId, client_id: str, now: datetime) -> ClientView:
@@ -83,7 +95,9 @@ async def revoke(tx: Tx, owner: MerchantId, client_id: str, now: datetime) -> Cl
     # Nothing below this line may refuse.
     await clients_store.revoke(tx, owner, held, now)
     await clients_store.end_all(tx, owner, held, "application_revoked", now)
-    return await _record(tx, owner, held.client_id, now)
+    after = await _record(tx, owner, held.client_id, now)
+    await _note(tx, owner, "application.revoked", after, now)
+    return after
 
 
 async def hold(tx: Tx, owner: MerchantId, client_id: str) -> HeldClient:
@@ -94,6 +108,18 @@ async def hold(tx: Tx, owner: MerchantId, client_id: str) -> HeldClient:
     if held.status == "revoked":
         raise ApplicationRevoked
     return held
+
+
+async def _note(
+    tx: Tx, owner: MerchantId, deed: Deed, client: ClientView, now: datetime, changed: Changes | None = None
+) -> None:
+    await record.note(tx, owner, deed, now, subject=client.client_id, name=client.name, changed=changed)
+
+
+def _said(client: ClientView) -> dict[str, object]:
+    """What an owner can say of an application."""
+    said = ("name", "client_type", "description", "website_url", "redirect_uris", "scopes")
+    return {name: getattr(client, name) or None for name in said}
 
 
 def _refuse_stale(held: HeldClient, version: int) -> None:

@@ -52,7 +52,7 @@ OWNED_ONE = """
 """
 # Not FOR UPDATE: that would hold up every insert that refers to the application, and could deadlock with an exchange.
 HOLD = """
-    SELECT id, client_type, status, version, scope_mask FROM oauth_clients WHERE merchant_id = $1 AND id = $2
+    SELECT id, name, client_type, status, version, scope_mask FROM oauth_clients WHERE merchant_id = $1 AND id = $2
     FOR NO KEY UPDATE
 """
 # Exchanges and refreshes hold this lock shared; a statement of its own, so that the next one sees what they did.
@@ -132,7 +132,8 @@ async def hold(tx: Tx, owner: MerchantId, client_id: str) -> HeldClient | None:
     row = await tx.fetchrow(HOLD, owner, client_id) if CLIENT_ID.fullmatch(client_id) else None
     if row is None:
         return None
-    return HeldClient(ClientId(row["id"]), row["client_type"], row["status"], row["version"], Scopes(row["scope_mask"]))
+    said = (row["name"], row["client_type"], row["status"], row["version"])
+    return HeldClient(ClientId(row["id"]), *said, Scopes(row["scope_mask"]))
 
 
 async def save(tx: Tx, owner: MerchantId, held: HeldClient, settings: ClientSettings, now: datetime) -> None:

@@ -5,6 +5,9 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.audit import record
+from tollhouse.audit.changes import changes, made
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.oauth import clients, clients_store, connections_store
@@ -22,8 +25,13 @@ async def disconnect_one(tx: Tx, owner: MerchantId, client_id: str, grant_id: UU
     held = await clients.hold(tx, owner, client_id)
     ended = await connections_store.disconnect(tx, owner, held.client_id, grant_id, now)
     if ended is None:
-        raise NotFound
-    return Disconnected(ended)
+        if not await connections_store.has_connection(tx, owner, held.client_id, grant_id):
+            raise NotFound
+        return Disconnected(0)
+    env, about = MerchantEnv(owner, ended.mode), made(connection=grant_id)
+    deed = "application.connection_ended"
+    await record.note(tx, env, deed, now, subject=held.client_id, name=ended.name, changed=about)
+    return Disconnected(1)
 
 
 async def disconnect_all(tx: Tx, owner: MerchantId, client_id: str, now: datetime) -> Disconnected:
@@ -32,6 +40,8 @@ async def disconnect_all(tx: Tx, owner: MerchantId, client_id: str, now: datetim
     # Nothing below this line may refuse.
     active = await connections_store.count_active(tx, owner, held.client_id, now)
     await clients_store.end_all(tx, owner, held, "disconnected_by_owner", now)
+    deed, changed = "application.connections_ended", changes({"connections": active}, {"connections": 0})
+    await record.note(tx, owner, deed, now, subject=held.client_id, name=held.name, changed=changed)
     return Disconnected(active)
 
 
@@ -39,5 +49,9 @@ async def withdraw(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetim
     """The merchant ends one of its own grants."""
     ended = await connections_store.withdraw(tx, merchant_id, grant_id, now)
     if ended is None:
-        raise NotFound
-    return Disconnected(ended)
+        if not await connections_store.has_grant(tx, merchant_id, grant_id):
+            raise NotFound
+        return Disconnected(0)
+    env = MerchantEnv(merchant_id, ended.mode)
+    await record.note(tx, env, "grant.ended", now, subject=ended.client_id, name=ended.name)
+    return Disconnected(1)

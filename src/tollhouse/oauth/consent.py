@@ -11,15 +11,19 @@ from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
+from tollhouse.audit import record
+from tollhouse.audit.changes import made
 from tollhouse.callers import sessions
 from tollhouse.callers.guards import visitor
 from tollhouse.callers.model import Person, SignInFirst
 from tollhouse.kernel import clock, scopes, tokens
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import Forbidden, InvalidRequest, NotFound
 from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
 from tollhouse.oauth import callbacks, requests_store
 from tollhouse.oauth.authorize import REQUEST_ID
 from tollhouse.oauth.model import CONNECTIONS_COUNTED, ConsentRequest
+from tollhouse.platform.db import Tx
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.forms import Form
@@ -105,7 +109,15 @@ async def _allow(ask: Ask, request_id: str, person: Person, request: ConsentRequ
         return _form(ask, request_id, person, request, ticked=ticked, nothing_ticked=True)
     code = tokens.mint("thac")
     code_expires_at = ask.now + clock.seconds(ask.house.settings.authorization_code_ttl)
-    if not await requests_store.allow(ask.house.db, request, ticked, tokens.digest(code), ask.now, code_expires_at):
+
+    async def deed(tx: Tx) -> bool:
+        if not await requests_store.allow(tx, request, ticked, tokens.digest(code), ask.now, code_expires_at):
+            return False
+        env, given = MerchantEnv(person.merchant_id, request.mode), made(scopes=(ticked & request.scopes).names())
+        await record.note(tx, env, "grant.given", ask.now, subject=request.client_id, name=request.name, changed=given)
+        return True
+
+    if not await ask.house.db.transact(deed):
         return await _too_late(ask, request_id)
     return _return(ask, request, code=code)
 

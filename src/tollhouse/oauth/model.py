@@ -46,6 +46,7 @@ class HeldClient(Struct, frozen=True):
     """An application that its owner is about to change."""
 
     client_id: ClientId
+    name: str
     client_type: ClientType
     status: ClientStatus
     version: int

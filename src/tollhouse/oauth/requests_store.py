@@ -5,7 +5,7 @@ from datetime import datetime
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.model import CONNECTIONS_COUNTED, AuthorizationRequest, ConsentRequest
-from tollhouse.platform.db import Pool, Row
+from tollhouse.platform.db import Pool, Row, Tx
 
 INSERT = """
     INSERT INTO oauth_requests
@@ -84,10 +84,10 @@ async def release(db: Pool, request: ConsentRequest) -> None:
 
 
 async def allow(
-    db: Pool, request: ConsentRequest, ticked: Scopes, code_hash: bytes, now: datetime, code_expires_at: datetime
+    tx: Tx, request: ConsentRequest, ticked: Scopes, code_hash: bytes, now: datetime, code_expires_at: datetime
 ) -> bool:
     """Answer with a code that carries what was ticked; False when somebody answered, or something changed, before."""
-    written = await db.execute(ALLOW, request.id_hash, request.merchant_id, ticked.mask, now, code_hash, code_expires_at)
+    written = await tx.execute(ALLOW, request.id_hash, request.merchant_id, ticked.mask, now, code_hash, code_expires_at)
     return written > 0
 
 

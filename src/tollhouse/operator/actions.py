@@ -3,9 +3,12 @@
 from datetime import datetime
 from uuid import UUID
 
+from tollhouse.audit import author, record
+from tollhouse.audit.changes import made
+from tollhouse.audit.deeds import Deed as Audited
 from tollhouse.callers import second_factor_store, sessions_store
 from tollhouse.callers.people import email_key
-from tollhouse.catalogue.currencies import Currency
+from tollhouse.catalogue.currencies import Currency, priced
 from tollhouse.events.balances import Cause, tell_balance
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
@@ -21,6 +24,17 @@ from tollhouse.platform.db import Tx
 from tollhouse.web.house import House
 
 SOURCE = "adjustment"
+TOLD: dict[Action, Audited] = {
+    "merchant_suspended": "account.suspended",
+    "merchant_reactivated": "account.reactivated",
+    "project_approved": "project.approved",
+    "project_rejected": "project.rejected",
+    "balance_adjusted": "balance.adjusted",
+    "withdrawal_approved": "withdrawal.approved",
+    "withdrawal_rejected": "withdrawal.rejected",
+    "second_factor_removed": "second_factor.removed",
+}
+"""What a merchant finds in its own log: that it was done, neither by which operator nor why."""
 
 
 async def suspend(tx: Tx, merchant_id: MerchantId, hand: Hand) -> Deed:
@@ -123,6 +137,10 @@ async def keep(
         at=stamp(hand.at),
     )
     await store.keep(tx, deed, hand.at)
+    if whose is not None and action in TOLD:
+        told = None if currency is None or amount_minor is None else made(amount=priced(amount_minor, currency))
+        about = None if subject_id == deed.merchant_id else subject_id
+        await record.note(tx, whose, TOLD[action], hand.at, subject=about, changed=told, by=author.OPERATOR)
     return deed
 
 

@@ -7,7 +7,9 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.audit import record
+from tollhouse.audit.changes import made
+from tollhouse.catalogue.currencies import CURRENCIES, priced
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.events.balances import Cause
 from tollhouse.kernel.environment import MerchantEnv
@@ -99,6 +101,8 @@ async def request(
     )
     changed = await settle.change(tx, held, "refund requested", now)
     await _tell_balance(tx, changed, refund, posted, house, now)
+    about = made(amount=priced(amount_minor, refund.currency), reason=refund.reason, external_id=refund.external_id)
+    await record.note(tx, env, "refund.requested", now, subject=present.id, changed=about)
     return refund, changed
 
 

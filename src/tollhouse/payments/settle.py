@@ -8,8 +8,10 @@ from uuid import UUID
 
 import msgspec
 
+from tollhouse.audit import record
+from tollhouse.audit.changes import made
 from tollhouse.catalogue import payment_settings
-from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.currencies import CURRENCIES, priced
 from tollhouse.catalogue.methods import Fees, fees_of
 from tollhouse.catalogue.payment_settings import PaymentSettings
 from tollhouse.events.balances import Cause
@@ -101,6 +103,8 @@ async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, house: House, n
         await store.count_payment(tx, env, present.payment_link_id, present.id, present.unapplied_minor, now)
         await tell.payment(tx, "payment.succeeded", accepted, house, now)
     await _post(tx, accepted, [*lines, *_fee(accepted, fee_minor - present.fee_minor)], house, now)
+    about = made(amount=priced(present.unapplied_minor, present.currency))
+    await record.note(tx, env, "payment.accepted", now, subject=present.id, changed=about)
     return accepted
 
 

@@ -45,6 +45,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     webhook_retry_schedule: tuple[float, ...]
     webhook_events_kept_days: int
     request_log_kept_days: int
+    audit_kept_days: int
     authorization_request_ttl: int
     authorization_code_ttl: int
     access_token_ttl: int
@@ -120,6 +121,13 @@ def _days(text: str) -> int:
     number = _count(text)
     if number > limits.REQUEST_LOG_DAYS_MAX:
         raise ValueError(f"must be between 0 and {limits.REQUEST_LOG_DAYS_MAX} days")
+    return number
+
+
+def _years(text: str) -> int:
+    number = _count(text)
+    if 0 < number < limits.AUDIT_DAYS_MIN:
+        raise ValueError(f"must be 0, for ever, or at least {limits.AUDIT_DAYS_MIN} days")
     return number
 
 
@@ -270,6 +278,13 @@ SETTINGS: tuple[Setting, ...] = (
         "days for which API requests are kept, redacted, for merchants to look up; 0: not at all",
         str(limits.REQUEST_LOG_DAYS),
         _days,
+    ),
+    Setting(
+        "TOLLHOUSE_AUDIT_KEPT_DAYS",
+        "audit_kept_days",
+        "days for which merchants' audit logs are kept, a year at least; 0: for ever",
+        str(limits.AUDIT_DAYS),
+        _years,
     ),
     Setting(
         "TOLLHOUSE_AUTHORIZATION_REQUEST_TTL",

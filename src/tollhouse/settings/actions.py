@@ -2,8 +2,12 @@
 
 from datetime import datetime
 
+import msgspec
+
+from tollhouse.audit import record
+from tollhouse.audit.changes import changes
 from tollhouse.catalogue import payment_settings
-from tollhouse.catalogue.methods import METHODS
+from tollhouse.catalogue.methods import METHODS, Method
 from tollhouse.catalogue.payment_settings import MethodChoice, PaymentSettings
 from tollhouse.events import secrets
 from tollhouse.kernel.clock import stamp_or_none
@@ -22,15 +26,17 @@ async def save(tx: Tx, env: MerchantEnv, new: NewSettings, now: datetime) -> Set
     """Replace the settings. Raises `ValidationFailed` with every fault, and `SettingsChanged` for a stale version."""
     if faults := new.faults(env):
         raise ValidationFailed(*faults)
+    before = await payment_settings.of(tx, env)
     saved = await payment_settings.save(tx, env, new.settings(), now)
     if saved is None:
         raise SettingsChanged((await payment_settings.of(tx, env)).version)
+    await record.note(tx, env, "settings.payments_saved", now, changed=changes(_said(before, env), _said(saved, env)))
     return await _view(tx, env, saved, now)
 
 
 async def _view(db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, now: datetime) -> SettingsView:
     signs = await secrets.state_of(db, env, now)
-    ours = [method for method in METHODS.values() if (method.rail == "sandbox") != env.livemode]
+    ours = _methods_of(env)
     return SettingsView(
         default_currency=settings.default_currency,
         payment_methods=[MethodChoice(method.method_id, settings.offers(method.method_id)) for method in ours],
@@ -50,3 +56,14 @@ async def _view(db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, now:
         mode=env.mode,
         livemode=env.livemode,
     )
+
+
+def _methods_of(env: MerchantEnv) -> list[Method]:
+    return [method for method in METHODS.values() if (method.rail == "sandbox") != env.livemode]
+
+
+def _said(settings: PaymentSettings, env: MerchantEnv) -> dict[str, object]:
+    """What a merchant has said, with the methods that are offered as one list."""
+    said = msgspec.structs.asdict(settings)
+    offered = [method.method_id for method in _methods_of(env) if settings.offers(method.method_id)]
+    return {name: said[name] for name in said if name not in {"version", "updated_at"}} | {"payment_methods": offered}

@@ -32,6 +32,7 @@ PARTS = (
     "webhooks",
     "request_log",
     "reports",
+    "audit_log",
     "operator",
     "guide",
     "demo",

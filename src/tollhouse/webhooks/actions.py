@@ -5,6 +5,8 @@ from uuid import UUID
 
 import msgspec
 
+from tollhouse.audit import record
+from tollhouse.audit.changes import changes
 from tollhouse.callers.throttle import RateLimited
 from tollhouse.events import secrets, waiting
 from tollhouse.events.destination import destination_key
@@ -46,6 +48,7 @@ async def save(
         raise ValidationFailed(*faults)
     # Nothing below this line may refuse.
     await secrets.lock(tx, env)
+    before = await store.configuration(tx, env)
     key = destination_key(env, new.url)
     await tx.execute(store.SAVE, env.merchant_id, env.mode, new.url, key, new.event_types, new.enabled, now)
     if not new.enabled:
@@ -55,40 +58,49 @@ async def save(
     saved = await store.configuration(tx, env)
     if saved is None:
         raise AssertionError("it was saved just now")
+    await record.note(tx, env, "webhooks.saved", now, changed=changes(_said(before), _said(saved)))
+    if secret is not None:
+        await record.note(tx, env, "webhooks.secret_replaced", now)
     return saved, secret
 
 
 async def switch_off(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> Configuration | None:
     """End delivery in the whole environment. What waits is canceled; address, secret and history stay."""
     await secrets.lock(tx, env)
+    was_on = await store.delivery_is_on(tx, env)
     await tx.execute(store.SWITCH_OFF, env.merchant_id, env.mode, now)
     await waiting.cancel(tx, env)
+    if was_on:
+        await record.note(tx, env, "webhooks.off", now)
     return await configuration_of(tx, env, house)
 
 
-async def switch_on(tx: Tx, env: MerchantEnv) -> None:
+async def switch_on(tx: Tx, env: MerchantEnv, now: datetime) -> None:
     """Deliver again, from the next event on. What was canceled stays so."""
     await secrets.lock(tx, env)
-    await tx.execute(store.SWITCH_ON, env.merchant_id, env.mode)
+    await _switch_on(tx, env, now)
 
 
 async def renew_secret(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> str:
     """Replace the signing secret at once; attempts from now on are signed with the new one."""
     await secrets.lock(tx, env)
+    await record.note(tx, env, "webhooks.secret_replaced", now)
     return await secrets.replace(tx, env, house.keys, now)
 
 
 async def prepare_secret(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> str:
     """A secret that signs nothing until it is activated, within the hour."""
     await secrets.lock(tx, env)
+    await record.note(tx, env, "webhooks.secret_prepared", now)
     return await secrets.generate(tx, env, house.keys, now)
 
 
 async def activate_secret(tx: Tx, env: MerchantEnv, now: datetime) -> SecretStateView:
     """The prepared secret signs, and delivery is on. Without a prepared one only the latter."""
     await secrets.lock(tx, env)
-    await tx.execute(store.SWITCH_ON, env.merchant_id, env.mode)
-    await secrets.activate(tx, env, now)
+    await _switch_on(tx, env, now)
+    if await secrets.activate(tx, env, now):
+        await record.note(tx, env, "webhooks.secret_activated", now)
     return await secret_state(tx, env, now)
 
 
@@ -148,6 +160,20 @@ async def redeliver_unless_due(tx: Tx, env: MerchantEnv, event_id: UUID, house: 
     await secrets.lock(tx, env)  # so that two clicks come one after the other
     if not await store.attempt_is_due(tx, env, event_id):
         await redeliver(tx, env, event_id, house, now)
+
+
+async def _switch_on(tx: Tx, env: MerchantEnv, now: datetime) -> None:
+    if not await store.delivery_is_on(tx, env):
+        await tx.execute(store.SWITCH_ON, env.merchant_id, env.mode)
+        await record.note(tx, env, "webhooks.on", now)
+
+
+def _said(configuration: Configuration | None) -> dict[str, object]:
+    """What a merchant can say of its webhooks."""
+    if configuration is None:
+        return {}
+    said = {"webhook_url": configuration.url, "event_types": configuration.event_types}
+    return said | {"delivery": "on" if configuration.enabled else "off"}
 
 
 async def _refuse_too_many(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> None:

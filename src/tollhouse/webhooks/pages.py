@@ -71,7 +71,7 @@ async def switch_on(ask: Ask, caller: Person, mode: str) -> Response:
     """Deliver again."""
     env = caller.env(mode)
     caller.refuse_suspended()
-    await ask.house.db.transact(lambda tx: actions.switch_on(tx, env))
+    await ask.house.db.transact(lambda tx: actions.switch_on(tx, env, ask.now))
     return see_other(f"/{env.mode}/developers/webhooks?done=on")
 
 

@@ -3,6 +3,10 @@
 from datetime import UTC, date, datetime, time, timedelta
 from uuid import UUID
 
+from tollhouse.audit import record
+from tollhouse.audit.changes import made
+from tollhouse.audit.deeds import Deed
+from tollhouse.catalogue.currencies import priced
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
@@ -72,6 +76,7 @@ async def request(tx: Tx, env: MerchantEnv, new: NewWithdrawal, house: House, no
     if not await store.insert(tx, withdrawal):
         await _refuse_second(tx, env, new.external_id)
     await tell.moved(tx, withdrawal, posted, house, now)
+    await _note(tx, withdrawal, "withdrawal.requested", now)
     return withdrawal
 
 
@@ -81,7 +86,14 @@ async def cancel(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, house: House, no
     if present.status not in CANCELABLE:
         raise NotNow(present.status)
     # Nothing below this line may refuse.
+    await _note(tx, present, "withdrawal.canceled", now)
     return await changes.give_back(tx, present, house, now, status="canceled")
+
+
+async def _note(tx: Tx, withdrawal: Withdrawal, deed: Deed, now: datetime) -> None:
+    amount = priced(withdrawal.amount_minor, withdrawal.currency)
+    about = made(amount=amount, method_id=withdrawal.method_id, external_id=withdrawal.external_id)
+    await record.note(tx, withdrawal.env, deed, now, subject=withdrawal.id, changed=about)
 
 
 async def _keep(tx: Tx, env: MerchantEnv, asked: Asked, costs: Terms, now: datetime) -> Quote:

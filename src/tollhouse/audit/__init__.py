@@ -1,0 +1,1 @@
+"""The audit log of a merchant: what was done, by whom and from where, written by the transaction that does it."""

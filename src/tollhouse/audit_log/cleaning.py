@@ -1,0 +1,19 @@
+"""The audit log is kept for years, and then forgotten: addresses of people are in it."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from tollhouse.audit_log import cleaning_store
+from tollhouse.callers.cleaning import forget
+from tollhouse.kernel import clock
+from tollhouse.web.house import House
+
+
+async def forget_lines(house: House) -> None:
+    """Lines that were kept long enough."""
+    if days := house.settings.audit_kept_days:
+        await forget(house.db, cleaning_store.FORGET_LINES, clock.now() - timedelta(days=days))
+
+
+JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [(3600, forget_lines)]
+"""Seconds between two runs, and what is done."""

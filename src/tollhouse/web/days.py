@@ -1,0 +1,32 @@
+"""Filters by days: the days that an address names, as the moments between which they lie."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta, tzinfo
+
+from tollhouse.kernel.clock import day_of
+from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.kernel.zones import midnight
+
+BEGINNING, END = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
+
+
+def span_of(first: str, last: str, zone: tzinfo) -> tuple[datetime, datetime]:
+    """When the first day begins there, and when the last one is over; all of time where none is named.
+
+    Raises `ValidationFailed` with every fault, of the fields `from` and `to`.
+    """
+    since, until = day_of(first), day_of(last)
+    if faults := list(_faults(first, since, last, until)):
+        raise ValidationFailed(*faults)
+    return (
+        BEGINNING if since is None else midnight(since, zone),
+        END if until is None else midnight(until + timedelta(days=1), zone),
+    )
+
+
+def _faults(first: str, since: date | None, last: str, until: date | None) -> Iterator[Fault]:
+    for name, typed, day in (("from", first, since), ("to", last, until)):
+        if typed and day is None:
+            yield Fault(name, "invalid_value", "A day, such as 2026-11-21.")
+    if since is not None and until is not None and since > until:
+        yield Fault("to", "out_of_range", "This must not be before the first day.")

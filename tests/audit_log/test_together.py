@@ -1,0 +1,117 @@
+"""A deed and its line are one: neither is there without the other, and a line is there for good."""
+
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from tests.audit_log.reading import deeds, lines
+from tests.cast import Actor
+from tests.running import KEY
+from tests.withdrawals.desk import fund, withdraw
+from tollhouse import main
+from tollhouse.audit import record
+from tollhouse.audit.author import OPERATOR, SYSTEM, Author, asked_by, present
+from tollhouse.audit.changes import changes, made
+from tollhouse.audit_log.cleaning import forget_lines
+from tollhouse.kernel import clock
+from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.platform import config
+from tollhouse.platform.config import SettingsRefusedError
+
+SHUT = "ALTER TABLE audit_lines ADD CONSTRAINT shut CHECK (deed <> 'withdrawal.requested') NOT VALID"
+OPEN = "ALTER TABLE audit_lines DROP CONSTRAINT shut"
+FOR_EVER = {"TOLLHOUSE_AUDIT_KEPT_DAYS": "0", "TOLLHOUSE_SECRET_KEYS": KEY}
+AGED = """
+    INSERT INTO audit_lines (merchant_id, id, created_at, deed, author_kind, author)
+    SELECT $1::uuid, gen_random_uuid(), now() - make_interval(days => n), 'session.begun', 'person', 'x'
+    FROM unnest($2::int[]) AS n
+"""
+
+
+async def test_a_deed_whose_line_cannot_be_written_is_not_done(alice: Actor) -> None:
+    await fund(alice)
+    await alice.sql(SHUT)
+    try:
+        (await withdraw(alice, key="order-1")).ok(500)
+    finally:
+        await alice.sql(OPEN)
+    assert (await alice.get("/balances/EUR")).ok().body["available_minor"] == 10_000
+    assert await deeds(alice) == ["api_key.made"]
+    (await withdraw(alice, key="order-1")).ok(201)
+    assert await deeds(alice) == ["api_key.made", "withdrawal.requested"]
+
+
+async def test_a_deed_that_is_refused_or_repeated_has_no_line(alice: Actor) -> None:
+    await fund(alice)
+    key = str(uuid4())
+    for _ in range(3):
+        (await withdraw(alice, {"external_id": "w-1"}, key=key)).ok(201)
+    (await withdraw(alice, {"external_id": "w-1"})).refused("duplicate_external_id")
+    (await withdraw(alice, {"amount": "5000.00"})).refused("insufficient_funds")
+    (await alice.dashboard("PUT", f"/projects/{new_id()}", {"name": "Nobody's"})).refused("not_found")
+    assert await deeds(alice) == ["api_key.made", "withdrawal.requested"]
+
+
+async def test_lines_are_rewritten_by_nobody_and_kept_a_year(alice: Actor) -> None:
+    await alice.sql(AGED, alice.merchant_id, [364, 366])
+    for statement in (
+        "UPDATE audit_lines SET address = '192.0.2.1' WHERE merchant_id = $1::uuid",
+        "DELETE FROM audit_lines WHERE merchant_id = $1::uuid",
+    ):
+        with pytest.raises(asyncpg.IntegrityConstraintViolationError, match="audit_lines"):
+            await alice.sql(statement, alice.merchant_id)
+    with pytest.raises(asyncpg.IntegrityConstraintViolationError):
+        await alice.sql("TRUNCATE audit_lines")
+    assert len(await lines(alice)) == 3
+
+
+async def test_what_was_kept_long_enough_is_forgotten(alice: Actor) -> None:
+    await alice.sql(AGED, alice.merchant_id, [400, 729, 731, 5000])
+    house = main.open_house(alice.service.settings)
+    await forget_lines(house)
+    assert len(await lines(alice)) == 3
+    forever = main.open_house(config.load({"DATABASE_URL": alice.service.dsn, **FOR_EVER}))
+    await alice.sql(AGED, alice.merchant_id, [5000])
+    await forget_lines(forever)
+    assert len(await lines(alice)) == 4
+    for one in (house, forever):
+        await one.db.close()
+
+
+def test_a_log_is_kept_a_year_at_least() -> None:
+    with pytest.raises(SettingsRefusedError, match="at least 365"):
+        config.load(FOR_EVER | {"TOLLHOUSE_AUDIT_KEPT_DAYS": "364"})
+    assert config.load(FOR_EVER | {"TOLLHOUSE_AUDIT_KEPT_DAYS": "365"}).audit_kept_days == 365
+
+
+async def test_an_author_has_a_name_where_one_is_known(alice: Actor) -> None:
+    house = main.open_house(alice.service.settings)
+    merchant_id = MerchantId(new_id())
+    for by in (Author("person"), Author("operator", "olga")):
+        with pytest.raises(asyncpg.CheckViolationError, match="audit_lines_author"):
+            await house.db.transact(lambda tx, by=by: record.note(tx, merchant_id, "session.begun", clock.now(), by=by))
+    with pytest.raises(asyncpg.ForeignKeyViolationError):
+        await house.db.transact(lambda tx: record.note(tx, merchant_id, "session.begun", clock.now()))
+    await house.db.close()
+
+
+def test_nobody_acts_until_somebody_is_known() -> None:
+    assert present() == SYSTEM
+    asked_by(OPERATOR)
+    assert present() == OPERATOR
+    asked_by(SYSTEM)
+
+
+def test_values_that_may_be_secret_are_cut() -> None:
+    assert made(url="https://nina:pw@shop.example/a?b=c#d", webhook_url="https://shop.example/hook", none=None) == {
+        "url": (None, "https://shop.example/a…"),
+        "webhook_url": (None, "https://shop.example…"),
+    }
+    assert made(webhook_url="https://shop.example/", name="x" * 300)["name"] == (None, "x" * 199 + "…")
+    assert made(webhook_url="https://shop.example/")["webhook_url"] == (None, "https://shop.example")
+    assert changes({"a": 1, "b": {"c": True}, "d": ["x"]}, {"a": 1, "b": {"c": False}, "e": 2}) == {
+        "b.c": (True, False),
+        "d": (["x"], None),
+        "e": (None, 2),
+    }
