@@ -174,6 +174,35 @@ async def test_applications_and_connections(alice: Actor, bob: Actor) -> None:
         assert str(secret) not in kept
 
 
+async def test_connections_that_others_end(alice: Actor, bob: Actor) -> None:
+    app = await application(bob)
+    given_back = (await app.connect(alice, "account:read offline_access"))["refresh_token"]
+    for _ in range(2):
+        (await app.revoke(given_back)).ok()
+    token = (await app.connect(alice, "account:read offline_access"))["refresh_token"]
+    (await app.refresh(token)).ok()
+    for _ in range(2):
+        (await app.refresh(token)).ok(400)
+    code = await app.code(alice, "account:read")
+    (await app.exchange(code)).ok()
+    for _ in range(2):
+        (await app.exchange(code)).ok(400)
+    await app.connect(alice, "account:read")
+    [grant, *_] = (await alice.dashboard("GET", "/oauth/grants")).ok().body["grants"]
+    for _ in range(2):
+        (await bob.dashboard("DELETE", f"/oauth/clients/{app.client_id}/connections/{grant['grant_id']}")).ok()
+    ends = [line for line in await lines(alice) if line["deed"] == "grant.ended"][::-1]
+    assert [changed(line)["reason"][1] for line in ends] == [
+        "revoked by application",
+        "refresh token replayed",
+        "code replayed",
+        "disconnected by owner",
+    ]
+    assert {(line["author_kind"], line["author"], line["mode"]) for line in ends} == {("application", app.client_id, "test")}
+    assert [line["address"] for line in ends] == ["127.0.0.1"] * 3 + [""]
+    assert changed(await newest(bob, "application.connection_ended")) == {"connection": (None, grant["grant_id"])}
+
+
 async def test_webhooks(alice: Actor, service: Service) -> None:
     secrets = [(await alice.dashboard("POST", "/webhook-secret/generate", {"mode": "test"})).ok().body["secret"]]
     for _ in range(2):

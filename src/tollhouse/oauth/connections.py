@@ -6,11 +6,13 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.audit import record
+from tollhouse.audit.author import Author
 from tollhouse.audit.changes import changes, made
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.oauth import clients, clients_store, connections_store
+from tollhouse.oauth.model import EndedGrant
 from tollhouse.platform.db import Tx
 
 
@@ -31,6 +33,7 @@ async def disconnect_one(tx: Tx, owner: MerchantId, client_id: str, grant_id: UU
     env, about = MerchantEnv(owner, ended.mode), made(connection=grant_id)
     deed = "application.connection_ended"
     await record.note(tx, env, deed, now, subject=held.client_id, name=ended.name, changed=about)
+    await note_end(tx, ended, "disconnected by owner", Author("application", held.client_id), now)
     return Disconnected(1)
 
 
@@ -52,6 +55,11 @@ async def withdraw(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetim
         if not await connections_store.has_grant(tx, merchant_id, grant_id):
             raise NotFound
         return Disconnected(0)
-    env = MerchantEnv(merchant_id, ended.mode)
-    await record.note(tx, env, "grant.ended", now, subject=ended.client_id, name=ended.name)
+    await record.note(tx, ended.env, "grant.ended", now, subject=ended.client_id, name=ended.name)
     return Disconnected(1)
+
+
+async def note_end(tx: Tx, ended: EndedGrant, because: str, by: Author, now: datetime) -> None:
+    """Tell the merchant in its log that an application gave its connection back, or lost it."""
+    about = made(reason=because)
+    await record.note(tx, ended.env, "grant.ended", now, subject=ended.client_id, name=ended.name, changed=about, by=by)

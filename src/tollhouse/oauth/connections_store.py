@@ -7,12 +7,10 @@ looking, never by a job. What ended after its time was over is still called expi
 from datetime import datetime
 from uuid import UUID
 
-from msgspec import Struct
-
 from tollhouse.kernel.clock import stamp, stamp_or_none
-from tollhouse.kernel.ids import ClientId, MerchantId, Mode
+from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import ApplicationView, ConnectionView, GrantStatus, GrantView
+from tollhouse.oauth.model import ApplicationView, ConnectionView, EndedGrant, GrantStatus, GrantView
 from tollhouse.platform.db import Pool, Row, Tx
 
 CONNECTIONS = """
@@ -48,7 +46,7 @@ DISCONNECT = """
     FROM oauth_clients c
     WHERE c.merchant_id = $1 AND c.id = $2 AND g.client_id = c.id AND g.id = $3
       AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $4
-    RETURNING g.client_id, c.name, g.mode
+    RETURNING g.client_id, c.name, g.merchant_id, g.mode
 """
 HAS_CONNECTION = """
     SELECT EXISTS (
@@ -60,7 +58,7 @@ WITHDRAW = """
     FROM oauth_clients c
     WHERE g.merchant_id = $1 AND g.id = $2 AND c.id = g.client_id
       AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
-    RETURNING g.client_id, c.name, g.mode
+    RETURNING g.client_id, c.name, g.merchant_id, g.mode
 """
 HAS_GRANT = "SELECT EXISTS (SELECT FROM oauth_grants WHERE merchant_id = $1 AND id = $2)"
 REVOKE_EMPTIED = """
@@ -76,14 +74,6 @@ NARROW = """
     WHERE g.client_id = $1 AND c.id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
       AND g.scope_mask & ~$2::int <> 0
 """
-
-
-class EndedConnection(Struct, frozen=True):
-    """Of which application it was, and in which environment."""
-
-    client_id: ClientId
-    name: str
-    mode: Mode
 
 
 async def connections(
@@ -104,12 +94,10 @@ async def count_active(tx: Tx, owner: MerchantId, client_id: ClientId, now: date
     return int(await tx.fetchval(COUNT_ACTIVE, owner, client_id, now))
 
 
-async def disconnect(
-    tx: Tx, owner: MerchantId, client_id: ClientId, grant_id: UUID, now: datetime
-) -> EndedConnection | None:
+async def disconnect(tx: Tx, owner: MerchantId, client_id: ClientId, grant_id: UUID, now: datetime) -> EndedGrant | None:
     """End one connection; None where it had ended, or there is none."""
     row = await tx.fetchrow(DISCONNECT, owner, client_id, grant_id, now)
-    return None if row is None else EndedConnection(**row)
+    return None if row is None else EndedGrant(**row)
 
 
 async def has_connection(tx: Tx, owner: MerchantId, client_id: ClientId, grant_id: UUID) -> bool:
@@ -117,10 +105,10 @@ async def has_connection(tx: Tx, owner: MerchantId, client_id: ClientId, grant_i
     return bool(await tx.fetchval(HAS_CONNECTION, owner, client_id, grant_id))
 
 
-async def withdraw(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> EndedConnection | None:
+async def withdraw(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> EndedGrant | None:
     """End one of the merchant's own grants; None where it had ended, or there is none."""
     row = await tx.fetchrow(WITHDRAW, merchant_id, grant_id, now)
-    return None if row is None else EndedConnection(**row)
+    return None if row is None else EndedGrant(**row)
 
 
 async def has_grant(tx: Tx, merchant_id: MerchantId, grant_id: UUID) -> bool:

@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from tollhouse.callers.throttle import RateLimited
 from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
 from tollhouse.kernel.refusals import Refusal
 from tollhouse.kernel.scopes import Scopes
@@ -113,6 +114,20 @@ class GrantView(Struct, frozen=True, kw_only=True):
     expires_at: Timestamp
     revoked_at: Timestamp | None
     last_used_at: Timestamp | None
+
+
+class EndedGrant(Struct, frozen=True):
+    """A connection that has just been ended: of which application it was, and whose."""
+
+    client_id: ClientId
+    name: str
+    merchant_id: MerchantId
+    mode: Mode
+
+    @property
+    def env(self) -> MerchantEnv:
+        """The environment it was given for."""
+        return MerchantEnv(self.merchant_id, self.mode)
 
 
 class AuthorizationRequest(Struct, frozen=True):

@@ -5,12 +5,15 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
+from tollhouse.audit import author
 from tollhouse.callers.guards import client as client_guard
 from tollhouse.kernel import tokens
+from tollhouse.kernel.ids import ClientId
 from tollhouse.kernel.refusals import InvalidRequest
-from tollhouse.oauth import client_auth, refresh_tokens, store
+from tollhouse.oauth import client_auth, connections, refresh_tokens, store
 from tollhouse.oauth.model import InvalidClient, TooManyFailures
 from tollhouse.oauth.token import refuse_repeats
+from tollhouse.platform.db import Tx
 from tollhouse.web.answers import json_answer
 from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PROTOCOL, Operations
@@ -51,8 +54,17 @@ async def give_back(ask: Ask) -> Response:
     token = form.one("token")
     if token is None:
         raise InvalidRequest("Send token.")
-    if tokens.intact("that", token):
-        await store.revoke_by_access_token(ask.house.db, client.client_id, tokens.digest(token), ask.now)
-    elif (refresh_token := refresh_tokens.read(ask.house.keys, token)) is not None:
-        await store.revoke_by_refresh_token(ask.house.db, client.client_id, refresh_token.grant_id, ask.now)
+    await ask.house.db.transact(lambda tx: _give_back(tx, ask, client.client_id, token))
     return json_answer(GivenBack())
+
+
+async def _give_back(tx: Tx, ask: Ask, client_id: ClientId, token: str) -> None:
+    if tokens.intact("that", token):
+        ended = await store.revoke_by_access_token(tx, client_id, tokens.digest(token), ask.now)
+    elif (refresh_token := refresh_tokens.read(ask.house.keys, token)) is not None:
+        ended = await store.revoke_by_refresh_token(tx, client_id, refresh_token.grant_id, ask.now)
+    else:
+        return
+    if ended is not None:
+        by = author.application(ask, client_id)
+        await connections.note_end(tx, ended, "revoked by application", by, ask.now)

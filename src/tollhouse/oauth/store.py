@@ -12,7 +12,7 @@ from msgspec import Struct
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import ClientId, GrantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import Issued
+from tollhouse.oauth.model import EndedGrant, Issued
 from tollhouse.oauth.refresh_tokens import RefreshToken
 from tollhouse.platform.db import Pool, Row, Tx
 
@@ -47,6 +47,7 @@ REVOKE_REPLAYED_CODE = """
     FROM oauth_codes k JOIN oauth_clients c ON c.id = k.client_id
     WHERE k.code_hash = $2 AND k.client_id = $1 AND k.redirect_uri = $3 AND k.challenge = $4 AND k.used_at IS NOT NULL
       AND g.id = k.grant_id AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $5
+    RETURNING g.client_id, c.name, g.merchant_id, g.mode
 """
 # $6 is the narrowed scope, null for the whole grant. $7 is null where the narrowed scope drops offline_access.
 REFRESH = """
@@ -68,6 +69,7 @@ REVOKE_REPLAYED_REFRESH = """
     FROM oauth_clients c
     WHERE g.id = $1 AND g.client_id = $2 AND c.id = g.client_id AND g.grant_epoch = c.grant_epoch
       AND g.refresh_generation > $3 AND g.revoked_at IS NULL AND g.expires_at > $4
+    RETURNING g.client_id, c.name, g.merchant_id, g.mode
 """
 # Whether it was the scope alone that kept a refresh token from refreshing.
 IS_REFRESHABLE = """
@@ -82,12 +84,14 @@ REVOKE_BY_ACCESS = """
     FROM oauth_access_tokens t, oauth_clients c
     WHERE t.token_hash = $2 AND g.id = t.grant_id AND g.client_id = $1 AND c.id = $1 AND g.grant_epoch = c.grant_epoch
       AND g.revoked_at IS NULL AND g.expires_at > $3
+    RETURNING g.client_id, c.name, g.merchant_id, g.mode
 """
 REVOKE_BY_REFRESH = """
     UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'revoked_by_application'
     FROM oauth_clients c
     WHERE g.id = $2 AND g.client_id = $1 AND c.id = $1 AND g.grant_epoch = c.grant_epoch
       AND g.revoked_at IS NULL AND g.expires_at > $3
+    RETURNING g.client_id, c.name, g.merchant_id, g.mode
 """
 
 
@@ -146,12 +150,10 @@ async def exchange(tx: Tx, proof: CodeProof, new: NewGrant, now: datetime) -> Is
     return _issued(row) if row else None
 
 
-async def revoke_if_code_was_used(tx: Tx, proof: CodeProof, now: datetime) -> bool:
-    """End the grant of a code that had been used; whether this call ended it."""
-    ended = await tx.execute(
-        REVOKE_REPLAYED_CODE, proof.client_id, proof.code_hash, proof.redirect_uri, proof.challenge, now
-    )
-    return ended > 0
+async def revoke_if_code_was_used(tx: Tx, proof: CodeProof, now: datetime) -> EndedGrant | None:
+    """End the grant of a code that had been used; None where this call ended none."""
+    facts = (proof.client_id, proof.code_hash, proof.redirect_uri, proof.challenge)
+    return _ended(await tx.fetchrow(REVOKE_REPLAYED_CODE, *facts, now))
 
 
 async def refresh(tx: Tx, client_id: ClientId, presented: RefreshToken, new: NewTokens, now: datetime) -> Issued | None:
@@ -172,10 +174,9 @@ async def refresh(tx: Tx, client_id: ClientId, presented: RefreshToken, new: New
     return _issued(row) if row else None
 
 
-async def revoke_if_replaced(tx: Tx, client_id: ClientId, presented: RefreshToken, now: datetime) -> bool:
-    """End the grant of a refresh token that had been replaced; whether this call ended it."""
-    ended = await tx.execute(REVOKE_REPLAYED_REFRESH, presented.grant_id, client_id, presented.generation, now)
-    return ended > 0
+async def revoke_if_replaced(tx: Tx, client_id: ClientId, presented: RefreshToken, now: datetime) -> EndedGrant | None:
+    """End the grant of a refresh token that had been replaced; None where this call ended none."""
+    return _ended(await tx.fetchrow(REVOKE_REPLAYED_REFRESH, presented.grant_id, client_id, presented.generation, now))
 
 
 async def is_refreshable(tx: Tx, client_id: ClientId, presented: RefreshToken, now: datetime) -> bool:
@@ -183,14 +184,18 @@ async def is_refreshable(tx: Tx, client_id: ClientId, presented: RefreshToken, n
     return bool(await tx.fetchval(IS_REFRESHABLE, presented.grant_id, client_id, presented.generation, presented.hash, now))
 
 
-async def revoke_by_access_token(db: Pool, client_id: ClientId, token_hash: bytes, now: datetime) -> None:
+async def revoke_by_access_token(tx: Tx, client_id: ClientId, token_hash: bytes, now: datetime) -> EndedGrant | None:
     """End the grant of this access token, if it is this application's. The token itself may have expired."""
-    await db.execute(REVOKE_BY_ACCESS, client_id, token_hash, now)
+    return _ended(await tx.fetchrow(REVOKE_BY_ACCESS, client_id, token_hash, now))
 
 
-async def revoke_by_refresh_token(db: Pool, client_id: ClientId, grant_id: GrantId, now: datetime) -> None:
+async def revoke_by_refresh_token(tx: Tx, client_id: ClientId, grant_id: GrantId, now: datetime) -> EndedGrant | None:
     """End the grant of this refresh token, current or replaced, if it is this application's."""
-    await db.execute(REVOKE_BY_REFRESH, client_id, grant_id, now)
+    return _ended(await tx.fetchrow(REVOKE_BY_REFRESH, client_id, grant_id, now))
+
+
+def _ended(row: Row | None) -> EndedGrant | None:
+    return None if row is None else EndedGrant(**row)
 
 
 def _issued(row: Row) -> Issued:

@@ -9,13 +9,15 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
+from tollhouse.audit import author
 from tollhouse.callers.guards import client as client_guard
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.ids import GrantId, new_id
 from tollhouse.kernel.refusals import InvalidRequest, Refusal
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth import client_auth, pkce, refresh_tokens, store
+from tollhouse.oauth import client_auth, connections, pkce, refresh_tokens, store
 from tollhouse.oauth.model import (
+    EndedGrant,
     InvalidClient,
     InvalidGrant,
     InvalidScope,
@@ -108,7 +110,10 @@ async def _exchange(tx: Tx, ask: Ask, client: VerifiedClient, form: Form) -> Tok
         if issued is not None:
             return issued
         replayed = await store.revoke_if_code_was_used(tx, proof, now)
-        return InvalidGrant(detail="code replayed, grant revoked" if replayed else "code not to be had")
+        if replayed is None:
+            return InvalidGrant(detail="code not to be had")
+        await _note_replay(tx, ask, client, replayed, "code replayed")
+        return InvalidGrant(detail="code replayed, grant revoked")
 
     issued = await tx.transact(deed)
     if isinstance(issued, Refusal):
@@ -154,7 +159,9 @@ async def _refresh(tx: Tx, ask: Ask, client: VerifiedClient, form: Form) -> Toke
         issued = await store.refresh(tx, client.client_id, presented, new, now)
         if issued is not None:
             return issued
-        if await store.revoke_if_replaced(tx, client.client_id, presented, now):
+        replayed = await store.revoke_if_replaced(tx, client.client_id, presented, now)
+        if replayed is not None:
+            await _note_replay(tx, ask, client, replayed, "refresh token replayed")
             return InvalidGrant(
                 "This refresh token was replaced by a newer one. The connection is ended; connect again.",
                 detail="refresh token replayed, grant revoked",
@@ -165,6 +172,11 @@ async def _refresh(tx: Tx, ask: Ask, client: VerifiedClient, form: Form) -> Toke
 
     issued = await tx.transact(deed)
     return issued if isinstance(issued, Refusal) else _response(issued, now, access_token, next_token)
+
+
+async def _note_replay(tx: Tx, ask: Ask, client: VerifiedClient, ended: EndedGrant, because: str) -> None:
+    by = author.application(ask, client.client_id)
+    await connections.note_end(tx, ended, because, by, ask.now)
 
 
 def _narrowed(form: Form) -> Scopes | None:
