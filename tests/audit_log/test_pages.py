@@ -2,7 +2,7 @@
 
 import html
 import re
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 import msgspec
@@ -10,9 +10,12 @@ import msgspec
 from tests.audit_log.reading import PATH, lines
 from tests.cast import Actor, application
 from tests.forms import post, seen
+from tests.test_tidy import PACKAGE
 from tests.withdrawals.desk import asked, fund
 from tollhouse import main
+from tollhouse.audit.deeds import TOPICS, Deed
 from tollhouse.audit_log import store
+from tollhouse.audit_log.meanings import DEEDS
 from tollhouse.kernel.ids import new_id
 
 NEXT = re.compile(r'href="([^"]+)" rel="next"')
@@ -73,6 +76,15 @@ async def test_what_was_done_is_told_and_filtered(alice: Actor, bob: Actor) -> N
         await seen(alice, PATH + query, 422)
     assert "A day, such as" in (wrong := await seen(alice, f"{PATH}?from=soon", 422))
     assert "Nothing is shown." in wrong
+
+
+def test_every_deed_is_done_somewhere_has_words_and_is_of_one_topic() -> None:
+    names = set(get_args(Deed))
+    assert names == set(DEEDS)
+    kinds = [kind for kinds in TOPICS.values() for kind in kinds]
+    assert sorted(kinds) == sorted({name.partition(".")[0] for name in names})
+    source = "".join(path.read_text() for path in PACKAGE if path.parent.name not in {"audit", "audit_log"})
+    assert [name for name in names if f'"{name}"' not in source] == []
 
 
 async def test_pages_turn_at_the_last_line_seen(alice: Actor) -> None:

@@ -1,5 +1,6 @@
 """Conversion rules: made, changed and ended by merchants, and followed by the worker, once for everything that comes in."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated
 from uuid import UUID
@@ -147,7 +148,7 @@ async def _note(tx: Tx, deed: Deed, before: Rule | None, after: Rule, now: datet
     await record.note(tx, after.env, deed, now, subject=after.id, name=name, changed=changed)
 
 
-def _said(rule: Rule) -> dict[str, object]:
+def _said(rule: Rule) -> Mapping[str, object]:
     """What a merchant can say of a rule."""
     threshold = None if rule.threshold_minor is None else priced(rule.threshold_minor, rule.from_currency)
     said = ("from_currency", "to_currency", "trigger", "percent", "enabled", "webhook_url")

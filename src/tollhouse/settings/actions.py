@@ -1,5 +1,6 @@
 """Reading and saving the settings of an environment."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
@@ -62,7 +63,7 @@ def _methods_of(env: MerchantEnv) -> list[Method]:
     return [method for method in METHODS.values() if (method.rail == "sandbox") != env.livemode]
 
 
-def _said(settings: PaymentSettings, env: MerchantEnv) -> dict[str, object]:
+def _said(settings: PaymentSettings, env: MerchantEnv) -> Mapping[str, object]:
     """What a merchant has said, with the methods that are offered as one list."""
     said = msgspec.structs.asdict(settings)
     offered = [method.method_id for method in _methods_of(env) if settings.offers(method.method_id)]

@@ -1,5 +1,6 @@
 """What can be done with a merchant's webhooks: save, switch off, renew the secret, test, send again."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -168,7 +169,7 @@ async def _switch_on(tx: Tx, env: MerchantEnv, now: datetime) -> None:
         await record.note(tx, env, "webhooks.on", now)
 
 
-def _said(configuration: Configuration | None) -> dict[str, object]:
+def _said(configuration: Configuration | None) -> Mapping[str, object]:
     """What a merchant can say of its webhooks."""
     if configuration is None:
         return {}
