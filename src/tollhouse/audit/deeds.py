@@ -15,6 +15,9 @@ Deed = Literal[
     "second_factor.refused",
     "second_factor.removed",
     "proof.refused",
+    "password.changed",
+    "password.set_by_mail",
+    "address.verified",
     "api_key.made",
     "api_key.revoked",
     "application.registered",
@@ -33,6 +36,7 @@ Deed = Literal[
     "webhooks.secret_replaced",
     "webhooks.secret_prepared",
     "webhooks.secret_activated",
+    "webhooks.failed_sent_again",
     "settings.payments_saved",
     "settings.business_saved",
     "project.opened",
@@ -55,7 +59,7 @@ Deed = Literal[
 ]
 Topic = Literal["access", "keys", "applications", "webhooks", "settings", "money"]
 TOPICS: dict[Topic, tuple[str, ...]] = {
-    "access": ("account", "session", "second_factor", "proof"),
+    "access": ("account", "session", "second_factor", "proof", "password", "address"),
     "keys": ("api_key",),
     "applications": ("application", "grant"),
     "webhooks": ("webhooks",),

@@ -34,6 +34,9 @@ DEEDS: Mapping[Deed, str] = {
     "second_factor.refused": "Wrong code of the second factor",
     "second_factor.removed": "Second factor taken away",
     "proof.refused": "Wrong password when asked again",
+    "password.changed": "Password changed",
+    "password.set_by_mail": "Password set by a link that was mailed",
+    "address.verified": "E-mail address verified",
     "api_key.made": "Key for the API made",
     "api_key.revoked": "Key for the API revoked",
     "application.registered": "Application registered",
@@ -52,6 +55,7 @@ DEEDS: Mapping[Deed, str] = {
     "webhooks.secret_replaced": "New signing secret for webhooks",
     "webhooks.secret_prepared": "Signing secret for webhooks prepared",
     "webhooks.secret_activated": "Prepared signing secret activated",
+    "webhooks.failed_sent_again": "All failed webhook events sent again",
     "settings.payments_saved": "Payment settings saved",
     "settings.business_saved": "Business settings saved",
     "project.opened": "Project opened",
@@ -73,6 +77,7 @@ DEEDS: Mapping[Deed, str] = {
     "balance.adjusted": "Balance adjusted",
 }
 FIELDS: Mapping[str, str] = {
+    "events": "Events",
     "amount": "Amount",
     "branding.accent_color": "Color of the checkout",
     "branding.display_name": "Name at the checkout",

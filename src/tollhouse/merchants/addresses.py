@@ -1,5 +1,6 @@
 """E-mail addresses: whether mail reaches the person who signs in with one. Until they say so, nothing is shut to them."""
 
+from tollhouse.audit import author, record
 from tollhouse.callers.model import Person
 from tollhouse.mail import links, outbox
 from tollhouse.mail import store as mail_store
@@ -39,6 +40,8 @@ async def verify(ask: Ask, secret: str) -> str:
         if await mail_store.use(tx, "verify", holder.mail_id, ask.now) != holder.user_id:
             return False
         await store.verify(tx, holder.user_id, ask.now)
+        by = author.person(ask, holder.user_id)
+        await record.note_of_person(tx, holder.user_id, "address.verified", ask.now, by)
         return True
 
     if not await ask.house.db.transact(deed) and not (await links.holder_of(ask, "verify", secret)).verified:

@@ -6,6 +6,7 @@ Either way nobody stays signed in elsewhere, earlier links set nothing any more,
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from tollhouse.audit import author, record
 from tollhouse.callers import sessions_store, throttle
 from tollhouse.callers.model import Person
 from tollhouse.callers.people import email_faults, email_key, password_faults, prove
@@ -91,6 +92,8 @@ async def reset(ask: Ask, secret: str, password: str) -> None:
         # Nothing below this line may refuse.
         await store.set_by_mail(tx, holder.user_id, password_hash, ask.now)
         await sessions_store.end_all(tx, holder.user_id, ask.now)
+        by = author.person(ask, holder.user_id)
+        await record.note_of_person(tx, holder.user_id, "password.set_by_mail", ask.now, by)
         await _tell(tx, person, ask.now)
 
     await ask.house.db.transact(deed)
@@ -114,6 +117,7 @@ async def change(ask: Ask, person: Person, present: str, new: str, seen: str) ->
             raise PasswordChanged
         # Nothing below this line may refuse.
         await sessions_store.end_others(tx, person.user_id, person.session_hash, ask.now)
+        await record.note(tx, person.merchant_id, "password.changed", ask.now)
         await _tell(tx, row, ask.now)
 
     await ask.house.db.transact(deed)

@@ -3,6 +3,8 @@
 from datetime import datetime
 from uuid import UUID
 
+from tollhouse.audit import record
+from tollhouse.audit.changes import made
 from tollhouse.events import secrets, waiting
 from tollhouse.events.destination import destination_key
 from tollhouse.kernel.environment import MerchantEnv
@@ -29,6 +31,7 @@ async def begin(tx: Tx, env: MerchantEnv, wanted: Wanted, now: datetime) -> UUID
     # Nothing below this line may refuse.
     run_id = new_id()
     await runs_store.begin(tx, env, run_id, wanted, expected, now)
+    await record.note(tx, env, "webhooks.failed_sent_again", now, subject=run_id, changed=made(events=expected))
     return run_id
 
 
