@@ -26,6 +26,8 @@ TEMPLATES = sorted(
 WORDS = PACKAGE / "web" / "words.py"
 NO_PAGES = {"demo", "guide", "migrations", "platform", "proving"}
 """Parts whose sentences no page shows, or that are English by nature."""
+FOUNDATIONS = {"idempotency.py"}
+"""Modules of the package itself whose refusals a page may show."""
 API_ONLY = re.compile(
     r"(authorize|token|revoke|client_auth|reference|json_text|payment_settings|sandbox_api|offers_api|users|openapi\w*)\.py"
 )
@@ -122,7 +124,7 @@ def _of_templates() -> Iterator[tuple[Path, Text]]:
 def _of_python() -> Iterator[tuple[Path, Text]]:
     for path in sorted(PACKAGE.glob("**/*.py")):
         part = path.relative_to(PACKAGE).parts[0]
-        if part in NO_PAGES or part.endswith(".py") or API_ONLY.fullmatch(path.name):
+        if part in NO_PAGES or (part.endswith(".py") and part not in FOUNDATIONS) or API_ONLY.fullmatch(path.name):
             continue
         rule = re.compile(".+") if path == WORDS else PHRASE if PHRASES.fullmatch(path.name) else None
         for text in _literals(ast.parse(path.read_text())):

@@ -102,7 +102,12 @@ def refused(ask: Ask, refusal: Refusal, *, html: bool) -> Response:
         if isinstance(refusal, RefusalPage):
             answer = page(ask, refusal.template, refusal.status, **refusal.facts)
         else:
-            facts: dict[str, Any] = {"code": refusal.code, "number": refusal.status, "message": refusal.message}
+            facts: dict[str, Any] = {
+                "code": refusal.code,
+                "number": refusal.status,
+                "message": refusal.message,
+                "faults": refusal.faults,
+            }
             answer = page(ask, "web/error.html", refusal.status, **facts)
         answer.headers.update(refusal.headers)
         return answer
