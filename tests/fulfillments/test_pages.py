@@ -171,7 +171,11 @@ async def test_statistics(depot: Depot) -> None:
     shown = await seen(shop, STATISTICS)
     assert "66.67%" in shown
     assert "0.80 EUR" in shown
-    assert '<th scope="row">Gems, Sandbox Quest</th>' in await seen(shop, f"{STATISTICS}?group_by=product&from=&to=")
+    assert shown.count('<rect class="bar"') == 2
+    by_product = await seen(shop, f"{STATISTICS}?group_by=product&from=&to=")
+    assert "Gems, Sandbox Quest</th>" in by_product
+    assert by_product.count('<svg class="strip') == 2
+    assert "Sandbox Quest</th>" in await seen(shop, f"{STATISTICS}?group_by=game")
     assert '<th scope="row">partially completed</th>' in await seen(shop, f"{STATISTICS}?group_by=status")
     assert "Nothing was ordered in that time." in await seen(shop, f"{STATISTICS}?from=2025-01-01&to=2025-02-01")
     refused = await shop.send("GET", f"{STATISTICS}?from=yesterday&to=2025-02-01")

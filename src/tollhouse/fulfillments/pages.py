@@ -1,6 +1,6 @@
 """The dashboard's pages about fulfillments: the list, one of them, canceling, and statistics."""
 
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -11,7 +11,7 @@ from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
 from tollhouse.catalogue import products
 from tollhouse.catalogue.products import PRODUCTS
-from tollhouse.fulfillments import actions, statistics, store
+from tollhouse.fulfillments import actions, statistics, statistics_picture, store
 from tollhouse.fulfillments.model import Status
 from tollhouse.fulfillments.refusals import NotNow
 from tollhouse.fulfillments.statistics import Statistics, StatisticsQuery
@@ -29,7 +29,7 @@ from tollhouse.web.schema_fields import told
 
 OPERATIONS = Operations(PAGES)
 STATUSES = statuses_of(Status)
-GROUPS = (("day", "Day"), ("product", "Product"), ("status", "Status"))
+GROUPS = (("day", "Day"), ("game", "Game"), ("product", "Product"), ("status", "Status"))
 
 
 class FulfillmentsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
@@ -49,14 +49,15 @@ class StatisticsPage(Struct, frozen=True, forbid_unknown_fields=True):
 
     start: str = msgspec.field(name="from", default="")
     to: str = ""
-    group_by: Literal["day", "product", "status"] = "day"
+    group_by: Literal["day", "game", "product", "status"] = "day"
     product_id: str = ""
 
     @property
     def query(self) -> StatisticsQuery:
-        """What is asked for."""
+        """What is asked for. A game is all of its products."""
+        group_by = "product" if self.group_by == "game" else self.group_by
         return StatisticsQuery(
-            start=self.start or None, to=self.to or None, group_by=self.group_by, product_id=self.product_id or None
+            start=self.start or None, to=self.to or None, group_by=group_by, product_id=self.product_id or None
         )
 
 
@@ -83,7 +84,7 @@ async def fulfillments(ask: Ask, caller: Person, mode: str, query: FulfillmentsP
 
 @OPERATIONS.add("GET", "/{mode}/fulfillments/statistics", guard=signed_in_page)
 async def show_statistics(ask: Ask, caller: Person, mode: str, query: StatisticsPage) -> Response:
-    """How many deliveries, how well, how fast, at what cost; by day, product or status."""
+    """How many deliveries, how well, how fast, at what cost; by day, game, product or status."""
     env = caller.env(mode)
     found: Statistics | None = None
     wrong = NOTHING_WRONG
@@ -99,6 +100,7 @@ async def show_statistics(ask: Ask, caller: Person, mode: str, query: Statistics
         mode=env.mode,
         here="fulfillments",
         statistics=found,
+        **_drawn(found, query.group_by),
         asked={"from": query.start, "to": query.to, "group_by": query.group_by, "product_id": query.product_id},
         groups=GROUPS,
         names=_names(),
@@ -126,6 +128,16 @@ async def cancel(ask: Ask, caller: Person, mode: str, fulfillment_id: UUID) -> R
             wrong = Wrong("The game server was asked already. Nothing was canceled.", status=refusal.status)
             return await _fulfillment(ask, caller, env, fulfillment_id, wrong)
     return see_other(f"/{env.mode}/fulfillments/{fulfillment_id}")
+
+
+def _drawn(found: Statistics | None, group_by: str) -> dict[str, Any]:
+    """The rows of the page, and their picture: columns over time, or a strip."""
+    rows = [] if found is None else found.groups
+    if group_by in {"game", "product"}:
+        rows = statistics_picture.most_first(statistics_picture.by_game(rows) if group_by == "game" else rows)
+        return {"rows": rows, "columns": None, "strip": statistics_picture.shares(rows)}
+    columns = statistics_picture.columns(found) if found is not None and group_by == "day" else None
+    return {"rows": rows, "columns": columns, "strip": None}
 
 
 async def _fulfillment(

@@ -1,0 +1,67 @@
+"""The picture of statistics: games summed up, days without orders, weeks, and strips with a rest."""
+
+from tollhouse.catalogue.products import PRODUCTS
+from tollhouse.fulfillments import statistics_picture
+from tollhouse.fulfillments.statistics import Figures, Group, Statistics
+from tollhouse.kernel.clock import Timestamp
+
+PRODUCT = next(iter(PRODUCTS))
+
+
+def group(key: str, units: int, cents: int = 0) -> Group:
+    cost = {"EUR": cents} if cents else {}
+    return Group(key=key, count=1, quantity_delivered=units, cost_minor=cost)
+
+
+def of_days(start: str, to: str, *groups: Group) -> Statistics:
+    return Statistics(
+        start=Timestamp(f"{start}.000Z"),
+        to=Timestamp(f"{to}.000Z"),
+        group_by="day",
+        totals=Figures(),
+        groups=list(groups),
+        mode="test",
+        livemode=False,
+    )
+
+
+def test_products_of_a_game_are_one() -> None:
+    gone, game = statistics_picture.most_first(
+        statistics_picture.by_game([group(PRODUCT, 2, 50), group("gone:gold", 9), group(PRODUCT, 3, 75)])
+    )
+    assert (gone.key, gone.quantity_delivered) == ("gone:gold", 9)
+    assert (game.key, game.quantity_delivered, game.count) == (PRODUCTS[PRODUCT].game, 5, 2)
+    assert (game.cost, game.cost_minor) == ({"EUR": "1.25"}, {"EUR": 125})
+
+
+def test_days_without_an_order_have_their_place() -> None:
+    found = of_days("2026-11-01T00:00:00", "2026-11-05T00:00:00", group("2026-11-02", 4), group("2026-11-04", 2))
+    drawn = statistics_picture.columns(found)
+    assert drawn
+    assert [bar.words for bar in drawn.wide.bars] == ["1 Nov: 0", "2 Nov: 4", "3 Nov: 0", "4 Nov: 2"]
+    until_noon = of_days("2026-11-01T00:00:00", "2026-11-05T12:00:00", group("2026-11-02", 4))
+    drawn = statistics_picture.columns(until_noon)
+    assert drawn
+    assert len(drawn.narrow.bars) == 5
+
+
+def test_a_long_time_is_drawn_by_the_week() -> None:
+    found = of_days("2026-01-01T00:00:00", "2026-12-31T00:00:00", group("2026-01-07", 4), group("2026-01-08", 2))
+    drawn = statistics_picture.columns(found)
+    assert drawn
+    assert [bar.words for bar in drawn.wide.bars[:2]] == ["1 Jan: 4", "8 Jan: 2"]
+    assert len(drawn.wide.bars) == 52
+
+
+def test_nothing_is_no_picture() -> None:
+    assert statistics_picture.columns(of_days("2026-11-01T00:00:00", "2026-11-05T00:00:00", group("2026-11-02", 0))) is None
+    assert statistics_picture.columns(of_days("2026-11-01T00:00:00", "2026-11-02T00:00:00", group("2026-11-01", 3))) is None
+    assert statistics_picture.shares([group("a", 0)]) is None
+
+
+def test_a_strip_has_a_piece_for_the_rest() -> None:
+    strip = statistics_picture.shares([group(str(number), 10) for number in range(8)])
+    assert strip
+    for _, size, parts in strip.sizes:
+        assert len(parts) == 6
+        assert sum(part.width for part in parts) == size.width
