@@ -56,7 +56,7 @@ async def cells(actor: Actor, query: str = "", **headers: str) -> list[list[list
         sheets = [etree.fromstring(book.read(name)) for name in names]
     return [
         [
-            [(cell.get("t", "n"), "".join(cell.itertext())) for cell in row.iterfind("s:c", SHEETS)]
+            [(cell.get("t", "n"), "".join(str(text) for text in cell.itertext())) for cell in row.iterfind("s:c", SHEETS)]
             for row in sheet.iterfind(".//s:row", SHEETS)
         ]
         for sheet in sheets

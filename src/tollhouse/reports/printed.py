@@ -13,7 +13,7 @@ from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.catalogue.methods import name_of as method_name
 from tollhouse.kernel.clock import stamp
 from tollhouse.reports import meanings
-from tollhouse.reports.model import Found, MethodSum, Summary
+from tollhouse.reports.model import LINES, Found, MethodSum, Summary
 from tollhouse.reports.tables import by_currency, columns, fees, fees_together, whole
 from tollhouse.reports.titled import Titled
 from tollhouse.web.texts import Texts
@@ -91,40 +91,41 @@ class _Sheet(FPDF):
         self.add_page()
         self._style(14, INK, bold=True)
         self._line(f"{currency.code}, {currency.name}", 9)
-        number = self._texts.formats.number
-        moved = [(line, minor) for line, minor in summed.lines.items() if minor]
-        opening, closing = (self._amounts(currency, [minor])[0] for minor in (summed.opening_minor, summed.closing_minor))
-        rows = [
-            [self._said(meanings.COLUMNS[0]), opening, ""],
-            *(
-                [self._said(meanings.LINES[line]), *self._amounts(currency, [minor]), number(summed.counts[line])]
-                for line, minor in moved
-            ),
-            [self._said(meanings.COLUMNS[-1]), closing, ""],
-        ]
-        self._table(meanings.LINES_OF, ("", meanings.AMOUNT, meanings.NUMBER), rows)
-        taken, share = fees_together(summed)
-        if taken:
-            kinds = [(meanings.LINES[fee.line], fee.minor, fee.percent) for fee in fees(summed) if fee.minor]
-            rows = [
-                [self._said(name), *self._amounts(currency, [minor]), self._texts.formats.amount(percent) + " %"]
-                for name, minor, percent in (*kinds, (meanings.FEES_TOGETHER, taken, share))
-            ]
-            self._table(meanings.FEES, ("", meanings.AMOUNT, meanings.SHARE), rows)
-        if methods:
-            rows = [
-                [
-                    self._said(method_name(one.method_id)),
-                    number(one.payments),
-                    *self._amounts(currency, (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor)),
-                ]
-                for one in methods
-            ]
-            self._table(meanings.BY_METHOD, (meanings.METHOD, *meanings.METHOD_COLUMNS), rows)
+        self._lines(currency, summed)
+        self._fees(currency, summed)
+        self._methods(currency, methods)
         by_day = self._titled.chosen.group_by == "day"
         rows = [[self._titled.day_or_month(one.period), *self._amounts(currency, columns(one))] for one in parts]
         heads = (meanings.DAY if by_day else meanings.MONTH, *meanings.COLUMNS)
         self._table(meanings.BY_DAY if by_day else meanings.BY_MONTH, heads, rows)
+
+    def _lines(self, currency: Currency, summed: Summary) -> None:
+        opening, closing = self._amounts(currency, (summed.opening_minor, summed.closing_minor))
+        rows = [[self._said(meanings.COLUMNS[0]), opening, ""]]
+        for line in LINES:
+            if summed.lines[line]:
+                [amount] = self._amounts(currency, [summed.lines[line]])
+                rows.append([self._said(meanings.LINES[line]), amount, self._texts.formats.number(summed.counts[line])])
+        rows.append([self._said(meanings.COLUMNS[-1]), closing, ""])
+        self._table(meanings.LINES_OF, ("", meanings.AMOUNT, meanings.NUMBER), rows)
+
+    def _fees(self, currency: Currency, summed: Summary) -> None:
+        taken, share = fees_together(summed)
+        kinds = [(meanings.LINES[fee.line], fee.minor, fee.percent) for fee in fees(summed) if fee.minor]
+        if not kinds:
+            return
+        rows: list[Row] = []
+        for name, minor, percent in (*kinds, (meanings.FEES_TOGETHER, taken, share)):
+            rows.append([self._said(name), *self._amounts(currency, [minor]), f"{self._texts.formats.amount(percent)} %"])
+        self._table(meanings.FEES, ("", meanings.AMOUNT, meanings.SHARE), rows)
+
+    def _methods(self, currency: Currency, methods: Sequence[MethodSum]) -> None:
+        rows: list[Row] = []
+        for one in methods:
+            amounts = self._amounts(currency, (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor))
+            rows.append([self._said(method_name(one.method_id)), self._texts.formats.number(one.payments), *amounts])
+        if rows:
+            self._table(meanings.BY_METHOD, (meanings.METHOD, *meanings.METHOD_COLUMNS), rows)
 
     def _table(self, name: str, heads: Row, rows: Sequence[Row]) -> None:
         """A name on the left of each row, amounts to the right; its heads again on each page it goes on to."""
@@ -150,8 +151,8 @@ class _Sheet(FPDF):
     def _line(self, text: str, height: int = LINE) -> None:
         self.multi_cell(0, height, _printable(text), align="L", new_x="LMARGIN", new_y="NEXT")
 
-    def _style(self, size: int, colour: tuple[int, int, int], *, bold: bool = False) -> None:
-        self.set_font(FONT, "B" if bold else "", size)
+    def _style(self, points: int, colour: tuple[int, int, int], *, bold: bool = False) -> None:
+        self.set_font(FONT, "B" if bold else "", points)
         self.set_text_color(*colour)
 
     def _amounts(self, currency: Currency, amounts: Sequence[int]) -> list[str]:

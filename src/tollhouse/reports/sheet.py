@@ -6,8 +6,6 @@ from io import BytesIO
 from typing import Any
 
 from xlsxwriter import Workbook
-from xlsxwriter.format import Format
-from xlsxwriter.worksheet import Worksheet
 
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import name_of as method_name
@@ -33,7 +31,7 @@ NAME_WIDTH, AMOUNT_WIDTH = 24, 16
 def workbook(titled: Titled, found: Found) -> bytes:
     """The file. It works for a while: never on the event loop."""
     file = BytesIO()
-    book = Workbook(file, OPTIONS)
+    book: Any = Workbook(file, OPTIONS)  # whose types are half declared
     book.set_properties(
         {"title": Texts(titled.language).told(meanings.TITLE), "created": titled.made_at.replace(tzinfo=None)}
     )
@@ -49,14 +47,14 @@ def workbook(titled: Titled, found: Found) -> bytes:
 class _Writer:
     """Writes sheet after sheet, each from its first row to its last."""
 
-    def __init__(self, book: Workbook, titled: Titled) -> None:
+    def __init__(self, book: Any, titled: Titled) -> None:
         self._book = book
         self._titled = titled
         self._told = Texts(titled.language).told
         self._bold = book.add_format({"bold": True})
         self._head = book.add_format({"bold": True, "bottom": 1})
         self._head_of_numbers = book.add_format({"bold": True, "bottom": 1, "align": "right"})
-        self._amounts: dict[int, Format] = {}
+        self._amounts: dict[int, Any] = {}
 
     def currencies(self, sums: Iterable[Summary]) -> None:
         """What the report is, and each currency as a whole."""
@@ -109,19 +107,19 @@ class _Writer:
             sheet.write_number(row, 2, one.payments)
             self._money(sheet, row, 3, one.currency, (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor))
 
-    def _sheet(self, name: str, width: int) -> Worksheet:
+    def _sheet(self, name: str, width: int) -> Any:
         sheet: Any = self._book.add_worksheet(self._told(name))
         sheet.set_column(0, 1, width)
         sheet.set_column(2, 40, AMOUNT_WIDTH)
         return sheet
 
-    def _heads(self, sheet: Worksheet, row: int, names: Sequence[str], numbers: Iterable[str]) -> None:
+    def _heads(self, sheet: Any, row: int, names: Sequence[str], numbers: Iterable[str]) -> None:
         for place, name in enumerate(names):
             sheet.write_string(row, place, self._told(name), self._head)
         for place, name in enumerate(numbers, len(names)):
             sheet.write_string(row, place, self._told(name), self._head_of_numbers)
 
-    def _money(self, sheet: Worksheet, row: int, first: int, code: str, amounts: Iterable[int]) -> None:
+    def _money(self, sheet: Any, row: int, first: int, code: str, amounts: Iterable[int]) -> None:
         currency = CURRENCIES[code]
         style = self._amount(currency.decimals)
         for place, minor in enumerate(amounts, first):
@@ -131,7 +129,7 @@ class _Writer:
             else:
                 sheet.write_number(row, place, Decimal(decimal), style)
 
-    def _amount(self, decimals: int) -> Format:
+    def _amount(self, decimals: int) -> Any:
         if decimals not in self._amounts:
             written = "#,##0" if decimals == 0 else f"#,##0.{'0' * decimals}"
             self._amounts[decimals] = self._book.add_format({"num_format": written, "align": "right"})
