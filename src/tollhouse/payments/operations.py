@@ -11,6 +11,7 @@ from tollhouse.payments import (
     payment_pages,
     refund_pages,
     refunds_api,
+    sample_pages,
     sandbox_api,
 )
 
@@ -28,4 +29,5 @@ PAGE_OPERATIONS = [
     *export_pages.OPERATIONS,
     *link_pages.OPERATIONS,
     *new_link_pages.OPERATIONS,
+    *sample_pages.OPERATIONS,
 ]

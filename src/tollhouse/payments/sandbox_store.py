@@ -37,6 +37,9 @@ class Plan(Struct, frozen=True):
     outcome: str
 
 
+ANY = "SELECT FROM transactions WHERE merchant_id = $1 AND mode = $2 LIMIT 1"
+
+
 async def ahead(tx: Tx, env: MerchantEnv) -> timedelta:
     """How far the merchant's test clock is ahead."""
     return await tx.fetchval(AHEAD, env.merchant_id, env.mode) or timedelta()
@@ -69,3 +72,8 @@ async def drop(tx: Tx, plan: Plan) -> None:
 async def give_up(db: Pool, tries: int) -> int:
     """Drop the plans that failed this often; how many there were."""
     return await db.execute(GIVE_UP, tries)
+
+
+async def anybody_paid(tx: Tx, env: MerchantEnv) -> bool:
+    """Whether anybody has tried to pay in this environment."""
+    return await tx.fetchrow(ANY, env.merchant_id, env.mode) is not None
