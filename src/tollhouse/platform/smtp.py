@@ -1,4 +1,4 @@
-"""The way out for mail: one relay, spoken to by SMTP. A password is never sent in clear, but to this very machine."""
+"""The way out for mail: one relay, spoken to by SMTP. A password leaves this machine over TLS alone."""
 
 import asyncio
 import re
@@ -30,7 +30,10 @@ FAREWELL_S = 1
 
 
 class Relay(Struct, frozen=True):
-    """Who takes our mail. `tls` from the first byte on, or else when the relay offers it, as it must before a password."""
+    """Who takes our mail. `tls` from the first byte on; else, but on this machine, where the relay offers it.
+
+    Before a password it must.
+    """
 
     host: str
     port: int
@@ -112,12 +115,11 @@ async def hand_over(relay: Relay, message: EmailMessage) -> None:
 
 
 async def _hand_over(relay: Relay, message: EmailMessage) -> None:
-    must = relay.password is not None and relay.host not in THIS_MACHINE
     client = SMTP(
         hostname=relay.host,
         port=relay.port,
         use_tls=relay.tls,
-        start_tls=False if relay.tls else True if must else None,
+        start_tls=_starts_tls(relay),
         username=relay.user,
         password=relay.password,
         timeout=MAIL_DEADLINE_S,
@@ -130,6 +132,13 @@ async def _hand_over(relay: Relay, message: EmailMessage) -> None:
             await client.quit(timeout=FAREWELL_S)
     finally:
         client.close()
+
+
+def _starts_tls(relay: Relay) -> bool | None:
+    """Whether TLS is begun by a command; None where that is the relay's to say."""
+    if relay.tls or relay.host in THIS_MACHINE:
+        return False
+    return None if relay.password is None else True
 
 
 def _code_of(fault: SMTPRecipientsRefused | SMTPRecipientRefused | SMTPDataError) -> int:
