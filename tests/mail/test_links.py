@@ -12,7 +12,7 @@ from tests.cast import PASSWORD, Actor, sign_up
 from tests.forms import FOREIGN, seen, wrong
 from tests.mail.office import Office
 from tests.merchants.authenticator import elsewhere, enrol, log_in
-from tollhouse.callers import sessions_store
+from tollhouse.callers import cleaning, sessions_store
 from tollhouse.kernel import clock
 
 NEW = "a quite different staple"
@@ -209,6 +209,10 @@ async def test_a_new_device_is_told_once(office: Office, dora: Actor) -> None:
     assert told.subject == "Somebody signed in to your account"
     assert "Firefox on Linux, 127.0.0.1" in told.text
     assert f"{office.service.url}/settings/sessions" in told.text
+    await office.sql("UPDATE known_devices SET last_seen_at = last_seen_at - interval '90 days'")
+    await cleaning.forget_devices(office.house)
+    (await log_in(dora)).ok()
+    assert len(await office.mail_to(dora)) == 3
 
 
 async def test_a_second_factor_is_told_when_it_goes_on_and_off(office: Office, dora: Actor) -> None:

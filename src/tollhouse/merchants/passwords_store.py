@@ -1,4 +1,4 @@
-"""Every SQL statement about setting another password."""
+"""Every SQL statement about setting another password, and about showing that mail arrives."""
 
 from datetime import datetime
 from uuid import UUID
