@@ -4,6 +4,9 @@ from tollhouse.catalogue.products import PRODUCTS
 from tollhouse.fulfillments import statistics_picture
 from tollhouse.fulfillments.statistics import Figures, Group, Statistics
 from tollhouse.kernel.clock import Timestamp
+from tollhouse.web.local_formats import Formats
+
+ENGLISH = Formats("en")
 
 PRODUCT = next(iter(PRODUCTS))
 
@@ -36,26 +39,32 @@ def test_products_of_a_game_are_one() -> None:
 
 def test_days_without_an_order_have_their_place() -> None:
     found = of_days("2026-11-01T00:00:00", "2026-11-05T00:00:00", group("2026-11-02", 4), group("2026-11-04", 2))
-    drawn = statistics_picture.columns(found)
+    drawn = statistics_picture.columns(found, ENGLISH)
     assert drawn
     assert [bar.words for bar in drawn.wide.bars] == ["1 Nov: 0", "2 Nov: 4", "3 Nov: 0", "4 Nov: 2"]
     until_noon = of_days("2026-11-01T00:00:00", "2026-11-05T12:00:00", group("2026-11-02", 4))
-    drawn = statistics_picture.columns(until_noon)
+    drawn = statistics_picture.columns(until_noon, ENGLISH)
     assert drawn
     assert len(drawn.narrow.bars) == 5
 
 
 def test_a_long_time_is_drawn_by_the_week() -> None:
     found = of_days("2026-01-01T00:00:00", "2026-12-31T00:00:00", group("2026-01-07", 4), group("2026-01-08", 2))
-    drawn = statistics_picture.columns(found)
+    drawn = statistics_picture.columns(found, ENGLISH)
     assert drawn
     assert [bar.words for bar in drawn.wide.bars[:2]] == ["1 Jan: 4", "8 Jan: 2"]
     assert len(drawn.wide.bars) == 52
 
 
 def test_nothing_is_no_picture() -> None:
-    assert statistics_picture.columns(of_days("2026-11-01T00:00:00", "2026-11-05T00:00:00", group("2026-11-02", 0))) is None
-    assert statistics_picture.columns(of_days("2026-11-01T00:00:00", "2026-11-02T00:00:00", group("2026-11-01", 3))) is None
+    assert (
+        statistics_picture.columns(of_days("2026-11-01T00:00:00", "2026-11-05T00:00:00", group("2026-11-02", 0)), ENGLISH)
+        is None
+    )
+    assert (
+        statistics_picture.columns(of_days("2026-11-01T00:00:00", "2026-11-02T00:00:00", group("2026-11-01", 3)), ENGLISH)
+        is None
+    )
     assert statistics_picture.shares([group("a", 0)]) is None
 
 

@@ -20,9 +20,10 @@ from tollhouse.fulfillments.views import fulfillment_view
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
-from tollhouse.web.answers import page, see_other
+from tollhouse.web.answers import formats_of, page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.local_formats import Formats
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import PageQuery, statuses_of, turn
 from tollhouse.web.schema_fields import told
@@ -100,7 +101,7 @@ async def show_statistics(ask: Ask, caller: Person, mode: str, query: Statistics
         mode=env.mode,
         here="fulfillments",
         statistics=found,
-        **_drawn(found, query.group_by),
+        **_drawn(found, query.group_by, formats_of(ask)),
         asked={"from": query.start, "to": query.to, "group_by": query.group_by, "product_id": query.product_id},
         groups=GROUPS,
         names=_names(),
@@ -130,13 +131,13 @@ async def cancel(ask: Ask, caller: Person, mode: str, fulfillment_id: UUID) -> R
     return see_other(f"/{env.mode}/fulfillments/{fulfillment_id}")
 
 
-def _drawn(found: Statistics | None, group_by: str) -> dict[str, Any]:
+def _drawn(found: Statistics | None, group_by: str, own: Formats) -> dict[str, Any]:
     """The rows of the page, and their picture: columns over time, or a strip."""
     rows = [] if found is None else found.groups
     if group_by in {"game", "product"}:
         rows = statistics_picture.most_first(statistics_picture.by_game(rows) if group_by == "game" else rows)
         return {"rows": rows, "columns": None, "strip": statistics_picture.shares(rows)}
-    columns = statistics_picture.columns(found) if found is not None and group_by == "day" else None
+    columns = statistics_picture.columns(found, own) if found is not None and group_by == "day" else None
     return {"rows": rows, "columns": columns, "strip": None}
 
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.catalogue.products import PRODUCTS
 from tollhouse.fulfillments.statistics import Group, Statistics
-from tollhouse.kernel.periods import name_of
 from tollhouse.web.charts import NARROW, WIDE, BarChart, Part, Size, bar_chart, strip
+from tollhouse.web.local_formats import Formats
 
 DAY = timedelta(days=1)
 COLUMNS_MAX = 62
@@ -48,7 +48,7 @@ def most_first(groups: Sequence[Group]) -> list[Group]:
     return sorted(groups, key=lambda group: (-group.quantity_delivered, group.key))
 
 
-def columns(found: Statistics) -> Columns | None:
+def columns(found: Statistics, own: Formats) -> Columns | None:
     """The days of statistics by day; None where there is nothing to compare."""
     units = {date.fromisoformat(group.key): group.quantity_delivered for group in found.groups}
     first, last = (datetime.fromisoformat(moment).date() for moment in (found.start, found.to))
@@ -60,8 +60,8 @@ def columns(found: Statistics) -> Columns | None:
     step = 1 if days <= COLUMNS_MAX else 7
     starts = [first + DAY * place for place in range(0, days, step)]
     sums = [sum(units.get(start + DAY * place, 0) for place in range(step)) for start in starts]
-    names = [name_of(datetime(start.year, start.month, start.day, tzinfo=UTC), "day", UTC) for start in starts]
-    words = [f"{name}: {count}" for name, count in zip(names, sums, strict=True)]
+    names = [own.short_day(start) for start in starts]
+    words = [f"{name}: {own.number(count)}" for name, count in zip(names, sums, strict=True)]
     wide, narrow = (bar_chart(sums, names, words, (), size, str) for size in (WIDE, NARROW))
     return Columns(wide, narrow)
 
