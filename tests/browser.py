@@ -114,6 +114,12 @@ class Visitor:
         """Click the first button that says this. Read what follows by `expect`, which waits for it."""
         await self.page.click(f"button:has-text('{button}')")
 
+    async def agree(self, question: str) -> None:
+        """Say yes to the question that is asked before what cannot be undone."""
+        sure = self.page.locator("#sure")
+        await expect(sure.get_by_role("heading")).to_have_text(question)
+        await sure.locator("[value=yes]").click()
+
     async def open_part(self, name: str) -> None:
         """Open a part of the dashboard by the navigation at its side, which a narrow window folds."""
         side = self.page.locator(".side")

@@ -16,6 +16,12 @@ KEYS = """
   - term: Payments
   - definition: g p
 """
+SURE = """
+- dialog /Revoke the key “.+”/:
+  - heading /What uses it stops working at once/ [level=2]
+  - button "Go back"
+  - button "Revoke"
+"""
 FOLDED = """
 - navigation "Dashboard":
   - group: Menu
@@ -43,6 +49,7 @@ async def test_the_comforts_of_the_dashboard(look: Look, browser: Browser, servi
         await someone.page.wait_for_url("**/test/home")
         await go_by_keys(someone, service)
         await fold(someone)
+        await think_again(someone, service)
         await copy_an_id(someone, f"{service.url}/test/payment-links/{link['id']}")
         await choose_a_theme(someone)
         await switch_keys_off(someone)
@@ -80,13 +87,30 @@ async def fold(someone: Visitor) -> None:
     await expect(page.locator("nav.side")).to_match_aria_snapshot(UNFOLDED)
 
 
+async def think_again(someone: Visitor, service: Service) -> None:
+    """Before a key is revoked its name is said. Enter does no harm, and neither does Escape."""
+    page = someone.page
+    await page.goto(f"{service.url}/test/developers/keys")
+    for key in ("Enter", "Escape"):
+        await page.locator("form[data-sure] button").first.click()
+        await expect(page.locator("#sure")).to_match_aria_snapshot(SURE)
+        if key == "Enter":
+            await someone.see("sure")
+        await page.keyboard.press(key)
+        await expect(page.locator("#sure")).to_be_hidden()
+    await expect(page.locator("form[data-sure]")).to_have_count(1)
+    await page.locator("form[data-sure] button").click()
+    await page.locator("#sure [value=yes]").click()
+    await expect(page.locator("form[data-sure]")).to_have_count(0)
+
+
 async def copy_an_id(someone: Visitor, address: str) -> None:
     """Beside it there is a button for that."""
     page = someone.page
     await page.goto(address)
     await page.get_by_role("button", name="Copy ID").click()
     await expect(page.locator("main > [role=status]")).to_contain_text("ID")
-    await someone.see("copied")
+    await someone.glance("copied")
 
 
 async def choose_a_theme(someone: Visitor) -> None:
@@ -95,7 +119,7 @@ async def choose_a_theme(someone: Visitor) -> None:
     other = "Light" if someone.look.theme == "dark" else "Dark"
     await page.get_by_role("form", name="Light or dark").get_by_role("button", name=other).click()
     await expect(page.locator("html")).to_have_attribute("data-theme", other.lower())
-    await someone.see("other-theme")
+    await someone.glance("other-theme")
     await page.get_by_role("form", name="Light or dark").get_by_role("button", name="As this device").click()
     await expect(page.locator("html[data-theme]")).to_have_count(0)
 

@@ -101,6 +101,7 @@ async def switch_off_and_on(someone: Visitor) -> None:
     page = someone.page
     await someone.open_part("Webhooks")
     await someone.click("Switch delivery off")
+    await someone.agree("Switch delivery off in the test environment?")
     await someone.see("webhooks-off")
     await someone.open_part("Events")
     await page.click("tbody a")
