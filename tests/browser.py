@@ -118,7 +118,8 @@ class Visitor:
         """Say yes to the question that is asked before what cannot be undone."""
         sure = self.page.locator("#sure")
         await expect(sure.get_by_role("heading")).to_have_text(question)
-        await sure.locator("[value=yes]").click()
+        async with self.page.expect_navigation():
+            await sure.locator("[value=yes]").click()
 
     async def open_part(self, name: str) -> None:
         """Open a part of the dashboard by the navigation at its side, which a narrow window folds."""

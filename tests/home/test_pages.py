@@ -33,7 +33,7 @@ async def move(actor: Actor, transaction_id: str, moment: str) -> None:
 async def test_a_new_merchant_is_told_what_to_begin_with(alice: Actor) -> None:
     page = await seen(alice, "/test/home")
     assert "To begin with" in page
-    assert page.count(">to do<") == 4
+    assert page.count(">to do<") == 5
     assert "Nobody has tried to pay yet." in page
     assert "No payment succeeded in these days." in page
     assert await figures(alice) == {
@@ -47,11 +47,11 @@ async def test_a_new_merchant_is_told_what_to_begin_with(alice: Actor) -> None:
 
 async def test_the_first_steps_go_when_they_are_done(alice: Actor) -> None:
     await sell(alice)
-    assert (await seen(alice, "/test/home")).count(">to do<") == 2
+    assert (await seen(alice, "/test/home")).count(">to do<") == 3
     (await alice.dashboard("POST", "/webhook-secret/generate", {"mode": "test"})).ok()
     (await alice.dashboard("POST", "/webhook-secret/activate", {"mode": "test"})).ok()
     assert "To begin with" not in await seen(alice, "/test/home")
-    assert (await seen(alice, "/live/home")).count(">to do<") == 4
+    assert (await seen(alice, "/live/home")).count(">to do<") == 5
 
 
 async def test_what_came_in_is_counted_beside_what_came_before(alice: Actor) -> None:

@@ -130,7 +130,7 @@ async def order_gems(someone: Visitor) -> None:
     await page.fill("#quantity", "20")
     await page.fill("[id='recipient.player_id']", "anna")
     await page.select_option("[id='recipient.server']", "eu")
-    await page.click("summary")
+    await page.click("main summary")
     await page.fill("#webhook_url", "ftp://host/")
     await someone.click("See what it costs")
     await someone.see("money-fulfillment-wrong")

@@ -144,11 +144,12 @@ class Setup(Struct, frozen=True):
     test_payment: bool
     webhook: bool
     api_key: bool
+    second_factor: bool
     application: bool
 
     @property
     def done(self) -> bool:
-        """Nothing is left to do. An application is for those who build something for other merchants."""
+        """Nothing is left that has to be. An application is for those who build something for other merchants."""
         return self.project and self.test_payment and self.webhook and self.api_key
 
 

@@ -55,6 +55,8 @@ SETUP = """
                    WHERE merchant_id = $1 AND mode = 'test' AND succeeded_at IS NOT NULL) AS test_payment,
            EXISTS (SELECT FROM webhook_secrets WHERE merchant_id = $1 AND mode = $2 AND state = 'active') AS webhook,
            EXISTS (SELECT FROM api_keys WHERE merchant_id = $1 AND mode = $2 AND revoked_at IS NULL) AS api_key,
+           EXISTS (SELECT FROM users u JOIN second_factors f ON f.holder_id = u.id
+                   WHERE u.merchant_id = $1 AND f.confirmed_at IS NOT NULL) AS second_factor,
            EXISTS (SELECT FROM oauth_clients WHERE merchant_id = $1 AND status <> 'revoked') AS application
 """
 
@@ -96,7 +98,9 @@ async def undelivered(tx: Tx, env: MerchantEnv, since: datetime, most: int) -> D
 async def setup(tx: Tx, env: MerchantEnv) -> Setup:
     """What is set up in this environment; the test payment counts for both."""
     [row] = await tx.fetch(SETUP, env.merchant_id, env.mode)
-    return Setup(row["project"], row["test_payment"], row["webhook"], row["api_key"], row["application"])
+    return Setup(
+        row["project"], row["test_payment"], row["webhook"], row["api_key"], row["second_factor"], row["application"]
+    )
 
 
 def _came(row: Row) -> Came:
