@@ -22,6 +22,18 @@ async def put(actor: Actor, mode: str = "test", **changes: Any) -> Any:
     return (await actor.call("PUT", "/webhook", {**BODY, **changes}, mode=mode)).ok().body
 
 
+async def test_saved_addresses_are_said_to_be_deprecated(dora: Actor) -> None:
+    answers = [await dora.get("/webhook"), await dora.call("PUT", "/webhook", BODY), await dora.call("PUT", "/webhook", {})]
+    for answer in answers:
+        assert answer.headers["Deprecation"] == "@1793491200"
+        assert answer.headers["Link"] == '</docs/webhooks#saved-addresses>; rel="deprecation"; type="text/html"'
+    assert 'id="saved-addresses"' in (await dora.anonymously("GET", "/docs/webhooks")).ok().text
+    assert "Deprecation" not in (await dora.get("/webhook-events")).ok().headers
+    paths = (await dora.anonymously("GET", "/openapi.json")).ok().body["paths"]
+    shown = [path for path, methods in paths.items() for one in methods.values() if one.get("deprecated")]
+    assert shown == ["/api/v2/integration/webhook"] * 2
+
+
 @pytest.mark.covers("W-66", "W-67", "S-59")
 async def test_the_first_put_shows_the_secret_and_nothing_else_ever_does(dora: Actor) -> None:
     assert (await dora.get("/webhook")).ok().raw == b"null"
@@ -149,8 +161,9 @@ async def test_the_secret_of_the_settings_area(alice: Actor, receiver: Receiver)
         return (await alice.dashboard("POST", "/webhook-secret/activate", {"mode": "test"})).ok().body
 
     async def tested() -> Received:
+        before = len(receiver.received)
         event = (await alice.post("/webhook/test", {"url": receiver.url})).ok(202).body
-        await receiver.wait(count=len(receiver.received) + 1)
+        await receiver.wait(count=before + 1)
         (got,) = [got for got in receiver.received if got.headers["X-Service-Event-Id"] == event["id"]]
         return got
 

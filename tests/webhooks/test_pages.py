@@ -128,6 +128,7 @@ async def test_two_clicks_send_once(alice: Actor, receiver: Receiver, desk_of: O
     clicks = await asyncio.gather(*(post(alice, f"{path}/redeliver") for _ in range(5)))
     assert {click.location for click in clicks} == {path}
     shown = await seen(alice, path)
+    assert "<dd>1 of 1</dd>" in shown
     assert "An attempt is due or on its way" in shown
     assert "Send it again" not in shown
     clicked.set()

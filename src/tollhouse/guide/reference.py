@@ -82,6 +82,8 @@ def _operation(entry: Entry, document: Json, shapes: Shapes) -> Iterator[str]:
     yield _block("http", f"{entry.method} {entry.path}")
     told = [shown["summary"].partition(". ")[2], shown.get("description", "")]
     yield from filter(None, told)
+    if shown.get("deprecated"):
+        yield "**Deprecated**: its answers say since when, and where to read on, by `Deprecation` and `Link`."
     yield f"**Credential**: {wanted(shown)}."
     if shown["parameters"]:
         yield "## Parameters"

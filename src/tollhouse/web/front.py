@@ -186,6 +186,9 @@ class Front:
             headers.append(NO_STORE)
         headers.append((b"x-request-id", ask.request_id.encode()))
         headers += self._always
+        operation = methods.get(ask.method)
+        if operation is not None and operation.deprecated is not None:
+            headers += operation.deprecated.headers
         if cors:
             headers += CORS
             if ask.method == "OPTIONS":

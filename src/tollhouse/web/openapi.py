@@ -92,6 +92,8 @@ def _operation(operation: Operation, name: str, parts: _Parts) -> Json:
     }
     if more.strip():
         shown["description"] = more.strip()
+    if operation.deprecated is not None:
+        shown["deprecated"] = True
     for media_type, kind in ((JSON, operation.body), (FORM, _form(operation))):
         if kind is not None:
             required = kind is not operation.accepts or not operation.body_optional

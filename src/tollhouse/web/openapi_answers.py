@@ -28,6 +28,8 @@ HEADERS: Json = {
     "Location": {"description": "Where the browser goes.", "schema": {"type": "string"}},
     "Retry-After": {"description": "After how many seconds to try again.", "schema": {"type": "string"}},
     "WWW-Authenticate": {"description": "How to authenticate, and what was wrong.", "schema": {"type": "string"}},
+    "Deprecation": {"description": "Since when this should not be used any more.", "schema": {"type": "string"}},
+    "Link": {"description": "Where is told what to do instead.", "schema": {"type": "string"}},
     "Idempotency-Replayed": {
         "description": "There when this is the stored answer of the key's first request.",
         "schema": {"enum": ["true"]},
@@ -69,7 +71,8 @@ def possible_refusals(
 def success(operation: Operation, schema: Json | None, example: Any = None) -> Json:
     """The answer of a deed that is done; without a schema it has no body."""
     replayable = operation.idempotency != "no"
-    answer = _answer(HTTPStatus(operation.status), "Done.", ["Idempotency-Replayed"] if replayable else [])
+    more = ["Deprecation", "Link"] if operation.deprecated is not None else []
+    answer = _answer(HTTPStatus(operation.status), "Done.", [*(["Idempotency-Replayed"] if replayable else []), *more])
     if schema is not None:
         text = {"schema": {"type": "string"}}
         answer["content"] = {JSON: {"schema": schema, "example": example}} | dict.fromkeys(operation.formats, text)

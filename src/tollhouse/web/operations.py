@@ -11,6 +11,7 @@ or puts into a Response, no annotation tells: `reads` and `answers` do.
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar, get_type_hints
 from uuid import UUID
 
@@ -68,6 +69,19 @@ class Guard(Protocol):
         ...
 
 
+class Deprecated(Struct, frozen=True):
+    """Since when an operation should not be used any more, and where is told what to do instead: a path of ours."""
+
+    since: datetime
+    told: str
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """What its answers carry (RFC 9745). There is no Sunset (RFC 8594): no day is set from which it is gone."""
+        link = f'<{self.told}>; rel="deprecation"; type="text/html"'
+        return [(b"deprecation", b"@%d" % int(self.since.timestamp())), (b"link", link.encode())]
+
+
 class Operation(Struct, frozen=True):
     """One row of the table. `body` is what the handler asks for, `accepts` what a body that comes must fit."""
 
@@ -88,6 +102,7 @@ class Operation(Struct, frozen=True):
     reads: type[Struct] | None
     formats: tuple[str, ...]
     body_bytes_max: int
+    deprecated: Deprecated | None
 
     @property
     def full_path(self) -> str:
@@ -125,6 +140,7 @@ class Operations(list[Operation]):
         answers: Any = None,
         formats: Sequence[str] = (),
         body_bytes_max: int = BODY_BYTES_MAX,
+        deprecated: Deprecated | None = None,
     ) -> Callable[[H], H]:
         """Declare the handler below as this operation.
 
@@ -133,10 +149,8 @@ class Operations(list[Operation]):
         """
 
         def declare(handler: H) -> H:
-            hints = get_type_hints(handler)
-            needs = tuple(inspect.signature(handler).parameters)
-            names = {part[1:-1] for part in path.split("/") if part.startswith("{")}
-            if unknown := set(needs) - SUPPLIED - names:
+            hints, needs = get_type_hints(handler), tuple(inspect.signature(handler).parameters)
+            if unknown := set(needs) - SUPPLIED - _names(path):
                 raise TypeError(f"{handler.__qualname__} asks for {unknown}, which nobody supplies")
             self.append(
                 Operation(
@@ -152,11 +166,12 @@ class Operations(list[Operation]):
                     body=hints.get("body"),
                     accepts=hints.get("body") or self._nothing(method),
                     query=hints.get("query"),
-                    uuids=frozenset(name for name in names if hints.get(name) is UUID),
+                    uuids=frozenset(name for name in _names(path) if hints.get(name) is UUID),
                     answer=hints.get("return") if answers is None else answers,
                     reads=reads,
                     formats=tuple(formats),
                     body_bytes_max=body_bytes_max,
+                    deprecated=deprecated,
                 )
             )
             return handler
@@ -166,6 +181,11 @@ class Operations(list[Operation]):
     def _nothing(self, method: str) -> type[Any] | None:
         """What a body must fit that nobody asks for: at doors that speak JSON, where others have one, it is empty."""
         return NoMembers if self._door in (INTEGRATION, DASHBOARD) and method != "GET" else None
+
+
+def _names(path: str) -> set[str]:
+    """What stands in braces."""
+    return {part[1:-1] for part in path.split("/") if part.startswith("{")}
 
 
 class Routes:

@@ -1,6 +1,6 @@
 """The webhook operations of the Integration API, and the signing secret in the dashboard's settings."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 import msgspec
@@ -11,7 +11,7 @@ from tollhouse.callers.throttle import RateLimited
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
-from tollhouse.web.operations import DASHBOARD, INTEGRATION, Operations
+from tollhouse.web.operations import DASHBOARD, INTEGRATION, Deprecated, Operations
 from tollhouse.web.paging import PageQuery
 from tollhouse.webhooks import actions, store
 from tollhouse.webhooks.model import (
@@ -34,15 +34,22 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 READ = scope("webhooks:read")
 WRITE = scope("webhooks:write")
+SAVED_ADDRESSES = Deprecated(datetime(2026, 11, 1, tzinfo=UTC), "/docs/webhooks#saved-addresses")
 
 
-@INTEGRATION_OPERATIONS.add("GET", "/webhook", guard=READ)
+@INTEGRATION_OPERATIONS.add("GET", "/webhook", guard=READ, deprecated=SAVED_ADDRESSES)
 async def read_configuration(caller: Caller, db: Pool, house: House) -> Configuration | None:
     """The saved webhook configuration; null before the first PUT and after the end of compatibility."""
     return await actions.configuration_of(db, caller.env, house)
 
 
-@INTEGRATION_OPERATIONS.add("PUT", "/webhook", guard=WRITE, refuses=(DeprecatedWebhookRemoved, ValidationFailed))
+@INTEGRATION_OPERATIONS.add(
+    "PUT",
+    "/webhook",
+    guard=WRITE,
+    refuses=(DeprecatedWebhookRemoved, ValidationFailed),
+    deprecated=SAVED_ADDRESSES,
+)
 async def save_configuration(caller: Caller, body: NewConfiguration, tx: Tx, house: House, now: datetime) -> Configuration:
     """Save the webhook configuration. The first answer includes the new signing secret."""
     saved, secret = await actions.save(tx, caller.env, body, house, now)
