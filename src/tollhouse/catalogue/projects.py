@@ -3,8 +3,10 @@
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
+
 from tollhouse.audit import record
-from tollhouse.audit.changes import changes
+from tollhouse.audit.changes import changes, made
 from tollhouse.catalogue import store
 from tollhouse.catalogue.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
 from tollhouse.kernel.environment import MerchantEnv
@@ -21,7 +23,7 @@ FIRST_STATUS: dict[Mode, ProjectStatus] = {"test": "approved", "live": "in_revie
 async def open_project(tx: Tx, env: MerchantEnv, facts: ProjectFacts, now: datetime) -> Project:
     """A new project."""
     project = await _open(tx, env, facts, now)
-    said = changes({}, {"website_url": facts.website_url, "description": facts.description})
+    said = made(website_url=facts.website_url, description=facts.description)
     await record.note(tx, env, "project.opened", now, subject=project.id, name=facts.name, changed=said)
     return project
 
@@ -67,6 +69,11 @@ async def _change(
     tx: Tx, env: MerchantEnv, present: ReviewedProject, facts: ProjectFacts, now: datetime
 ) -> ReviewedProject | None:
     changed = await store.change(tx, env, present.id, facts, FIRST_STATUS[env.mode], now)
-    said = changes(present.facts, facts)
-    await record.note(tx, env, "project.changed", now, subject=present.id, name=facts.name, changed=said)
+    if changed is not None:
+        said = changes(_said(present), _said(changed))
+        await record.note(tx, env, "project.changed", now, subject=present.id, name=facts.name, changed=said)
     return changed
+
+
+def _said(project: ReviewedProject) -> dict[str, object]:
+    return msgspec.structs.asdict(project.facts) | {"status": project.status.replace("_", " ")}

@@ -32,7 +32,7 @@ ONE = """
 """
 HOLD = """
     SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
-    WHERE merchant_id = $1 AND id = $2 FOR UPDATE
+    WHERE merchant_id = $1 AND id = $2 FOR NO KEY UPDATE
 """
 # A rejected project goes back to where it began; one in review or approved stays there.
 CHANGE = """

@@ -139,8 +139,7 @@ async def make_api_key(tx: Tx, person: Person, new: NewApiKey, now: datetime) ->
         api_key=secret,
     )
     await store.insert_api_key(tx, person.merchant_id, view, allowed.mask, tokens.digest(secret), now)
-    said = made(scopes=view.scopes)
-    await _note_key(tx, person, view, "api_key.made", now, said)
+    await _note_key(tx, person, view, "api_key.made", now, made(scopes=view.scopes))
     return view
 
 
