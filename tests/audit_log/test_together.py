@@ -1,23 +1,27 @@
 """A deed and its line are one: neither is there without the other, and a line is there for good."""
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
+import msgspec
 import pytest
 
 from tests.audit_log.reading import deeds, lines
 from tests.cast import Actor
 from tests.running import KEY
-from tests.withdrawals.desk import fund, withdraw
+from tests.withdrawals.desk import TO_NINA, fund, withdraw
 from tollhouse import main
 from tollhouse.audit import record
 from tollhouse.audit.author import OPERATOR, SYSTEM, Author, asked_by, present
 from tollhouse.audit.changes import changes, made
 from tollhouse.audit_log.cleaning import forget_lines
 from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform import config
 from tollhouse.platform.config import SettingsRefusedError
+from tollhouse.withdrawals import actions as withdrawals
+from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
 
 SHUT = "ALTER TABLE audit_lines ADD CONSTRAINT shut CHECK (deed <> 'withdrawal.requested') NOT VALID"
 OPEN = "ALTER TABLE audit_lines DROP CONSTRAINT shut"
@@ -31,15 +35,18 @@ AGED = """
 
 async def test_a_deed_whose_line_cannot_be_written_is_not_done(alice: Actor) -> None:
     await fund(alice)
+    house = main.open_house(alice.service.settings)
+    env, new = MerchantEnv(MerchantId(UUID(alice.merchant_id)), "test"), msgspec.convert(TO_NINA, NewWithdrawal)
     await alice.sql(SHUT)
     try:
-        (await withdraw(alice, key="order-1")).ok(500)
+        with pytest.raises(asyncpg.CheckViolationError, match="shut"):
+            await house.db.transact(lambda tx: withdrawals.request(tx, env, new, house, clock.now()))
     finally:
         await alice.sql(OPEN)
+        await house.db.close()
     assert (await alice.get("/balances/EUR")).ok().body["available_minor"] == 10_000
+    assert (await alice.get("/withdrawals")).ok().body["withdrawals"] == []
     assert await deeds(alice) == ["api_key.made"]
-    (await withdraw(alice, key="order-1")).ok(201)
-    assert await deeds(alice) == ["api_key.made", "withdrawal.requested"]
 
 
 async def test_a_deed_that_is_refused_or_repeated_has_no_line(alice: Actor) -> None:
