@@ -109,7 +109,7 @@ async def copy_an_id(someone: Visitor, address: str) -> None:
     page = someone.page
     await page.goto(address)
     await page.get_by_role("button", name="Copy ID").click()
-    await expect(page.locator("main > [role=status]")).to_contain_text("ID")
+    await expect(page.locator("main > [aria-live]")).to_contain_text("ID")
     await someone.glance("copied")
 
 

@@ -70,7 +70,7 @@ async def test_what_must_be_exact_can_be_copied(browser: Browser, alice: Actor, 
         await page.goto(address)
         await page.click(".beside:has(#exact) button")
         await page.wait_for_selector(".beside:has(#exact) button:has-text('Copied')")
-        await expect(page.locator("p.vh[role=status]")).to_have_text("Exact amount in EUR copied")
+        await expect(page.locator("p.vh[aria-live]")).to_have_text("Exact amount in EUR copied")
         await page.fill("#other", "")
         await page.focus("#other")
         await page.keyboard.press("Control+V")

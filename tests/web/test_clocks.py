@@ -3,11 +3,15 @@
 import re
 from datetime import datetime
 
+import pytest
+from jinja2 import Environment
+
 from tests.cast import Actor
 from tests.forms import seen
 from tests.payments.shop import open_link, pay, visit
 from tollhouse.kernel.zones import zone_of
 from tollhouse.payments.listed import PaymentsQuery
+from tollhouse.web.templates import Templates
 
 KATHMANDU = "Asia/Kathmandu"
 TIME = re.compile(r'<time datetime="(?P<utc>[^"]+Z)">(?P<there>[^<]+)</time>')
@@ -45,3 +49,11 @@ def test_days_of_a_filter_begin_there() -> None:
     wanted = PaymentsQuery(start="2026-11-21", to="2026-11-21").wanted(zone_of(KATHMANDU))
     assert wanted.created_from == datetime.fromisoformat("2026-11-20T18:15:00Z")
     assert wanted.created_to == datetime.fromisoformat("2026-11-21T18:15:00Z")
+
+
+def test_another_zone_compiles_no_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    house = Templates()
+    facts = {"code": "not_found", "number": 404, "message": "", "faults": (), "request_id": "", "back": "/", "theme": ""}
+    first = house.render("web/error.html", "en", **facts)
+    monkeypatch.delattr(Environment, "compile")
+    assert house.render("web/error.html", "en", zone_of(KATHMANDU), **facts) == first

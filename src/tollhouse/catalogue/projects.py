@@ -76,4 +76,4 @@ async def _change(
 
 
 def _said(project: ReviewedProject) -> dict[str, object]:
-    return msgspec.structs.asdict(project.facts) | {"status": project.status.replace("_", " ")}
+    return {**msgspec.structs.asdict(project.facts), "status": project.status.replace("_", " ")}

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from babel import Locale
 from babel.dates import format_date, format_datetime
-from babel.numbers import format_decimal
+from babel.numbers import format_decimal, get_currency_name
 
 from tollhouse.kernel.periods import Unit
 from tollhouse.web.languages import ENGLISH
@@ -49,7 +49,8 @@ class Formats:
 
     def currency_name(self, code: str, usual: str) -> str:
         """What a currency is called. `usual` is its name in English, and that of one which no state has made."""
-        return usual if self._language == ENGLISH else self._locale.currencies.get(code, usual)
+        known = code if self._language == ENGLISH else get_currency_name(code, locale=self._locale)
+        return usual if known == code else known
 
     def day(self, when: str | date) -> str:
         """A day, or the day of a moment, in figures."""

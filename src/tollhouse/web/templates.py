@@ -79,7 +79,7 @@ class Templates:
         pages.filters.update(
             told=texts.told,
             amount=own.amount,
-            currency_name=own.currency_name,
+            currency_name=own.currency_name,  # pyright: ignore[reportArgumentType]
             number=own.number,
             percent=own.percent,
             day=own.day,

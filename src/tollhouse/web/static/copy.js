@@ -4,7 +4,7 @@ const SAID_FOR_MS = 2_000;
 const { copy = "Copy", copied: done = "Copied", selected = "Selected" } = document.body.dataset;
 const status = document.createElement("p");
 status.className = "vh";
-status.setAttribute("role", "status");
+status.setAttribute("aria-live", "polite");
 
 function select(text) {
   if (text.select) {
