@@ -1,5 +1,6 @@
 """Opening projects, and finding the one a payment link sells for."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -75,5 +76,5 @@ async def _change(
     return changed
 
 
-def _said(project: ReviewedProject) -> dict[str, object]:
-    return {**msgspec.structs.asdict(project.facts), "status": project.status.replace("_", " ")}
+def _said(project: ReviewedProject) -> Mapping[str, object]:
+    return msgspec.structs.asdict(project.facts) | {"status": project.status.replace("_", " ")}
