@@ -14,7 +14,9 @@ LOADED = re.compile(r'<(?:link rel="(?:stylesheet|icon)"|script|img)[^>]* (?:hre
 MINE = [
     operation.path.replace("{mode}", "test")
     for operation in OPERATIONS
-    if operation.method == "GET" and operation.guard is signed_in_page and not re.search(r"\{(?!mode\})", operation.path)
+    if operation.method == "GET"
+    and operation.guard is signed_in_page
+    and not re.search(r"\{(?!mode\})|\.\w+$", operation.path)
 ]
 PUBLIC = [
     "/signin",

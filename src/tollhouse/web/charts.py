@@ -96,7 +96,11 @@ def bar_chart(
         floor=floor,
         bars=bars,
         grid=tuple(Word(floor - height(value), written(value)) for value in lines),
-        names=tuple(Word(middle(place), name) for place, name in enumerate(names) if place % every == 0),
+        names=tuple(
+            Word(min(middle(place), size.width - len(name) * CHAR_WIDTH // 2), name)
+            for place, name in enumerate(names)
+            if place % every == 0
+        ),
         before=" ".join(f"{middle(place)},{floor - height(value)}" for place, value in enumerate(before)),
     )
 
