@@ -10,7 +10,6 @@ from tollhouse.callers.model import Operator
 from tollhouse.callers.operators import operator_page
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.doors import withdrawal_reviews
-from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.refusals import InvalidRequest, NotFound
 from tollhouse.operator import store as operator_store
 from tollhouse.operator.desk import DoneQuery, reason_in, show
@@ -115,7 +114,6 @@ async def _withdrawal(
         withdrawal=found,
         merchant=merchant,
         amount=format_amount,
-        stamp=stamp,
         deeds=await operator_store.deeds_about(db, found.env.merchant_id, withdrawal_id, DEEDS_SHOWN),
         approved_by_me=caller.email in found.approvals,
         done=done,
