@@ -51,7 +51,8 @@ FEES = """
                                 delta, balance_after, created_at)
     SELECT o.account_id, m.n + 1000000, m.fee_id, o.merchant_id, o.mode, o.currency, o.account, 'payment_fee', m.posting_id,
            2, -1, o.balance_after * m.n, m.at
-    FROM ledger_entries o, more m WHERE o.merchant_id = $1 AND o.type = 'payment'
+    FROM ledger_entries o, more m
+    WHERE o.merchant_id = $1 AND o.type = 'payment' AND o.transaction_id NOT IN (SELECT posting_id FROM more)
 """
 BALANCES = """
     UPDATE ledger_accounts a SET balance = (SELECT sum(e.delta) FROM ledger_entries e WHERE e.account_id = a.id)

@@ -101,7 +101,6 @@ async def test_another_link_is_mailed_but_not_without_end(office: Office, dora: 
     assert "Mail me another link" not in await seen(dora, ADDRESS)
 
 
-@pytest.mark.covers("S-35")
 async def test_nobody_learns_who_has_an_account(office: Office, dora: Actor) -> None:
     await office.send()
     answers: list[Any] = []

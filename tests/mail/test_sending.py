@@ -43,7 +43,6 @@ async def test_a_mail_says_who_it_is_from_and_what_it_is_about(office: Office, d
     assert await office.mail_to(dora) == [mail]
 
 
-@pytest.mark.covers("S-35")
 async def test_links_lead_to_the_base_url_and_no_secret_is_kept(office: Office) -> None:
     body = {"email": "eve@example.com", "password": "correct horse battery", "business_name": "Eve"}
     async with sign_up(office.service, "fay", "Fay") as fay:

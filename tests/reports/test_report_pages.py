@@ -25,18 +25,19 @@ TAGS = re.compile(r"<[^>]+>")
 SHEETS = {"s": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
 MARCH = "?period=custom&from=2026-03-01&to=2026-03-31"
 YEAR = "?period=custom&from=2026-01-01&to=2026-12-31"
+METHODS = "reports/methods"
 Table = dict[str, list[str]]
 
 
-async def tables(actor: Actor, query: str = "", mode: str = "test") -> dict[str, Table]:
+async def tables(actor: Actor, query: str = "", mode: str = "test", page: str = "reports") -> dict[str, Table]:
     """The rows of each part of the page, by their names."""
-    page = await seen(actor, f"/{mode}/reports{query}")
+    shown = await seen(actor, f"/{mode}/{page}{query}")
     return {
         name: {
             TAGS.sub("", row).strip(): [TAGS.sub("", cell) for cell in CELL.findall(cells)]
             for row, cells in ROW.findall(part)
         }
-        for name, part in SECTION.findall(page)
+        for name, part in SECTION.findall(shown)
     }
 
 
@@ -71,6 +72,7 @@ async def test_without_history(alice: Actor) -> None:
     page = await seen(alice, "/test/reports")
     assert "Nothing was posted in the test environment yet." in page
     assert "As a file:" not in page
+    assert "Nothing was paid in these days." in await seen(alice, f"/test/{METHODS}")
     assert "Nothing was posted in the live environment yet." in await seen(alice, "/live/reports")
     assert len((await cells(alice))[1]) == 1
     assert (await file(alice, "csv", mode="live")).text.count("\r\n") == 1
@@ -92,9 +94,9 @@ async def test_the_page_says_what_the_api_says(alice: Actor) -> None:
         "Refunds": ["-12.00", "1"],
         "Closing": ["18.00", ""],
     }
-    assert shown["methods"] == {"Test payment in EUR": ["1", "30.00", "0.00", "-12.00", "18.00"]}
-    assert (await tables(alice, "?currency=USD"))["methods"] == {
-        "Test payment in USD": ["1", "7.00", "0.00", "0.00", "7.00"]
+    assert await tables(alice, page=METHODS) == {
+        "methods-EUR": {"Test payment in EUR": ["1", "30.00", "0.00", "-12.00", "18.00"]},
+        "methods-USD": {"Test payment in USD": ["1", "7.00", "0.00", "0.00", "7.00"]},
     }
     days = list((await tables(alice, "?period=7d"))["over-time"].values())
     assert len(days) == 7
@@ -137,7 +139,8 @@ async def test_one_project_alone(alice: Actor) -> None:
     await pay(await open_link(alice, amount="4.00", project_id=other.body["id"]))
     shown = await tables(alice, f"?project_id={other.body['id']}")
     assert shown["currencies"] == {"EUR": ["0.00", "4.00", *["0.00"] * 4, "4.00"]}
-    assert shown["methods"] == {"Test payment in EUR": ["1", "4.00", "0.00", "0.00", "4.00"]}
+    of_project = await tables(alice, f"?project_id={other.body['id']}", page=METHODS)
+    assert of_project == {"methods-EUR": {"Test payment in EUR": ["1", "4.00", "0.00", "0.00", "4.00"]}}
     assert "Other</option>" in await seen(alice, "/test/reports")
 
 

@@ -17,6 +17,9 @@ pytestmark = IN_A_BROWSER
 REPORT = """
 - heading "Reports" [level=1]
 - navigation "Environment"
+- navigation "What to look at":
+  - link "Summary"
+  - link "By method"
 - navigation "Period":
   - link "Today"
 - group: Other days, another currency or project
@@ -37,7 +40,6 @@ REPORT = """
   - group
 - region "What changed the balance in EUR"
 - region "Fees in EUR"
-- region "By method, in EUR"
 """
 FAILED = """
 - heading "Send failed events again" [level=1]
@@ -92,6 +94,10 @@ async def read_reports(someone: Visitor) -> None:
     async with page.expect_download() as saved:
         await page.get_by_role("link", name="CSV").click()
     assert (await saved.value).suggested_filename.startswith("report-test-")
+    await page.click("text=By method")
+    await expect(page.locator("#methods-EUR")).to_have_text("By method, in EUR")
+    await someone.see("reports-methods")
+    await page.click("text=Summary")
     await page.get_by_role("link", name="USD").click()
     await expect(page.locator("#over-time")).to_have_text("USD over time")
     await page.click("summary:has-text('Other days')")

@@ -17,8 +17,8 @@ from tollhouse.kernel.periods import Unit
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.reports import meanings, tables
 from tollhouse.reports.chosen import DAYS_SHOWN_MAX, FIELDS, Chosen, ReportsQuery
-from tollhouse.reports.model import Found, Summary
-from tollhouse.reports.summary import everything
+from tollhouse.reports.model import Found, MethodSum, Summary
+from tollhouse.reports.summary import by_method, by_period, everything
 from tollhouse.reports.table import as_csv
 from tollhouse.reports.titled import Titled
 from tollhouse.web.answers import formats_of, page
@@ -47,8 +47,7 @@ async def reports(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> R
         wrong = wrong_with(refusal, FIELDS)
         chosen = ReportsQuery().chosen(ask.now, caller.zone)
     shown = chosen.shown()
-    found = await everything(db, env, shown)
-    parts = tables.by_currency(found.summaries)
+    parts = tables.by_currency(await by_period(db, env, shown))
     sums = {code: tables.whole(rows) for code, rows in parts.items()}
     usual = (await payment_settings.of(db, env)).default_currency
     code = query.currency if query.currency in sums else tables.best(sums, usual)
@@ -70,9 +69,31 @@ async def reports(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> R
         currency=code,
         sums=[(one, _amounts(row)) for one, row in sums.items()],
         picture=None if code not in parts else _drawn(parts[code], shown, CURRENCIES[code], formats_of(ask)),
-        methods=_methods(found, code),
         files=[(kind.upper(), f"/{env.mode}/reports.{kind}{query.address()}") for kind in ("pdf", "xlsx", "csv")],
         **({} if code not in sums else _of_currency(sums[code])),
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/reports/methods", guard=signed_in_page)
+async def methods(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> Response:
+    """What each method brought in these days, in each currency. It is summed for this page alone: it takes as long again."""
+    env, db, wrong = caller.env(mode), ask.house.db, NOTHING_WRONG
+    try:
+        chosen = await _chosen(ask, caller, env, query)
+    except ValidationFailed as refusal:
+        wrong = wrong_with(refusal, FIELDS)
+        chosen = ReportsQuery().chosen(ask.now, caller.zone)
+    return page(
+        ask,
+        "reports/methods.html",
+        wrong.status,
+        person=caller,
+        mode=env.mode,
+        here="reports",
+        query=query,
+        wrong=wrong,
+        chosen=chosen,
+        currencies=_methods(await by_method(db, env, chosen)),
     )
 
 
@@ -165,19 +186,14 @@ def _of_currency(row: Summary) -> dict[str, Any]:
     }
 
 
-def _methods(found: Found, code: str) -> list[tuple[str, int, list[str]]]:
-    return [
-        (
-            method_name(one.method_id),
-            one.payments,
-            [
-                CURRENCIES[code].format(minor)
-                for minor in (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor)
-            ],
-        )
-        for one in found.methods
-        if one.currency == code
-    ]
+def _methods(found: list[MethodSum]) -> dict[str, list[tuple[str, int, list[str]]]]:
+    """The rows of each currency: the name of the method, its payments, and its amounts."""
+    rows: dict[str, list[tuple[str, int, list[str]]]] = {}
+    for one in found:
+        amounts = (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor)
+        shown = [CURRENCIES[one.currency].format(minor) for minor in amounts]
+        rows.setdefault(one.currency, []).append((method_name(one.method_id), one.payments, shown))
+    return rows
 
 
 def _drawn(parts: list[Summary], chosen: Chosen, currency: Currency, own: Formats) -> dict[str, Any]:

@@ -48,12 +48,21 @@ async def summaries(
 
 
 async def everything(db: Pool, env: MerchantEnv, chosen: Chosen) -> Found:
-    """What a page or file of a report is made of, read in one snapshot."""
-    interval, project_id = chosen.interval, chosen.project_id
+    """What a file of a report is made of, read in one snapshot."""
     async with _snapshot(db) as tx:
-        found = await _summaries(tx, env, interval, chosen.periods, None, project_id)
-        rows = await store.by_method(tx, env, None, (interval.start, interval.end), project_id, PAYMENT_TYPES)
-    return Found(found, _by_method(rows))
+        return Found(await _of(tx, env, chosen), await _methods(tx, env, chosen))
+
+
+async def by_period(db: Pool, env: MerchantEnv, chosen: Chosen) -> list[Summary]:
+    """The same without methods."""
+    async with _snapshot(db) as tx:
+        return await _of(tx, env, chosen)
+
+
+async def by_method(db: Pool, env: MerchantEnv, chosen: Chosen) -> list[MethodSum]:
+    """The methods alone."""
+    async with _snapshot(db) as tx:
+        return await _methods(tx, env, chosen)
 
 
 @asynccontextmanager
@@ -62,19 +71,29 @@ async def _snapshot(db: Pool) -> AsyncIterator[Tx]:
         yield tx
 
 
+async def _of(tx: Tx, env: MerchantEnv, chosen: Chosen) -> list[Summary]:
+    return await _summaries(tx, env, chosen.interval, chosen.periods, None, chosen.project_id)
+
+
+async def _methods(tx: Tx, env: MerchantEnv, chosen: Chosen) -> list[MethodSum]:
+    span = (chosen.interval.start, chosen.interval.end)
+    return _by_method(await store.by_method(tx, env, None, span, chosen.project_id, PAYMENT_TYPES))
+
+
 async def _summaries(
     tx: Tx, env: MerchantEnv, interval: Interval, periods: list[Interval], currency: str | None, project_id: UUID | None
 ) -> list[Summary]:
     moments = [*(period.start for period in periods), interval.end]
     if project_id is None:
         moves = await store.moves(tx, env, currency, moments)
+        twice = await store.counted_twice(tx, env, currency, moments, sorted(INNER))
         totals = await store.totals(tx, env, currency)
     else:
-        moves = await store.moves_of_project(tx, env, currency, moments, project_id)
+        moves, twice = await store.moves_of_project(tx, env, currency, moments, project_id), []
         totals = _totals(moves)
     if currency is not None:
         totals.setdefault(currency, 0)
-    lines, counts = _by_line(moves)
+    lines, counts = _by_line(moves, twice)
     found: list[Summary] = []
     for code, total_minor in sorted(totals.items()):
         since_minor = sum(sum(lines[code, number].values()) for number in range(1, len(moments) + 1))
@@ -105,13 +124,15 @@ def _totals(moves: list[Row]) -> dict[str, int]:
     return totals
 
 
-def _by_line(moves: list[Row]) -> tuple[dict[Key, dict[LineName, int]], dict[Key, dict[LineName, int]]]:
+def _by_line(moves: list[Row], twice: list[Row]) -> tuple[dict[Key, dict[LineName, int]], dict[Key, dict[LineName, int]]]:
     lines: dict[Key, dict[LineName, int]] = defaultdict(lambda: defaultdict(int))
     counts: dict[Key, dict[LineName, int]] = defaultdict(lambda: defaultdict(int))
     for row in moves:
         key, line = (row["currency"], row["period"]), line_of(row["type"], raised=row["raised"])
         lines[key][line] += int(row["moved"])
         counts[key][line] += 0 if row["type"] in INNER else row["transactions"]
+    for row in twice:
+        counts[row["currency"], row["period"]][line_of(row["type"], raised=row["raised"])] -= row["transactions"]
     return lines, counts
 
 

@@ -74,8 +74,10 @@ def success(operation: Operation, schema: Json | None, example: Any = None) -> J
     more = ["Deprecation", "Link"] if operation.deprecated is not None else []
     answer = _answer(HTTPStatus(operation.status), "Done.", [*(["Idempotency-Replayed"] if replayable else []), *more])
     if schema is not None:
-        text = {"schema": {"type": "string"}}
-        answer["content"] = {JSON: {"schema": schema, "example": example}} | dict.fromkeys(operation.formats, text)
+        shown = {JSON: {"schema": schema, "example": example}}
+        for kind in operation.formats:
+            shown[kind] = {"schema": {"type": "string"}} if kind.startswith("text/") else shown[JSON]
+        answer["content"] = shown
     return answer
 
 
