@@ -45,7 +45,7 @@ lock:
 
 # Make every journey in each theme and width, with the CSP and with axe: what `just test` makes twice, eight times.
 looks *args:
-    TOLLHOUSE_EVERY_LOOK=1 pytest -n 2 --dist loadgroup -m browser "$@"
+    TOLLHOUSE_EVERY_LOOK=1 pytest -m browser "$@"
 
 # Take the README's pictures from the last run of the browser journeys.
 pictures:
