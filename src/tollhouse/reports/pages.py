@@ -25,7 +25,7 @@ from tollhouse.web.answers import formats_of, page
 from tollhouse.web.ask import Ask
 from tollhouse.web.charts import NARROW, WIDE, BarChart, Size, bar_chart
 from tollhouse.web.csv_table import MEDIA_TYPE, attachment
-from tollhouse.web.form_faults import NOTHING_WRONG, wrong_with
+from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.language_choice import language_of
 from tollhouse.web.local_formats import Formats
 from tollhouse.web.operations import PAGES, Operations
@@ -39,13 +39,9 @@ PDF = "application/pdf"
 @OPERATIONS.add("GET", "/{mode}/reports", guard=signed_in_page)
 async def reports(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """What changed the balances in these days: by currency; of one of them over time, by line, and by method."""
-    env, db, wrong = caller.env(mode), ask.house.db, NOTHING_WRONG
+    env, db = caller.env(mode), ask.house.db
     choices = await projects.approved(db, env, PROJECTS_SHOWN)
-    try:
-        chosen = await _chosen(ask, caller, env, query)
-    except ValidationFailed as refusal:
-        wrong = wrong_with(refusal, FIELDS)
-        chosen = ReportsQuery().chosen(ask.now, caller.zone)
+    chosen, wrong = await _looked_at(ask, caller, env, query)
     shown = chosen.shown()
     parts = tables.by_currency(await by_period(db, env, shown))
     sums = {code: tables.whole(rows) for code, rows in parts.items()}
@@ -77,12 +73,8 @@ async def reports(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> R
 @OPERATIONS.add("GET", "/{mode}/reports/methods", guard=signed_in_page)
 async def methods(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """What each method brought in these days, in each currency. It is summed for this page alone: it takes as long again."""
-    env, db, wrong = caller.env(mode), ask.house.db, NOTHING_WRONG
-    try:
-        chosen = await _chosen(ask, caller, env, query)
-    except ValidationFailed as refusal:
-        wrong = wrong_with(refusal, FIELDS)
-        chosen = ReportsQuery().chosen(ask.now, caller.zone)
+    env = caller.env(mode)
+    chosen, wrong = await _looked_at(ask, caller, env, query)
     return page(
         ask,
         "reports/methods.html",
@@ -93,7 +85,7 @@ async def methods(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> R
         query=query,
         wrong=wrong,
         chosen=chosen,
-        currencies=_methods(await by_method(db, env, chosen)),
+        currencies=_methods(await by_method(ask.house.db, env, chosen)),
     )
 
 
@@ -155,6 +147,14 @@ async def _report(
         language=language_of(ask),
     )
     return titled, found
+
+
+async def _looked_at(ask: Ask, person: Person, env: MerchantEnv, query: ReportsQuery) -> tuple[Chosen, Wrong]:
+    """What a page shows: what the address means, else the usual, with what is wrong."""
+    try:
+        return await _chosen(ask, person, env, query), NOTHING_WRONG
+    except ValidationFailed as refusal:
+        return ReportsQuery().chosen(ask.now, person.zone), wrong_with(refusal, FIELDS)
 
 
 async def _chosen(ask: Ask, person: Person, env: MerchantEnv, query: ReportsQuery) -> Chosen:
