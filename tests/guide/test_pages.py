@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.async_api import Browser
 
-from tests.browser import LOOKS, Look, by_look, in_a_browser, visitor
+from tests.browser import NARROW, Look, by_look, in_a_browser, visitor
 from tests.cast import Actor
 from tests.running import Service
 from tollhouse.guide.book import CHAPTERS, chapters, file_of
@@ -63,7 +63,7 @@ async def test_what_is_no_chapter_is_not_there(alice: Actor, name: str) -> None:
 
 
 @in_a_browser
-@by_look(LOOKS)
+@by_look(NARROW)
 async def test_the_guide_in_a_browser(look: Look, browser: Browser, service: Service) -> None:
     async with visitor(browser, look, service.url) as someone:
         await someone.page.goto(f"{service.url}/docs")

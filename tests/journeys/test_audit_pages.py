@@ -2,7 +2,7 @@
 
 from playwright.async_api import Browser, expect
 
-from tests.browser import IN_A_BROWSER, LOOKS, Look, by_look, visitor
+from tests.browser import IN_A_BROWSER, NARROW, Look, by_look, visitor
 from tests.cast import Actor, application
 from tests.forms import post
 from tests.running import Service
@@ -26,7 +26,7 @@ MONEY = """
 """
 
 
-@by_look(LOOKS)
+@by_look(NARROW)
 async def test_reading_the_audit_log(look: Look, browser: Browser, service: Service, alice: Actor, bob: Actor) -> None:
     await (await application(bob)).connect(alice, "account:read payments:write")
     said = {"business_name": "Alice's Tea and Coffee", "time_zone": "Europe/Berlin", "seen_zone": "UTC"}

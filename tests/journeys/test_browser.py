@@ -2,7 +2,7 @@
 
 from playwright.async_api import Browser, Page, expect
 
-from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
+from tests.browser import IN_A_BROWSER, NARROW, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor, Application
 from tests.journeys.test_get_paid import COFFEE, activate_secret
 from tests.receiver import Receiver
@@ -18,7 +18,7 @@ async def fill(page: Page, **fields: str) -> None:
         await page.fill(f"#{name}", value)
 
 
-@by_look(LOOKS)
+@by_look(NARROW)
 async def test_connecting_by_clicking(
     look: Look, browser: Browser, service: Service, bob: Actor, receiver: Receiver
 ) -> None:
@@ -99,7 +99,7 @@ async def consent(someone: Visitor) -> str:
     return dict(pair.split("=", 1) for pair in page.url.partition("?")[2].split("&"))["code"]
 
 
-@by_look(LOOKS)
+@by_look(NARROW)
 async def test_paying_by_clicking(look: Look, browser: Browser, service: Service, alice: Actor, receiver: Receiver) -> None:
     await activate_secret(alice)
     async with visitor(browser, look, service.url) as someone:

@@ -2,7 +2,7 @@
 
 from playwright.async_api import Browser, expect
 
-from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
+from tests.browser import IN_A_BROWSER, NARROW, Look, Visitor, by_look, visitor
 from tests.cast import Actor
 from tests.payments.shop import open_link
 from tests.running import Service
@@ -41,7 +41,7 @@ UNFOLDED = """
 """
 
 
-@by_look(LOOKS)
+@by_look(NARROW)
 async def test_the_comforts_of_the_dashboard(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
     link = await open_link(alice)
     async with visitor(browser, look, service.url) as someone:

@@ -4,7 +4,7 @@ import re
 
 from playwright.async_api import Browser, Page, expect
 
-from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
+from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import Actor, Application, application
 from tests.request_log.reading import written
 from tests.running import Service
@@ -18,7 +18,7 @@ async def tab(page: Page, name: str) -> None:
     await page.click(f".tabs a:has-text('{name}')")
 
 
-@by_look(LOOKS)
+@by_look(WIDE)
 async def test_looking_after_an_application(
     look: Look, browser: Browser, service: Service, alice: Actor, bob: Actor, carol: Actor
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from lxml import etree
 from playwright.async_api import Browser, expect
 
-from tests.browser import IN_A_BROWSER, Look, Visitor, by_look, visitor
+from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor, sign_up
 from tests.invariants import broken_invariants
 from tests.operator.seat import invite
@@ -22,7 +22,6 @@ from tests.statements.test_payouts import XSD
 from tollhouse.platform import embedded
 from tollhouse.rails import configured
 
-LOOKS = [Look("dark", 390, axe=False), Look("light", 1280, axe=True)]
 LINK = {"display_name": "Coffee for a year", "amount": "120.00", "currency": "EUR"}
 WITHDRAWAL = {
     "method_id": "sepa:EUR",
@@ -43,7 +42,7 @@ def service(server: embedded.Server) -> Iterator[Service]:
 
 
 @pytest.mark.covers("P-165")
-@by_look(LOOKS)
+@by_look(WIDE)
 async def test_live_money_in_and_out_by_clicking(look: Look, browser: Browser, service: Service, tmp_path: Path) -> None:
     async with sign_up(service, "alice", "Alice's Coffee") as alice, visitor(browser, look, service.url) as someone:
         await approve_project(alice, "live")

@@ -2,7 +2,7 @@
 
 from playwright.async_api import Browser, Page, expect
 
-from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
+from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
 from tests.merchants.authenticator import log_in
 from tests.operator.seat import invite
@@ -52,7 +52,7 @@ CHANGE = """
 """
 
 
-@by_look(LOOKS)
+@by_look(WIDE)
 async def test_coming_back_to_an_account(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
     async with visitor(browser, look, service.url) as someone, visitor(browser, look, service.url) as olga:
         await take_the_desk(olga, service, f"olga-{alice.merchant_id[-12:]}@house.example")

@@ -3,14 +3,14 @@
 from playwright.async_api import Browser, expect
 
 from tests.balance_payments.till import Till, open_till
-from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
+from tests.browser import IN_A_BROWSER, NARROW, Look, Visitor, by_look, visitor
 from tests.cast import Actor
 from tests.running import Service
 
 pytestmark = IN_A_BROWSER
 
 
-@by_look(LOOKS)
+@by_look(NARROW)
 async def test_moving_money_by_clicking(look: Look, browser: Browser, service: Service, alice: Actor, bob: Actor) -> None:
     async with visitor(browser, look, service.url) as someone:
         await someone.sign_in(alice)

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 from playwright.async_api import Browser, expect
 
-from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
+from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
 from tests.operator.seat import KEPT, invite, seated
 from tests.payments.shop import COFFEE, open_link, pay
@@ -14,7 +14,7 @@ from tests.running import Service
 pytestmark = IN_A_BROWSER
 
 
-@by_look(LOOKS)
+@by_look(WIDE)
 async def test_an_operators_day_by_clicking(
     look: Look, browser: Browser, service: Service, alice: Actor, receiver: Receiver
 ) -> None:

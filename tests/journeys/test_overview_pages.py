@@ -2,7 +2,7 @@
 
 from playwright.async_api import Browser, expect
 
-from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
+from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import Actor
 from tests.payments.bank import refund, sell
 from tests.running import Service
@@ -70,7 +70,7 @@ BALANCES = """
 pytestmark = IN_A_BROWSER
 
 
-@by_look(LOOKS)
+@by_look(WIDE)
 async def test_looking_at_the_business_by_clicking(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
     async with visitor(browser, look, service.url) as someone:
         await someone.sign_in(alice)

@@ -4,7 +4,7 @@ import csv
 
 from playwright.async_api import Browser, expect
 
-from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
+from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
 from tests.payments.bank import attempt, sell
 from tests.payments.shop import open_link
@@ -91,7 +91,7 @@ async def type_over(someone: Visitor, field: str, text: str) -> None:
     await someone.page.keyboard.type(text)
 
 
-@by_look(LOOKS)
+@by_look(WIDE)
 async def test_selling_and_giving_back(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
     async with visitor(browser, look, service.url) as someone:
         page = someone.page

@@ -2,7 +2,7 @@
 
 from playwright.async_api import Browser, expect
 
-from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
+from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
 from tests.merchants.authenticator import Authenticator, elsewhere, grow_old, log_in
 from tests.running import Service
@@ -56,7 +56,7 @@ SESSIONS = """
 """
 
 
-@by_look(LOOKS)
+@by_look(WIDE)
 async def test_guarding_an_account(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
     async with visitor(browser, look, service.url) as someone:
         await someone.sign_in(alice)

@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 from playwright.async_api import Browser, expect
 
-from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
+from tests.browser import IN_A_BROWSER, NARROW, Look, Visitor, by_look, visitor
 from tests.cast import Actor, sign_up
 from tests.receiver import Receiver
 from tests.running import Service
@@ -21,7 +21,7 @@ def compatible(make_service: Callable[..., Service]) -> Service:
     return make_service(fresh=True, NOTIFY_DEPRECATED_WH="true")
 
 
-@by_look(LOOKS)
+@by_look(NARROW)
 async def test_looking_after_webhooks(
     look: Look, browser: Browser, service: Service, compatible: Service, alice: Actor, receiver: Receiver
 ) -> None:

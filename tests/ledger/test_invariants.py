@@ -10,6 +10,13 @@ from tollhouse.ledger.model import Line, rail
 
 PAST_ALL_RULES = "SET LOCAL session_replication_role = replica"  # triggers and foreign keys sleep in this transaction
 
+TWICE = """
+    INSERT INTO ledger_entries
+    SELECT account_id, version + 1, gen_random_uuid(), merchant_id, mode, currency, account, type, transaction_id, line + 1,
+           delta, balance_after, created_at
+    FROM ledger_entries WHERE transaction_id = $1
+"""
+
 
 @pytest.mark.parametrize(
     ("number", "spoil"),
@@ -23,6 +30,7 @@ PAST_ALL_RULES = "SET LOCAL session_replication_role = replica"  # triggers and 
         ("I12", "UPDATE ledger_accounts SET balance = balance + 1 WHERE merchant_id = $2 AND $1::uuid IS NOT NULL"),
         ("I12", "UPDATE ledger_entries SET created_at = created_at - interval '1 h' WHERE transaction_id = $1"),
         ("I12", "UPDATE ledger_entries SET type = 'release' WHERE transaction_id = $1"),
+        ("I12", TWICE),
         ("I4", "UPDATE ledger_postings SET amount = amount + 1 WHERE transaction_id = $1"),
         ("I5", "UPDATE ledger_postings SET currency = 'USD' WHERE transaction_id = $1"),
     ],

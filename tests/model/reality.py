@@ -4,9 +4,7 @@ import asyncio
 import base64
 import hashlib
 import html
-import http.client
 import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -15,18 +13,17 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from uuid import uuid4
 
 import asyncpg
+from starlette.datastructures import Headers
 
 from tests.cast import HIDDEN, INTEGRATION, MERCHANT, PASSWORD
 from tests.model.world import OK, App, Merchant, Scopes, Tokens, in_order
 from tests.running import Service, settings_for
+from tests.wire import Wire
 
 CALLBACK = "https://app.example/callback?keep=1"
 STATE = "the state"
 VERIFIER = "a-verifier-of-fifty-characters." + "~" * 19
 CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
-IDLE_S = 2.0
-"""The server closes a connection that was idle for longer, about."""
-
 STATUS = {
     "invalid_client": 401,
     "invalid_token": 401,
@@ -79,7 +76,7 @@ class Reply(NamedTuple):
     """What came back."""
 
     status: int
-    headers: http.client.HTTPMessage
+    headers: Headers
     raw: bytes
 
     @property
@@ -110,26 +107,19 @@ class Reality:
     """The service, its database, and a few merchants that all histories share."""
 
     def __init__(self, service: Service, runner: asyncio.Runner, database: "asyncpg.Connection[Any]") -> None:
-        self._host = service.url.removeprefix("http://")
         self._runner = runner
         self._database = database
-        self._connection = http.client.HTTPConnection(self._host)
-        self._idle_since = time.monotonic()
+        self._wire = Wire(service.url)
         self.issuer = service.url
 
     def close(self) -> None:
         """Hang up."""
-        self._connection.close()
+        self._wire.close()
 
     def send(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Reply:
         """One request on the kept connection."""
-        if time.monotonic() - self._idle_since > IDLE_S:
-            self._connection.close()
-        self._connection.request(method, path, body, {name.replace("_", "-"): said for name, said in headers.items()})
-        response = self._connection.getresponse()
-        reply = Reply(response.status, response.headers, response.read())
-        self._idle_since = time.monotonic()
-        return reply
+        said = {name.replace("_", "-"): value for name, value in headers.items()}
+        return Reply(*self._wire.ask(method, path, body, said))
 
     def form(self, path: str, fields: list[tuple[str, str]], **headers: str) -> Reply:
         """Post a form."""

@@ -1,25 +1,22 @@
 """The running service as its merchants reach it: one kept connection, credentials, and the idempotency of what was sent."""
 
-import http.client
-import time
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
 from hypothesis import note
+from starlette.datastructures import Headers
 
 from tests.cast import INTEGRATION
 from tests.running import Service
-
-IDLE_S = 2.0
-"""The server closes a connection that was idle for longer, about."""
+from tests.wire import Wire
 
 
 class Reply(NamedTuple):
     """What came back."""
 
     status: int
-    headers: http.client.HTTPMessage
+    headers: Headers
     raw: bytes
 
     @property
@@ -52,12 +49,11 @@ class Counter:
     """Where requests are made. A credential is an API key or an access token."""
 
     def __init__(self, service: Service) -> None:
-        self._connection = http.client.HTTPConnection(service.url.removeprefix("http://"))
-        self._idle_since = time.monotonic()
+        self._wire = Wire(service.url)
 
     def close(self) -> None:
         """Hang up."""
-        self._connection.close()
+        self._wire.close()
 
     def get(self, path: str, credential: str) -> Any:
         """GET of the Integration API: the body."""
@@ -86,13 +82,7 @@ class Counter:
         return reply.headers["Location"]
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Reply:
-        if time.monotonic() - self._idle_since > IDLE_S:
-            self._connection.close()
-        self._connection.request(method, path, body, headers)
-        response = self._connection.getresponse()
-        reply = Reply(response.status, response.headers, response.read())
-        self._idle_since = time.monotonic()
-        return reply
+        return Reply(*self._wire.ask(method, path, body, headers))
 
 
 def _header(credential: str) -> dict[str, str]:

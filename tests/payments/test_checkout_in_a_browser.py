@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser import IN_A_BROWSER, Look, by_look, visitor
+from tests.browser import IN_A_BROWSER, NARROW, Look, by_look, visitor
 from tests.cast import Actor
 from tests.payments.shop import choose, open_link, simulate
 from tests.running import Service
 from tests.settings.test_settings import body
 
-LOOKS = [Look("dark", 390, axe=False), Look("light", 1280, axe=True)]
 MINUTES_MS = 60_000
 WITHOUT_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', {value: undefined})"
 
@@ -30,7 +29,7 @@ async def waiting(actor: Actor, **changes: Any) -> tuple[dict[str, Any], str]:
     return link, actor.service.url + (await choose(link)).ok(303).location
 
 
-@by_look(LOOKS)
+@by_look(NARROW)
 async def test_every_state_in_the_merchants_own_look(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
     await dress(alice, display_name="Harbour Coffee", accent_color="#e9b44c", support_email="help@harbour.example")
     link, address = await waiting(alice, description="Two flat whites and a bun", cancel_url="https://harbour.example/")
@@ -62,7 +61,7 @@ async def test_every_state_in_the_merchants_own_look(look: Look, browser: Browse
 @pytest.mark.parametrize("clipboard", [True, False], ids=["clipboard", "plain-http"])
 async def test_what_must_be_exact_can_be_copied(browser: Browser, alice: Actor, clipboard: bool) -> None:
     _, address = await waiting(alice)
-    async with visitor(browser, Look("light", 390, axe=False), alice.service.url) as someone:
+    async with visitor(browser, Look("light", 390), alice.service.url) as someone:
         page = someone.page
         await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         if not clipboard:
@@ -78,7 +77,7 @@ async def test_what_must_be_exact_can_be_copied(browser: Browser, alice: Actor, 
 
 
 async def test_the_time_runs_down_in_the_last_quarter_and_then_the_page_says_so(browser: Browser, alice: Actor) -> None:
-    async with visitor(browser, Look("dark", 390, axe=False), alice.service.url) as someone:
+    async with visitor(browser, Look("dark", 390), alice.service.url) as someone:
         page = someone.page
         _, address = await waiting(alice)
         await page.clock.install()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from aiohttp import web
 from playwright.async_api import Browser, expect
 
-from tests.browser import IN_A_BROWSER, LOOKS, Look, Visitor, by_look, visitor
+from tests.browser import IN_A_BROWSER, NARROW, Look, Visitor, by_look, visitor
 from tests.cast import Actor
 from tests.journeys.test_get_paid import activate_secret
 from tests.payments.bank import sell
@@ -53,7 +53,7 @@ FAILED = """
 """
 
 
-@by_look(LOOKS)
+@by_look(NARROW)
 async def test_reports_and_failed_events(
     look: Look, browser: Browser, service: Service, alice: Actor, desk: Desk, receiver: Receiver
 ) -> None:

@@ -101,6 +101,11 @@ I12_INNER = """
           FROM ledger_entries WHERE type IN ('hold', 'release', 'settlement')) x
     GROUP BY transaction_id, type, merchant_id, currency HAVING sum(moved) <> 0
 """
+I12_COUNTS = """
+    SELECT format('transaction %s: %s entries of %s for %s', transaction_id, count(*), type, merchant_id) AS line
+    FROM ledger_entries WHERE account = 'available' AND type NOT IN ('hold', 'release', 'settlement')
+    GROUP BY transaction_id, type, merchant_id, currency, delta > 0 HAVING count(*) > 1
+"""
 I13_ONCE = """
     SELECT format('%s %s posted %s step %s %s times', source_type, source_id, kind, step, count(*)) AS line
     FROM ledger_transactions GROUP BY source_type, source_id, kind, step HAVING count(*) > 1
@@ -119,6 +124,7 @@ INVARIANTS: tuple[tuple[str, str, str], ...] = (
     ("I12", "reports begin with nothing", I12_BEGINNING),
     ("I12", "reports leave no entry out", I12_TIMES),
     ("I12", "reports do not count what only changes its place", I12_INNER),
+    ("I12", "reports count a transaction once", I12_COUNTS),
     ("I13", "a transition posts once", I13_ONCE),
 )
 
