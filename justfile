@@ -43,11 +43,11 @@ texts *args:
 lock:
     scripts/lock
 
-# Make every journey in each theme and width, with the CSP and with axe: what `just test` makes twice, eight times.
+# Make every journey in each theme and width, and take the pictures; `just test` makes each once.
 looks *args:
     TOLLHOUSE_EVERY_LOOK=1 pytest -m browser "$@"
 
-# Take the README's pictures from the last run of the browser journeys.
+# Take the README's pictures from the last run of `just looks`.
 pictures:
     cp tests/pictures/consent-light-1280.png docs/pictures/consent.png
     cp tests/pictures/checkout-pending-light-1280.png docs/pictures/checkout.png

@@ -10,6 +10,7 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from typing import Self
 
+CLOSES_WITHIN_S = 2
 LINK = re.compile(r"^http://\S+/(?:verify|reset)/\S+$", re.MULTILINE)
 
 
@@ -99,8 +100,9 @@ class Postbox:
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
-            with suppress(ConnectionError):
-                writer.close()
+            writer.close()
+            with suppress(ConnectionError, ssl.SSLError, TimeoutError):
+                await asyncio.wait_for(writer.wait_closed(), CLOSES_WITHIN_S)
 
     async def _say(self, writer: asyncio.StreamWriter, verb: str, usual: str) -> None:
         answer = self.answers.get(verb, usual)
