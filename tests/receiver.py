@@ -55,9 +55,9 @@ class Receiver:
         """Hang up, also where somebody was just let in."""
         for site in list(self._runner.sites):
             await site.stop()
-        for _turn in range(3):  # of the loop: then who was let in is known, and can be seen out
-            await asyncio.sleep(0)
+        await _let_turn()  # then who was let in is known, and can be seen out
         await self._runner.cleanup()
+        await _let_turn()  # then they are out
 
     def of_type(self, event_type: str) -> list[Received]:
         """What arrived of this event type."""
@@ -79,3 +79,9 @@ class Receiver:
             self.received.append(Received(request.path, request.headers, raw))
             self._arrived.notify_all()
         return await self.answer(request) if self.answer else web.Response(status=200)
+
+
+async def _let_turn() -> None:
+    """As often as the loop needs to see somebody in or out."""
+    for _turn in range(20):
+        await asyncio.sleep(0)
