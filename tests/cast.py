@@ -13,7 +13,6 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from uuid import uuid4
 
 import aiohttp
-import asyncpg
 import msgspec
 from multidict import CIMultiDictProxy
 
@@ -129,11 +128,7 @@ class Actor:
 
     async def sql(self, statement: str, *args: Any) -> list[Any]:
         """Look into the database, or turn a clock in it."""
-        connection = await asyncpg.connect(self.service.dsn)
-        try:
-            return await connection.fetch(statement, *args)
-        finally:
-            await connection.close()
+        return await self.service.sql(statement, *args)
 
 
 @dataclass

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from typing import Self
+from typing import Any, Self
 from uuid import uuid4
 
 import asyncpg
@@ -77,6 +77,14 @@ class Service:
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._stop)
         self._thread.join(30)
+
+    async def sql(self, statement: str, *args: Any) -> list[Any]:
+        """Look into its database."""
+        connection = await asyncpg.connect(self.dsn)
+        try:
+            return await connection.fetch(statement, *args)
+        finally:
+            await connection.close()
 
     def __enter__(self) -> Self:
         return self.start()

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import asyncpg
-
 from tests.cast import Actor
 from tests.mail.postbox import Postbox, Received
 from tests.running import Service
@@ -53,8 +51,4 @@ class Office:
 
     async def sql(self, statement: str, *args: Any) -> list[Any]:
         """Look into the database, or turn a clock in it."""
-        connection = await asyncpg.connect(self.service.dsn)
-        try:
-            return await connection.fetch(statement, *args)
-        finally:
-            await connection.close()
+        return await self.service.sql(statement, *args)

@@ -1,7 +1,6 @@
 """The dashboard's page of the audit log, and the log as a file. People of a suspended merchant can read it too."""
 
 from collections.abc import AsyncIterator, Mapping
-from datetime import datetime
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +17,7 @@ from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool
 from tollhouse.web.answers import page
 from tollhouse.web.ask import Ask
-from tollhouse.web.csv_table import download, lines
+from tollhouse.web.csv_table import download, file_name, lines
 from tollhouse.web.form_faults import NOTHING_WRONG, wrong_with
 from tollhouse.web.keyset import NEWEST, turn_by
 from tollhouse.web.operations import PAGES, Operations
@@ -82,6 +81,7 @@ async def audit(ask: Ask, caller: Person, query: AuditQuery) -> Response:
             raise NotFound
         found, more = query.cut(await store.older(db, caller.merchant_id, wanted, than, query.fetch))
     authors = await store.authors(db, caller.merchant_id)
+    names = _names(authors)
     return page(
         ask,
         "audit_log/list.html",
@@ -92,7 +92,7 @@ async def audit(ask: Ask, caller: Person, query: AuditQuery) -> Response:
         query=query,
         wrong=wrong,
         path=PATH,
-        lines=[_shown(line, _names(authors)) for line in found],
+        lines=[_shown(line, names) for line in found],
         topics=list(meanings.TOPICS.items()),
         environments=list(meanings.ENVIRONMENTS.items()),
         kinds=list(meanings.AUTHORS.items()),
@@ -108,7 +108,7 @@ async def audit_csv(ask: Ask, caller: Person, query: AuditQuery) -> Response:
     """Every line that the filters mean, newest first, as CSV. What is done while it is sent is not in it."""
     db, merchant_id = ask.house.db, caller.merchant_id
     names = _names(await store.authors(db, merchant_id))
-    return download(_file_name(ask.now), _parts(db, merchant_id, query.wanted(caller.zone), names))
+    return download(file_name("audit", ask.now), _parts(db, merchant_id, query.wanted(caller.zone), names))
 
 
 def _names(authors: list[KnownAuthor]) -> dict[str, str]:
@@ -184,7 +184,3 @@ def _cells(line: Line, names: Mapping[str, str]) -> tuple[str, ...]:
         line.name or "",
         msgspec.json.encode(line.changed).decode() if line.changed else "",
     )
-
-
-def _file_name(now: datetime) -> str:
-    return f"audit-{now:%Y%m%d-%H%M%S}.csv"

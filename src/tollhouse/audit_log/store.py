@@ -9,7 +9,7 @@ from tollhouse.audit.changes import Changes
 from tollhouse.audit_log.model import KnownAuthor, Line, Wanted
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row
-from tollhouse.web.keyset import NEWEST, Place
+from tollhouse.web.keyset import NEWEST, Place, all_parts
 
 BATCH = 1_000
 AUTHORS_MAX = 100
@@ -54,14 +54,9 @@ async def authors(db: Pool, merchant_id: MerchantId) -> list[KnownAuthor]:
     return [KnownAuthor(**row) for row in await db.fetch(AUTHORS, merchant_id, AUTHORS_MAX)]
 
 
-async def all_lines(db: Pool, merchant_id: MerchantId, wanted: Wanted) -> AsyncIterator[list[Line]]:
-    """Every line that is meant, newest first, a batch at a time. No connection is kept in between."""
-    than = NEWEST
-    while lines := await older(db, merchant_id, wanted, than, BATCH):
-        yield lines
-        if len(lines) < BATCH:
-            return
-        than = lines[-1].place
+def all_lines(db: Pool, merchant_id: MerchantId, wanted: Wanted) -> AsyncIterator[list[Line]]:
+    """Every line that is meant, newest first, a batch at a time."""
+    return all_parts(lambda last: older(db, merchant_id, wanted, NEWEST if last is None else last.place, BATCH), BATCH)
 
 
 def _line(row: Row) -> Line:

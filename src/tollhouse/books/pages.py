@@ -139,7 +139,7 @@ async def export(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Res
         query=query,
         count=await store.count(ask.house.db, env, wanted),
         file=f"{path}.csv{query.address(None)}",
-        name=file_name("ledger", env.mode, ask.now),
+        name=file_name("ledger", ask.now, env.mode),
         shown_list=path + query.address(None),
         header=HEADER,
     )
@@ -149,7 +149,7 @@ async def export(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Res
 async def ledger_csv(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Response:
     """Every entry that the filters mean, newest first, as CSV. What is posted while it is sent is not in it."""
     env = caller.env(mode)
-    return download(file_name("ledger", env.mode, ask.now), _parts(ask.house.db, env, query.wanted(caller.zone)))
+    return download(file_name("ledger", ask.now, env.mode), _parts(ask.house.db, env, query.wanted(caller.zone)))
 
 
 def _balance(balance: Balance, env: MerchantEnv) -> ShownBalance:

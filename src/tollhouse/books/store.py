@@ -9,7 +9,7 @@ from msgspec import Struct
 from tollhouse.books.model import Wanted
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row
-from tollhouse.web.keyset import NEWEST, Place
+from tollhouse.web.keyset import NEWEST, Place, all_parts
 
 BATCH = 1_000
 
@@ -76,14 +76,9 @@ async def currencies(db: Pool, env: MerchantEnv) -> list[str]:
     return [row["currency"] for row in await db.fetch(CURRENCIES_USED, env.merchant_id, env.mode)]
 
 
-async def all_lines(db: Pool, env: MerchantEnv, wanted: Wanted) -> AsyncIterator[list[Line]]:
-    """Every entry that is meant, newest first, a batch at a time. No connection is kept in between."""
-    than = NEWEST
-    while lines := await older(db, env, wanted, than, BATCH):
-        yield lines
-        if len(lines) < BATCH:
-            return
-        than = lines[-1].place
+def all_lines(db: Pool, env: MerchantEnv, wanted: Wanted) -> AsyncIterator[list[Line]]:
+    """Every entry that is meant, newest first, a batch at a time."""
+    return all_parts(lambda last: older(db, env, wanted, NEWEST if last is None else last.place, BATCH), BATCH)
 
 
 def _of(wanted: Wanted) -> tuple[object, ...]:

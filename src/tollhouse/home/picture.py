@@ -5,7 +5,6 @@ from msgspec import Struct
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.methods import name_of as method_name
 from tollhouse.home.model import Counted
-from tollhouse.kernel.money import short
 from tollhouse.kernel.periods import Period
 from tollhouse.web.charts import NARROW, WIDE, BarChart, Part, Size, bar_chart, strip, tenths_of_percent
 from tollhouse.web.local_formats import Formats
@@ -46,10 +45,7 @@ def draw(now: Counted, before: Counted, period: Period, currency: Currency, own:
     earlier = [one.gross_minor for one in before.by_part(currency.code, len(period.before.starts))][: len(sums)]
     names = [own.part(start, period.unit) for start in period.now.starts]
     gross = [currency.format(one.gross_minor) for one in sums]
-    plain = short(currency.decimals)
-
-    def written(minor: int) -> str:
-        return own.amount(plain(minor))
+    written = own.short_amount(currency.decimals)
 
     def chart(size: Size) -> BarChart:
         words = [f"{name}: {own.amount(amount)} {currency.code}" for name, amount in zip(names, gross, strict=True)]

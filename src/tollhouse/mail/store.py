@@ -1,7 +1,7 @@
 """Every SQL statement about the outbox. Whose turn it is to send a mail is told by its attempts: who took it last."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -69,7 +69,6 @@ FORGET = """
         ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
 FACTS = msgspec.json.Decoder(dict[str, str])
-State = Literal["living", "used", "over"]
 
 
 async def put(tx: Tx, mail_id: UUID, letter: Letter, now: datetime, useful_until: datetime) -> None:

@@ -65,7 +65,7 @@ async def export(ask: Ask, caller: Person, mode: str, query: PaymentsQuery) -> R
         here="payments",
         count=await listed_store.counted(db, env, wanted, ask.now),
         file=f"/{env.mode}/payments.csv{query.address(None)}",
-        name=file_name("payments", env.mode, ask.now),
+        name=file_name("payments", ask.now, env.mode),
         shown_list=path + query.address(None),
         query=query,
         methods=method_names(),
@@ -81,7 +81,7 @@ async def payments_csv(ask: Ask, caller: Person, mode: str, query: PaymentsQuery
     wanted = query.wanted(caller.zone)
     end = ask.now if wanted.created_to is None else min(ask.now, wanted.created_to)
     known = msgspec.structs.replace(wanted, created_to=end)
-    return download(file_name("payments", env.mode, ask.now), _lines(ask.house.db, env, known, ask.now))
+    return download(file_name("payments", ask.now, env.mode), _lines(ask.house.db, env, known, ask.now))
 
 
 async def _lines(db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: datetime) -> AsyncIterator[str]:

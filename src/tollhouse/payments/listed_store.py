@@ -9,6 +9,7 @@ import msgspec
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.payments.listed import ListedPayment, PaymentFilter
 from tollhouse.platform.db import Pool, Row
+from tollhouse.web.keyset import all_parts
 
 # Without a row to begin behind, from the newest on: bounds that are always there keep the walk on the index. Links are
 # looked through once, and joined to what is shown alone. A pending attempt may read as expired: the last condition decides.
@@ -88,16 +89,11 @@ async def counted(db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: dateti
     return 0 if row is None else row["payments"]
 
 
-async def all_of(
+def all_of(
     db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: datetime, at_once: int
 ) -> AsyncIterator[list[ListedPayment]]:
-    """All of them, some at once. Between two parts no connection is held: whoever takes them may be slow."""
-    before: UUID | None = None
-    while part := await listed(db, env, wanted, now, before, at_once):
-        yield part
-        if len(part) < at_once:
-            return
-        before = part[-1].id
+    """All of them, newest first, some at once."""
+    return all_parts(lambda last: listed(db, env, wanted, now, None if last is None else last.id, at_once), at_once)
 
 
 def _payment(row: Row) -> ListedPayment:

@@ -12,7 +12,6 @@ from tollhouse.catalogue import store as projects
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.catalogue.methods import name_of as method_name
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.money import short
 from tollhouse.kernel.periods import Unit
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.reports import meanings, tables
@@ -206,10 +205,7 @@ def _drawn(parts: list[Summary], chosen: Chosen, currency: Currency, own: Format
         f"{name}: {own.amount(currency.format(minor))} {currency.code}" for name, minor in zip(names, gross, strict=True)
     ]
 
-    plain = short(currency.decimals)
-
-    def written(minor: int) -> str:
-        return own.amount(plain(minor))
+    written = own.short_amount(currency.decimals)
 
     def chart(size: Size) -> BarChart:
         return bar_chart(gross, names, words, taken if any(taken) else (), size, written)

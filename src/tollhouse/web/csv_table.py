@@ -32,9 +32,9 @@ def attachment(name: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{name}"'}
 
 
-def file_name(what: str, mode: str, now: datetime) -> str:
-    """What a table of this environment is saved as."""
-    return f"{what}-{mode}-{now:%Y%m%d-%H%M%S}.csv"
+def file_name(what: str, now: datetime, mode: str = "") -> str:
+    """What a table is saved as; without `mode`, one of both environments."""
+    return f"{what}{mode and f'-{mode}'}-{now:%Y%m%d-%H%M%S}.csv"
 
 
 def download(name: str, parts: AsyncIterable[str]) -> StreamingResponse:

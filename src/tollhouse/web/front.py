@@ -124,7 +124,7 @@ class Front:
             return
         except Exception as fault:  # noqa: BLE001 - the last line: every fault becomes an answer and a line of log
             answer = self._refuse(ask, fault, html=ask.wants_html and (door is None or door.html))
-        self._finish(ask, answer, cors=_is_cors(ask.path) if door is None else door.cors, methods=methods)
+        self._finish(ask, answer, operation, cors=_is_cors(ask.path) if door is None else door.cors, methods=methods)
         duration_us = round((time.monotonic() - started) * 1_000_000)
         log.info(
             "answered",
@@ -180,13 +180,14 @@ class Front:
             log.info("refused", code=refusal.code, detail=refusal.detail)
         return refused(ask, refusal, html=html)
 
-    def _finish(self, ask: Ask, answer: Response, *, cors: bool, methods: dict[str, Operation]) -> None:
+    def _finish(
+        self, ask: Ask, answer: Response, operation: Operation | None, *, cors: bool, methods: dict[str, Operation]
+    ) -> None:
         headers = answer.raw_headers
         if b"cache-control" not in [name for name, _ in headers]:
             headers.append(NO_STORE)
         headers.append((b"x-request-id", ask.request_id.encode()))
         headers += self._always
-        operation = methods.get(ask.method)
         if operation is not None and operation.deprecated is not None:
             headers += operation.deprecated.headers
         if cors:

@@ -1,5 +1,6 @@
 """Long lists, turned by where the last page ended: the thousandth page costs what the first one does."""
 
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime
 from typing import Annotated, TypeVar
 from urllib.parse import urlencode
@@ -48,6 +49,19 @@ class KeysetQuery(Struct, frozen=True, forbid_unknown_fields=True):
         if before is not None:
             asked["before"] = before
         return "?" + urlencode(asked) if asked else ""
+
+
+async def all_parts(read: Callable[[T | None], Awaitable[list[T]]], at_once: int) -> AsyncIterator[list[T]]:
+    """A whole list, `at_once` rows at a time. `read` reads as many behind the row it is given; from the first on for None.
+
+    Between two parts no connection is held: whoever takes them may be slow.
+    """
+    last: T | None = None
+    while part := await read(last):
+        yield part
+        if len(part) < at_once:
+            return
+        last = part[-1]
 
 
 def turn_by(query: KeysetQuery, path: str, last_id: UUID | None) -> Turn:

@@ -1,6 +1,7 @@
 """Amounts, numbers and moments as they are written in a language. Money comes as a decimal string and stays exact."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 
@@ -8,6 +9,7 @@ from babel import Locale
 from babel.dates import format_date, format_datetime
 from babel.numbers import format_decimal, get_currency_name
 
+from tollhouse.kernel.money import short
 from tollhouse.kernel.periods import Unit
 from tollhouse.web.languages import ENGLISH
 
@@ -38,6 +40,11 @@ class Formats:
         part = match["part"]
         pattern = "#,##0" if part is None else f"#,##0.{'0' * len(part)}"
         return match["sign"] + format_decimal(Decimal(match["size"]), pattern, self._locale) + match["unit"]
+
+    def short_amount(self, decimals: int) -> Callable[[int], str]:
+        """How amounts in minor units are written beside a chart: 250, 1.5k or 1,5k, 2M."""
+        plain = short(decimals)
+        return lambda minor: self.amount(plain(minor))
 
     def number(self, count: int) -> str:
         """A whole number, in groups of three."""
