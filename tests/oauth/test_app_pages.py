@@ -242,12 +242,12 @@ async def test_nobody_elses(app: Application, alice: Actor, mallory: Actor) -> N
 async def test_a_suspended_owner_may_look_and_take_away(app: Application, alice: Actor) -> None:
     await app.connect(alice, SCOPE)
     await app.owner.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", app.owner.merchant_id)
-    for path in ("/settings", "/secret", "/resume"):
+    for path in ("/settings", "/secret", "/pause", "/resume"):
         (await app.owner.form(at(app, path), {"version": "1"})).refused("account_suspended", 403)
     (await app.owner.form("/developers/apps", {"name": "x"})).refused("account_suspended", 403)
     for tab in ("", "/settings", "/secret"):
         page = await seen(app.owner, at(app, tab))
         assert "This account is suspended." in page
         assert forms(page) == ["/signout"]
-    await post(app.owner, at(app, "/pause"), version="1")
+    await post(app.owner, at(app, "/connections/disconnect"), confirm="Northwind Ledger")
     await post(app.owner, at(app, "/revoke"), confirm="Northwind Ledger")

@@ -10,7 +10,7 @@ from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.refusals import ApplicationRevoked, MoreThanReserved, NotNow
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
 from tollhouse.callers.guards import signed_in
-from tollhouse.callers.model import AccountSuspended, Person
+from tollhouse.callers.model import Person
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
@@ -56,29 +56,19 @@ async def read_owned_balance_payment(
     "POST",
     PATH + "/{payment_id}/capture",
     guard=signed_in,
-    refuses=(AccountSuspended, NotFound, ValidationFailed, ApplicationRevoked, NotNow, MoreThanReserved),
+    refuses=(NotFound, ValidationFailed, ApplicationRevoked, NotNow, MoreThanReserved),
 )
 async def capture_owned_balance_payment(
     caller: Person, client_id: str, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, house: House
 ) -> BalancePaymentView:
     """Take what is reserved, once: all of it, or a part while the rest is released. Not for a revoked application."""
-    _refuse_suspended(caller)
     owner = caller.merchant_id
     return payment_view(await actions.capture_as_owner(tx, owner, client_id, payment_id, body, house, now), now)
 
 
-@DASHBOARD_OPERATIONS.add(
-    "POST", PATH + "/{payment_id}/release", guard=signed_in, refuses=(AccountSuspended, NotFound, NotNow)
-)
+@DASHBOARD_OPERATIONS.add("POST", PATH + "/{payment_id}/release", guard=signed_in, refuses=(NotFound, NotNow))
 async def release_owned_balance_payment(
     caller: Person, client_id: str, payment_id: UUID, tx: Tx, now: datetime, house: House
 ) -> BalancePaymentView:
     """Give back what is reserved, whatever became of the connection or the application."""
-    _refuse_suspended(caller)
     return payment_view(await actions.release_as_owner(tx, caller.merchant_id, client_id, payment_id, house, now), now)
-
-
-def _refuse_suspended(person: Person) -> None:
-    """The dashboard of a suspended merchant stays readable, and nothing more."""
-    if person.suspended:
-        raise AccountSuspended

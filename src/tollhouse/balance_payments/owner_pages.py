@@ -70,7 +70,6 @@ async def payment(ask: Ask, caller: Person, mode: str, client_id: str, payment_i
 async def capture(ask: Ask, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Take what is reserved, once: all of it, or a part while the rest is given back."""
     env, house = caller.env(mode), ask.house
-    caller.refuse_suspended()
     await _found(ask, env, client_id, payment_id)
     amount, owner = ask.form().amount("amount"), env.merchant_id
     part = PartialAmount(amount)
@@ -88,7 +87,6 @@ async def capture(ask: Ask, caller: Person, mode: str, client_id: str, payment_i
 async def release(ask: Ask, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Give back what is reserved, whatever became of the connection or the application."""
     env, house = caller.env(mode), ask.house
-    caller.refuse_suspended()
     await _found(ask, env, client_id, payment_id)
     owner = env.merchant_id
     try:

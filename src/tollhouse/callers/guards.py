@@ -65,20 +65,27 @@ class TestCredential(Credential):
 
 
 class Session:
-    """A person with a session. `page` sends others to sign in; JSON answers 401."""
+    """A person with a session. `page` sends others to sign in; JSON answers 401.
 
-    def __init__(self, *, page: bool) -> None:
+    A suspended merchant's people read, and change nothing. `while_suspended` marks the exceptions: ending sessions, revoking
+    keys and grants, changing password or second factor.
+    """
+
+    def __init__(self, *, page: bool, while_suspended: bool = False) -> None:
         self._page = page
-        self.label = "session"
+        self.while_suspended = while_suspended
+        self.label = "session, suspended too" if while_suspended else "session"
 
     async def admit(self, ask: Ask) -> Person:
-        """Session 401 (or 303), then cross-origin 403, then the content type 415."""
+        """Session 401 (or 303), then cross-origin 403, then suspension 403, then the content type 415."""
         person = await person_of(ask)
         if person is None:
             if self._page:
                 raise SignInFirst
             raise AuthenticationRequired
         cookies.refuse_cross_origin(ask)
+        if person.suspended and not self.while_suspended and ask.method not in cookies.SAFE:
+            raise AccountSuspended
         return person
 
     async def note_use(self, ask: Ask, caller: Person) -> None:
@@ -110,6 +117,8 @@ def scope(*any_of: str) -> Credential:
 any_credential = Credential()
 signed_in = Session(page=False)
 signed_in_page = Session(page=True)
+signed_in_while_suspended = Session(page=False, while_suspended=True)
+signed_in_page_while_suspended = Session(page=True, while_suspended=True)
 anyone = Anyone()
 """Cookies do not count here: metadata, permissions, health, the checkout page."""
 anyone_with_cookie = Anyone(cookie=True)

@@ -62,11 +62,6 @@ class Person(Struct, frozen=True):
             raise NotFound
         return MerchantEnv(self.merchant_id, MODES[mode])
 
-    def refuse_suspended(self) -> None:
-        """The dashboard of a suspended merchant stays readable, and nothing more. Raises `AccountSuspended`."""
-        if self.suspended:
-            raise AccountSuspended
-
 
 class Operator(Struct, frozen=True):
     """Who runs this house, at its pages."""

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from tollhouse.audit import record
 from tollhouse.callers import second_factor, sessions_store
-from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.guards import Session, signed_in_page, signed_in_page_while_suspended
 from tollhouse.callers.model import InvalidCredentials, Person
 from tollhouse.callers.people import prove
 from tollhouse.callers.second_factor import InvalidCode
@@ -50,11 +50,14 @@ class ProofBeside(RefusalPage):
 class LatelyProved:
     """A person with a session, who signed in or proved who they are within the last quarter of an hour."""
 
-    label = "session, lately proved"
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.while_suspended = session.while_suspended
+        self.label = "session, proved, suspended too" if self.while_suspended else "session, lately proved"
 
     async def admit(self, ask: Ask) -> Person:
         """As for any page of a session, and then 303 to where it is asked, or 403 with a page that asks."""
-        person = await signed_in_page.admit(ask)
+        person = await self._session.admit(ask)
         if is_proved(person, ask.now):
             return person
         if ask.method in SAFE:
@@ -66,7 +69,8 @@ class LatelyProved:
         """Nothing: the session itself notes when it was seen."""
 
 
-proved_page = LatelyProved()
+proved_page = LatelyProved(signed_in_page)
+proved_page_while_suspended = LatelyProved(signed_in_page_while_suspended)
 
 
 def is_proved(person: Person, now: datetime) -> bool:
@@ -86,7 +90,7 @@ async def prove_again(ask: Ask, person: Person, form: Form) -> None:
             await second_factor.check(ask, person.user_id, form.one(CODE) or "")
         except InvalidCode:
             # Of a double click, the first one has used the code up and proved the session.
-            if not is_proved(await signed_in_page.admit(ask), ask.now):
+            if not is_proved(await signed_in_page_while_suspended.admit(ask), ask.now):
                 raise
     await sessions_store.note_proof(ask.house.db, person.session_hash, ask.now)
 

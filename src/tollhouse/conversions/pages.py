@@ -96,7 +96,6 @@ async def fill_in(ask: Ask, caller: Person, mode: str) -> Response:
 async def review(ask: Ask, caller: Person, mode: str) -> Response:
     """What it brings, to be confirmed; or the form again, with what is wrong in it."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     form = ask.form()
     if form.one("change"):
         return await _form(ask, caller, env, _typed(form))
@@ -107,7 +106,6 @@ async def review(ask: Ask, caller: Person, mode: str) -> Response:
 async def confirm(ask: Ask, caller: Person, mode: str) -> Response:
     """Convert as it was quoted."""
     env, house = caller.env(mode), ask.house
-    caller.refuse_suspended()
     form = ask.form()
     quote_id, typed = parse_id(form.one("quote_id") or ""), _typed(form)
     if quote_id is None:

@@ -54,7 +54,6 @@ async def show(ask: Ask, caller: Person, mode: str, query: DoneQuery) -> Respons
 async def make(ask: Ask, caller: Person, mode: str) -> Response:
     """Make a rule. A currency has one: so a form that is posted twice makes no second."""
     env, house = caller.env(mode), ask.house
-    caller.refuse_suspended()
     typed = _typed(ask.form())
     try:
         new = _new_rule(typed)
@@ -81,7 +80,6 @@ async def resume(ask: Ask, caller: Person, mode: str, rule_id: UUID) -> Response
 async def delete(ask: Ask, caller: Person, mode: str, rule_id: UUID) -> Response:
     """Delete a rule; one that was deleted before is deleted."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     with contextlib.suppress(NotFound):
         await ask.house.db.transact(lambda tx: rules.end(tx, env, rule_id, ask.now))
     return see_other(f"/{env.mode}/conversions/rules?done=deleted")
@@ -90,7 +88,6 @@ async def delete(ask: Ask, caller: Person, mode: str, rule_id: UUID) -> Response
 async def _switch(ask: Ask, caller: Person, env: MerchantEnv, rule_id: UUID, *, enabled: bool) -> Response:
     """Change nothing else of the rule, and that only where it is still the one that was seen."""
     house = ask.house
-    caller.refuse_suspended()
     seen = ask.form().one("seen") or ""
     if not VERSION.fullmatch(seen):
         raise InvalidRequest("The form does not say which state of the rule was seen.")

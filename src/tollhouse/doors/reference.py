@@ -92,7 +92,8 @@ def _admission(operation: Operation) -> Admission:
         by_token = [{"access_token": (name,)} for name in scopes] or [{"access_token": ()}]
         return Admission(({"api_key": ()}, *by_token), (*refuses, *([MissingScope] if scopes else [])))
     if isinstance(guard, Session):
-        return Admission(({"session": ()},), (AuthenticationRequired, *cross_origin))
+        suspended = () if operation.method in SAFE or guard.while_suspended else (AccountSuspended,)
+        return Admission(({"session": ()},), (AuthenticationRequired, *cross_origin, *suspended))
     if guard is guards.client:
         return Admission(({"client": ()}, {}))
     if guard is guards.anyone_with_cookie:

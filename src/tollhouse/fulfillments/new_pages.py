@@ -81,7 +81,6 @@ async def fill_in(ask: Ask, caller: Person, mode: str, product_id: str) -> Respo
 async def review(ask: Ask, caller: Person, mode: str, product_id: str) -> Response:
     """What it costs, to be confirmed; or the form again, with what is wrong in it."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     form, product = ask.form(), _product(product_id, env)
     typed = _typed(form, product)
     if form.one("change"):
@@ -93,7 +92,6 @@ async def review(ask: Ask, caller: Person, mode: str, product_id: str) -> Respon
 async def confirm(ask: Ask, caller: Person, mode: str, product_id: str) -> Response:
     """Order what was shown, at most at the price that was shown."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     form, product = ask.form(), _product(product_id, env)
     key, most = form.one("key") or "", form.one("max_cost")
     typed = _typed(form, product)

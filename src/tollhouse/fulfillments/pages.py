@@ -120,7 +120,6 @@ async def fulfillment(ask: Ask, caller: Person, mode: str, fulfillment_id: UUID)
 async def cancel(ask: Ask, caller: Person, mode: str, fulfillment_id: UUID) -> Response:
     """Cancel one that is still pending. Clicked twice, it is canceled once and that is well."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     try:
         await ask.house.db.transact(lambda tx: actions.cancel(tx, env, fulfillment_id, ask.house, ask.now))
     except NotNow as refusal:

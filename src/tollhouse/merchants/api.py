@@ -6,7 +6,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.callers import sessions
-from tollhouse.callers.guards import anyone_with_cookie, scope, signed_in
+from tollhouse.callers.guards import anyone_with_cookie, scope, signed_in, signed_in_while_suspended
 from tollhouse.callers.model import Caller, InvalidCredentials, Person
 from tollhouse.callers.second_factor import InvalidCode, SecondFactorChanged, SecondFactorRequired
 from tollhouse.callers.throttle import RateLimited
@@ -84,7 +84,7 @@ async def make_api_key(caller: Person, body: NewApiKey, tx: Tx, now: datetime) -
     return await actions.make_api_key(tx, caller, body, now)
 
 
-@DASHBOARD_OPERATIONS.add("DELETE", "/api-keys/{api_key_id}", guard=signed_in, refuses=(NotFound,))
+@DASHBOARD_OPERATIONS.add("DELETE", "/api-keys/{api_key_id}", guard=signed_in_while_suspended, refuses=(NotFound,))
 async def revoke_api_key(caller: Person, api_key_id: UUID, tx: Tx, now: datetime) -> ApiKeyView:
     """Revoke an API key, for ever."""
     return await actions.revoke_api_key(tx, caller, api_key_id, now)

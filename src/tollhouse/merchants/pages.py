@@ -6,10 +6,10 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.callers import half_signed_in, sessions, stepup
-from tollhouse.callers.guards import anyone, signed_in_page, visitor
+from tollhouse.callers.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.callers.model import Person
 from tollhouse.callers.second_factor import SecondFactorChanged, SecondFactorRequired
-from tollhouse.callers.stepup import proved_page
+from tollhouse.callers.stepup import proved_page, proved_page_while_suspended
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import Fault, Refusal, ValidationFailed
 from tollhouse.merchants import actions, store
@@ -96,7 +96,7 @@ async def step_up_page(ask: Ask, caller: Person) -> Response:
     return see_other(to) if stepup.is_proved(caller, ask.now) else await stepup.asked(ask, caller, to)
 
 
-@OPERATIONS.add("POST", "/stepup", guard=signed_in_page)
+@OPERATIONS.add("POST", "/stepup", guard=signed_in_page_while_suspended)
 async def step_up(ask: Ask, caller: Person) -> Response:
     """Take the password, and the code where there is a second factor, and go on."""
     form = ask.form()
@@ -161,7 +161,7 @@ async def make_key(ask: Ask, caller: Person, mode: str) -> Response:
     return await _keys_page(ask, caller, env, secret=made.api_key)
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/keys/{api_key_id}/revoke", guard=proved_page)
+@OPERATIONS.add("POST", "/{mode}/developers/keys/{api_key_id}/revoke", guard=proved_page_while_suspended)
 async def revoke_key(ask: Ask, caller: Person, mode: str, api_key_id: UUID, tx: Tx) -> Response:
     """Revoke a key and show the rest."""
     env = caller.env(mode)

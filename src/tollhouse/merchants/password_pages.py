@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from tollhouse.callers.guards import anyone, signed_in_page, visitor
+from tollhouse.callers.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.callers.model import InvalidCredentials, Person
 from tollhouse.kernel.refusals import Refusal
 from tollhouse.mail.links import LinkIsOver
@@ -66,7 +66,7 @@ async def password(ask: Ask, caller: Person) -> Response:
     return await _password(ask, caller, notice=NOTICES.get(what_was_done(ask.query), ""))
 
 
-@OPERATIONS.add("POST", "/settings/password", guard=signed_in_page)
+@OPERATIONS.add("POST", "/settings/password", guard=signed_in_page_while_suspended)
 async def change(ask: Ask, caller: Person) -> Response:
     """Change it, for the present one."""
     form = ask.form()

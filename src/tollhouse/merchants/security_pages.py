@@ -5,10 +5,10 @@ from functools import partial
 from starlette.responses import Response
 
 from tollhouse.callers import second_factor_pages as factor
-from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.callers.model import Person
 from tollhouse.callers.second_factor_pages import Seat, Switched
-from tollhouse.callers.stepup import proved_page
+from tollhouse.callers.stepup import proved_page, proved_page_while_suspended
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Letter
 from tollhouse.platform.db import Tx
@@ -26,7 +26,7 @@ async def security(ask: Ask, caller: Person) -> Response:
     return await factor.start(ask, _seat(ask, caller))
 
 
-@OPERATIONS.add("POST", f"{ROOT}/setup", guard=proved_page)
+@OPERATIONS.add("POST", f"{ROOT}/setup", guard=proved_page_while_suspended)
 async def enrol(ask: Ask, caller: Person) -> Response:
     """Make a secret for an authenticator."""
     return await factor.enrol(ask, _seat(ask, caller))
@@ -38,13 +38,13 @@ async def setup(ask: Ask, caller: Person) -> Response:
     return await factor.setup(ask, _seat(ask, caller))
 
 
-@OPERATIONS.add("POST", f"{ROOT}/confirm", guard=proved_page)
+@OPERATIONS.add("POST", f"{ROOT}/confirm", guard=proved_page_while_suspended)
 async def confirm(ask: Ask, caller: Person) -> Response:
     """Switch the second factor on."""
     return await factor.confirm(ask, _seat(ask, caller))
 
 
-@OPERATIONS.add("POST", f"{ROOT}/backup-codes", guard=signed_in_page)
+@OPERATIONS.add("POST", f"{ROOT}/backup-codes", guard=signed_in_page_while_suspended)
 async def renew_backup_codes(ask: Ask, caller: Person) -> Response:
     """Make other backup codes, for a code."""
     return await factor.renew(ask, _seat(ask, caller))
@@ -56,7 +56,7 @@ async def ask_to_turn_off(ask: Ask, caller: Person) -> Response:
     return await factor.ask_to_turn_off(ask, _seat(ask, caller))
 
 
-@OPERATIONS.add("POST", f"{ROOT}/off", guard=signed_in_page)
+@OPERATIONS.add("POST", f"{ROOT}/off", guard=signed_in_page_while_suspended)
 async def turn_off(ask: Ask, caller: Person) -> Response:
     """Switch the second factor off, for a code."""
     return await factor.turn_off(ask, _seat(ask, caller))

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from tollhouse.callers import sessions as living_sessions
 from tollhouse.callers import sessions_store
-from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.callers.model import Person
 from tollhouse.callers.sessions_store import LivingSession
 from tollhouse.kernel.clock import Timestamp, stamp
@@ -52,14 +52,14 @@ async def sessions(ask: Ask, caller: Person) -> Response:
     )
 
 
-@OPERATIONS.add("POST", "/settings/sessions/others/end", guard=signed_in_page)
+@OPERATIONS.add("POST", "/settings/sessions/others/end", guard=signed_in_page_while_suspended)
 async def end_others(caller: Person, tx: Tx, ask: Ask) -> Response:
     """Sign out everywhere but here."""
     await living_sessions.end_others(tx, caller, ask.now)
     return see_other(f"{LIST}?done=ended")
 
 
-@OPERATIONS.add("POST", "/settings/sessions/{session_id}/end", guard=signed_in_page)
+@OPERATIONS.add("POST", "/settings/sessions/{session_id}/end", guard=signed_in_page_while_suspended)
 async def end(caller: Person, session_id: UUID, tx: Tx, ask: Ask) -> Response:
     """Sign out there. One that is over already is well too."""
     await living_sessions.end_one(tx, caller, session_id, ask.now)

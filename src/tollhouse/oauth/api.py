@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from tollhouse.callers.guards import signed_in
+from tollhouse.callers.guards import signed_in, signed_in_while_suspended
 from tollhouse.callers.model import Person
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_MAX
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
@@ -97,7 +97,12 @@ async def rotate_client_secret(caller: Person, client_id: str, body: Rotation, t
     return await clients.rotate_secret(tx, caller.merchant_id, client_id, body, now)
 
 
-@DASHBOARD_OPERATIONS.add("DELETE", "/oauth/clients/{client_id}", guard=signed_in, refuses=(NotFound, ApplicationRevoked))
+@DASHBOARD_OPERATIONS.add(
+    "DELETE",
+    "/oauth/clients/{client_id}",
+    guard=signed_in_while_suspended,
+    refuses=(NotFound, ApplicationRevoked),
+)
 async def revoke_client(caller: Person, client_id: str, tx: Tx, now: datetime) -> ClientView:
     """Revoke the registration for ever. Every grant ends; the history stays."""
     return await clients.revoke(tx, caller.merchant_id, client_id, now)
@@ -124,7 +129,10 @@ async def list_connections(
 
 
 @DASHBOARD_OPERATIONS.add(
-    "DELETE", "/oauth/clients/{client_id}/connections/{grant_id}", guard=signed_in, refuses=(NotFound, ApplicationRevoked)
+    "DELETE",
+    "/oauth/clients/{client_id}/connections/{grant_id}",
+    guard=signed_in_while_suspended,
+    refuses=(NotFound, ApplicationRevoked),
 )
 async def disconnect_one(caller: Person, client_id: str, grant_id: UUID, tx: Tx, now: datetime) -> Disconnected:
     """End one connection of an application."""
@@ -132,7 +140,10 @@ async def disconnect_one(caller: Person, client_id: str, grant_id: UUID, tx: Tx,
 
 
 @DASHBOARD_OPERATIONS.add(
-    "DELETE", "/oauth/clients/{client_id}/connections", guard=signed_in, refuses=(NotFound, ApplicationRevoked)
+    "DELETE",
+    "/oauth/clients/{client_id}/connections",
+    guard=signed_in_while_suspended,
+    refuses=(NotFound, ApplicationRevoked),
 )
 async def disconnect_all(caller: Person, client_id: str, tx: Tx, now: datetime) -> Disconnected:
     """End all connections of an application, unexchanged codes and pending requests included."""
@@ -145,7 +156,7 @@ async def list_grants(caller: Person, db: Pool, now: datetime) -> GrantList:
     return GrantList(await connected_apps_store.listed(db, caller.merchant_id, now))
 
 
-@DASHBOARD_OPERATIONS.add("DELETE", "/oauth/grants/{grant_id}", guard=signed_in, refuses=(NotFound,))
+@DASHBOARD_OPERATIONS.add("DELETE", "/oauth/grants/{grant_id}", guard=signed_in_while_suspended, refuses=(NotFound,))
 async def withdraw_grant(caller: Person, grant_id: UUID, tx: Tx, now: datetime) -> Disconnected:
     """Disconnect one application from the caller's merchant."""
     return await connections.withdraw(tx, caller.merchant_id, grant_id, now)

@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.callers.model import Person
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_MAX
 from tollhouse.kernel.refusals import NotFound
@@ -46,7 +46,9 @@ async def connection(ask: Ask, caller: Person, client_id: str, grant_id: UUID) -
     return _one(ask, caller, client, found)
 
 
-@OPERATIONS.add("POST", "/developers/apps/{client_id}/connections/{grant_id}/disconnect", guard=signed_in_page)
+@OPERATIONS.add(
+    "POST", "/developers/apps/{client_id}/connections/{grant_id}/disconnect", guard=signed_in_page_while_suspended
+)
 async def disconnect(ask: Ask, caller: Person, client_id: str, grant_id: UUID) -> Response:
     """End one connection. Clicked twice, it ends once and that is well."""
     try:
@@ -62,7 +64,7 @@ async def disconnect(ask: Ask, caller: Person, client_id: str, grant_id: UUID) -
     return see_other(f"/developers/apps/{client_id}/connections/{grant_id}?done=disconnected")
 
 
-@OPERATIONS.add("POST", "/developers/apps/{client_id}/connections/disconnect", guard=signed_in_page)
+@OPERATIONS.add("POST", "/developers/apps/{client_id}/connections/disconnect", guard=signed_in_page_while_suspended)
 async def disconnect_all(ask: Ask, caller: Person, client_id: str) -> Response:
     """End all connections, where the application's name was typed."""
     client = await owned(ask, caller, client_id)

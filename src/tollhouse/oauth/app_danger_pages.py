@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
-from tollhouse.callers.stepup import proved_page
+from tollhouse.callers.stepup import proved_page, proved_page_while_suspended
 from tollhouse.kernel.refusals import Refusal, ValidationFailed
 from tollhouse.oauth import clients, snippets
 from tollhouse.oauth.app_form import version_of
@@ -35,7 +35,6 @@ async def secret(ask: Ask, caller: Person, client_id: str) -> Response:
 @OPERATIONS.add("POST", "/developers/apps/{client_id}/secret", guard=proved_page)
 async def rotate(ask: Ask, caller: Person, client_id: str) -> Response:
     """Replace the secret and show the new one, once. A form that is posted twice replaces it once."""
-    caller.refuse_suspended()
     form = ask.form()
     rotation = Rotation(version=version_of(form), revoke_grants=form.one("revoke_grants") == "yes")
     try:
@@ -57,18 +56,17 @@ async def danger(ask: Ask, caller: Person, client_id: str) -> Response:
 
 @OPERATIONS.add("POST", "/developers/apps/{client_id}/pause", guard=signed_in_page)
 async def pause(ask: Ask, caller: Person, client_id: str) -> Response:
-    """End every connection and take no new ones. It takes something away, so a suspended owner may do it too."""
+    """End every connection and take no new ones."""
     return await _switch(ask, caller, client_id, enabled=False)
 
 
 @OPERATIONS.add("POST", "/developers/apps/{client_id}/resume", guard=signed_in_page)
 async def resume(ask: Ask, caller: Person, client_id: str) -> Response:
     """Take connections again."""
-    caller.refuse_suspended()
     return await _switch(ask, caller, client_id, enabled=True)
 
 
-@OPERATIONS.add("POST", "/developers/apps/{client_id}/revoke", guard=proved_page)
+@OPERATIONS.add("POST", "/developers/apps/{client_id}/revoke", guard=proved_page_while_suspended)
 async def revoke(ask: Ask, caller: Person, client_id: str) -> Response:
     """End the application for ever, where its name was typed. Clicked twice, it is revoked once and that is well."""
     client = await owned(ask, caller, client_id)

@@ -41,7 +41,6 @@ async def new_application(ask: Ask, caller: Person) -> Response:
 @OPERATIONS.add("POST", "/developers/apps", guard=signed_in_page)
 async def register(ask: Ask, caller: Person) -> Response:
     """Register the application, and show its secret once."""
-    caller.refuse_suspended()
     form = ask.form()
     typed, client_id = typed_into(form), _name_of(ask, caller, form.one("made_once") or "")
     try:

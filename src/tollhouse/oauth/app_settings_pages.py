@@ -47,7 +47,6 @@ async def settings(ask: Ask, caller: Person, client_id: str) -> Response:
 @OPERATIONS.add("POST", "/developers/apps/{client_id}/settings", guard=signed_in_page)
 async def save(ask: Ask, caller: Person, client_id: str) -> Response:
     """Replace all settings, if nobody changed the application since the form was loaded."""
-    caller.refuse_suspended()
     form = ask.form()
     typed, version = typed_into(form), version_of(form)
     try:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.callers.model import Person
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.kernel.scopes import PERMISSIONS
@@ -85,7 +85,7 @@ async def connected_app(ask: Ask, caller: Person, grant_id: UUID) -> Response:
     )
 
 
-@OPERATIONS.add("POST", "/settings/connected-apps/{grant_id}/disconnect", guard=signed_in_page)
+@OPERATIONS.add("POST", "/settings/connected-apps/{grant_id}/disconnect", guard=signed_in_page_while_suspended)
 async def disconnect(ask: Ask, caller: Person, grant_id: UUID) -> Response:
     """End the connection. It takes something away, so a suspended merchant may do it too; clicked twice, it ends once."""
     await ask.house.db.transact(lambda tx: connections.withdraw(tx, caller.merchant_id, grant_id, ask.now))

@@ -94,7 +94,6 @@ async def ask_before_canceling(ask: Ask, caller: Person, mode: str, link_id: UUI
 async def cancel(ask: Ask, caller: Person, mode: str, link_id: UUID) -> Response:
     """Cancel an active link. Clicked twice, it is canceled once and that is well."""
     env, house = caller.env(mode), ask.house
-    caller.refuse_suspended()
     try:
         await house.db.transact(lambda tx: actions.cancel(tx, env, link_id, house, ask.now))
     except LinkNotActive as refusal:

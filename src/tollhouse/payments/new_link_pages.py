@@ -94,7 +94,6 @@ async def fill_in(ask: Ask, caller: Person, mode: str) -> Response:
 async def make(ask: Ask, caller: Person, mode: str) -> Response:
     """Make the link; or the form again, with what is wrong in it."""
     env, house = caller.env(mode), ask.house
-    caller.refuse_suspended()
     form = ask.form()
     typed = _typed(form)
     key = form.one("key") or ""

@@ -99,7 +99,6 @@ async def payment(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> 
 async def accept(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> Response:
     """Take money that waits, as it was seen. Clicked twice, it is taken once and that is well."""
     env, house = caller.env(mode), ask.house
-    caller.refuse_suspended()
     seen = ask.form().one("seen")
 
     async def take(tx: Tx) -> str:

@@ -83,7 +83,6 @@ async def fill_in(ask: Ask, caller: Person, mode: str, transaction_id: UUID, que
 async def review(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> Response:
     """What it takes from where, to be confirmed; or the form again, with what is wrong in it."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     form = ask.form()
     typed = _typed(form)
     if form.one("change"):
@@ -95,7 +94,6 @@ async def review(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> R
 async def confirm(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> Response:
     """Ask for the refund that was shown, of the payment that was seen."""
     env, house = caller.env(mode), ask.house
-    caller.refuse_suspended()
     form = ask.form()
     key, seen = form.one("key") or "", form.one("seen")
     typed = _typed(form)

@@ -53,7 +53,6 @@ async def payment_settings(ask: Ask, caller: Person, mode: str) -> Response:
 async def save_payment_settings(ask: Ask, caller: Person, mode: str) -> Response:
     """Save them, where nobody did so since. Posted twice, they are saved once and that is well."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     typed = _typed(ask.form())
     present = await actions.present(ask.house.db, env, ask.now)
     try:

@@ -86,7 +86,6 @@ async def new_project(ask: Ask, caller: Person, mode: str) -> Response:
 async def open_project(ask: Ask, caller: Person, mode: str) -> Response:
     """Open it. In live mode an operator approves it before it can sell."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     form = ask.form()
     typed, key = _typed(form), form.one("key") or ""
     try:
@@ -124,7 +123,6 @@ async def project(ask: Ask, caller: Person, mode: str, project_id: UUID) -> Resp
 async def change_project(ask: Ask, caller: Person, mode: str, project_id: UUID) -> Response:
     """Save what was typed, where nobody changed the project since. One that was rejected is reviewed again."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     form = ask.form()
     typed, seen = _typed(form), moment_of(form.one("seen") or "")
     present = await _present(ask, env, project_id)

@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import UNSET, Struct, UnsetType
 
 from tollhouse.callers.guards import signed_in
-from tollhouse.callers.model import AccountSuspended, Person
+from tollhouse.callers.model import Person
 from tollhouse.catalogue import projects, store
 from tollhouse.catalogue.addresses import is_web_address
 from tollhouse.catalogue.model import ProjectFacts, ProjectStatus, ReviewedProject
@@ -97,10 +97,9 @@ async def list_projects(caller: Person, query: ProjectsQuery, db: Pool) -> Revie
     return ReviewedProjects([_view(project) for project in shown], more)
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/projects", guard=signed_in, status=201, refuses=(AccountSuspended, ValidationFailed))
+@DASHBOARD_OPERATIONS.add("POST", "/projects", guard=signed_in, status=201, refuses=(ValidationFailed,))
 async def open_project(caller: Person, body: NewProject, tx: Tx, now: datetime) -> ReviewedProjectView:
     """Open a project. In test mode it is approved at once, in live mode an operator approves it."""
-    caller.refuse_suspended()
     facts = body.facts()
     # Nothing below this line may refuse.
     opened = await projects.open_project(tx, MerchantEnv(caller.merchant_id, body.mode), facts, now)
@@ -117,14 +116,11 @@ async def open_project(caller: Person, body: NewProject, tx: Tx, now: datetime) 
     )
 
 
-@DASHBOARD_OPERATIONS.add(
-    "PUT", "/projects/{project_id}", guard=signed_in, refuses=(AccountSuspended, ValidationFailed, NotFound)
-)
+@DASHBOARD_OPERATIONS.add("PUT", "/projects/{project_id}", guard=signed_in, refuses=(ValidationFailed, NotFound))
 async def change_project(
     caller: Person, project_id: UUID, body: ChangedProject, tx: Tx, now: datetime
 ) -> ReviewedProjectView:
     """Change what a project says of itself. One that was rejected is reviewed again."""
-    caller.refuse_suspended()
     facts = body.facts()
     changed = await projects.change(tx, caller.merchant_id, project_id, facts, now)
     if changed is None:

@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.callers.guards import scope, signed_in
-from tollhouse.callers.model import AccountSuspended, Caller, Person
+from tollhouse.callers.model import Caller, Person
 from tollhouse.callers.throttle import RateLimited
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
@@ -112,15 +112,13 @@ async def read_secret_state(caller: Person, query: InMode, db: Pool, now: dateti
     return await actions.secret_state(db, caller.env(query.mode), now)
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/webhook-secret/generate", guard=signed_in, refuses=(AccountSuspended, ValidationFailed))
+@DASHBOARD_OPERATIONS.add("POST", "/webhook-secret/generate", guard=signed_in, refuses=(ValidationFailed,))
 async def generate_secret(caller: Person, body: InMode, tx: Tx, house: House, now: datetime) -> SecretView:
     """Generate a signing secret, shown once, which waits an hour to be activated."""
-    caller.refuse_suspended()
     return SecretView(await actions.prepare_secret(tx, caller.env(body.mode), house, now))
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/webhook-secret/activate", guard=signed_in, refuses=(AccountSuspended, ValidationFailed))
+@DASHBOARD_OPERATIONS.add("POST", "/webhook-secret/activate", guard=signed_in, refuses=(ValidationFailed,))
 async def activate_secret(caller: Person, body: InMode, tx: Tx, now: datetime) -> SecretStateView:
     """Activate the generated secret and switch delivery on."""
-    caller.refuse_suspended()
     return await actions.activate_secret(tx, caller.env(body.mode), now)

@@ -50,7 +50,6 @@ async def settings(ask: Ask, caller: Person, mode: str) -> Response:
 async def generate_secret(ask: Ask, caller: Person, mode: str) -> Response:
     """Generate a secret and show it once. It signs nothing until it is saved."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     secret = await ask.house.db.transact(lambda tx: actions.prepare_secret(tx, env, ask.house, ask.now))
     return await _settings(ask, caller, env, secret=secret)
 
@@ -59,7 +58,6 @@ async def generate_secret(ask: Ask, caller: Person, mode: str) -> Response:
 async def save_secret(ask: Ask, caller: Person, mode: str) -> Response:
     """Save the secret that waits; delivery is on."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     waiting = (await actions.secret_state(ask.house.db, env, ask.now)).pending
     if waiting:
         await ask.house.db.transact(lambda tx: actions.activate_secret(tx, env, ask.now))
@@ -70,7 +68,6 @@ async def save_secret(ask: Ask, caller: Person, mode: str) -> Response:
 async def switch_on(ask: Ask, caller: Person, mode: str) -> Response:
     """Deliver again."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     await ask.house.db.transact(lambda tx: actions.switch_on(tx, env, ask.now))
     return see_other(f"/{env.mode}/developers/webhooks?done=on")
 
@@ -79,7 +76,6 @@ async def switch_on(ask: Ask, caller: Person, mode: str) -> Response:
 async def switch_off(ask: Ask, caller: Person, mode: str) -> Response:
     """End delivery in this environment."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     await ask.house.db.transact(lambda tx: actions.switch_off(tx, env, ask.house, ask.now))
     return see_other(f"/{env.mode}/developers/webhooks?done=off")
 
@@ -88,7 +84,6 @@ async def switch_off(ask: Ask, caller: Person, mode: str) -> Response:
 async def send_test(ask: Ask, caller: Person, mode: str) -> Response:
     """Send a test event, and show what becomes of it."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     url = ask.form().one("url") or ""
     try:
         event = await ask.house.db.transact(lambda tx: actions.send_test(tx, env, url, ask.house, ask.now))
@@ -129,7 +124,6 @@ async def event(ask: Ask, caller: Person, mode: str, event_id: UUID) -> Response
 async def redeliver(ask: Ask, caller: Person, mode: str, event_id: UUID) -> Response:
     """Send it again, once."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     try:
         await ask.house.db.transact(lambda tx: actions.redeliver_unless_due(tx, env, event_id, ask.house, ask.now))
     except NotFound:

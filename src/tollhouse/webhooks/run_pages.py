@@ -45,7 +45,6 @@ async def ask_for_run(ask: Ask, caller: Person, mode: str, query: RunsQuery) -> 
 async def begin_run(ask: Ask, caller: Person, mode: str) -> Response:
     """Send them again. Posted twice, they are sent once."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     form = ask.form()
     key, wanted = form.one("key") or "", _wanted(form, ask.now)
     if wanted is None or parse_id(key) is None:

@@ -104,7 +104,6 @@ async def fill_in(ask: Ask, caller: Person, mode: str, method_id: str) -> Respon
 async def review(ask: Ask, caller: Person, mode: str, method_id: str) -> Response:
     """What it costs and what arrives, to be confirmed; or the form again, with what is wrong in it."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     form, method = ask.form(), _method(method_id, env)
     typed = _typed(form, method)
     if form.one("change"):
@@ -116,7 +115,6 @@ async def review(ask: Ask, caller: Person, mode: str, method_id: str) -> Respons
 async def confirm(ask: Ask, caller: Person, mode: str, method_id: str) -> Response:
     """Ask for the withdrawal that was quoted."""
     env, house = caller.env(mode), ask.house
-    caller.refuse_suspended()
     form, method = ask.form(), _method(method_id, env)
     quote_id = parse_id(form.one("quote_id") or "")
     typed = _typed(form, method, quote_id)

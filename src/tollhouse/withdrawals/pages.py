@@ -68,7 +68,6 @@ async def withdrawal(ask: Ask, caller: Person, mode: str, withdrawal_id: UUID) -
 async def cancel(ask: Ask, caller: Person, mode: str, withdrawal_id: UUID) -> Response:
     """Cancel one that was not sent yet. Clicked twice, it is canceled once and that is well."""
     env = caller.env(mode)
-    caller.refuse_suspended()
     try:
         await ask.house.db.transact(lambda tx: actions.cancel(tx, env, withdrawal_id, ask.house, ask.now))
     except NotNow as refusal:

@@ -1,0 +1,112 @@
+"""A suspended merchant reads its dashboard and changes nothing, by whatever way. Every operation of the table is tried."""
+
+from uuid import uuid4
+
+from tests.cast import Actor, Answer
+from tollhouse.callers.guards import Anyone, Credential
+from tollhouse.callers.operators import AtTheDesk
+from tollhouse.doors import OPERATIONS
+from tollhouse.web.cookies import SAFE
+from tollhouse.web.operations import Operation
+
+MERCHANT = "/api/v2/merchant"
+WHILE_SUSPENDED = {
+    # Ending sessions, and proving who sits there, which the rest asks for.
+    "POST /settings/sessions/others/end",
+    "POST /settings/sessions/{session_id}/end",
+    "POST /stepup",
+    # Revoking keys and grants.
+    f"DELETE {MERCHANT}/api-keys/{{api_key_id}}",
+    f"DELETE {MERCHANT}/oauth/clients/{{client_id}}",
+    f"DELETE {MERCHANT}/oauth/clients/{{client_id}}/connections",
+    f"DELETE {MERCHANT}/oauth/clients/{{client_id}}/connections/{{grant_id}}",
+    f"DELETE {MERCHANT}/oauth/grants/{{grant_id}}",
+    "POST /developers/apps/{client_id}/connections/disconnect",
+    "POST /developers/apps/{client_id}/connections/{grant_id}/disconnect",
+    "POST /developers/apps/{client_id}/revoke",
+    "POST /settings/connected-apps/{grant_id}/disconnect",
+    "POST /{mode}/developers/keys/{api_key_id}/revoke",
+    # Changing the password or the second factor.
+    "POST /settings/password",
+    "POST /settings/security/backup-codes",
+    "POST /settings/security/confirm",
+    "POST /settings/security/off",
+    "POST /settings/security/setup",
+}
+"""What a suspended merchant's people may do all the same."""
+WITHOUT_SESSION = {
+    f"POST {MERCHANT}/login",
+    f"POST {MERCHANT}/logout",
+    f"POST {MERCHANT}/signup",
+    "POST /forgot",
+    "POST /language",
+    "POST /oauth/consent/{request_id}",
+    "POST /oauth/consent/{request_id}/switch",
+    "POST /pay/{token}/method",
+    "POST /pay/{token}/simulate",
+    "POST /reset/{secret}",
+    "POST /shortcuts",
+    "POST /signin",
+    "POST /signin/2fa",
+    "POST /signout",
+    "POST /signup",
+    "POST /theme",
+    "POST /verify/{secret}",
+}
+"""What asks for no session. Of these, consent and the checkout look at the suspension themselves, with tests of their own."""
+
+
+def changing() -> list[Operation]:
+    """Every operation that may change something for people of a merchant."""
+    return [
+        one
+        for one in OPERATIONS
+        if one.method not in SAFE
+        and not isinstance(one.guard, (Credential, AtTheDesk))
+        and one.guard.label != "client authentication"
+        and not one.path.startswith("/operator/")
+    ]
+
+
+def named(operation: Operation) -> str:
+    """`POST /theme`."""
+    return f"{operation.method} {operation.full_path}"
+
+
+async def attempt(actor: Actor, operation: Operation) -> Answer:
+    """The operation with an empty body, on things that are not there."""
+    path = operation.full_path.replace("{mode}", "test")
+    for name in [part[1:-1] for part in path.split("/") if part.startswith("{")]:
+        path = path.replace(f"{{{name}}}", str(uuid4()))
+    if operation.full_path.startswith(MERCHANT):
+        return await actor.send(operation.method, path, json={})
+    return await actor.form(path, {"amount": "1.00"})
+
+
+def test_what_asks_for_no_session_is_known() -> None:
+    assert {named(one) for one in changing() if isinstance(one.guard, Anyone)} == WITHOUT_SESSION
+
+
+async def test_every_operation_of_a_session_is_refused_but_the_known_ones(alice: Actor) -> None:
+    with_session = [one for one in changing() if not isinstance(one.guard, Anyone)]
+    assert len(with_session) > 50
+    assert {named(one) for one in with_session} >= WHILE_SUSPENDED
+    await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)
+    for operation in with_session:
+        answer = await attempt(alice, operation)
+        refused = answer.status == 403 and "suspended" in answer.text
+        assert refused is (named(operation) not in WHILE_SUSPENDED), (
+            f"{named(operation)}: {answer.status} {answer.text[:99]}"
+        )
+
+
+async def test_what_takes_away_works_while_suspended(alice: Actor) -> None:
+    key = await alice.key()
+    [listed] = (await alice.dashboard("GET", "/api-keys")).ok().body["api_keys"]
+    await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)
+    (await alice.dashboard("POST", "/api-keys", {"name": "x", "mode": "test"})).refused("account_suspended", 403)
+    (await alice.get("/account")).refused("account_suspended", 403)
+    (await alice.dashboard("DELETE", f"/api-keys/{listed['api_key_id']}")).ok()
+    gone = await alice.anonymously("GET", "/api/v2/integration/account", headers={"X-API-Key": key})
+    gone.refused("invalid_api_key", 401)
+    (await alice.form("/signout", {})).ok(303)
