@@ -53,7 +53,7 @@ WITHOUT_SESSION = {
     "POST /theme",
     "POST /verify/{secret}",
 }
-"""What asks for no session. Of these, consent and the checkout look at the suspension themselves, with tests of their own."""
+"""What asks for no session. Of these, consent and the checkout look at the suspension themselves."""
 
 
 def changing() -> list[Operation]:
