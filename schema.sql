@@ -821,7 +821,7 @@ CREATE TABLE public.oauth_access_tokens (
     grant_id uuid NOT NULL,
     scope_mask integer NOT NULL,
     expires_at timestamp with time zone NOT NULL,
-    CONSTRAINT oauth_access_tokens_scope_mask_check CHECK (((scope_mask & ((1 << 18) - 1)) <> 0)),
+    CONSTRAINT oauth_access_tokens_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
     CONSTRAINT oauth_access_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32))
 )
 PARTITION BY RANGE (expires_at);
@@ -847,7 +847,7 @@ CREATE TABLE public.oauth_clients (
     CONSTRAINT oauth_clients_check1 CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
     CONSTRAINT oauth_clients_client_type_check CHECK ((client_type = ANY (ARRAY['confidential'::text, 'public'::text]))),
     CONSTRAINT oauth_clients_redirect_uris_check CHECK (((cardinality(redirect_uris) >= 1) AND (cardinality(redirect_uris) <= 10))),
-    CONSTRAINT oauth_clients_scope_mask_check CHECK (((scope_mask & ((1 << 18) - 1)) <> 0)),
+    CONSTRAINT oauth_clients_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
     CONSTRAINT oauth_clients_secret_hash_check CHECK ((octet_length(secret_hash) = 32)),
     CONSTRAINT oauth_clients_status_check CHECK ((status = ANY (ARRAY['enabled'::text, 'paused'::text, 'revoked'::text])))
 );
@@ -868,7 +868,7 @@ CREATE TABLE public.oauth_codes (
     CONSTRAINT oauth_codes_check CHECK (((used_at IS NULL) = (grant_id IS NULL))),
     CONSTRAINT oauth_codes_code_hash_check CHECK ((octet_length(code_hash) = 32)),
     CONSTRAINT oauth_codes_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT oauth_codes_scope_mask_check CHECK (((scope_mask & ((1 << 18) - 1)) <> 0))
+    CONSTRAINT oauth_codes_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0))
 );
 CREATE TABLE public.oauth_grant_activity (
     grant_id uuid NOT NULL,
@@ -897,7 +897,7 @@ CREATE TABLE public.oauth_grants (
     expires_at timestamp with time zone NOT NULL,
     CONSTRAINT oauth_grants_check CHECK (((revoked_at IS NULL) = (revoked_because IS NULL))),
     CONSTRAINT oauth_grants_check1 CHECK (((refresh_hash IS NULL) OR (mac_key_id IS NOT NULL))),
-    CONSTRAINT oauth_grants_check2 CHECK (((revoked_at IS NOT NULL) OR ((scope_mask & ((1 << 18) - 1)) <> 0))),
+    CONSTRAINT oauth_grants_check2 CHECK (((revoked_at IS NOT NULL) OR ((scope_mask & (~ (1 << 18))) <> 0))),
     CONSTRAINT oauth_grants_check3 CHECK (((refresh_hash IS NULL) OR ((scope_mask & (1 << 18)) <> 0))),
     CONSTRAINT oauth_grants_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT oauth_grants_refresh_hash_check CHECK ((octet_length(refresh_hash) = 32))
@@ -923,7 +923,7 @@ CREATE TABLE public.oauth_requests (
     CONSTRAINT oauth_requests_decision_check CHECK ((decision = ANY (ARRAY['allowed'::text, 'denied'::text]))),
     CONSTRAINT oauth_requests_id_hash_check CHECK ((octet_length(id_hash) = 32)),
     CONSTRAINT oauth_requests_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT oauth_requests_scope_mask_check CHECK (((scope_mask & ((1 << 18) - 1)) <> 0)),
+    CONSTRAINT oauth_requests_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
     CONSTRAINT oauth_requests_state_check CHECK (((char_length(state) >= 1) AND (char_length(state) <= 512)))
 );
 CREATE TABLE public.operator_actions (
@@ -1093,6 +1093,11 @@ CREATE TABLE public.schema_migrations (
     name text NOT NULL,
     digest bytea NOT NULL,
     applied_at timestamp with time zone DEFAULT now() NOT NULL
+);
+CREATE TABLE public.scope_bits (
+    scope text NOT NULL,
+    "bit" integer NOT NULL,
+    CONSTRAINT scope_bits_bit_check CHECK ((("bit" >= 0) AND ("bit" <= 30)))
 );
 CREATE TABLE public.second_factors (
     holder_id uuid NOT NULL,
@@ -1801,6 +1806,10 @@ ALTER TABLE ONLY public.sandbox_plans
     ADD CONSTRAINT sandbox_plans_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (number);
+ALTER TABLE ONLY public.scope_bits
+    ADD CONSTRAINT scope_bits_bit_key UNIQUE ("bit");
+ALTER TABLE ONLY public.scope_bits
+    ADD CONSTRAINT scope_bits_pkey PRIMARY KEY (scope);
 ALTER TABLE ONLY public.second_factors
     ADD CONSTRAINT second_factors_pkey PRIMARY KEY (holder_id);
 ALTER TABLE ONLY public.sessions
@@ -1982,6 +1991,7 @@ CREATE TRIGGER fulfillments_step BEFORE UPDATE OF status ON public.fulfillments 
 CREATE TRIGGER kept_a_year BEFORE DELETE ON public.audit_lines FOR EACH ROW WHEN ((old.created_at > (now() - '365 days'::interval))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.audit_lines FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.scope_bits FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_entry_parts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -2000,6 +2010,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_holds FOR EACH STA
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_postings FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transactions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.scope_bits FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_redirected BEFORE UPDATE OF id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER transactions_step BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.transactions_refuse_step();

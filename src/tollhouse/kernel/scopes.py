@@ -1,6 +1,7 @@
 """The permission table. The guard, the consent page, the metadata and the permissions list all read it.
 
-A set of scopes is one integer of 19 bits, in the database too: what a token may do is `token & grant & client`.
+A set of scopes is one integer, in the database too: what a token may do is `token & grant & client`. The bit of a scope is
+stored in every grant and key: it stands beside the name here and in the table `scope_bits`, and is never used again.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,8 +14,9 @@ Access = Literal["read", "write", "offline"]
 
 
 class Permission(Struct, frozen=True):
-    """One scope: its name, meaning, kind of access, and the title, consequence and group the consent page shows."""
+    """One scope: its stored bit, name, meaning, kind of access, and the title and consequence the consent page shows."""
 
+    bit: int
     scope: str
     description: str
     access: Access
@@ -28,67 +30,75 @@ class Permission(Struct, frozen=True):
 
 
 PERMISSIONS: tuple[Permission, ...] = (
-    Permission("account:read", "Read the authorized merchant account.", "read", "Read your account"),
-    Permission("projects:read", "Read approved projects and payment methods.", "read", "Read projects"),
-    Permission("payments:read", "Read payment links and transactions.", "read", "Read payments"),
+    Permission(0, "account:read", "Read the authorized merchant account.", "read", "Read your account"),
+    Permission(1, "projects:read", "Read approved projects and payment methods.", "read", "Read projects"),
+    Permission(2, "payments:read", "Read payment links and transactions.", "read", "Read payments"),
     Permission(
+        3,
         "payments:write",
         "Create and cancel payment links; refund eligible payments.",
         "write",
         "Create payments and refunds",
         "It can pay money back from your balance.",
     ),
-    Permission("balances:read", "Read balances and ledger entries.", "read", "Read balances"),
-    Permission("balance-payments:read", "Read internal payments to this application.", "read", "Read balance payments"),
+    Permission(4, "balances:read", "Read balances and ledger entries.", "read", "Read balances"),
+    Permission(5, "balance-payments:read", "Read internal payments to this application.", "read", "Read balance payments"),
     Permission(
+        6,
         "balance-payments:write",
         "Reserve funds, pay the application owner, refund internally.",
         "write",
         "Charge your balance",
         "It can move money from your balance to the owner of this application.",
     ),
-    Permission("withdrawals:read", "Read payout methods, quotes and withdrawals.", "read", "Read withdrawals"),
+    Permission(7, "withdrawals:read", "Read payout methods, quotes and withdrawals.", "read", "Read withdrawals"),
     Permission(
+        8,
         "withdrawals:write",
         "Create and cancel withdrawals.",
         "write",
         "Withdraw funds",
         "It can ask to send your funds to an address it chooses.",
     ),
-    Permission("conversions:read", "Read pairs, quotes and conversions.", "read", "Read conversions"),
+    Permission(9, "conversions:read", "Read pairs, quotes and conversions.", "read", "Read conversions"),
     Permission(
+        10,
         "conversions:write",
         "Convert funds and manage conversion rules.",
         "write",
         "Convert funds",
         "It can exchange your funds between currencies, now and by standing rules.",
     ),
-    Permission("fulfillments:read", "Read in-game currency deliveries and statistics.", "read", "Read deliveries"),
+    Permission(11, "fulfillments:read", "Read in-game currency deliveries and statistics.", "read", "Read deliveries"),
     Permission(
+        12,
         "fulfillments:write",
         "Create deliveries using merchant funds.",
         "write",
         "Create deliveries",
         "It can spend your balance on in-game currency.",
     ),
-    Permission("webhooks:read", "Read webhook configuration and delivery history.", "read", "Read webhooks"),
+    Permission(13, "webhooks:read", "Read webhook configuration and delivery history.", "read", "Read webhooks"),
     Permission(
+        14,
         "webhooks:write",
         "Manage configuration, test, rotate secrets, redeliver events.",
         "write",
         "Manage webhooks",
         "It can change where your events are sent and replace the signing secret.",
     ),
-    Permission("settings:read", "Read integration settings and supported payment methods.", "read", "Read settings"),
+    Permission(15, "settings:read", "Read integration settings and supported payment methods.", "read", "Read settings"),
     Permission(
+        16,
         "settings:write",
         "Update integration settings.",
         "write",
         "Change settings",
         "It can change how your checkout behaves.",
     ),
-    Permission("reports:read", "Read financial summary reports.", "read", "Read reports"),
+    Permission(17, "reports:read", "Read financial summary reports.", "read", "Read reports"),
     Permission(
+        18,
         "offline_access",
         "Issue refresh tokens; requires at least one API permission.",
         "offline",
@@ -97,8 +107,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     ),
 )
 
-_BIT = {permission.scope: 1 << place for place, permission in enumerate(PERMISSIONS)}
-_ALL = (1 << len(PERMISSIONS)) - 1
+_BIT = {permission.scope: 1 << permission.bit for permission in PERMISSIONS}
 
 
 class Scopes(Struct, frozen=True):
@@ -160,7 +169,7 @@ def parse(names: Iterable[str]) -> Scopes | None:
     return Scopes(mask)
 
 
-ALL = Scopes(_ALL)
+ALL = Scopes(sum(_BIT.values()))
 OFFLINE = Scopes(_BIT["offline_access"])
 API = ALL - OFFLINE
 """Everything an API key may hold, and its default."""

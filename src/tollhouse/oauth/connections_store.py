@@ -65,7 +65,7 @@ REVOKE_EMPTIED = """
     UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'scopes_removed'
     FROM oauth_clients c
     WHERE g.client_id = $1 AND c.id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
-      AND g.scope_mask & $2 & 262143 = 0
+      AND g.scope_mask & $2 & ~262144 = 0
 """
 NARROW = """
     UPDATE oauth_grants g SET scope_mask = g.scope_mask & $2,

@@ -35,7 +35,7 @@ ALLOW = """
         FROM oauth_clients c
         WHERE r.id_hash = $1 AND r.merchant_id = $2 AND r.decision IS NULL AND r.expires_at > $4
           AND c.id = r.client_id AND c.auth_epoch = r.auth_epoch AND c.status = 'enabled'
-          AND r.scope_mask & c.scope_mask & $3 & 262143 <> 0
+          AND r.scope_mask & c.scope_mask & $3 & ~262144 <> 0
         RETURNING r.client_id, r.auth_epoch, r.merchant_id, r.mode, r.redirect_uri, r.challenge,
                   r.scope_mask & c.scope_mask & $3 AS scope_mask
     )

@@ -18,7 +18,7 @@ from tollhouse.platform.db import Pool, Row, Tx
 
 MAKE_PARTITIONS = "SELECT oauth_make_token_partitions($1)"
 SHARE_LOCK = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))"
-# 262144 is offline_access, bit 18 of a scope mask; 262143 are all the others.
+# 262144 is offline_access, bit 18 of a scope mask; ~262144 are all the others.
 EXCHANGE = """
     WITH client AS (
         SELECT id, auth_epoch, grant_epoch, scope_mask FROM oauth_clients WHERE id = $1 AND status = 'enabled'
