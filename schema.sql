@@ -210,6 +210,632 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
+CREATE TABLE public.balance_payments (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    client_id text NOT NULL,
+    owner_id uuid NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    captured_minor bigint DEFAULT 0 NOT NULL,
+    released_minor bigint DEFAULT 0 NOT NULL,
+    refunded_minor bigint DEFAULT 0 NOT NULL,
+    refunds integer DEFAULT 0 NOT NULL,
+    hold_id uuid,
+    status text NOT NULL,
+    description text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    resolved_at timestamp with time zone,
+    CONSTRAINT balance_payments_amount_minor_check CHECK (((amount_minor >= 1) AND (amount_minor <= '9007199254740991'::bigint))),
+    CONSTRAINT balance_payments_captured_minor_check CHECK ((captured_minor >= 0)),
+    CONSTRAINT balance_payments_check CHECK (((hold_id IS NULL) = (expires_at IS NULL))),
+    CONSTRAINT balance_payments_check1 CHECK ((expires_at > created_at)),
+    CONSTRAINT balance_payments_check2 CHECK (((hold_id IS NOT NULL) OR (captured_minor = amount_minor))),
+    CONSTRAINT balance_payments_check3 CHECK (((status = 'reserved'::text) = (resolved_at IS NULL))),
+    CONSTRAINT balance_payments_check4 CHECK (((captured_minor + released_minor) =
+CASE status
+    WHEN 'reserved'::text THEN (0)::bigint
+    ELSE amount_minor
+END)),
+    CONSTRAINT balance_payments_check5 CHECK (((status = ANY (ARRAY['captured'::text, 'partially_refunded'::text, 'refunded'::text])) = (captured_minor > 0))),
+    CONSTRAINT balance_payments_check6 CHECK (((status = 'partially_refunded'::text) = ((refunded_minor > 0) AND (refunded_minor < captured_minor)))),
+    CONSTRAINT balance_payments_check7 CHECK (((status = 'refunded'::text) = ((refunded_minor > 0) AND (refunded_minor = captured_minor)))),
+    CONSTRAINT balance_payments_check8 CHECK (((refunds = 0) = (refunded_minor = 0))),
+    CONSTRAINT balance_payments_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT balance_payments_refunded_minor_check CHECK ((refunded_minor >= 0)),
+    CONSTRAINT balance_payments_refunded_once CHECK ((refunded_minor <= captured_minor)),
+    CONSTRAINT balance_payments_refunds_check CHECK ((refunds >= 0)),
+    CONSTRAINT balance_payments_released_minor_check CHECK ((released_minor >= 0)),
+    CONSTRAINT balance_payments_status_check CHECK ((status = ANY (ARRAY['reserved'::text, 'captured'::text, 'released'::text, 'expired'::text, 'partially_refunded'::text, 'refunded'::text]))),
+    CONSTRAINT balance_payments_two_merchants CHECK ((owner_id <> merchant_id))
+)
+WITH (fillfactor='85');
+CREATE FUNCTION public.row_digest(public.balance_payments) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.client_id, $1.owner_id, $1.currency, $1.amount_minor,
+                                  $1.hold_id, $1.created_at)))
+$_$;
+CREATE TABLE public.bank_batches (
+    id uuid NOT NULL,
+    iban text NOT NULL,
+    bic text,
+    holder text NOT NULL,
+    exported_by text NOT NULL,
+    exported_at timestamp with time zone NOT NULL,
+    CONSTRAINT bank_batches_exported_by_check CHECK ((exported_by <> ''::text))
+);
+CREATE FUNCTION public.row_digest(public.bank_batches) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.iban, $1.bic, $1.holder, $1.exported_by, $1.exported_at)))
+$_$;
+CREATE TABLE public.bank_entries (
+    id uuid NOT NULL,
+    identity bytea NOT NULL,
+    first_statement_id uuid NOT NULL,
+    side text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    booked_on date NOT NULL,
+    is_reversal boolean NOT NULL,
+    batch_reference text,
+    bank_reference text,
+    CONSTRAINT bank_entries_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT bank_entries_identity_check CHECK ((length(identity) = 32)),
+    CONSTRAINT bank_entries_side_check CHECK ((side = ANY (ARRAY['credit'::text, 'debit'::text])))
+);
+CREATE FUNCTION public.row_digest(public.bank_entries) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.identity, $1.first_statement_id, $1.side, $1.currency, $1.amount_minor,
+                                  $1.booked_on, $1.is_reversal, $1.batch_reference, $1.bank_reference)))
+$_$;
+CREATE TABLE public.bank_entry_parts (
+    id uuid NOT NULL,
+    entry_id uuid NOT NULL,
+    nth integer NOT NULL,
+    amount_minor bigint NOT NULL,
+    reference text,
+    end_to_end_id text,
+    other_name text,
+    other_iban text,
+    words text NOT NULL,
+    return_reason text,
+    outcome text NOT NULL,
+    payout_id uuid,
+    because text,
+    decided_by text,
+    decided_because text,
+    decided_at timestamp with time zone,
+    CONSTRAINT bank_entry_parts_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT bank_entry_parts_check CHECK (((outcome <> ALL (ARRAY['payment'::text, 'payment_return'::text])) OR (reference IS NOT NULL))),
+    CONSTRAINT bank_entry_parts_check1 CHECK (((outcome <> 'unmatched'::text) OR ((because IS NOT NULL) AND (decided_at IS NULL)))),
+    CONSTRAINT bank_entry_parts_check2 CHECK (((outcome <> 'dismissed'::text) OR (decided_at IS NOT NULL))),
+    CONSTRAINT bank_entry_parts_check3 CHECK ((((decided_at IS NULL) = (decided_by IS NULL)) AND ((decided_at IS NULL) = (decided_because IS NULL)))),
+    CONSTRAINT bank_entry_parts_outcome_check CHECK ((outcome = ANY (ARRAY['payment'::text, 'payment_return'::text, 'payout'::text, 'payout_return'::text, 'unmatched'::text, 'dismissed'::text])))
+);
+CREATE FUNCTION public.row_digest(public.bank_entry_parts) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.entry_id, $1.nth, $1.amount_minor, $1.end_to_end_id, $1.other_name,
+                                  $1.other_iban, $1.words, $1.return_reason)))
+$_$;
+CREATE TABLE public.bank_payouts (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    receiver_iban text NOT NULL,
+    receiver_name text NOT NULL,
+    words text NOT NULL,
+    status text NOT NULL,
+    batch_id uuid,
+    prepared_at timestamp with time zone NOT NULL,
+    debited_at timestamp with time zone,
+    ended_because text,
+    ended_by text,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT bank_payouts_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT bank_payouts_check CHECK (((status <> ALL (ARRAY['exported'::text, 'confirmed'::text, 'returned'::text])) OR (batch_id IS NOT NULL))),
+    CONSTRAINT bank_payouts_check1 CHECK (((status <> 'prepared'::text) OR (batch_id IS NULL))),
+    CONSTRAINT bank_payouts_check2 CHECK (((status <> 'confirmed'::text) OR (debited_at IS NOT NULL))),
+    CONSTRAINT bank_payouts_check3 CHECK (((status = ANY (ARRAY['confirmed'::text, 'returned'::text])) OR (debited_at IS NULL))),
+    CONSTRAINT bank_payouts_check4 CHECK (((status = ANY (ARRAY['returned'::text, 'refused'::text])) = (ended_because IS NOT NULL))),
+    CONSTRAINT bank_payouts_check5 CHECK (((status = 'refused'::text) = (ended_by IS NOT NULL))),
+    CONSTRAINT bank_payouts_currency_check CHECK ((currency = 'EUR'::text)),
+    CONSTRAINT bank_payouts_kind_check CHECK ((kind = ANY (ARRAY['refund'::text, 'withdrawal'::text]))),
+    CONSTRAINT bank_payouts_mode_check CHECK ((mode = 'live'::text)),
+    CONSTRAINT bank_payouts_status_check CHECK ((status = ANY (ARRAY['prepared'::text, 'exported'::text, 'confirmed'::text, 'returned'::text, 'refused'::text])))
+);
+CREATE FUNCTION public.row_digest(public.bank_payouts) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.kind, $1.merchant_id, $1.mode, $1.currency, $1.amount_minor, $1.receiver_iban,
+                                  $1.receiver_name, $1.words, $1.prepared_at)))
+$_$;
+CREATE TABLE public.bank_statements (
+    id uuid NOT NULL,
+    iban text NOT NULL,
+    statement_id text NOT NULL,
+    currency text,
+    opening_minor bigint,
+    closing_minor bigint,
+    first_on date,
+    last_on date,
+    entries integer NOT NULL,
+    digest bytea NOT NULL,
+    imported_by text NOT NULL,
+    imported_at timestamp with time zone NOT NULL,
+    CONSTRAINT bank_statements_entries_check CHECK ((entries >= 0)),
+    CONSTRAINT bank_statements_imported_by_check CHECK ((imported_by <> ''::text))
+);
+CREATE FUNCTION public.row_digest(public.bank_statements) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.iban, $1.statement_id, $1.currency, $1.opening_minor, $1.closing_minor,
+                                  $1.first_on, $1.last_on, $1.entries, $1.digest, $1.imported_by, $1.imported_at)))
+$_$;
+CREATE TABLE public.chargebacks (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    transaction_id uuid NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    fee_minor bigint NOT NULL,
+    reason text NOT NULL,
+    status text NOT NULL,
+    opened_at timestamp with time zone NOT NULL,
+    closed_at timestamp with time zone,
+    CONSTRAINT chargebacks_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT chargebacks_check CHECK (((status = 'open'::text) = (closed_at IS NULL))),
+    CONSTRAINT chargebacks_fee_minor_check CHECK ((fee_minor >= 0)),
+    CONSTRAINT chargebacks_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT chargebacks_status_check CHECK ((status = ANY (ARRAY['open'::text, 'won'::text, 'lost'::text])))
+);
+CREATE FUNCTION public.row_digest(public.chargebacks) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.transaction_id, $1.currency, $1.amount_minor,
+                                  $1.fee_minor, $1.reason, $1.opened_at)))
+$_$;
+CREATE TABLE public.conversions (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    status text NOT NULL,
+    from_currency text NOT NULL,
+    to_currency text NOT NULL,
+    rate numeric(38,18) NOT NULL,
+    rate_as_of timestamp with time zone NOT NULL,
+    from_amount_minor bigint NOT NULL,
+    fee_minor bigint NOT NULL,
+    to_amount_minor bigint NOT NULL,
+    quote_id uuid,
+    rule_id uuid,
+    rule_step integer,
+    webhook_url text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT conversions_check CHECK ((to_currency <> from_currency)),
+    CONSTRAINT conversions_check1 CHECK (((fee_minor >= 0) AND (fee_minor <= (from_amount_minor - 1)))),
+    CONSTRAINT conversions_check2 CHECK (((rule_id IS NULL) = (rule_step IS NULL))),
+    CONSTRAINT conversions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT conversions_rate_check CHECK ((rate > (0)::numeric)),
+    CONSTRAINT conversions_status_check CHECK ((status = 'completed'::text)),
+    CONSTRAINT conversions_to_amount_minor_check CHECK ((to_amount_minor > 0))
+);
+CREATE FUNCTION public.row_digest(public.conversions) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.from_currency, $1.to_currency, $1.rate,
+                                  $1.from_amount_minor, $1.fee_minor, $1.to_amount_minor, $1.quote_id, $1.rule_id,
+                                  $1.rule_step, $1.created_at)))
+$_$;
+CREATE TABLE public.fulfillments (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    project_id uuid,
+    product_id text NOT NULL,
+    server text NOT NULL,
+    quantity integer NOT NULL,
+    delivered_quantity integer DEFAULT 0 NOT NULL,
+    currency text NOT NULL,
+    unit_price_minor bigint NOT NULL,
+    unit_wholesale_minor bigint NOT NULL,
+    cost_minor bigint NOT NULL,
+    recipient jsonb NOT NULL,
+    hold_id uuid NOT NULL,
+    status text NOT NULL,
+    provider_reference text,
+    failure_code text,
+    attempts integer DEFAULT 0 NOT NULL,
+    next_look_at timestamp with time zone,
+    webhook_url text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    processing_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    CONSTRAINT fulfillments_attempts_check CHECK ((attempts >= 0)),
+    CONSTRAINT fulfillments_check CHECK (((mode = 'test'::text) = (server = 'sandbox'::text))),
+    CONSTRAINT fulfillments_check1 CHECK (((delivered_quantity >= 0) AND (delivered_quantity <= quantity))),
+    CONSTRAINT fulfillments_check10 CHECK (((status = 'completed'::text) = (delivered_quantity = quantity))),
+    CONSTRAINT fulfillments_check11 CHECK (((status = 'failed'::text) = (failure_code IS NOT NULL))),
+    CONSTRAINT fulfillments_check2 CHECK (((unit_wholesale_minor >= 0) AND (unit_wholesale_minor <= unit_price_minor))),
+    CONSTRAINT fulfillments_check3 CHECK (((cost_minor = (unit_price_minor * quantity)) AND (cost_minor <= '9007199254740991'::bigint))),
+    CONSTRAINT fulfillments_check4 CHECK (((status = ANY (ARRAY['pending'::text, 'processing'::text])) = (next_look_at IS NOT NULL))),
+    CONSTRAINT fulfillments_check5 CHECK (((status = ANY (ARRAY['pending'::text, 'canceled'::text])) = (processing_at IS NULL))),
+    CONSTRAINT fulfillments_check6 CHECK (((attempts = 0) = (processing_at IS NULL))),
+    CONSTRAINT fulfillments_check7 CHECK (((status = ANY (ARRAY['completed'::text, 'partially_completed'::text])) = (delivered_quantity > 0))),
+    CONSTRAINT fulfillments_check8 CHECK (((status = ANY (ARRAY['completed'::text, 'partially_completed'::text])) = (completed_at IS NOT NULL))),
+    CONSTRAINT fulfillments_check9 CHECK (((status = ANY (ARRAY['completed'::text, 'partially_completed'::text])) = (provider_reference IS NOT NULL))),
+    CONSTRAINT fulfillments_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT fulfillments_quantity_check CHECK ((quantity > 0)),
+    CONSTRAINT fulfillments_recipient_check CHECK ((jsonb_typeof(recipient) = 'object'::text)),
+    CONSTRAINT fulfillments_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'completed'::text, 'partially_completed'::text, 'failed'::text, 'canceled'::text]))),
+    CONSTRAINT fulfillments_unit_price_minor_check CHECK ((unit_price_minor > 0))
+)
+WITH (fillfactor='85');
+CREATE FUNCTION public.row_digest(public.fulfillments) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.product_id, $1.server, $1.quantity, $1.currency,
+                                  $1.unit_price_minor, $1.unit_wholesale_minor, $1.cost_minor, $1.recipient, $1.hold_id,
+                                  $1.created_at)))
+$_$;
+CREATE TABLE public.ledger_holds (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    source_type text NOT NULL,
+    source_id uuid NOT NULL,
+    amount bigint NOT NULL,
+    captured bigint DEFAULT 0 NOT NULL,
+    released bigint DEFAULT 0 NOT NULL,
+    moves integer DEFAULT 0 NOT NULL,
+    status text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    resolved_at timestamp with time zone,
+    CONSTRAINT ledger_holds_amount_check CHECK (((amount >= 1) AND (amount <= '9007199254740991'::bigint))),
+    CONSTRAINT ledger_holds_captured_check CHECK ((captured >= 0)),
+    CONSTRAINT ledger_holds_check CHECK (((captured + released) <= amount)),
+    CONSTRAINT ledger_holds_check1 CHECK (((status = 'resolved'::text) = ((captured + released) = amount))),
+    CONSTRAINT ledger_holds_check2 CHECK (((status = 'resolved'::text) = (resolved_at IS NOT NULL))),
+    CONSTRAINT ledger_holds_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT ledger_holds_released_check CHECK ((released >= 0)),
+    CONSTRAINT ledger_holds_status_check CHECK ((status = ANY (ARRAY['active'::text, 'resolved'::text])))
+);
+CREATE FUNCTION public.row_digest(public.ledger_holds) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.currency, $1.source_type, $1.source_id, $1.amount,
+                                  $1.created_at)))
+$_$;
+CREATE TABLE public.ledger_transactions (
+    id uuid NOT NULL,
+    mode text NOT NULL,
+    kind text NOT NULL,
+    source_type text NOT NULL,
+    source_id uuid NOT NULL,
+    step integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT ledger_transactions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
+CREATE FUNCTION public.row_digest(public.ledger_transactions) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.mode, $1.kind, $1.source_type, $1.source_id, $1.step, $1.created_at))
+        || coalesce((SELECT string_agg(record_send(ROW(p.line, p.type, p.mode, p.currency, p.debit_account_id,
+                                                       p.credit_account_id, p.amount)), '' ORDER BY p.line)
+                     FROM ledger_postings p WHERE p.transaction_id = $1.id), '')
+        || coalesce((SELECT string_agg(record_send(ROW(e.account_id, e.version, e.id, e.merchant_id, e.mode, e.currency,
+                                                       e.account, e.type, e.line, e.delta, e.balance_after, e.created_at)),
+                                       '' ORDER BY e.account_id, e.version)
+                     FROM ledger_entries e WHERE e.transaction_id = $1.id), ''))
+$_$;
+CREATE TABLE public.operator_actions (
+    id uuid NOT NULL,
+    operator text NOT NULL,
+    action text NOT NULL,
+    merchant_id uuid,
+    mode text,
+    subject_id uuid NOT NULL,
+    reason text,
+    currency text,
+    amount_minor bigint,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT operator_actions_action_check CHECK ((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text, 'second_factor_removed'::text]))),
+    CONSTRAINT operator_actions_amount_minor_check CHECK ((amount_minor <> 0)),
+    CONSTRAINT operator_actions_check1 CHECK (((merchant_id IS NOT NULL) OR (mode IS NULL))),
+    CONSTRAINT operator_actions_check3 CHECK ((((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action = 'balance_adjusted'::text))),
+    CONSTRAINT operator_actions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT operator_actions_operator_check CHECK ((operator <> ''::text)),
+    CONSTRAINT operator_actions_reason_check CHECK ((reason <> ''::text)),
+    CONSTRAINT operator_actions_whose CHECK (((merchant_id IS NULL) = ((action ~~ 'operator%'::text) OR (action ~~ 'statement%'::text) OR (action ~~ 'transfer%'::text) OR (action ~~ 'batch%'::text)))),
+    CONSTRAINT operator_actions_why CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'payout_refused'::text, 'second_factor_removed'::text]))))
+);
+CREATE FUNCTION public.row_digest(public.operator_actions) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.operator, $1.action, $1.merchant_id, $1.mode, $1.subject_id, $1.reason,
+                                  $1.currency, $1.amount_minor, $1.at)))
+$_$;
+CREATE TABLE public.payment_links (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    token text NOT NULL,
+    project_id uuid NOT NULL,
+    display_name text NOT NULL,
+    description text,
+    amount_minor bigint NOT NULL,
+    currency text NOT NULL,
+    webhook_url text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    payment_method_ids text[],
+    success_url text,
+    cancel_url text,
+    customer_email text,
+    max_payments integer,
+    payments_count integer DEFAULT 0 NOT NULL,
+    amount_paid_minor bigint DEFAULT 0 NOT NULL,
+    latest_transaction_id uuid,
+    created_by_type text NOT NULL,
+    created_by_client_id text,
+    status text NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    completed_at timestamp with time zone,
+    canceled_at timestamp with time zone,
+    CONSTRAINT payment_links_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT payment_links_amount_paid_minor_check CHECK ((amount_paid_minor >= 0)),
+    CONSTRAINT payment_links_check CHECK (((max_payments IS NULL) OR (payments_count <= max_payments))),
+    CONSTRAINT payment_links_check1 CHECK (((status = 'completed'::text) = (completed_at IS NOT NULL))),
+    CONSTRAINT payment_links_check2 CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),
+    CONSTRAINT payment_links_check3 CHECK ((expires_at > created_at)),
+    CONSTRAINT payment_links_created_by_type_check CHECK ((created_by_type = ANY (ARRAY['api_key'::text, 'oauth'::text, 'dashboard'::text]))),
+    CONSTRAINT payment_links_max_payments_check CHECK (((max_payments >= 1) AND (max_payments <= 10000))),
+    CONSTRAINT payment_links_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT payment_links_payments_count_check CHECK ((payments_count >= 0)),
+    CONSTRAINT payment_links_status_check CHECK ((status = ANY (ARRAY['active'::text, 'completed'::text, 'expired'::text, 'canceled'::text]))),
+    CONSTRAINT payment_links_token_check CHECK ((token ~ '^[a-z2-7]{26}$'::text))
+)
+WITH (fillfactor='85');
+CREATE FUNCTION public.row_digest(public.payment_links) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.token, $1.project_id, $1.amount_minor, $1.currency,
+                                  $1.created_by_type, $1.created_by_client_id, $1.created_at)))
+$_$;
+CREATE TABLE public.refunds (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    transaction_id uuid NOT NULL,
+    rail text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    unapplied_minor bigint NOT NULL,
+    hold_id uuid,
+    status text NOT NULL,
+    reason text NOT NULL,
+    receiver text,
+    failure_code text,
+    provider_reference text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    next_look_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT refunds_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT refunds_check CHECK (((unapplied_minor >= 0) AND (unapplied_minor <= amount_minor))),
+    CONSTRAINT refunds_check1 CHECK (((hold_id IS NULL) = (unapplied_minor = amount_minor))),
+    CONSTRAINT refunds_check2 CHECK (((status = 'failed'::text) = (failure_code IS NOT NULL))),
+    CONSTRAINT refunds_check3 CHECK (((status = 'pending'::text) = (next_look_at IS NOT NULL))),
+    CONSTRAINT refunds_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT refunds_reason_check CHECK ((reason = ANY (ARRAY['duplicate'::text, 'fraudulent'::text, 'customer_request'::text, 'service_issue'::text, 'other'::text]))),
+    CONSTRAINT refunds_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text])))
+)
+WITH (fillfactor='85');
+CREATE FUNCTION public.row_digest(public.refunds) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.transaction_id, $1.rail, $1.currency, $1.amount_minor,
+                                  $1.unapplied_minor, $1.hold_id, $1.reason, $1.receiver, $1.created_at)))
+$_$;
+CREATE TABLE public.transactions (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    payment_link_id uuid NOT NULL,
+    method_id text NOT NULL,
+    method_type text NOT NULL,
+    rail text NOT NULL,
+    rail_reference text NOT NULL,
+    instructions jsonb NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    received_minor bigint DEFAULT 0 NOT NULL,
+    credited_minor bigint DEFAULT 0 NOT NULL,
+    unapplied_minor bigint DEFAULT 0 NOT NULL,
+    fee_minor bigint DEFAULT 0 NOT NULL,
+    refunded_minor bigint DEFAULT 0 NOT NULL,
+    returning_minor bigint DEFAULT 0 NOT NULL,
+    returning_unapplied_minor bigint DEFAULT 0 NOT NULL,
+    charged_back_minor bigint DEFAULT 0 NOT NULL,
+    confirmations integer,
+    required_confirmations integer,
+    status text NOT NULL,
+    failure_code text,
+    refund_required_reason text,
+    late boolean DEFAULT false NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    succeeded_at timestamp with time zone,
+    CONSTRAINT transactions_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT transactions_charged_back_minor_check CHECK ((charged_back_minor >= 0)),
+    CONSTRAINT transactions_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
+    CONSTRAINT transactions_check1 CHECK ((required_confirmations >= confirmations)),
+    CONSTRAINT transactions_check10 CHECK (((status = ANY (ARRAY['succeeded'::text, 'partially_refunded'::text, 'refunded'::text, 'chargeback'::text])) OR (credited_minor = 0))),
+    CONSTRAINT transactions_check11 CHECK (((status = 'chargeback'::text) = (charged_back_minor > 0))),
+    CONSTRAINT transactions_check2 CHECK ((fee_minor <= credited_minor)),
+    CONSTRAINT transactions_check3 CHECK (((credited_minor + unapplied_minor) <= received_minor)),
+    CONSTRAINT transactions_check4 CHECK ((((received_minor - credited_minor) - unapplied_minor) <= refunded_minor)),
+    CONSTRAINT transactions_check5 CHECK ((returning_unapplied_minor <= LEAST(unapplied_minor, returning_minor))),
+    CONSTRAINT transactions_check6 CHECK (((status <> 'failed'::text) OR ((failure_code IS NOT NULL) AND (received_minor = 0)))),
+    CONSTRAINT transactions_check7 CHECK (((status <> 'expired'::text) OR (received_minor = 0))),
+    CONSTRAINT transactions_check8 CHECK (((status <> 'refund_required'::text) OR ((refund_required_reason IS NOT NULL) AND (unapplied_minor > 0)))),
+    CONSTRAINT transactions_check9 CHECK (((status <> ALL (ARRAY['succeeded'::text, 'partially_refunded'::text, 'chargeback'::text])) OR ((succeeded_at IS NOT NULL) AND (credited_minor > 0)))),
+    CONSTRAINT transactions_confirmations_check CHECK ((confirmations >= 0)),
+    CONSTRAINT transactions_credited_minor_check CHECK ((credited_minor >= 0)),
+    CONSTRAINT transactions_fee_minor_check CHECK ((fee_minor >= 0)),
+    CONSTRAINT transactions_given_back_once CHECK ((((refunded_minor + returning_minor) + charged_back_minor) <= (received_minor - (unapplied_minor - returning_unapplied_minor)))),
+    CONSTRAINT transactions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT transactions_received_minor_check CHECK ((received_minor >= 0)),
+    CONSTRAINT transactions_refund_required_reason_check CHECK ((refund_required_reason = ANY (ARRAY['underpaid'::text, 'late'::text, 'duplicate'::text, 'after_cancel'::text, 'wrong_asset'::text]))),
+    CONSTRAINT transactions_refunded_minor_check CHECK ((refunded_minor >= 0)),
+    CONSTRAINT transactions_returning_minor_check CHECK ((returning_minor >= 0)),
+    CONSTRAINT transactions_returning_unapplied_minor_check CHECK ((returning_unapplied_minor >= 0)),
+    CONSTRAINT transactions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'succeeded'::text, 'failed'::text, 'expired'::text, 'refund_required'::text, 'partially_refunded'::text, 'refunded'::text, 'chargeback'::text]))),
+    CONSTRAINT transactions_unapplied_minor_check CHECK ((unapplied_minor >= 0))
+)
+WITH (fillfactor='85');
+CREATE FUNCTION public.row_digest(public.transactions) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.payment_link_id, $1.method_id, $1.rail,
+                                  $1.rail_reference, $1.currency, $1.amount_minor, $1.created_at)))
+$_$;
+CREATE TABLE public.webhook_events (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    type text NOT NULL,
+    source_type text NOT NULL,
+    source_id uuid NOT NULL,
+    sequence bigint NOT NULL,
+    body bytea NOT NULL,
+    destination_url text,
+    destination_source text NOT NULL,
+    status text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    next_attempt_at timestamp with time zone,
+    delivered_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT webhook_events_check CHECK (((destination_url IS NULL) = (destination_source = 'none'::text))),
+    CONSTRAINT webhook_events_check1 CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL))),
+    CONSTRAINT webhook_events_destination_source_check CHECK ((destination_source = ANY (ARRAY['request'::text, 'saved'::text, 'test'::text, 'none'::text]))),
+    CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
+)
+PARTITION BY RANGE (id);
+CREATE FUNCTION public.row_digest(public.webhook_events) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.type, $1.source_type, $1.source_id, $1.sequence,
+                                  $1.body, $1.created_at)))
+$_$;
+CREATE TABLE public.withdrawals (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    method_id text NOT NULL,
+    rail text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    network_fee_mode text NOT NULL,
+    system_fee_minor bigint NOT NULL,
+    network_fee_minor bigint NOT NULL,
+    debit_minor bigint NOT NULL,
+    receive_minor bigint NOT NULL,
+    receiver text NOT NULL,
+    provider_fields jsonb NOT NULL,
+    quote_id uuid,
+    hold_id uuid NOT NULL,
+    limit_day date NOT NULL,
+    status text NOT NULL,
+    submission text,
+    provider_reference text,
+    tx_hash text,
+    network_paid_minor bigint,
+    failure_code text,
+    approvals_needed integer NOT NULL,
+    approvals text[] DEFAULT '{}'::text[] NOT NULL,
+    reviewed_at timestamp with time zone,
+    review_note text,
+    webhook_url text,
+    external_id text,
+    description text,
+    metadata jsonb NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    next_look_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    processing_at timestamp with time zone,
+    completed_at timestamp with time zone,
+    CONSTRAINT withdrawals_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT withdrawals_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 2))),
+    CONSTRAINT withdrawals_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
+    CONSTRAINT withdrawals_check1 CHECK (((processing_at IS NOT NULL) = (submission IS NOT NULL))),
+    CONSTRAINT withdrawals_check2 CHECK (((status <> ALL (ARRAY['processing'::text, 'completed'::text])) OR (processing_at IS NOT NULL))),
+    CONSTRAINT withdrawals_check3 CHECK (((status <> ALL (ARRAY['pending_review'::text, 'approved'::text, 'canceled'::text])) OR (processing_at IS NULL))),
+    CONSTRAINT withdrawals_check4 CHECK (((status <> 'completed'::text) OR (completed_at IS NOT NULL))),
+    CONSTRAINT withdrawals_check5 CHECK (((completed_at IS NOT NULL) = (network_paid_minor IS NOT NULL))),
+    CONSTRAINT withdrawals_check6 CHECK (((status = 'failed'::text) = (failure_code IS NOT NULL))),
+    CONSTRAINT withdrawals_check7 CHECK (((next_look_at IS NULL) OR (status = ANY (ARRAY['approved'::text, 'processing'::text])))),
+    CONSTRAINT withdrawals_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT withdrawals_network_fee_minor_check CHECK ((network_fee_minor >= 0)),
+    CONSTRAINT withdrawals_network_fee_mode_check CHECK ((network_fee_mode = ANY (ARRAY['deduct'::text, 'add'::text]))),
+    CONSTRAINT withdrawals_network_paid_minor_check CHECK ((network_paid_minor >= 0)),
+    CONSTRAINT withdrawals_provider_fields_check CHECK ((jsonb_typeof(provider_fields) = 'object'::text)),
+    CONSTRAINT withdrawals_receive_minor_check CHECK ((receive_minor > 0)),
+    CONSTRAINT withdrawals_reviewed CHECK ((((mode = 'test'::text) OR (approvals_needed >= 1)) AND (((status <> ALL (ARRAY['approved'::text, 'processing'::text, 'completed'::text])) AND (processing_at IS NULL)) OR (cardinality(approvals) >= approvals_needed)))),
+    CONSTRAINT withdrawals_status_check CHECK ((status = ANY (ARRAY['pending_review'::text, 'approved'::text, 'processing'::text, 'completed'::text, 'failed'::text, 'canceled'::text]))),
+    CONSTRAINT withdrawals_submission_check CHECK ((submission = ANY (ARRAY['prepared'::text, 'accepted'::text, 'unknown'::text]))),
+    CONSTRAINT withdrawals_system_fee_minor_check CHECK ((system_fee_minor >= 0)),
+    CONSTRAINT withdrawals_terms CHECK (((debit_minor = (amount_minor +
+CASE network_fee_mode
+    WHEN 'add'::text THEN (system_fee_minor + network_fee_minor)
+    ELSE (0)::bigint
+END)) AND (receive_minor = ((debit_minor - system_fee_minor) - network_fee_minor))))
+)
+WITH (fillfactor='85');
+CREATE FUNCTION public.row_digest(public.withdrawals) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.method_id, $1.rail, $1.currency, $1.amount_minor,
+                                  $1.network_fee_mode, $1.system_fee_minor, $1.network_fee_minor, $1.debit_minor,
+                                  $1.receive_minor, $1.receiver, $1.provider_fields, $1.hold_id, $1.limit_day,
+                                  $1.approvals_needed, $1.created_at)))
+$_$;
+CREATE FUNCTION public.row_digests_write() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO row_digests (kind, id, digest) VALUES (TG_ARGV[0], NEW.id, row_digest(NEW));
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.transactions_refuse_step() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -352,162 +978,16 @@ CREATE TABLE public.backup_codes (
     used_at timestamp with time zone,
     CONSTRAINT backup_codes_code_hash_check CHECK ((octet_length(code_hash) = 32))
 );
-CREATE TABLE public.balance_payments (
-    id uuid NOT NULL,
-    merchant_id uuid NOT NULL,
-    mode text NOT NULL,
-    client_id text NOT NULL,
-    owner_id uuid NOT NULL,
-    currency text NOT NULL,
-    amount_minor bigint NOT NULL,
-    captured_minor bigint DEFAULT 0 NOT NULL,
-    released_minor bigint DEFAULT 0 NOT NULL,
-    refunded_minor bigint DEFAULT 0 NOT NULL,
-    refunds integer DEFAULT 0 NOT NULL,
-    hold_id uuid,
-    status text NOT NULL,
-    description text,
-    external_id text,
-    metadata jsonb NOT NULL,
-    version integer DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    updated_at timestamp with time zone NOT NULL,
-    expires_at timestamp with time zone,
-    resolved_at timestamp with time zone,
-    CONSTRAINT balance_payments_amount_minor_check CHECK (((amount_minor >= 1) AND (amount_minor <= '9007199254740991'::bigint))),
-    CONSTRAINT balance_payments_captured_minor_check CHECK ((captured_minor >= 0)),
-    CONSTRAINT balance_payments_check CHECK (((hold_id IS NULL) = (expires_at IS NULL))),
-    CONSTRAINT balance_payments_check1 CHECK ((expires_at > created_at)),
-    CONSTRAINT balance_payments_check2 CHECK (((hold_id IS NOT NULL) OR (captured_minor = amount_minor))),
-    CONSTRAINT balance_payments_check3 CHECK (((status = 'reserved'::text) = (resolved_at IS NULL))),
-    CONSTRAINT balance_payments_check4 CHECK (((captured_minor + released_minor) =
-CASE status
-    WHEN 'reserved'::text THEN (0)::bigint
-    ELSE amount_minor
-END)),
-    CONSTRAINT balance_payments_check5 CHECK (((status = ANY (ARRAY['captured'::text, 'partially_refunded'::text, 'refunded'::text])) = (captured_minor > 0))),
-    CONSTRAINT balance_payments_check6 CHECK (((status = 'partially_refunded'::text) = ((refunded_minor > 0) AND (refunded_minor < captured_minor)))),
-    CONSTRAINT balance_payments_check7 CHECK (((status = 'refunded'::text) = ((refunded_minor > 0) AND (refunded_minor = captured_minor)))),
-    CONSTRAINT balance_payments_check8 CHECK (((refunds = 0) = (refunded_minor = 0))),
-    CONSTRAINT balance_payments_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT balance_payments_refunded_minor_check CHECK ((refunded_minor >= 0)),
-    CONSTRAINT balance_payments_refunded_once CHECK ((refunded_minor <= captured_minor)),
-    CONSTRAINT balance_payments_refunds_check CHECK ((refunds >= 0)),
-    CONSTRAINT balance_payments_released_minor_check CHECK ((released_minor >= 0)),
-    CONSTRAINT balance_payments_status_check CHECK ((status = ANY (ARRAY['reserved'::text, 'captured'::text, 'released'::text, 'expired'::text, 'partially_refunded'::text, 'refunded'::text]))),
-    CONSTRAINT balance_payments_two_merchants CHECK ((owner_id <> merchant_id))
-)
-WITH (fillfactor='85');
-CREATE TABLE public.bank_batches (
-    id uuid NOT NULL,
-    iban text NOT NULL,
-    bic text,
-    holder text NOT NULL,
-    exported_by text NOT NULL,
-    exported_at timestamp with time zone NOT NULL,
-    CONSTRAINT bank_batches_exported_by_check CHECK ((exported_by <> ''::text))
-);
-CREATE TABLE public.bank_entries (
-    id uuid NOT NULL,
-    identity bytea NOT NULL,
-    first_statement_id uuid NOT NULL,
-    side text NOT NULL,
-    currency text NOT NULL,
-    amount_minor bigint NOT NULL,
-    booked_on date NOT NULL,
-    is_reversal boolean NOT NULL,
-    batch_reference text,
-    bank_reference text,
-    CONSTRAINT bank_entries_amount_minor_check CHECK ((amount_minor > 0)),
-    CONSTRAINT bank_entries_identity_check CHECK ((length(identity) = 32)),
-    CONSTRAINT bank_entries_side_check CHECK ((side = ANY (ARRAY['credit'::text, 'debit'::text])))
-);
-CREATE TABLE public.bank_entry_parts (
-    id uuid NOT NULL,
-    entry_id uuid NOT NULL,
-    nth integer NOT NULL,
-    amount_minor bigint NOT NULL,
-    reference text,
-    end_to_end_id text,
-    other_name text,
-    other_iban text,
-    words text NOT NULL,
-    return_reason text,
-    outcome text NOT NULL,
-    payout_id uuid,
-    because text,
-    decided_by text,
-    decided_because text,
-    decided_at timestamp with time zone,
-    CONSTRAINT bank_entry_parts_amount_minor_check CHECK ((amount_minor > 0)),
-    CONSTRAINT bank_entry_parts_check CHECK (((outcome <> ALL (ARRAY['payment'::text, 'payment_return'::text])) OR (reference IS NOT NULL))),
-    CONSTRAINT bank_entry_parts_check1 CHECK (((outcome <> 'unmatched'::text) OR ((because IS NOT NULL) AND (decided_at IS NULL)))),
-    CONSTRAINT bank_entry_parts_check2 CHECK (((outcome <> 'dismissed'::text) OR (decided_at IS NOT NULL))),
-    CONSTRAINT bank_entry_parts_check3 CHECK ((((decided_at IS NULL) = (decided_by IS NULL)) AND ((decided_at IS NULL) = (decided_because IS NULL)))),
-    CONSTRAINT bank_entry_parts_outcome_check CHECK ((outcome = ANY (ARRAY['payment'::text, 'payment_return'::text, 'payout'::text, 'payout_return'::text, 'unmatched'::text, 'dismissed'::text])))
-);
-CREATE TABLE public.bank_payouts (
-    id uuid NOT NULL,
-    kind text NOT NULL,
-    merchant_id uuid NOT NULL,
-    mode text NOT NULL,
-    currency text NOT NULL,
-    amount_minor bigint NOT NULL,
-    receiver_iban text NOT NULL,
-    receiver_name text NOT NULL,
-    words text NOT NULL,
-    status text NOT NULL,
-    batch_id uuid,
-    prepared_at timestamp with time zone NOT NULL,
-    debited_at timestamp with time zone,
-    ended_because text,
-    ended_by text,
-    updated_at timestamp with time zone NOT NULL,
-    CONSTRAINT bank_payouts_amount_minor_check CHECK ((amount_minor > 0)),
-    CONSTRAINT bank_payouts_check CHECK (((status <> ALL (ARRAY['exported'::text, 'confirmed'::text, 'returned'::text])) OR (batch_id IS NOT NULL))),
-    CONSTRAINT bank_payouts_check1 CHECK (((status <> 'prepared'::text) OR (batch_id IS NULL))),
-    CONSTRAINT bank_payouts_check2 CHECK (((status <> 'confirmed'::text) OR (debited_at IS NOT NULL))),
-    CONSTRAINT bank_payouts_check3 CHECK (((status = ANY (ARRAY['confirmed'::text, 'returned'::text])) OR (debited_at IS NULL))),
-    CONSTRAINT bank_payouts_check4 CHECK (((status = ANY (ARRAY['returned'::text, 'refused'::text])) = (ended_because IS NOT NULL))),
-    CONSTRAINT bank_payouts_check5 CHECK (((status = 'refused'::text) = (ended_by IS NOT NULL))),
-    CONSTRAINT bank_payouts_currency_check CHECK ((currency = 'EUR'::text)),
-    CONSTRAINT bank_payouts_kind_check CHECK ((kind = ANY (ARRAY['refund'::text, 'withdrawal'::text]))),
-    CONSTRAINT bank_payouts_mode_check CHECK ((mode = 'live'::text)),
-    CONSTRAINT bank_payouts_status_check CHECK ((status = ANY (ARRAY['prepared'::text, 'exported'::text, 'confirmed'::text, 'returned'::text, 'refused'::text])))
-);
-CREATE TABLE public.bank_statements (
-    id uuid NOT NULL,
-    iban text NOT NULL,
-    statement_id text NOT NULL,
-    currency text,
-    opening_minor bigint,
-    closing_minor bigint,
-    first_on date,
-    last_on date,
-    entries integer NOT NULL,
-    digest bytea NOT NULL,
-    imported_by text NOT NULL,
-    imported_at timestamp with time zone NOT NULL,
-    CONSTRAINT bank_statements_entries_check CHECK ((entries >= 0)),
-    CONSTRAINT bank_statements_imported_by_check CHECK ((imported_by <> ''::text))
-);
-CREATE TABLE public.chargebacks (
-    id uuid NOT NULL,
-    merchant_id uuid NOT NULL,
-    mode text NOT NULL,
-    transaction_id uuid NOT NULL,
-    currency text NOT NULL,
-    amount_minor bigint NOT NULL,
-    fee_minor bigint NOT NULL,
-    reason text NOT NULL,
-    status text NOT NULL,
-    opened_at timestamp with time zone NOT NULL,
-    closed_at timestamp with time zone,
-    CONSTRAINT chargebacks_amount_minor_check CHECK ((amount_minor > 0)),
-    CONSTRAINT chargebacks_check CHECK (((status = 'open'::text) = (closed_at IS NULL))),
-    CONSTRAINT chargebacks_fee_minor_check CHECK ((fee_minor >= 0)),
-    CONSTRAINT chargebacks_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT chargebacks_status_check CHECK ((status = ANY (ARRAY['open'::text, 'won'::text, 'lost'::text])))
+CREATE TABLE public.check_state (
+    the_only boolean DEFAULT true NOT NULL,
+    cluster bigint NOT NULL,
+    verified pg_snapshot NOT NULL,
+    verified_at timestamp with time zone NOT NULL,
+    again_kind text,
+    again_id uuid,
+    full_at timestamp with time zone NOT NULL,
+    CONSTRAINT check_state_check CHECK (((again_kind IS NULL) = (again_id IS NULL))),
+    CONSTRAINT check_state_the_only_check CHECK (the_only)
 );
 CREATE TABLE public.conversion_prices (
     id uuid NOT NULL,
@@ -570,34 +1050,6 @@ CREATE TABLE public.conversion_rules (
     CONSTRAINT conversion_rules_trigger_check CHECK ((trigger = ANY (ARRAY['on_payment'::text, 'on_threshold'::text]))),
     CONSTRAINT conversion_rules_waiting_minor_check CHECK ((waiting_minor >= 0))
 );
-CREATE TABLE public.conversions (
-    id uuid NOT NULL,
-    merchant_id uuid NOT NULL,
-    mode text NOT NULL,
-    status text NOT NULL,
-    from_currency text NOT NULL,
-    to_currency text NOT NULL,
-    rate numeric(38,18) NOT NULL,
-    rate_as_of timestamp with time zone NOT NULL,
-    from_amount_minor bigint NOT NULL,
-    fee_minor bigint NOT NULL,
-    to_amount_minor bigint NOT NULL,
-    quote_id uuid,
-    rule_id uuid,
-    rule_step integer,
-    webhook_url text,
-    external_id text,
-    metadata jsonb NOT NULL,
-    version integer DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    CONSTRAINT conversions_check CHECK ((to_currency <> from_currency)),
-    CONSTRAINT conversions_check1 CHECK (((fee_minor >= 0) AND (fee_minor <= (from_amount_minor - 1)))),
-    CONSTRAINT conversions_check2 CHECK (((rule_id IS NULL) = (rule_step IS NULL))),
-    CONSTRAINT conversions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT conversions_rate_check CHECK ((rate > (0)::numeric)),
-    CONSTRAINT conversions_status_check CHECK ((status = 'completed'::text)),
-    CONSTRAINT conversions_to_amount_minor_check CHECK ((to_amount_minor > 0))
-);
 CREATE TABLE public.currency_scales (
     code text NOT NULL,
     decimals integer NOT NULL,
@@ -611,54 +1063,6 @@ CREATE UNLOGGED TABLE public.failed_attempts (
     CONSTRAINT failed_attempts_failed_at_check CHECK ((cardinality(failed_at) > 0)),
     CONSTRAINT failed_attempts_name_hash_check CHECK ((octet_length(name_hash) = 32))
 );
-CREATE TABLE public.fulfillments (
-    id uuid NOT NULL,
-    merchant_id uuid NOT NULL,
-    mode text NOT NULL,
-    project_id uuid,
-    product_id text NOT NULL,
-    server text NOT NULL,
-    quantity integer NOT NULL,
-    delivered_quantity integer DEFAULT 0 NOT NULL,
-    currency text NOT NULL,
-    unit_price_minor bigint NOT NULL,
-    unit_wholesale_minor bigint NOT NULL,
-    cost_minor bigint NOT NULL,
-    recipient jsonb NOT NULL,
-    hold_id uuid NOT NULL,
-    status text NOT NULL,
-    provider_reference text,
-    failure_code text,
-    attempts integer DEFAULT 0 NOT NULL,
-    next_look_at timestamp with time zone,
-    webhook_url text,
-    external_id text,
-    metadata jsonb NOT NULL,
-    version integer DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    updated_at timestamp with time zone NOT NULL,
-    processing_at timestamp with time zone,
-    completed_at timestamp with time zone,
-    CONSTRAINT fulfillments_attempts_check CHECK ((attempts >= 0)),
-    CONSTRAINT fulfillments_check CHECK (((mode = 'test'::text) = (server = 'sandbox'::text))),
-    CONSTRAINT fulfillments_check1 CHECK (((delivered_quantity >= 0) AND (delivered_quantity <= quantity))),
-    CONSTRAINT fulfillments_check10 CHECK (((status = 'completed'::text) = (delivered_quantity = quantity))),
-    CONSTRAINT fulfillments_check11 CHECK (((status = 'failed'::text) = (failure_code IS NOT NULL))),
-    CONSTRAINT fulfillments_check2 CHECK (((unit_wholesale_minor >= 0) AND (unit_wholesale_minor <= unit_price_minor))),
-    CONSTRAINT fulfillments_check3 CHECK (((cost_minor = (unit_price_minor * quantity)) AND (cost_minor <= '9007199254740991'::bigint))),
-    CONSTRAINT fulfillments_check4 CHECK (((status = ANY (ARRAY['pending'::text, 'processing'::text])) = (next_look_at IS NOT NULL))),
-    CONSTRAINT fulfillments_check5 CHECK (((status = ANY (ARRAY['pending'::text, 'canceled'::text])) = (processing_at IS NULL))),
-    CONSTRAINT fulfillments_check6 CHECK (((attempts = 0) = (processing_at IS NULL))),
-    CONSTRAINT fulfillments_check7 CHECK (((status = ANY (ARRAY['completed'::text, 'partially_completed'::text])) = (delivered_quantity > 0))),
-    CONSTRAINT fulfillments_check8 CHECK (((status = ANY (ARRAY['completed'::text, 'partially_completed'::text])) = (completed_at IS NOT NULL))),
-    CONSTRAINT fulfillments_check9 CHECK (((status = ANY (ARRAY['completed'::text, 'partially_completed'::text])) = (provider_reference IS NOT NULL))),
-    CONSTRAINT fulfillments_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT fulfillments_quantity_check CHECK ((quantity > 0)),
-    CONSTRAINT fulfillments_recipient_check CHECK ((jsonb_typeof(recipient) = 'object'::text)),
-    CONSTRAINT fulfillments_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'completed'::text, 'partially_completed'::text, 'failed'::text, 'canceled'::text]))),
-    CONSTRAINT fulfillments_unit_price_minor_check CHECK ((unit_price_minor > 0))
-)
-WITH (fillfactor='85');
 CREATE TABLE public.idempotency_keys (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
@@ -674,8 +1078,12 @@ CREATE TABLE public.idempotency_keys (
 );
 CREATE TABLE public.invariant_watch (
     the_last boolean DEFAULT true NOT NULL,
-    looked_at timestamp with time zone NOT NULL,
+    looked_at timestamp with time zone,
     broken text[] NOT NULL,
+    failed_at timestamp with time zone,
+    failure text,
+    CONSTRAINT invariant_watch_check CHECK (((failed_at IS NULL) = (failure IS NULL))),
+    CONSTRAINT invariant_watch_check1 CHECK (((looked_at IS NOT NULL) OR (failed_at IS NOT NULL))),
     CONSTRAINT invariant_watch_the_last_check CHECK (the_last)
 );
 CREATE TABLE public.known_devices (
@@ -712,29 +1120,6 @@ ALTER TABLE public.ledger_accounts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENT
     NO MAXVALUE
     CACHE 1
 );
-CREATE TABLE public.ledger_holds (
-    id uuid NOT NULL,
-    merchant_id uuid NOT NULL,
-    mode text NOT NULL,
-    currency text NOT NULL,
-    source_type text NOT NULL,
-    source_id uuid NOT NULL,
-    amount bigint NOT NULL,
-    captured bigint DEFAULT 0 NOT NULL,
-    released bigint DEFAULT 0 NOT NULL,
-    moves integer DEFAULT 0 NOT NULL,
-    status text NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    resolved_at timestamp with time zone,
-    CONSTRAINT ledger_holds_amount_check CHECK (((amount >= 1) AND (amount <= '9007199254740991'::bigint))),
-    CONSTRAINT ledger_holds_captured_check CHECK ((captured >= 0)),
-    CONSTRAINT ledger_holds_check CHECK (((captured + released) <= amount)),
-    CONSTRAINT ledger_holds_check1 CHECK (((status = 'resolved'::text) = ((captured + released) = amount))),
-    CONSTRAINT ledger_holds_check2 CHECK (((status = 'resolved'::text) = (resolved_at IS NOT NULL))),
-    CONSTRAINT ledger_holds_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT ledger_holds_released_check CHECK ((released >= 0)),
-    CONSTRAINT ledger_holds_status_check CHECK ((status = ANY (ARRAY['active'::text, 'resolved'::text])))
-);
 CREATE TABLE public.ledger_postings (
     transaction_id uuid NOT NULL,
     line smallint NOT NULL,
@@ -746,16 +1131,6 @@ CREATE TABLE public.ledger_postings (
     amount bigint NOT NULL,
     CONSTRAINT ledger_postings_amount CHECK (((amount >= 1) AND (amount <= '9007199254740991'::bigint))),
     CONSTRAINT ledger_postings_two_accounts CHECK ((debit_account_id <> credit_account_id))
-);
-CREATE TABLE public.ledger_transactions (
-    id uuid NOT NULL,
-    mode text NOT NULL,
-    kind text NOT NULL,
-    source_type text NOT NULL,
-    source_id uuid NOT NULL,
-    step integer DEFAULT 0 NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    CONSTRAINT ledger_transactions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 );
 CREATE TABLE public.mails (
     id uuid NOT NULL,
@@ -926,27 +1301,6 @@ CREATE TABLE public.oauth_requests (
     CONSTRAINT oauth_requests_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
     CONSTRAINT oauth_requests_state_check CHECK (((char_length(state) >= 1) AND (char_length(state) <= 512)))
 );
-CREATE TABLE public.operator_actions (
-    id uuid NOT NULL,
-    operator text NOT NULL,
-    action text NOT NULL,
-    merchant_id uuid,
-    mode text,
-    subject_id uuid NOT NULL,
-    reason text,
-    currency text,
-    amount_minor bigint,
-    at timestamp with time zone NOT NULL,
-    CONSTRAINT operator_actions_action_check CHECK ((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text, 'second_factor_removed'::text]))),
-    CONSTRAINT operator_actions_amount_minor_check CHECK ((amount_minor <> 0)),
-    CONSTRAINT operator_actions_check1 CHECK (((merchant_id IS NOT NULL) OR (mode IS NULL))),
-    CONSTRAINT operator_actions_check3 CHECK ((((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action = 'balance_adjusted'::text))),
-    CONSTRAINT operator_actions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT operator_actions_operator_check CHECK ((operator <> ''::text)),
-    CONSTRAINT operator_actions_reason_check CHECK ((reason <> ''::text)),
-    CONSTRAINT operator_actions_whose CHECK (((merchant_id IS NULL) = ((action ~~ 'operator%'::text) OR (action ~~ 'statement%'::text) OR (action ~~ 'transfer%'::text) OR (action ~~ 'batch%'::text)))),
-    CONSTRAINT operator_actions_why CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'payout_refused'::text, 'second_factor_removed'::text]))))
-);
 CREATE TABLE public.operator_sessions (
     id_hash bytea NOT NULL,
     operator_id uuid NOT NULL,
@@ -970,50 +1324,6 @@ CREATE TABLE public.operators (
     CONSTRAINT operators_check2 CHECK (((closed_at IS NULL) OR ((password_hash IS NULL) AND (link_hash IS NULL)))),
     CONSTRAINT operators_link_hash_check CHECK ((octet_length(link_hash) = 32))
 );
-CREATE TABLE public.payment_links (
-    id uuid NOT NULL,
-    merchant_id uuid NOT NULL,
-    mode text NOT NULL,
-    token text NOT NULL,
-    project_id uuid NOT NULL,
-    display_name text NOT NULL,
-    description text,
-    amount_minor bigint NOT NULL,
-    currency text NOT NULL,
-    webhook_url text,
-    external_id text,
-    metadata jsonb NOT NULL,
-    payment_method_ids text[],
-    success_url text,
-    cancel_url text,
-    customer_email text,
-    max_payments integer,
-    payments_count integer DEFAULT 0 NOT NULL,
-    amount_paid_minor bigint DEFAULT 0 NOT NULL,
-    latest_transaction_id uuid,
-    created_by_type text NOT NULL,
-    created_by_client_id text,
-    status text NOT NULL,
-    version integer DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    updated_at timestamp with time zone NOT NULL,
-    expires_at timestamp with time zone NOT NULL,
-    completed_at timestamp with time zone,
-    canceled_at timestamp with time zone,
-    CONSTRAINT payment_links_amount_minor_check CHECK ((amount_minor > 0)),
-    CONSTRAINT payment_links_amount_paid_minor_check CHECK ((amount_paid_minor >= 0)),
-    CONSTRAINT payment_links_check CHECK (((max_payments IS NULL) OR (payments_count <= max_payments))),
-    CONSTRAINT payment_links_check1 CHECK (((status = 'completed'::text) = (completed_at IS NOT NULL))),
-    CONSTRAINT payment_links_check2 CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),
-    CONSTRAINT payment_links_check3 CHECK ((expires_at > created_at)),
-    CONSTRAINT payment_links_created_by_type_check CHECK ((created_by_type = ANY (ARRAY['api_key'::text, 'oauth'::text, 'dashboard'::text]))),
-    CONSTRAINT payment_links_max_payments_check CHECK (((max_payments >= 1) AND (max_payments <= 10000))),
-    CONSTRAINT payment_links_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT payment_links_payments_count_check CHECK ((payments_count >= 0)),
-    CONSTRAINT payment_links_status_check CHECK ((status = ANY (ARRAY['active'::text, 'completed'::text, 'expired'::text, 'canceled'::text]))),
-    CONSTRAINT payment_links_token_check CHECK ((token ~ '^[a-z2-7]{26}$'::text))
-)
-WITH (fillfactor='85');
 CREATE TABLE public.projects (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -1046,37 +1356,13 @@ CREATE TABLE public.rail_observations (
     CONSTRAINT rail_observations_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT rail_observations_outcome_check CHECK ((outcome = ANY (ARRAY['seen'::text, 'vanished'::text, 'confirmed'::text, 'failed'::text])))
 );
-CREATE TABLE public.refunds (
+CREATE TABLE public.row_digests (
+    kind text NOT NULL,
     id uuid NOT NULL,
-    merchant_id uuid NOT NULL,
-    mode text NOT NULL,
-    transaction_id uuid NOT NULL,
-    rail text NOT NULL,
-    currency text NOT NULL,
-    amount_minor bigint NOT NULL,
-    unapplied_minor bigint NOT NULL,
-    hold_id uuid,
-    status text NOT NULL,
-    reason text NOT NULL,
-    receiver text,
-    failure_code text,
-    provider_reference text,
-    external_id text,
-    metadata jsonb NOT NULL,
-    version integer DEFAULT 1 NOT NULL,
-    next_look_at timestamp with time zone,
-    created_at timestamp with time zone NOT NULL,
-    updated_at timestamp with time zone NOT NULL,
-    CONSTRAINT refunds_amount_minor_check CHECK ((amount_minor > 0)),
-    CONSTRAINT refunds_check CHECK (((unapplied_minor >= 0) AND (unapplied_minor <= amount_minor))),
-    CONSTRAINT refunds_check1 CHECK (((hold_id IS NULL) = (unapplied_minor = amount_minor))),
-    CONSTRAINT refunds_check2 CHECK (((status = 'failed'::text) = (failure_code IS NOT NULL))),
-    CONSTRAINT refunds_check3 CHECK (((status = 'pending'::text) = (next_look_at IS NOT NULL))),
-    CONSTRAINT refunds_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT refunds_reason_check CHECK ((reason = ANY (ARRAY['duplicate'::text, 'fraudulent'::text, 'customer_request'::text, 'service_issue'::text, 'other'::text]))),
-    CONSTRAINT refunds_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text])))
-)
-WITH (fillfactor='85');
+    digest bytea NOT NULL,
+    xact xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    CONSTRAINT row_digests_digest_check CHECK ((octet_length(digest) = 32))
+);
 CREATE TABLE public.sandbox_plans (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -1136,64 +1422,6 @@ CREATE TABLE public.transaction_steps (
     detail text,
     at timestamp with time zone NOT NULL
 );
-CREATE TABLE public.transactions (
-    id uuid NOT NULL,
-    merchant_id uuid NOT NULL,
-    mode text NOT NULL,
-    payment_link_id uuid NOT NULL,
-    method_id text NOT NULL,
-    method_type text NOT NULL,
-    rail text NOT NULL,
-    rail_reference text NOT NULL,
-    instructions jsonb NOT NULL,
-    currency text NOT NULL,
-    amount_minor bigint NOT NULL,
-    received_minor bigint DEFAULT 0 NOT NULL,
-    credited_minor bigint DEFAULT 0 NOT NULL,
-    unapplied_minor bigint DEFAULT 0 NOT NULL,
-    fee_minor bigint DEFAULT 0 NOT NULL,
-    refunded_minor bigint DEFAULT 0 NOT NULL,
-    returning_minor bigint DEFAULT 0 NOT NULL,
-    returning_unapplied_minor bigint DEFAULT 0 NOT NULL,
-    charged_back_minor bigint DEFAULT 0 NOT NULL,
-    confirmations integer,
-    required_confirmations integer,
-    status text NOT NULL,
-    failure_code text,
-    refund_required_reason text,
-    late boolean DEFAULT false NOT NULL,
-    version integer DEFAULT 1 NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    updated_at timestamp with time zone NOT NULL,
-    succeeded_at timestamp with time zone,
-    CONSTRAINT transactions_amount_minor_check CHECK ((amount_minor > 0)),
-    CONSTRAINT transactions_charged_back_minor_check CHECK ((charged_back_minor >= 0)),
-    CONSTRAINT transactions_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
-    CONSTRAINT transactions_check1 CHECK ((required_confirmations >= confirmations)),
-    CONSTRAINT transactions_check10 CHECK (((status = ANY (ARRAY['succeeded'::text, 'partially_refunded'::text, 'refunded'::text, 'chargeback'::text])) OR (credited_minor = 0))),
-    CONSTRAINT transactions_check11 CHECK (((status = 'chargeback'::text) = (charged_back_minor > 0))),
-    CONSTRAINT transactions_check2 CHECK ((fee_minor <= credited_minor)),
-    CONSTRAINT transactions_check3 CHECK (((credited_minor + unapplied_minor) <= received_minor)),
-    CONSTRAINT transactions_check4 CHECK ((((received_minor - credited_minor) - unapplied_minor) <= refunded_minor)),
-    CONSTRAINT transactions_check5 CHECK ((returning_unapplied_minor <= LEAST(unapplied_minor, returning_minor))),
-    CONSTRAINT transactions_check6 CHECK (((status <> 'failed'::text) OR ((failure_code IS NOT NULL) AND (received_minor = 0)))),
-    CONSTRAINT transactions_check7 CHECK (((status <> 'expired'::text) OR (received_minor = 0))),
-    CONSTRAINT transactions_check8 CHECK (((status <> 'refund_required'::text) OR ((refund_required_reason IS NOT NULL) AND (unapplied_minor > 0)))),
-    CONSTRAINT transactions_check9 CHECK (((status <> ALL (ARRAY['succeeded'::text, 'partially_refunded'::text, 'chargeback'::text])) OR ((succeeded_at IS NOT NULL) AND (credited_minor > 0)))),
-    CONSTRAINT transactions_confirmations_check CHECK ((confirmations >= 0)),
-    CONSTRAINT transactions_credited_minor_check CHECK ((credited_minor >= 0)),
-    CONSTRAINT transactions_fee_minor_check CHECK ((fee_minor >= 0)),
-    CONSTRAINT transactions_given_back_once CHECK ((((refunded_minor + returning_minor) + charged_back_minor) <= (received_minor - (unapplied_minor - returning_unapplied_minor)))),
-    CONSTRAINT transactions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT transactions_received_minor_check CHECK ((received_minor >= 0)),
-    CONSTRAINT transactions_refund_required_reason_check CHECK ((refund_required_reason = ANY (ARRAY['underpaid'::text, 'late'::text, 'duplicate'::text, 'after_cancel'::text, 'wrong_asset'::text]))),
-    CONSTRAINT transactions_refunded_minor_check CHECK ((refunded_minor >= 0)),
-    CONSTRAINT transactions_returning_minor_check CHECK ((returning_minor >= 0)),
-    CONSTRAINT transactions_returning_unapplied_minor_check CHECK ((returning_unapplied_minor >= 0)),
-    CONSTRAINT transactions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'succeeded'::text, 'failed'::text, 'expired'::text, 'refund_required'::text, 'partially_refunded'::text, 'refunded'::text, 'chargeback'::text]))),
-    CONSTRAINT transactions_unapplied_minor_check CHECK ((unapplied_minor >= 0))
-)
-WITH (fillfactor='85');
 CREATE TABLE public.users (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -1337,29 +1565,6 @@ CREATE TABLE public.webhook_event_keys (
     type text NOT NULL,
     sequence bigint NOT NULL
 );
-CREATE TABLE public.webhook_events (
-    id uuid NOT NULL,
-    merchant_id uuid NOT NULL,
-    mode text NOT NULL,
-    type text NOT NULL,
-    source_type text NOT NULL,
-    source_id uuid NOT NULL,
-    sequence bigint NOT NULL,
-    body bytea NOT NULL,
-    destination_url text,
-    destination_source text NOT NULL,
-    status text NOT NULL,
-    attempts integer DEFAULT 0 NOT NULL,
-    next_attempt_at timestamp with time zone,
-    delivered_at timestamp with time zone,
-    created_at timestamp with time zone NOT NULL,
-    CONSTRAINT webhook_events_check CHECK (((destination_url IS NULL) = (destination_source = 'none'::text))),
-    CONSTRAINT webhook_events_check1 CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL))),
-    CONSTRAINT webhook_events_destination_source_check CHECK ((destination_source = ANY (ARRAY['request'::text, 'saved'::text, 'test'::text, 'none'::text]))),
-    CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
-)
-PARTITION BY RANGE (id);
 CREATE TABLE public.webhook_events_202611 (
     id uuid CONSTRAINT webhook_events_id_not_null NOT NULL,
     merchant_id uuid CONSTRAINT webhook_events_merchant_id_not_null NOT NULL,
@@ -1582,71 +1787,6 @@ CREATE TABLE public.withdrawal_quotes (
     CONSTRAINT withdrawal_quotes_network_fee_mode_check CHECK ((network_fee_mode = ANY (ARRAY['deduct'::text, 'add'::text]))),
     CONSTRAINT withdrawal_quotes_system_fee_minor_check CHECK ((system_fee_minor >= 0))
 );
-CREATE TABLE public.withdrawals (
-    id uuid NOT NULL,
-    merchant_id uuid NOT NULL,
-    mode text NOT NULL,
-    method_id text NOT NULL,
-    rail text NOT NULL,
-    currency text NOT NULL,
-    amount_minor bigint NOT NULL,
-    network_fee_mode text NOT NULL,
-    system_fee_minor bigint NOT NULL,
-    network_fee_minor bigint NOT NULL,
-    debit_minor bigint NOT NULL,
-    receive_minor bigint NOT NULL,
-    receiver text NOT NULL,
-    provider_fields jsonb NOT NULL,
-    quote_id uuid,
-    hold_id uuid NOT NULL,
-    limit_day date NOT NULL,
-    status text NOT NULL,
-    submission text,
-    provider_reference text,
-    tx_hash text,
-    network_paid_minor bigint,
-    failure_code text,
-    approvals_needed integer NOT NULL,
-    approvals text[] DEFAULT '{}'::text[] NOT NULL,
-    reviewed_at timestamp with time zone,
-    review_note text,
-    webhook_url text,
-    external_id text,
-    description text,
-    metadata jsonb NOT NULL,
-    version integer DEFAULT 1 NOT NULL,
-    next_look_at timestamp with time zone,
-    created_at timestamp with time zone NOT NULL,
-    updated_at timestamp with time zone NOT NULL,
-    processing_at timestamp with time zone,
-    completed_at timestamp with time zone,
-    CONSTRAINT withdrawals_amount_minor_check CHECK ((amount_minor > 0)),
-    CONSTRAINT withdrawals_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 2))),
-    CONSTRAINT withdrawals_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
-    CONSTRAINT withdrawals_check1 CHECK (((processing_at IS NOT NULL) = (submission IS NOT NULL))),
-    CONSTRAINT withdrawals_check2 CHECK (((status <> ALL (ARRAY['processing'::text, 'completed'::text])) OR (processing_at IS NOT NULL))),
-    CONSTRAINT withdrawals_check3 CHECK (((status <> ALL (ARRAY['pending_review'::text, 'approved'::text, 'canceled'::text])) OR (processing_at IS NULL))),
-    CONSTRAINT withdrawals_check4 CHECK (((status <> 'completed'::text) OR (completed_at IS NOT NULL))),
-    CONSTRAINT withdrawals_check5 CHECK (((completed_at IS NOT NULL) = (network_paid_minor IS NOT NULL))),
-    CONSTRAINT withdrawals_check6 CHECK (((status = 'failed'::text) = (failure_code IS NOT NULL))),
-    CONSTRAINT withdrawals_check7 CHECK (((next_look_at IS NULL) OR (status = ANY (ARRAY['approved'::text, 'processing'::text])))),
-    CONSTRAINT withdrawals_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT withdrawals_network_fee_minor_check CHECK ((network_fee_minor >= 0)),
-    CONSTRAINT withdrawals_network_fee_mode_check CHECK ((network_fee_mode = ANY (ARRAY['deduct'::text, 'add'::text]))),
-    CONSTRAINT withdrawals_network_paid_minor_check CHECK ((network_paid_minor >= 0)),
-    CONSTRAINT withdrawals_provider_fields_check CHECK ((jsonb_typeof(provider_fields) = 'object'::text)),
-    CONSTRAINT withdrawals_receive_minor_check CHECK ((receive_minor > 0)),
-    CONSTRAINT withdrawals_reviewed CHECK ((((mode = 'test'::text) OR (approvals_needed >= 1)) AND (((status <> ALL (ARRAY['approved'::text, 'processing'::text, 'completed'::text])) AND (processing_at IS NULL)) OR (cardinality(approvals) >= approvals_needed)))),
-    CONSTRAINT withdrawals_status_check CHECK ((status = ANY (ARRAY['pending_review'::text, 'approved'::text, 'processing'::text, 'completed'::text, 'failed'::text, 'canceled'::text]))),
-    CONSTRAINT withdrawals_submission_check CHECK ((submission = ANY (ARRAY['prepared'::text, 'accepted'::text, 'unknown'::text]))),
-    CONSTRAINT withdrawals_system_fee_minor_check CHECK ((system_fee_minor >= 0)),
-    CONSTRAINT withdrawals_terms CHECK (((debit_minor = (amount_minor +
-CASE network_fee_mode
-    WHEN 'add'::text THEN (system_fee_minor + network_fee_minor)
-    ELSE (0)::bigint
-END)) AND (receive_minor = ((debit_minor - system_fee_minor) - network_fee_minor))))
-)
-WITH (fillfactor='85');
 CREATE UNLOGGED TABLE public.worker_signs (
     worker_id uuid NOT NULL,
     host text NOT NULL,
@@ -1702,6 +1842,8 @@ ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.chargebacks
     ADD CONSTRAINT chargebacks_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.check_state
+    ADD CONSTRAINT check_state_pkey PRIMARY KEY (the_only);
 ALTER TABLE ONLY public.conversion_prices
     ADD CONSTRAINT conversion_prices_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.conversion_quotes
@@ -1802,6 +1944,8 @@ ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.row_digests
+    ADD CONSTRAINT row_digests_pkey PRIMARY KEY (kind, id);
 ALTER TABLE ONLY public.sandbox_plans
     ADD CONSTRAINT sandbox_plans_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.schema_migrations
@@ -1903,6 +2047,7 @@ CREATE INDEX fulfillments_of_merchant ON public.fulfillments USING btree (mercha
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING btree (created_at);
 CREATE INDEX known_devices_by_last_use ON public.known_devices USING btree (last_seen_at);
 CREATE INDEX ledger_entries_of_merchant ON public.ledger_entries USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX ledger_entries_of_transaction ON public.ledger_entries USING btree (transaction_id);
 CREATE INDEX ledger_holds_active ON public.ledger_holds USING btree (merchant_id, mode, currency) WHERE (status = 'active'::text);
 CREATE INDEX ledger_postings_credit ON public.ledger_postings USING btree (credit_account_id);
 CREATE INDEX ledger_postings_debit ON public.ledger_postings USING btree (debit_account_id);
@@ -1924,6 +2069,7 @@ CREATE INDEX rail_observations_of_transaction ON public.rail_observations USING 
 CREATE INDEX refunds_due ON public.refunds USING btree (next_look_at) WHERE (status = 'pending'::text);
 CREATE INDEX refunds_of_merchant ON public.refunds USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX refunds_of_transaction ON public.refunds USING btree (transaction_id, created_at DESC, id DESC);
+CREATE INDEX row_digests_by_transaction ON public.row_digests USING btree (xact);
 CREATE INDEX sandbox_plans_due ON public.sandbox_plans USING btree (due_at);
 CREATE INDEX sessions_by_last_use ON public.sessions USING btree (last_seen_at);
 CREATE INDEX sessions_of_user ON public.sessions USING btree (user_id);
@@ -1987,10 +2133,28 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.operator_actions FO
 CREATE TRIGGER balance_payments_step BEFORE UPDATE OF status ON public.balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.balance_payments_refuse_step();
 CREATE TRIGGER bank_payouts_step BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.bank_payouts_refuse_step();
 CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.outcome <> 'unmatched'::text) OR (old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
+CREATE TRIGGER digested AFTER INSERT ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('balance_payment');
+CREATE TRIGGER digested AFTER INSERT ON public.bank_batches FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('bank_batch');
+CREATE TRIGGER digested AFTER INSERT ON public.bank_entries FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('bank_entry');
+CREATE TRIGGER digested AFTER INSERT ON public.bank_entry_parts FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('bank_transfer');
+CREATE TRIGGER digested AFTER INSERT ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('payout');
+CREATE TRIGGER digested AFTER INSERT ON public.bank_statements FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('bank_statement');
+CREATE TRIGGER digested AFTER INSERT ON public.chargebacks FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('chargeback');
+CREATE TRIGGER digested AFTER INSERT ON public.conversions FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('conversion');
+CREATE TRIGGER digested AFTER INSERT ON public.fulfillments FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('fulfillment');
+CREATE TRIGGER digested AFTER INSERT ON public.ledger_holds FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('hold');
+CREATE CONSTRAINT TRIGGER digested AFTER INSERT ON public.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('ledger');
+CREATE TRIGGER digested AFTER INSERT ON public.operator_actions FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('operator_action');
+CREATE TRIGGER digested AFTER INSERT ON public.payment_links FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('link');
+CREATE TRIGGER digested AFTER INSERT ON public.refunds FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('refund');
+CREATE TRIGGER digested AFTER INSERT ON public.transactions FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('payment');
+CREATE TRIGGER digested AFTER INSERT ON public.webhook_events FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('event');
+CREATE TRIGGER digested AFTER INSERT ON public.withdrawals FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('withdrawal');
 CREATE TRIGGER fulfillments_step BEFORE UPDATE OF status ON public.fulfillments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.fulfillments_refuse_step();
 CREATE TRIGGER kept_a_year BEFORE DELETE ON public.audit_lines FOR EACH ROW WHEN ((old.created_at > (now() - '365 days'::interval))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.audit_lines FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON public.row_digests FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.scope_bits FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_entry_parts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -1998,6 +2162,7 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_payouts FOR EACH ROW E
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.fulfillments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_holds FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.row_digests FOR EACH ROW WHEN ((old.kind <> 'event'::text)) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.audit_lines FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.balance_payments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.bank_entry_parts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -2010,6 +2175,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_holds FOR EACH STA
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_postings FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transactions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.row_digests FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.scope_bits FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_redirected BEFORE UPDATE OF id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
