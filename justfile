@@ -22,6 +22,10 @@ layers:
 test *args:
     pytest -n 2 --dist loadgroup "$@"
 
+# All tests, or the ones named, as if it were 15 December 2026 and 1 February 2027.
+dates *args:
+    scripts/dates -n 2 --dist loadgroup "$@"
+
 # Put code into our format.
 fmt:
     ruff format src tests proving

@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
 
 import asyncpg
@@ -31,6 +32,10 @@ def test_the_route_table_is_committed() -> None:
 
 def test_the_schema_is_committed(server: embedded.Server) -> None:
     assert records.SCHEMA.read_text() == records.schema(server), "run `just records`"
+
+
+def test_the_schema_does_not_depend_on_the_date() -> None:
+    assert re.findall(r"_20[0-9]{4,}", records.SCHEMA.read_text()) == []
 
 
 async def test_every_statement_prepares(service: Service) -> None:

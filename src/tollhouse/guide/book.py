@@ -10,8 +10,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from msgspec import Struct
 
-FOLDER = Path(__file__).parents[3] / "docs"
-"""Beside the package in its repository, which is how it is installed."""
+FOLDER = Path(__file__).parent / "chapters"
+"""Links to the files of `docs` and to the changelog in a checkout; a wheel carries the files themselves."""
 CHAPTERS: Mapping[str, str] = {
     "quickstart": "From the first command to a received webhook",
     "payments": "Payment links, transactions, refunds and chargebacks",
@@ -28,8 +28,6 @@ CHAPTERS: Mapping[str, str] = {
     "changelog": "What changed, newest first",
 }
 """The names of the chapters in their order, and what each is about."""
-ELSEWHERE: Mapping[str, Path] = {"changelog": FOLDER.parent / "CHANGELOG.md"}
-"""Chapters that lie where others look for them first."""
 WIDE = '<div class="wide" tabindex="0" role="group" aria-label="Table">'
 """What a narrow screen scrolls sideways instead of the page."""
 LINK_BETWEEN_FILES = re.compile(r"([a-z-]+)\.md(#[\w-]+)?")
@@ -75,7 +73,7 @@ def chapters() -> Mapping[str, Chapter]:
 
 def file_of(name: str) -> Path:
     """Where a chapter lies."""
-    return ELSEWHERE.get(name, FOLDER / f"{name}.md")
+    return FOLDER / f"{name}.md"
 
 
 def pages() -> list[Listed]:

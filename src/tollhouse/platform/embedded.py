@@ -342,5 +342,9 @@ def _launch(cluster: Cluster) -> "subprocess.Popen[bytes]":
 
 
 def _environment() -> dict[str, str]:
-    """Nothing of ours but what a program needs: settings of another PostgreSQL must not leak in."""
-    return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C", "TZ": "UTC"}
+    """Nothing of ours but what a program needs: settings of another PostgreSQL must not leak in.
+
+    What is preloaded goes along, so that a clock moved by libfaketime is moved for the database too.
+    """
+    preloaded = {name: text for name, text in os.environ.items() if name == "LD_PRELOAD" or name.startswith("FAKETIME")}
+    return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C", "TZ": "UTC", **preloaded}
