@@ -1448,62 +1448,6 @@ CREATE TABLE public.webhook_attempts (
     CONSTRAINT webhook_attempts_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'manual'::text, 'test'::text])))
 )
 PARTITION BY RANGE (event_id);
-CREATE TABLE public.webhook_attempts_202611 (
-    event_id uuid CONSTRAINT webhook_attempts_event_id_not_null NOT NULL,
-    attempt integer CONSTRAINT webhook_attempts_attempt_not_null NOT NULL,
-    trigger text CONSTRAINT webhook_attempts_trigger_not_null NOT NULL,
-    status text CONSTRAINT webhook_attempts_status_not_null NOT NULL,
-    error text,
-    http_status integer,
-    started_at timestamp with time zone CONSTRAINT webhook_attempts_started_at_not_null NOT NULL,
-    duration_ms integer CONSTRAINT webhook_attempts_duration_ms_not_null NOT NULL,
-    CONSTRAINT webhook_attempts_check CHECK (((status = 'failed'::text) = (error IS NOT NULL))),
-    CONSTRAINT webhook_attempts_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text]))),
-    CONSTRAINT webhook_attempts_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'manual'::text, 'test'::text])))
-)
-WITH (fillfactor='100');
-CREATE TABLE public.webhook_attempts_202612 (
-    event_id uuid CONSTRAINT webhook_attempts_event_id_not_null NOT NULL,
-    attempt integer CONSTRAINT webhook_attempts_attempt_not_null NOT NULL,
-    trigger text CONSTRAINT webhook_attempts_trigger_not_null NOT NULL,
-    status text CONSTRAINT webhook_attempts_status_not_null NOT NULL,
-    error text,
-    http_status integer,
-    started_at timestamp with time zone CONSTRAINT webhook_attempts_started_at_not_null NOT NULL,
-    duration_ms integer CONSTRAINT webhook_attempts_duration_ms_not_null NOT NULL,
-    CONSTRAINT webhook_attempts_check CHECK (((status = 'failed'::text) = (error IS NOT NULL))),
-    CONSTRAINT webhook_attempts_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text]))),
-    CONSTRAINT webhook_attempts_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'manual'::text, 'test'::text])))
-)
-WITH (fillfactor='100');
-CREATE TABLE public.webhook_attempts_202701 (
-    event_id uuid CONSTRAINT webhook_attempts_event_id_not_null NOT NULL,
-    attempt integer CONSTRAINT webhook_attempts_attempt_not_null NOT NULL,
-    trigger text CONSTRAINT webhook_attempts_trigger_not_null NOT NULL,
-    status text CONSTRAINT webhook_attempts_status_not_null NOT NULL,
-    error text,
-    http_status integer,
-    started_at timestamp with time zone CONSTRAINT webhook_attempts_started_at_not_null NOT NULL,
-    duration_ms integer CONSTRAINT webhook_attempts_duration_ms_not_null NOT NULL,
-    CONSTRAINT webhook_attempts_check CHECK (((status = 'failed'::text) = (error IS NOT NULL))),
-    CONSTRAINT webhook_attempts_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text]))),
-    CONSTRAINT webhook_attempts_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'manual'::text, 'test'::text])))
-)
-WITH (fillfactor='100');
-CREATE TABLE public.webhook_attempts_202702 (
-    event_id uuid CONSTRAINT webhook_attempts_event_id_not_null NOT NULL,
-    attempt integer CONSTRAINT webhook_attempts_attempt_not_null NOT NULL,
-    trigger text CONSTRAINT webhook_attempts_trigger_not_null NOT NULL,
-    status text CONSTRAINT webhook_attempts_status_not_null NOT NULL,
-    error text,
-    http_status integer,
-    started_at timestamp with time zone CONSTRAINT webhook_attempts_started_at_not_null NOT NULL,
-    duration_ms integer CONSTRAINT webhook_attempts_duration_ms_not_null NOT NULL,
-    CONSTRAINT webhook_attempts_check CHECK (((status = 'failed'::text) = (error IS NOT NULL))),
-    CONSTRAINT webhook_attempts_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text]))),
-    CONSTRAINT webhook_attempts_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'manual'::text, 'test'::text])))
-)
-WITH (fillfactor='100');
 CREATE TABLE public.webhook_deliveries (
     event_id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -1565,98 +1509,6 @@ CREATE TABLE public.webhook_event_keys (
     type text NOT NULL,
     sequence bigint NOT NULL
 );
-CREATE TABLE public.webhook_events_202611 (
-    id uuid CONSTRAINT webhook_events_id_not_null NOT NULL,
-    merchant_id uuid CONSTRAINT webhook_events_merchant_id_not_null NOT NULL,
-    mode text CONSTRAINT webhook_events_mode_not_null NOT NULL,
-    type text CONSTRAINT webhook_events_type_not_null NOT NULL,
-    source_type text CONSTRAINT webhook_events_source_type_not_null NOT NULL,
-    source_id uuid CONSTRAINT webhook_events_source_id_not_null NOT NULL,
-    sequence bigint CONSTRAINT webhook_events_sequence_not_null NOT NULL,
-    body bytea CONSTRAINT webhook_events_body_not_null NOT NULL,
-    destination_url text,
-    destination_source text CONSTRAINT webhook_events_destination_source_not_null NOT NULL,
-    status text CONSTRAINT webhook_events_status_not_null NOT NULL,
-    attempts integer DEFAULT 0 CONSTRAINT webhook_events_attempts_not_null NOT NULL,
-    next_attempt_at timestamp with time zone,
-    delivered_at timestamp with time zone,
-    created_at timestamp with time zone CONSTRAINT webhook_events_created_at_not_null NOT NULL,
-    CONSTRAINT webhook_events_check CHECK (((destination_url IS NULL) = (destination_source = 'none'::text))),
-    CONSTRAINT webhook_events_check1 CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL))),
-    CONSTRAINT webhook_events_destination_source_check CHECK ((destination_source = ANY (ARRAY['request'::text, 'saved'::text, 'test'::text, 'none'::text]))),
-    CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
-)
-WITH (fillfactor='50');
-CREATE TABLE public.webhook_events_202612 (
-    id uuid CONSTRAINT webhook_events_id_not_null NOT NULL,
-    merchant_id uuid CONSTRAINT webhook_events_merchant_id_not_null NOT NULL,
-    mode text CONSTRAINT webhook_events_mode_not_null NOT NULL,
-    type text CONSTRAINT webhook_events_type_not_null NOT NULL,
-    source_type text CONSTRAINT webhook_events_source_type_not_null NOT NULL,
-    source_id uuid CONSTRAINT webhook_events_source_id_not_null NOT NULL,
-    sequence bigint CONSTRAINT webhook_events_sequence_not_null NOT NULL,
-    body bytea CONSTRAINT webhook_events_body_not_null NOT NULL,
-    destination_url text,
-    destination_source text CONSTRAINT webhook_events_destination_source_not_null NOT NULL,
-    status text CONSTRAINT webhook_events_status_not_null NOT NULL,
-    attempts integer DEFAULT 0 CONSTRAINT webhook_events_attempts_not_null NOT NULL,
-    next_attempt_at timestamp with time zone,
-    delivered_at timestamp with time zone,
-    created_at timestamp with time zone CONSTRAINT webhook_events_created_at_not_null NOT NULL,
-    CONSTRAINT webhook_events_check CHECK (((destination_url IS NULL) = (destination_source = 'none'::text))),
-    CONSTRAINT webhook_events_check1 CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL))),
-    CONSTRAINT webhook_events_destination_source_check CHECK ((destination_source = ANY (ARRAY['request'::text, 'saved'::text, 'test'::text, 'none'::text]))),
-    CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
-)
-WITH (fillfactor='50');
-CREATE TABLE public.webhook_events_202701 (
-    id uuid CONSTRAINT webhook_events_id_not_null NOT NULL,
-    merchant_id uuid CONSTRAINT webhook_events_merchant_id_not_null NOT NULL,
-    mode text CONSTRAINT webhook_events_mode_not_null NOT NULL,
-    type text CONSTRAINT webhook_events_type_not_null NOT NULL,
-    source_type text CONSTRAINT webhook_events_source_type_not_null NOT NULL,
-    source_id uuid CONSTRAINT webhook_events_source_id_not_null NOT NULL,
-    sequence bigint CONSTRAINT webhook_events_sequence_not_null NOT NULL,
-    body bytea CONSTRAINT webhook_events_body_not_null NOT NULL,
-    destination_url text,
-    destination_source text CONSTRAINT webhook_events_destination_source_not_null NOT NULL,
-    status text CONSTRAINT webhook_events_status_not_null NOT NULL,
-    attempts integer DEFAULT 0 CONSTRAINT webhook_events_attempts_not_null NOT NULL,
-    next_attempt_at timestamp with time zone,
-    delivered_at timestamp with time zone,
-    created_at timestamp with time zone CONSTRAINT webhook_events_created_at_not_null NOT NULL,
-    CONSTRAINT webhook_events_check CHECK (((destination_url IS NULL) = (destination_source = 'none'::text))),
-    CONSTRAINT webhook_events_check1 CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL))),
-    CONSTRAINT webhook_events_destination_source_check CHECK ((destination_source = ANY (ARRAY['request'::text, 'saved'::text, 'test'::text, 'none'::text]))),
-    CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
-)
-WITH (fillfactor='50');
-CREATE TABLE public.webhook_events_202702 (
-    id uuid CONSTRAINT webhook_events_id_not_null NOT NULL,
-    merchant_id uuid CONSTRAINT webhook_events_merchant_id_not_null NOT NULL,
-    mode text CONSTRAINT webhook_events_mode_not_null NOT NULL,
-    type text CONSTRAINT webhook_events_type_not_null NOT NULL,
-    source_type text CONSTRAINT webhook_events_source_type_not_null NOT NULL,
-    source_id uuid CONSTRAINT webhook_events_source_id_not_null NOT NULL,
-    sequence bigint CONSTRAINT webhook_events_sequence_not_null NOT NULL,
-    body bytea CONSTRAINT webhook_events_body_not_null NOT NULL,
-    destination_url text,
-    destination_source text CONSTRAINT webhook_events_destination_source_not_null NOT NULL,
-    status text CONSTRAINT webhook_events_status_not_null NOT NULL,
-    attempts integer DEFAULT 0 CONSTRAINT webhook_events_attempts_not_null NOT NULL,
-    next_attempt_at timestamp with time zone,
-    delivered_at timestamp with time zone,
-    created_at timestamp with time zone CONSTRAINT webhook_events_created_at_not_null NOT NULL,
-    CONSTRAINT webhook_events_check CHECK (((destination_url IS NULL) = (destination_source = 'none'::text))),
-    CONSTRAINT webhook_events_check1 CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL))),
-    CONSTRAINT webhook_events_destination_source_check CHECK ((destination_source = ANY (ARRAY['request'::text, 'saved'::text, 'test'::text, 'none'::text]))),
-    CONSTRAINT webhook_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
-)
-WITH (fillfactor='50');
 CREATE TABLE public.webhook_failures (
     event_id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -1796,14 +1648,6 @@ CREATE UNLOGGED TABLE public.worker_signs (
     last_seen_at timestamp with time zone NOT NULL
 )
 WITH (fillfactor='50');
-ALTER TABLE ONLY public.webhook_attempts ATTACH PARTITION public.webhook_attempts_202611 FOR VALUES FROM (MINVALUE) TO ('01a22ee6-b000-0000-0000-000000000000');
-ALTER TABLE ONLY public.webhook_attempts ATTACH PARTITION public.webhook_attempts_202612 FOR VALUES FROM ('01a22ee6-b000-0000-0000-000000000000') TO ('01a2ce8b-d400-0000-0000-000000000000');
-ALTER TABLE ONLY public.webhook_attempts ATTACH PARTITION public.webhook_attempts_202701 FOR VALUES FROM ('01a2ce8b-d400-0000-0000-000000000000') TO ('01a36e30-f800-0000-0000-000000000000');
-ALTER TABLE ONLY public.webhook_attempts ATTACH PARTITION public.webhook_attempts_202702 FOR VALUES FROM ('01a36e30-f800-0000-0000-000000000000') TO ('01a3fe63-0800-0000-0000-000000000000');
-ALTER TABLE ONLY public.webhook_events ATTACH PARTITION public.webhook_events_202611 FOR VALUES FROM (MINVALUE) TO ('01a22ee6-b000-0000-0000-000000000000');
-ALTER TABLE ONLY public.webhook_events ATTACH PARTITION public.webhook_events_202612 FOR VALUES FROM ('01a22ee6-b000-0000-0000-000000000000') TO ('01a2ce8b-d400-0000-0000-000000000000');
-ALTER TABLE ONLY public.webhook_events ATTACH PARTITION public.webhook_events_202701 FOR VALUES FROM ('01a2ce8b-d400-0000-0000-000000000000') TO ('01a36e30-f800-0000-0000-000000000000');
-ALTER TABLE ONLY public.webhook_events ATTACH PARTITION public.webhook_events_202702 FOR VALUES FROM ('01a36e30-f800-0000-0000-000000000000') TO ('01a3fe63-0800-0000-0000-000000000000');
 ALTER TABLE ONLY public.api_key_activity
     ADD CONSTRAINT api_key_activity_pkey PRIMARY KEY (api_key_id);
 ALTER TABLE ONLY public.api_keys
@@ -1974,32 +1818,16 @@ ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.webhook_attempts
     ADD CONSTRAINT webhook_attempts_pkey PRIMARY KEY (event_id, attempt);
-ALTER TABLE ONLY public.webhook_attempts_202611
-    ADD CONSTRAINT webhook_attempts_202611_pkey PRIMARY KEY (event_id, attempt);
-ALTER TABLE ONLY public.webhook_attempts_202612
-    ADD CONSTRAINT webhook_attempts_202612_pkey PRIMARY KEY (event_id, attempt);
-ALTER TABLE ONLY public.webhook_attempts_202701
-    ADD CONSTRAINT webhook_attempts_202701_pkey PRIMARY KEY (event_id, attempt);
-ALTER TABLE ONLY public.webhook_attempts_202702
-    ADD CONSTRAINT webhook_attempts_202702_pkey PRIMARY KEY (event_id, attempt);
 ALTER TABLE ONLY public.webhook_deliveries_later
     ADD CONSTRAINT webhook_deliveries_later_pkey PRIMARY KEY (event_id);
 ALTER TABLE ONLY public.webhook_deliveries
     ADD CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (event_id);
 ALTER TABLE ONLY public.webhook_environments
     ADD CONSTRAINT webhook_environments_pkey PRIMARY KEY (merchant_id, mode);
-ALTER TABLE ONLY public.webhook_events
-    ADD CONSTRAINT webhook_events_pkey PRIMARY KEY (id);
-ALTER TABLE ONLY public.webhook_events_202611
-    ADD CONSTRAINT webhook_events_202611_pkey PRIMARY KEY (id);
-ALTER TABLE ONLY public.webhook_events_202612
-    ADD CONSTRAINT webhook_events_202612_pkey PRIMARY KEY (id);
-ALTER TABLE ONLY public.webhook_events_202701
-    ADD CONSTRAINT webhook_events_202701_pkey PRIMARY KEY (id);
-ALTER TABLE ONLY public.webhook_events_202702
-    ADD CONSTRAINT webhook_events_202702_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.webhook_event_keys
     ADD CONSTRAINT webhook_events_once PRIMARY KEY (source_id, source_type, type, sequence);
+ALTER TABLE ONLY public.webhook_events
+    ADD CONSTRAINT webhook_events_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.webhook_failures
     ADD CONSTRAINT webhook_failures_pkey PRIMARY KEY (event_id);
 ALTER TABLE ONLY public.webhook_redelivery_runs
@@ -2086,15 +1914,7 @@ CREATE INDEX webhook_deliveries_leased ON public.webhook_deliveries USING btree 
 CREATE INDEX webhook_deliveries_of_merchant ON public.webhook_deliveries USING btree (merchant_id, mode);
 CREATE INDEX webhook_deliveries_ready ON public.webhook_deliveries USING btree (lane, destination_key, run_at) WITH (deduplicate_items=off) WHERE (lease_until IS NULL);
 CREATE INDEX webhook_events_of_merchant ON ONLY public.webhook_events USING btree (merchant_id, mode, created_at DESC, id DESC);
-CREATE INDEX webhook_events_202611_merchant_id_mode_created_at_id_idx ON public.webhook_events_202611 USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX webhook_events_tests ON ONLY public.webhook_events USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
-CREATE INDEX webhook_events_202611_merchant_id_mode_created_at_idx ON public.webhook_events_202611 USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
-CREATE INDEX webhook_events_202612_merchant_id_mode_created_at_id_idx ON public.webhook_events_202612 USING btree (merchant_id, mode, created_at DESC, id DESC);
-CREATE INDEX webhook_events_202612_merchant_id_mode_created_at_idx ON public.webhook_events_202612 USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
-CREATE INDEX webhook_events_202701_merchant_id_mode_created_at_id_idx ON public.webhook_events_202701 USING btree (merchant_id, mode, created_at DESC, id DESC);
-CREATE INDEX webhook_events_202701_merchant_id_mode_created_at_idx ON public.webhook_events_202701 USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
-CREATE INDEX webhook_events_202702_merchant_id_mode_created_at_id_idx ON public.webhook_events_202702 USING btree (merchant_id, mode, created_at DESC, id DESC);
-CREATE INDEX webhook_events_202702_merchant_id_mode_created_at_idx ON public.webhook_events_202702 USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
 CREATE INDEX webhook_failures_newest ON public.webhook_failures USING btree (failed_at DESC);
 CREATE INDEX webhook_failures_of_merchant ON public.webhook_failures USING btree (merchant_id, mode, failed_at DESC);
 CREATE INDEX webhook_redelivery_runs_old ON public.webhook_redelivery_runs USING btree (created_at);
@@ -2105,22 +1925,6 @@ CREATE INDEX withdrawal_quotes_old ON public.withdrawal_quotes USING btree (crea
 CREATE INDEX withdrawals_due ON public.withdrawals USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
 CREATE INDEX withdrawals_of_merchant ON public.withdrawals USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX withdrawals_to_review ON public.withdrawals USING btree (created_at, id) WHERE (status = 'pending_review'::text);
-ALTER INDEX public.webhook_attempts_pkey ATTACH PARTITION public.webhook_attempts_202611_pkey;
-ALTER INDEX public.webhook_attempts_pkey ATTACH PARTITION public.webhook_attempts_202612_pkey;
-ALTER INDEX public.webhook_attempts_pkey ATTACH PARTITION public.webhook_attempts_202701_pkey;
-ALTER INDEX public.webhook_attempts_pkey ATTACH PARTITION public.webhook_attempts_202702_pkey;
-ALTER INDEX public.webhook_events_of_merchant ATTACH PARTITION public.webhook_events_202611_merchant_id_mode_created_at_id_idx;
-ALTER INDEX public.webhook_events_tests ATTACH PARTITION public.webhook_events_202611_merchant_id_mode_created_at_idx;
-ALTER INDEX public.webhook_events_pkey ATTACH PARTITION public.webhook_events_202611_pkey;
-ALTER INDEX public.webhook_events_of_merchant ATTACH PARTITION public.webhook_events_202612_merchant_id_mode_created_at_id_idx;
-ALTER INDEX public.webhook_events_tests ATTACH PARTITION public.webhook_events_202612_merchant_id_mode_created_at_idx;
-ALTER INDEX public.webhook_events_pkey ATTACH PARTITION public.webhook_events_202612_pkey;
-ALTER INDEX public.webhook_events_of_merchant ATTACH PARTITION public.webhook_events_202701_merchant_id_mode_created_at_id_idx;
-ALTER INDEX public.webhook_events_tests ATTACH PARTITION public.webhook_events_202701_merchant_id_mode_created_at_idx;
-ALTER INDEX public.webhook_events_pkey ATTACH PARTITION public.webhook_events_202701_pkey;
-ALTER INDEX public.webhook_events_of_merchant ATTACH PARTITION public.webhook_events_202702_merchant_id_mode_created_at_id_idx;
-ALTER INDEX public.webhook_events_tests ATTACH PARTITION public.webhook_events_202702_merchant_id_mode_created_at_idx;
-ALTER INDEX public.webhook_events_pkey ATTACH PARTITION public.webhook_events_202702_pkey;
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_batches FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_statements FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
