@@ -18,9 +18,10 @@ STARTS_WITHIN_S = 60
 
 
 class Serving:
-    """`tollhouse serve` in a data folder, in processes of its own."""
+    """`tollhouse serve`, or other words, in a data folder, in processes of its own."""
 
-    def __init__(self, data_dir: Path, **environment: str) -> None:
+    def __init__(self, data_dir: Path, *words: str, **environment: str) -> None:
+        self._words = words or ("serve",)
         self.port = free_port()
         self.url = f"http://localhost:{self.port}"
         self.data_dir = data_dir
@@ -39,7 +40,7 @@ class Serving:
         """Start, and wait until it is ready."""
         with (self.data_dir / "serve.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tollhouse", "serve", "--port", str(self.port)],
+                [sys.executable, "-m", "tollhouse", *self._words, "--port", str(self.port)],
                 env=self._environment,
                 stdout=log,
                 stderr=log,
@@ -56,6 +57,11 @@ class Serving:
                     pass
                 await asyncio.sleep(0.05)
         raise AssertionError((self.data_dir / "serve.log").read_text())
+
+    @property
+    def said(self) -> str:
+        """What it has logged so far."""
+        return (self.data_dir / "serve.log").read_text()
 
     def tree(self) -> list[int]:
         """The process ids of the service: supervisor, web, worker, database and its own."""

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Annotated, NoReturn
 
 import msgspec
-import uvicorn
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
@@ -21,10 +20,9 @@ from tollhouse.demo.seed import DemoError
 from tollhouse.doors import OPERATIONS
 from tollhouse.doors.worker import run, work
 from tollhouse.events import status as delivery_status
-from tollhouse.platform import config, embedded, log, migrations
+from tollhouse.platform import config, embedded, http_server, log, migrations
 from tollhouse.platform.db import Pool
 
-STOP_WITHIN_S = 10
 talk = Console(stderr=True, highlight=False)
 app = App(name="tollhouse", help="A self-hosted payment platform for merchants.", version_flags=[])
 operator_commands.app.command(bank_commands.statements)
@@ -50,7 +48,13 @@ def main() -> NoReturn:
         for line in fault.faults:
             talk.print(line, style="red", markup=False)
         sys.exit(1)
-    except (embedded.EmbeddedError, DemoError, migrations.MigrationsDisagreeError, OSError) as fault:
+    except (
+        embedded.EmbeddedError,
+        http_server.ListenError,
+        DemoError,
+        migrations.MigrationsDisagreeError,
+        OSError,
+    ) as fault:
         talk.print(str(fault), style="red", markup=False)
         sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)
@@ -89,20 +93,9 @@ def web(
         return _many_webs(host, port, workers)
     if socket_fd is not None:
         _end_with_parent()
-    front = root.build(root.open_house(settings))
-    server = uvicorn.Server(
-        uvicorn.Config(
-            front,
-            host=host,
-            port=port,
-            fd=socket_fd,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=STOP_WITHIN_S,
-        )
-    )
-    server.run()
+    server = http_server.make(root.build(root.open_house(settings)), settings)
+    with http_server.bind(host, port) if socket_fd is None else http_server.handed_over(socket_fd) as listener:
+        server.run([listener])
     return 0 if server.started else 1
 
 

@@ -10,6 +10,7 @@ import os
 import secrets
 import signal
 import socket
+import subprocess
 import sys
 from asyncio.subprocess import Process
 from contextlib import AsyncExitStack, suppress
@@ -19,16 +20,17 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.main import hold_scales
-from tollhouse.platform import embedded
+from tollhouse.platform import embedded, http_server
 from tollhouse.platform.config import KEY_BYTES, Settings, SettingsRefusedError, key_ring
 from tollhouse.platform.log import log
 from tollhouse.platform.migrations import migrate
 
-BACKLOG = 2048
 PART_STOPS_WITHIN_S = 15
 RESTART_AFTER_S = (0.1, 0.5, 1.0, 2.0, 5.0)
 HEALTHY_AFTER_S = 30
 WATCH_EVERY_S = 0.25
+START_FAULTS = (OSError, RuntimeError, subprocess.SubprocessError, embedded.EmbeddedError)
+"""Why a part cannot be started now, and can later: no process, thread, descriptor or memory to be had, a full disk."""
 
 
 class Serve(Struct, frozen=True):
@@ -72,20 +74,11 @@ def _spelt(name: str, key: bytes) -> str:
     return f"{name}:{base64.urlsafe_b64encode(key).decode().rstrip('=')}"
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """The listening socket, opened once and handed to every web process, the later ones too."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((host, port))
-    listener.listen(BACKLOG)
-    return listener
-
-
 async def serve(settings: Settings, how: Serve) -> None:
-    """Run everything until SIGINT or SIGTERM. Raises `EmbeddedError` or `OSError` when it cannot start."""
+    """Run everything until SIGINT or SIGTERM. Raises `ListenError`, `EmbeddedError` or `OSError` when it cannot start."""
     stop = _stop_on_signals()
     async with AsyncExitStack() as stack:
+        listener = stack.enter_context(http_server.bind(how.host, how.port))
         database = None
         if settings.database_url is None:
             stack.enter_context(embedded.sole_supervisor(settings.data_dir))
@@ -97,22 +90,35 @@ async def serve(settings: Settings, how: Serve) -> None:
         for name in await migrate(settings.database_url or ""):
             log.info("migrated", migration=name)
         await hold_scales(settings)
-        listener = stack.enter_context(listen(how.host, how.port))
+        http_server.listen(listener)
         parts = [*_webs(how, listener), _Part("worker", ["worker", "--supervised"])]
         tasks = [asyncio.create_task(part.keep(settings, listener, stop)) for part in parts]
         if database is not None:
             tasks.append(asyncio.create_task(database.keep(stop)))
         log.info("serving", base_url=settings.base_url, port=listener.getsockname()[1], workers=how.workers)
-        await stop.wait()
-        log.info("stopping")
-        await asyncio.gather(*tasks)
+        await _until_stopped(stop, tasks)
 
 
 async def serve_web(settings: Settings, how: Serve) -> None:
     """Run web processes alone, on a database that somebody else keeps."""
     stop = _stop_on_signals()
-    with listen(how.host, how.port) as listener:
-        await asyncio.gather(*(part.keep(settings, listener, stop) for part in _webs(how, listener)))
+    with http_server.bind(how.host, how.port) as listener:
+        http_server.listen(listener)
+        await _until_stopped(
+            stop, [asyncio.create_task(part.keep(settings, listener, stop)) for part in _webs(how, listener)]
+        )
+
+
+async def _until_stopped(stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -> None:
+    """Until we are asked to stop, then until everything has. A task that fails ends the others, and is raised."""
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+    stop.set()
+    log.info("stopping")
+    ended = await asyncio.gather(*tasks, return_exceptions=True)
+    for fault in ended:
+        if isinstance(fault, BaseException):
+            raise fault
 
 
 def _stop_on_signals() -> asyncio.Event:
@@ -139,13 +145,16 @@ class _Database:
         self.dsn = self._server.cluster.dsn
 
     async def keep(self, stop: asyncio.Event) -> None:
+        failures = 0
         while not stop.is_set():
-            if self._server is None or not self._server.alive:
-                log.error("part died", part="database")
-                try:
+            try:
+                if self._server is None or not self._server.alive:
+                    log.error("part died", part="database")
                     await self.start()
-                except embedded.EmbeddedError as fault:
-                    log.error("part failed", part="database", detail=str(fault))
+                failures = 0
+            except START_FAULTS as fault:
+                failures += 1
+                await _wait_to_retry(stop, "database", fault, failures)
             await _wait(stop, WATCH_EVERY_S)
 
     async def stop(self) -> None:
@@ -164,7 +173,12 @@ class _Part:
         failures = 0
         while not stop.is_set():
             began = asyncio.get_running_loop().time()
-            child = await self._start(settings, listener)
+            try:
+                child = await self._start(settings, listener)
+            except START_FAULTS as fault:
+                failures += 1
+                await _wait_to_retry(stop, self._name, fault, failures)
+                continue
             died = asyncio.create_task(child.wait())
             stopping = asyncio.create_task(stop.wait())
             await asyncio.wait({died, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -174,7 +188,7 @@ class _Part:
                 return
             failures = 0 if asyncio.get_running_loop().time() - began > HEALTHY_AFTER_S else failures + 1
             log.error("part died", part=self._name, exit_status=child.returncode)
-            await _wait(stop, RESTART_AFTER_S[min(failures, len(RESTART_AFTER_S)) - 1] if failures else 0)
+            await _wait(stop, _restart_after_s(failures))
 
     async def _start(self, settings: Settings, listener: socket.socket) -> Process:
         environment = {
@@ -203,6 +217,17 @@ async def _end(child: Process) -> None:
     except TimeoutError:
         child.kill()
         await child.wait()
+
+
+def _restart_after_s(failures: int) -> float:
+    return RESTART_AFTER_S[min(failures, len(RESTART_AFTER_S)) - 1] if failures else 0
+
+
+async def _wait_to_retry(stop: asyncio.Event, part: str, fault: Exception, failures: int) -> None:
+    """Say that a part could not be started, and wait, ever longer while that goes on."""
+    after_s = _restart_after_s(failures)
+    log.error("part_start_failed", part=part, error=type(fault).__name__, detail=str(fault), retry_after_s=after_s)
+    await _wait(stop, after_s)
 
 
 async def _wait(stop: asyncio.Event, seconds: float) -> None:

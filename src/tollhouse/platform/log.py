@@ -20,7 +20,7 @@ ALLOWED = frozenset(
         "event", "level", "timestamp", "logger", "request_id", "method", "route", "status", "duration_ms", "code",
         "part", "pid", "port", "workers", "exit_status", "version", "merchant_id", "mode", "client_id", "grant_id",
         "event_id", "event_type", "attempt", "error", "host", "count", "migration", "exception", "reason", "detail",
-        "base_url", "folder", "holder_id",
+        "base_url", "folder", "holder_id", "retry_after_s",
     }
 )  # fmt: skip
 

@@ -1,0 +1,73 @@
+"""The HTTP server of a web process: the listening socket, and uvicorn as we run it."""
+
+import errno
+import socket
+from typing import cast
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from tollhouse.platform.config import Settings
+
+BACKLOG = 2048
+STOP_WITHIN_S = 10
+
+
+class ListenError(Exception):
+    """The address cannot be listened on; the text says why and what to do."""
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A TCP socket that is bound and does not listen yet. Raises `ListenError`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as fault:
+        listener.close()
+        raise ListenError(_explain(fault, host, port)) from None
+    return listener
+
+
+def listen(listener: socket.socket) -> None:
+    """Let connections in. Raises `ListenError` where somebody else began to listen there since it was bound."""
+    try:
+        listener.listen(BACKLOG)
+    except OSError as fault:
+        host, port = cast("tuple[str, int]", listener.getsockname()[:2])
+        raise ListenError(_explain(fault, host, port)) from None
+
+
+def handed_over(descriptor: int) -> socket.socket:
+    """The listening socket that a supervisor left under this descriptor, with the family that it has.
+
+    `uvicorn --fd` would take it for a Unix socket, and then never set `TCP_NODELAY` on its connections.
+    """
+    return socket.socket(fileno=descriptor)
+
+
+def make(application: ASGIApp, settings: Settings) -> uvicorn.Server:
+    """A server of this application; `run` or `serve` is given its listening sockets."""
+    del settings
+    return uvicorn.Server(
+        uvicorn.Config(
+            application,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="none",
+            timeout_graceful_shutdown=STOP_WITHIN_S,
+        )
+    )
+
+
+def _explain(fault: OSError, host: str, port: int) -> str:
+    if fault.errno == errno.EADDRINUSE:
+        return (
+            f"Port {port} on {host} is already in use, perhaps by another Tollhouse. Stop the program that listens there, "
+            f"or choose another port, for example --port {port + 1}."
+        )
+    if fault.errno == errno.EACCES:
+        return f"Port {port} on {host} is reserved for the system administrator. Choose a port above 1023, for example 8000."
+    return f"Cannot listen on {host}, port {port}: {fault.strerror or fault}. Check --host and --port."
