@@ -31,6 +31,11 @@ fees = { fixed_minor = 100, basis_points = 50, maximum_minor = 900, chargeback_m
 """
 
 
+def whole_number(least: int) -> str:
+    """What is said of an amount that is out of range."""
+    return f"must be a whole number from {least} to 9,007,199,254,740,991."
+
+
 def faults(text: str) -> list[str]:
     """What is wrong with this file, without the name of the setting."""
     with pytest.raises(SettingsRefusedError) as refused:
@@ -121,21 +126,21 @@ def test_what_is_built_in_can_be_changed_a_little() -> None:
     [
         ("[currencies.BTC]\ndecimals = 6", ["currencies.BTC.decimals: is 8 and cannot be changed"]),
         ('[currencies.EUR]\ntype = "crypto"', ["currencies.EUR.type: is fiat and cannot be changed"]),
-        (ZLOTY.replace("2", "9"), ["currencies.PLN.decimals: Expected int <= 8."]),
-        (ZLOTY.replace("2", "-1"), ["currencies.PLN.decimals: Expected int >= 0."]),
-        (ZLOTY.replace("2", "2.0"), ["currencies.PLN.decimals: Expected int, got float."]),
+        (ZLOTY.replace("2", "9"), ["currencies.PLN.decimals: must be a whole number from 0 to 8."]),
+        (ZLOTY.replace("2", "-1"), ["currencies.PLN.decimals: must be a whole number from 0 to 8."]),
+        (ZLOTY.replace("2", "2.0"), ["currencies.PLN.decimals: must be a whole number from 0 to 8."]),
         (ZLOTY.replace("PLN", "pln"), ["currencies.pln: a code is 2 to 12 capital letters and digits"]),
-        (ZLOTY + "scale = 2", ["currencies.PLN.scale: There is no such field."]),
+        (ZLOTY + "scale = 2", ["currencies.PLN.scale: is not a known field."]),
         (
             "[currencies.PLN]\ndecimals = 2",
-            [f"currencies.PLN.{name}: This field is required." for name in ("name", "type", "symbol")],
+            [f"currencies.PLN.{name}: is required." for name in ("name", "type", "symbol")],
         ),
         ("[currencies]\nPLN = 2", ["currencies.PLN: must be a table"]),
         ("currencies = 1", ["currencies: must be a table"]),
         ("[coins.PLN]", ["coins: there is no such table"]),
         (BANK, ['methods."elixir:PLN": a method is network:CURRENCY, of a currency there is']),
         ('[methods."sepa:EUR"]\nrail = "sandbox"', ['methods."sepa:EUR".rail: is bank and cannot be changed']),
-        ('[methods."sepa:EUR"]\nminimum_minor = 0', ['methods."sepa:EUR".minimum_minor: Expected int >= 1.']),
+        ('[methods."sepa:EUR"]\nminimum_minor = 0', [f'methods."sepa:EUR".minimum_minor: {whole_number(1)}']),
         (
             '[methods."sepa:EUR"]\nmaximum_minor = 99\nfees = { minimum_minor = 2, maximum_minor = 1 }',
             [
@@ -147,7 +152,7 @@ def test_what_is_built_in_can_be_changed_a_little() -> None:
             ZLOTY + BANK.replace('rail = "elixir"', 'rail = "sandbox"'),
             ['methods."elixir:PLN": the sandbox has its methods already'],
         ),
-        ('[methods."sepa:EUR"]\nfees = { fixed_minor = -1 }', ['methods."sepa:EUR".fees.fixed_minor: Expected int >= 0.']),
+        ('[methods."sepa:EUR"]\nfees = { fixed_minor = -1 }', [f'methods."sepa:EUR".fees.fixed_minor: {whole_number(0)}']),
     ],
 )  # fmt: skip
 def test_a_fault_names_its_member(text: str, expected: list[str]) -> None:

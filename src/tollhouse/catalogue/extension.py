@@ -48,6 +48,7 @@ from tollhouse.catalogue.methods import Method
 from tollhouse.catalogue.products import GameServer, Product
 from tollhouse.catalogue.provider_fields import schema_fault
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
+from tollhouse.kernel.messages import SUBJECT
 from tollhouse.kernel.refusals import ValidationFailed
 from tollhouse.platform.config import SettingsRefusedError
 from tollhouse.platform.outbound import TargetRefusedError, parse_target
@@ -245,7 +246,7 @@ def _member(member: str, kind: type[T], name: dict[str, str], built_in: T | None
     try:
         return shape(_over(before, facts) | name, kind)  # pyright: ignore[reportUnknownArgumentType]
     except ValidationFailed as refused:
-        faults += [f"{member}.{fault.field}: {fault.message}" for fault in refused.faults]
+        faults += [f"{member}.{fault.field}: {fault.message.removeprefix(SUBJECT)}" for fault in refused.faults]
         return None
 
 

@@ -4,9 +4,13 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from typing import NewType
 
-import msgspec
-
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+TIME = re.compile(
+    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt](?P<clock>(?:[01][0-9]|2[0-3]):[0-5][0-9]):(?P<second>[0-6][0-9])"
+    r"(?P<part>\.[0-9]+)?(?P<zone>[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+)
+"""The `date-time` of RFC 3339 section 5.6. `T` and `Z` may be lower case; a space between date and time may not be."""
+LEAP_SECOND = 60
 FIRST_YEAR, LAST_YEAR = 1970, 2999
 FIRST_DAY, LAST_DAY = date(FIRST_YEAR, 1, 2), date(LAST_YEAR, 12, 30)
 """The days beside them are days of those years too, by whatever clocks."""
@@ -25,13 +29,28 @@ def stamp(moment: datetime) -> Timestamp:
     return Timestamp(moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z")
 
 
+def read_time(text: str) -> datetime | None:
+    """The moment of an RFC 3339 text, in UTC and cut to microseconds; None where it is none, or outside the years 1 to 9999.
+
+    A leap second, which is the last one of a month in UTC, is the first moment of the next month.
+    """
+    match = TIME.fullmatch(text)
+    if match is None:
+        return None
+    leap = int(match["second"]) == LEAP_SECOND
+    second, part = ("59", "") if leap else (match["second"], (match["part"] or "")[:7])
+    try:
+        found = datetime.fromisoformat(f"{match['day']}T{match['clock']}:{second}{part}{match['zone'].upper()}")
+        found = found.astimezone(UTC) + timedelta(seconds=leap)
+    except (ValueError, OverflowError):
+        return None
+    return None if leap and found.strftime("%d %H:%M:%S") != "01 00:00:00" else found
+
+
 def moment_of(text: str) -> datetime | None:
     """The moment of an RFC 3339 text or of a plain date, which is midnight UTC; None where it is neither, or far away."""
-    try:
-        found = msgspec.convert(f"{text}T00:00:00Z" if DATE.fullmatch(text) else text, datetime)
-    except msgspec.ValidationError:
-        return None
-    return None if found.tzinfo is None or not FIRST_YEAR <= found.year <= LAST_YEAR else found.astimezone(UTC)
+    found = read_time(f"{text}T00:00:00Z" if DATE.fullmatch(text) else text)
+    return found if found is not None and FIRST_YEAR <= found.year <= LAST_YEAR else None
 
 
 def day_of(text: str) -> date | None:

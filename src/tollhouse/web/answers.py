@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from tollhouse.kernel.messages import named
 from tollhouse.kernel.refusals import Refusal
 from tollhouse.web.ask import Ask
 from tollhouse.web.choices import SHORTCUTS, THEME, chosen, way_back
@@ -114,5 +115,8 @@ def refused(ask: Ask, refusal: Refusal, *, html: bool) -> Response:
     body: dict[str, Any] = {"error": refusal.code, "error_description": refusal.message, "request_id": ask.request_id}
     body.update(refusal.members)
     if refusal.faults:
-        body["errors"] = refusal.faults
+        body["errors"] = [
+            {"field": fault.field, "code": fault.code, "message": named(fault.message, fault.field)}
+            for fault in refusal.faults
+        ]
     return json_answer(body, refusal.status, refusal.headers)

@@ -1,17 +1,37 @@
 """JSON bodies and query parameters into Structs: every refused field is named, in one answer."""
 
-import re
+from collections.abc import Iterable
+from datetime import datetime
 from functools import cache
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import msgspec
+from msgspec import Struct
+from msgspec import inspect as types
 
+from tollhouse.kernel import messages
 from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.platform.config import Settings
+from tollhouse.web.decoding import Reader, bare, type_of
 from tollhouse.web.forms import parse_form
 
-PATH = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>[^`]*)`)?$", re.DOTALL)
-STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
-INNER = re.compile(r"Object (?P<how>missing required|contains unknown) field `(?P<name>.*)`")
+
+class RequestFacts(Struct, frozen=True):
+    """What the rules of a body or query may depend on beside its own members."""
+
+    caller: Any
+    path: str
+    settings: Settings
+    now: datetime
+
+
+@runtime_checkable
+class HasRules(Protocol):
+    """A body or query with rules beyond its types. They look at nothing that is stored: that is for the action."""
+
+    def rule_faults(self, facts: RequestFacts) -> Iterable[Fault]:
+        """Everything that is wrong with it."""
+        ...
 
 
 def shown(**bounds: Any) -> msgspec.Meta:
@@ -19,15 +39,95 @@ def shown(**bounds: Any) -> msgspec.Meta:
     return msgspec.Meta(extra_json_schema=bounds)
 
 
-def shape(parsed: Any, kind: type[Any]) -> Any:
-    """The checked Struct of a parsed body. Raises `ValidationFailed` naming every field that does not fit."""
-    if isinstance(parsed, dict):
-        members = cast("dict[str, Any]", parsed)
-        parsed = {name: value for name, value in members.items() if value is not None or name not in _defaults(kind)}
-    try:
-        return msgspec.convert(parsed, kind)
-    except msgspec.ValidationError as fault:
-        raise ValidationFailed(*_all_faults(parsed, kind, fault)) from None
+def shape(parsed: Any, kind: type[Any], facts: RequestFacts | None = None, *, judged: bool = False) -> Any:
+    """The checked Struct of a parsed body. Raises `ValidationFailed` naming every field that does not fit.
+
+    Where a type does not fit, the rules are judged too, if there are `facts` to judge by; `judged`: they are in any case.
+    """
+    if not isinstance(parsed, dict):
+        raise ValidationFailed(Fault("", "invalid_type", "The body must be a JSON object."))
+    members = cast("dict[str, Any]", parsed)
+    members = {name: value for name, value in members.items() if value is not None or name not in _defaults(kind)}
+    if not _has_times(kind):
+        try:
+            body = msgspec.convert(members, kind)
+        except msgspec.ValidationError:
+            pass
+        else:
+            if judged and facts is not None:
+                _refuse(_rule_faults(body, facts))
+            return body
+    return _read(Reader(), members, kind, facts, judged=judged)
+
+
+def shape_query(raw: bytes, kind: type[Any], facts: RequestFacts | None = None) -> Any:
+    """The checked Struct of a query string. Raises `ValidationFailed`."""
+    form = parse_form(raw)
+    reader = Reader(is_text=True)
+    lists = _lists(kind)
+    values: dict[str, Any] = {}
+    for name, value in form.pairs:
+        if name in lists:
+            values.setdefault(name, []).append(value)
+        elif name in values:
+            if not any(fault.field == name for fault in reader.faults):
+                reader.faults.append(Fault(name, "repeated", messages.SENT_TWICE))
+        else:
+            values[name] = value
+    return _read(reader, values, kind, facts, judged=True)
+
+
+def _read(reader: Reader, members: dict[str, Any], kind: type[Any], facts: RequestFacts | None, *, judged: bool) -> Any:
+    read = reader.read(members, type_of(kind), "")
+    faulty = {fault.field for fault in reader.faults}
+    if facts is None:
+        _refuse(reader.faults)
+    body = msgspec.convert(read, kind)
+    if facts is not None and (judged or faulty):
+        reader.faults += [fault for fault in _rule_faults(body, facts) if not _is_within(fault.field, faulty)]
+    _refuse(reader.faults)
+    return body
+
+
+def _rule_faults(body: Any, facts: RequestFacts) -> list[Fault]:
+    return list(body.rule_faults(facts)) if isinstance(body, HasRules) else []
+
+
+def _refuse(faults: list[Fault]) -> None:
+    if faults:
+        raise ValidationFailed(*faults)
+
+
+def _is_within(field: str, others: set[str]) -> bool:
+    """Whether this field, or one that it is part of, is named already."""
+    steps = field.split(".")
+    return any(".".join(steps[:length]) in others for length in range(1, len(steps) + 1))
+
+
+@cache
+def _fields(kind: type[Any]) -> tuple[types.Field, ...]:
+    known = type_of(kind)
+    return known.fields if isinstance(known, types.StructType) else ()
+
+
+def _alternatives(kind: types.Type) -> tuple[types.Type, ...]:
+    kind = bare(kind)
+    return kind.types if isinstance(kind, types.UnionType) else (kind,)
+
+
+@cache
+def _has_times(kind: type[Any]) -> bool:
+    return any(isinstance(one, types.DateTimeType) for field in _fields(kind) for one in _alternatives(field.type))
+
+
+@cache
+def _lists(kind: type[Any]) -> frozenset[str]:
+    """The parameters that may be sent more than once."""
+    return frozenset(
+        field.encode_name
+        for field in _fields(kind)
+        if any(isinstance(one, types.ListType) for one in _alternatives(field.type))
+    )
 
 
 @cache
@@ -44,54 +144,3 @@ def _takes_null(kind: Any) -> bool:
     except msgspec.ValidationError:
         return False
     return True
-
-
-def shape_query(raw: bytes, kind: type[Any]) -> Any:
-    """The checked Struct of a query string. Raises `ValidationFailed`."""
-    form = parse_form(raw)
-    values = dict(form.pairs)
-    faults = [Fault(name, "repeated", "Send this once.") for name in values if len(form.all(name)) > 1]
-    if faults:
-        raise ValidationFailed(*faults)
-    try:
-        query = msgspec.convert(values, kind, strict=False)
-    except msgspec.ValidationError as fault:
-        raise ValidationFailed(*_all_faults(values, kind, fault, strict=False)) from None
-    # The lax reading takes the text `null` for nothing, and a filter would be dropped without a word.
-    members = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
-    if dropped := [name for name in values if getattr(query, members[name]) is None]:
-        raise ValidationFailed(*(Fault(name, "invalid_value", "This is no value here.") for name in dropped))
-    return query
-
-
-def _all_faults(parsed: Any, kind: type[Any], first: msgspec.ValidationError, *, strict: bool = True) -> list[Fault]:
-    """Msgspec tells the first fault only; ask it again field by field."""
-    if not isinstance(parsed, dict):
-        return [Fault("", "invalid_type", "The body must be a JSON object.")]
-    members = cast("dict[str, Any]", parsed)
-    faults: list[Fault] = []
-    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
-    faults += [Fault(name, "unknown_field", "There is no such field.") for name in members if name not in fields]
-    for name, field in fields.items():
-        if name not in members:
-            if field.required:
-                faults.append(Fault(name, "missing", "This field is required."))
-            continue
-        try:
-            msgspec.convert(members[name], field.type, strict=strict)
-        except msgspec.ValidationError as fault:
-            faults.append(_fault(name, fault))
-    return faults or [_fault("", first)]
-
-
-def _fault(field: str, fault: msgspec.ValidationError) -> Fault:
-    match = PATH.match(str(fault))
-    what, path = (match["what"], match["path"] or "") if match else (str(fault), "")
-    # An unnamed step is somewhere within an object whose members may have any name.
-    steps = [step for name, place in STEP.findall(path) if (step := name or place) != "..."]
-    if inner := INNER.fullmatch(what):
-        missing = inner["how"] == "missing required"
-        code, what = ("missing", "This field is required") if missing else ("unknown_field", "There is no such field")
-        return Fault(".".join(filter(None, [field, *steps, inner["name"]])), code, f"{what}.")
-    code = "invalid_type" if what.startswith("Expected `") and "got `" in what else "invalid_value"
-    return Fault(".".join([field, *steps] if field else steps), code, what.replace("`", "") + ".")

@@ -13,7 +13,7 @@ from tollhouse.kernel.refusals import NotFound, Refusal
 from tollhouse.platform.db import Tx
 from tollhouse.web.answers import ENCODER, JsonResponse
 from tollhouse.web.ask import Ask
-from tollhouse.web.bodies import shape, shape_query
+from tollhouse.web.bodies import RequestFacts, shape, shape_query
 from tollhouse.web.json_text import parse_json
 from tollhouse.web.operations import Operation
 
@@ -71,9 +71,8 @@ class Answerer:
             raise IdempotencyKeyRequired
         parsed = _parsed(ask, operation)
         supply = {"caller": caller, "db": ask.house.db, "now": ask.now, "house": ask.house, "ask": ask}
-        supply |= _path_values(ask, operation)
         if operation.query is not None:
-            supply["query"] = shape_query(ask.query, operation.query)
+            supply["query"] = shape_query(ask.query, operation.query, _facts(ask, caller))
         if key is None and "tx" not in operation.needs:
             return await _call(operation, supply, parsed)
 
@@ -98,9 +97,16 @@ class Answerer:
 
 
 async def _call(operation: Operation, supply: dict[str, Any], parsed: Any) -> Any:
+    ask: Ask = supply["ask"]
     if operation.accepts is not None:
-        supply["body"] = shape(parsed, operation.accepts)
+        # Where there is an object to look up, the rules of the body are judged before: 422 comes before 404.
+        supply["body"] = shape(parsed, operation.accepts, _facts(ask, supply["caller"]), judged=bool(ask.params))
+    supply |= _path_values(ask, operation)
     return await operation.handler(**{name: supply[name] for name in operation.needs})
+
+
+def _facts(ask: Ask, caller: Any) -> RequestFacts:
+    return RequestFacts(caller, ask.path, ask.house.settings, ask.now)
 
 
 def _parsed(ask: Ask, operation: Operation) -> Any:

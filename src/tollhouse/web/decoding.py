@@ -1,0 +1,212 @@
+"""Reading plain values into the types of a Struct: every fault is found, and a faulty value is replaced by a neutral one.
+
+So the rules of a request can be judged together with its types, and one answer names every faulty member.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any, cast
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+from msgspec import inspect as types
+
+from tollhouse.kernel import messages
+from tollhouse.kernel.clock import read_time
+from tollhouse.kernel.refusals import Fault
+
+WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+NEUTRAL_ID = "00000000-0000-0000-0000-000000000000"
+NEUTRAL_TIME = "2000-01-01T00:00:00Z"
+
+
+@cache
+def type_of(kind: Any) -> types.Type:
+    """What msgspec knows of a type."""
+    return types.type_info(kind)
+
+
+def bare(kind: types.Type) -> types.Type:
+    """A type without what is said about it."""
+    while isinstance(kind, types.Metadata):
+        kind = kind.type
+    return kind
+
+
+class Reader:
+    """Reads one body or query. `faults` holds what was found; `is_text`: all values come as text, as in a query."""
+
+    def __init__(self, *, is_text: bool = False) -> None:
+        self.faults: list[Fault] = []
+        self._is_text = is_text
+
+    def read(self, value: Any, kind: types.Type, path: str) -> Any:
+        """The value as the type wants it; a neutral one, and a fault, where it does not fit."""
+        kind = bare(kind)
+        if isinstance(kind, types.UnionType):
+            return self._union(value, kind, path)
+        if isinstance(kind, types.StructType):
+            return self._struct(value, kind, path)
+        if isinstance(kind, types.ListType | types.VarTupleType):
+            return self._list(value, kind, path)
+        if isinstance(kind, types.DictType):
+            return self._dict(value, kind, path)
+        if isinstance(kind, types.AnyType | types.RawType):
+            return value
+        return self._scalar(value, kind, path)
+
+    def _fault(self, path: str, code: str, message: str) -> None:
+        self.faults.append(Fault(path, code, message))
+
+    def _union(self, value: Any, kind: types.UnionType, path: str) -> Any:
+        others = [bare(one) for one in kind.types if not isinstance(one, types.NoneType)]
+        if value is None and len(others) < len(kind.types):
+            return None
+        if len(others) == 1:
+            return self.read(value, others[0], path)
+        for one in others:
+            attempt = Reader(is_text=self._is_text)
+            found = attempt.read(value, one, path)
+            if not attempt.faults:
+                return found
+        numbers = [one for one in others if isinstance(one, types.IntType)]
+        words = [word for one in others if isinstance(one, types.LiteralType) for word in one.values]
+        self._fault(path, "invalid_type", messages.number_or(numbers[0].ge, words) if numbers else messages.WRONG)
+        return neutral(others[0])
+
+    def _struct(self, value: Any, kind: types.StructType, path: str) -> Any:
+        if not isinstance(value, dict):
+            self._fault(path, "invalid_type", messages.AN_OBJECT)
+            return neutral(kind)
+        members = cast("dict[str, Any]", value)
+        fields = {field.encode_name: field for field in kind.fields}
+        read: dict[str, Any] = {}
+        for name, field in fields.items():
+            at = f"{path}.{name}" if path else name
+            if name in members:
+                read[name] = self.read(members[name], field.type, at)
+            elif field.required:
+                self._fault(at, "missing", messages.REQUIRED)
+                read[name] = neutral(field.type)
+        if kind.forbid_unknown_fields:
+            for name in members.keys() - fields.keys():
+                self._fault(f"{path}.{name}" if path else name, "unknown_field", messages.UNKNOWN_FIELD)
+        return read
+
+    def _list(self, value: Any, kind: types.ListType | types.VarTupleType, path: str) -> Any:
+        if not isinstance(value, list):
+            self._fault(path, "invalid_type", messages.A_LIST)
+            return neutral(kind)
+        items = cast("list[Any]", value)
+        read = [self.read(item, kind.item_type, f"{path}.{place}") for place, item in enumerate(items)]
+        if not _within(len(read), kind.min_length, kind.max_length):
+            self._fault(path, "invalid_value", messages.items(kind.min_length, kind.max_length))
+            return neutral(kind)
+        return read
+
+    def _dict(self, value: Any, kind: types.DictType, path: str) -> Any:
+        if not isinstance(value, dict):
+            self._fault(path, "invalid_type", messages.AN_OBJECT)
+            return {}
+        members = cast("dict[str, Any]", value)
+        return {name: self.read(member, kind.value_type, f"{path}.{name}") for name, member in members.items()}
+
+    def _scalar(self, value: Any, kind: types.Type, path: str) -> Any:
+        read = _from_text(value, kind) if self._is_text else value
+        code, message = _scalar_fault(read, kind)
+        if message:
+            self._fault(path, code, message)
+            return neutral(kind)
+        return read_time(read) if isinstance(kind, types.DateTimeType) else read
+
+
+def neutral(kind: types.Type) -> Any:  # noqa: PLR0911 - one line a type
+    """A value that fits the type and says as little as can be."""
+    kind = bare(kind)
+    if isinstance(kind, types.UnionType):
+        return None if any(isinstance(one, types.NoneType) for one in kind.types) else neutral(kind.types[0])
+    if isinstance(kind, types.StructType):
+        return {field.encode_name: neutral(field.type) for field in kind.fields if field.required}
+    if isinstance(kind, types.ListType | types.VarTupleType):
+        return [neutral(kind.item_type)] * (kind.min_length or 0)
+    if isinstance(kind, types.StrType):
+        return "x" * (kind.min_length or 0)
+    if isinstance(kind, types.IntType):
+        return kind.ge or 0
+    if isinstance(kind, types.LiteralType):
+        return kind.values[0]
+    return _NEUTRAL.get(type(kind))
+
+
+_NEUTRAL: dict[type[types.Type], Any] = {
+    types.BoolType: False,
+    types.DictType: {},
+    types.UUIDType: NEUTRAL_ID,
+    types.DateTimeType: read_time(NEUTRAL_TIME),
+}
+
+
+def _from_text(value: Any, kind: types.Type) -> Any:
+    """What the text of a parameter says: a number only in plain ASCII digits, a flag only as `true` or `false`."""
+    if isinstance(kind, types.IntType):
+        return int(value) if isinstance(value, str) and WHOLE_NUMBER.fullmatch(value) else value
+    if isinstance(kind, types.BoolType):
+        return {"true": True, "false": False}.get(value, value)
+    return value
+
+
+class Rule(Struct, frozen=True):
+    """What a single value must be: of which type, further what, and the sentence that says so."""
+
+    of: type
+    fits: Callable[[Any], bool]
+    message: str
+
+
+def _rule(kind: types.Type) -> Rule:
+    if isinstance(kind, types.IntType):
+        return Rule(int, lambda value: _within(value, kind.ge, kind.le), messages.whole_number(kind.ge, kind.le))
+    if isinstance(kind, types.LiteralType):
+        return Rule(object, lambda value: value in kind.values, messages.one_of(kind.values))
+    if isinstance(kind, types.StrType):
+        return Rule(str, lambda value: _is_text_of(value, kind), _characters(kind))
+    return _RULES[type(kind)]
+
+
+def _scalar_fault(value: Any, kind: types.Type) -> tuple[str, str]:
+    """The code and the sentence of what is wrong; empty where nothing is."""
+    rule = _rule(kind)
+    if not isinstance(value, rule.of) or (rule.of is int and isinstance(value, bool)):
+        return "invalid_type", rule.message
+    return ("", "") if rule.fits(value) else ("invalid_value", rule.message)
+
+
+def _characters(kind: types.StrType) -> str:
+    if kind.pattern is not None:
+        return messages.pattern(kind.pattern)
+    return messages.characters(kind.min_length, kind.max_length)
+
+
+def _is_text_of(value: str, kind: types.StrType) -> bool:
+    return _within(len(value), kind.min_length, kind.max_length) and bool(re.search(kind.pattern or "", value))
+
+
+def _within(number: int, least: int | None, most: int | None) -> bool:
+    return (least is None or number >= least) and (most is None or number <= most)
+
+
+def _is_uuid(value: str) -> bool:
+    try:
+        msgspec.convert(value, UUID)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+_RULES: dict[type[types.Type], Rule] = {
+    types.BoolType: Rule(bool, lambda _: True, messages.A_BOOLEAN),
+    types.UUIDType: Rule(str, _is_uuid, messages.A_UUID),
+    types.DateTimeType: Rule(str, lambda value: read_time(value) is not None, messages.A_TIME),
+}
