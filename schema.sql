@@ -1,23 +1,4 @@
 -- The schema after all migrations. Made by `just records`, compared by a test.
-CREATE FUNCTION public.api_requests_make_partitions(p_now timestamp with time zone) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_start timestamptz;
-    v_name text;
-BEGIN
-    FOR v_day IN 0..2 LOOP
-        v_start := (date_trunc('day', p_now AT TIME ZONE 'UTC') + make_interval(days => v_day)) AT TIME ZONE 'UTC';
-        v_name := 'api_requests_' || to_char(v_start AT TIME ZONE 'UTC', 'YYYYMMDD');
-        IF to_regclass(v_name) IS NULL THEN
-            LOCK TABLE api_requests IN SHARE UPDATE EXCLUSIVE MODE;
-            CONTINUE WHEN to_regclass(v_name) IS NOT NULL;  -- another process made it while we waited
-            EXECUTE format('CREATE TABLE %I (LIKE api_requests INCLUDING ALL)', v_name);
-            EXECUTE format('ALTER TABLE api_requests ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', v_name,
-                           webhook_first_id(v_start), webhook_first_id(v_start + interval '1 day'));
-        END IF;
-    END LOOP;
-END $$;
 CREATE FUNCTION public.balance_payments_refuse_step() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -190,24 +171,77 @@ CREATE FUNCTION public.ledger_refuse_change() RETURNS trigger
 BEGIN
     RAISE EXCEPTION 'what is posted is never changed: % on %', TG_OP, TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation';
 END $$;
-CREATE FUNCTION public.oauth_make_token_partitions(p_now timestamp with time zone) RETURNS void
-    LANGUAGE plpgsql
+CREATE FUNCTION public.partition_start(p_step interval, p_moment timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE STRICT
+    AS $$
+    SELECT CASE WHEN p_step = interval '1 month' THEN date_trunc('month', p_moment AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+                ELSE date_bin(p_step, p_moment, timestamptz '2000-01-01 00:00:00+00') END
+$$;
+CREATE FUNCTION public.partitions_drop(p_table text, p_ended_by timestamp with time zone) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET "TimeZone" TO 'UTC'
+    SET lock_timeout TO '200ms'
+    AS $_$
+DECLARE
+    v_table record;
+    v_name text;
+    v_dropped int := 0;
+BEGIN
+    SELECT * INTO STRICT v_table FROM partitioned_tables WHERE name = p_table;
+    IF NOT pg_try_advisory_xact_lock(hashtextextended(p_table || ' are dropped', 0)) THEN
+        RETURN 0;
+    END IF;
+    -- By name, so that one that an earlier version detached and did not come to drop is found as well.
+    FOR v_name IN
+        SELECT c.relname FROM pg_class c
+        WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND c.relname ~ ('^' || p_table || '_[0-9]{6,10}$')
+          AND to_timestamp(right(c.relname, -length(p_table) - 1), v_table.suffix) + v_table.step <= p_ended_by
+        ORDER BY c.relname
+    LOOP
+        EXECUTE format('DROP TABLE %I', v_name);
+        v_dropped := v_dropped + 1;
+    END LOOP;
+    RETURN v_dropped;
+END $_$;
+CREATE FUNCTION public.partitions_make(p_now timestamp with time zone, OUT covered_from timestamp with time zone, OUT covered_until timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET "TimeZone" TO 'UTC'
     AS $$
 DECLARE
+    v_table record;
     v_start timestamptz;
+    v_end timestamptz;
     v_name text;
+    v_open boolean;
 BEGIN
-    FOR v_slot IN 0..4 LOOP
-        v_start := to_timestamp((floor(extract(epoch FROM p_now) / 21600) + v_slot) * 21600);
-        v_name := 'oauth_access_tokens_' || to_char(v_start AT TIME ZONE 'UTC', 'YYYYMMDDHH24');
-        IF to_regclass(v_name) IS NULL THEN
+    FOR v_table IN SELECT * FROM partitioned_tables LOOP
+        v_end := partition_start(v_table.step, p_now);
+        covered_from := greatest(covered_from, v_end);
+        FOR v_slot IN 0..v_table.ahead LOOP
+            v_start := v_end;
+            v_end := v_start + v_table.step;
+            v_name := v_table.name || '_' || to_char(v_start, v_table.suffix);
+            CONTINUE WHEN EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass(v_name));
             -- What ATTACH takes anyway. An advisory lock would not do: waiting for one, we do not learn of new tables.
-            LOCK TABLE oauth_access_tokens IN SHARE UPDATE EXCLUSIVE MODE;
-            CONTINUE WHEN to_regclass(v_name) IS NOT NULL;  -- another process made it while we waited
-            EXECUTE format('CREATE TABLE %I (LIKE oauth_access_tokens INCLUDING ALL)', v_name);
-            EXECUTE format('ALTER TABLE oauth_access_tokens ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
-                           v_name, v_start, v_start + interval '6 hours');
-        END IF;
+            EXECUTE format('LOCK TABLE %I IN SHARE UPDATE EXCLUSIVE MODE', v_table.name);
+            CONTINUE WHEN EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass(v_name));
+            v_open := v_table.open_start AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhparent = v_table.name::regclass);
+            BEGIN
+                IF to_regclass(v_name) IS NULL THEN
+                    EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL) WITH (fillfactor = %s)', v_name, v_table.name,
+                                   v_table.fill);
+                END IF;
+                EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%L)', v_table.name, v_name,
+                               CASE WHEN v_open THEN 'MINVALUE' WHEN v_table.by_id THEN quote_literal(webhook_first_id(v_start))
+                                    ELSE quote_literal(v_start) END,
+                               CASE WHEN v_table.by_id THEN webhook_first_id(v_end)::text ELSE v_end::text END);
+            EXCEPTION WHEN invalid_object_definition THEN
+                NULL;  -- the partition with the open start takes these already
+            END;
+        END LOOP;
+        covered_until := least(covered_until, v_end);
     END LOOP;
 END $$;
 CREATE TABLE public.balance_payments (
@@ -872,31 +906,6 @@ CREATE FUNCTION public.webhook_first_id(p_moment timestamp with time zone) RETUR
     AS $$
     SELECT rpad(lpad(to_hex(floor(extract(epoch FROM p_moment) * 1000)::bigint), 12, '0'), 32, '0')::uuid
 $$;
-CREATE FUNCTION public.webhook_make_partitions(p_now timestamp with time zone) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-DECLARE
-    v_start timestamptz;
-    v_name text;
-    v_from text;
-    v_parent text;
-BEGIN
-    FOR v_month IN 0..3 LOOP
-        v_start := (date_trunc('month', p_now AT TIME ZONE 'UTC') + make_interval(months => v_month)) AT TIME ZONE 'UTC';
-        FOREACH v_parent IN ARRAY ARRAY['webhook_events', 'webhook_attempts'] LOOP
-            v_name := v_parent || '_' || to_char(v_start AT TIME ZONE 'UTC', 'YYYYMM');
-            CONTINUE WHEN to_regclass(v_name) IS NOT NULL;
-            EXECUTE format('LOCK TABLE %I IN SHARE UPDATE EXCLUSIVE MODE', v_parent);
-            CONTINUE WHEN to_regclass(v_name) IS NOT NULL;  -- another process made it while we waited
-            v_from := CASE WHEN EXISTS (SELECT FROM pg_inherits WHERE inhparent = v_parent::regclass)
-                           THEN quote_literal(webhook_first_id(v_start)) ELSE 'MINVALUE' END;
-            EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL) WITH (fillfactor = %s)', v_name, v_parent,
-                           CASE v_parent WHEN 'webhook_events' THEN 50 ELSE 100 END);
-            EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%L)', v_parent, v_name, v_from,
-                           webhook_first_id((v_start AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC'));
-        END LOOP;
-    END LOOP;
-END $$;
 CREATE FUNCTION public.withdrawals_refuse_step() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1324,6 +1333,18 @@ CREATE TABLE public.operators (
     CONSTRAINT operators_check2 CHECK (((closed_at IS NULL) OR ((password_hash IS NULL) AND (link_hash IS NULL)))),
     CONSTRAINT operators_link_hash_check CHECK ((octet_length(link_hash) = 32))
 );
+CREATE VIEW public.partitioned_tables AS
+ SELECT column1 AS name,
+    column2 AS step,
+    column3 AS ahead,
+    column4 AS suffix,
+    column5 AS by_id,
+    column6 AS open_start,
+    column7 AS fill
+   FROM (VALUES ('oauth_access_tokens'::text,'06:00:00'::interval,4,'YYYYMMDDHH24'::text,false,false,100), ('webhook_events'::text,'1 mon'::interval,3,'YYYYMM'::text,true,true,50), ('webhook_attempts'::text,'1 mon'::interval,3,'YYYYMM'::text,true,true,100), ('api_requests'::text,'1 day'::interval,2,'YYYYMMDD'::text,true,false,100)) "*VALUES*";
+COMMENT ON COLUMN public.partitioned_tables.ahead IS 'partitions beside the present one';
+COMMENT ON COLUMN public.partitioned_tables.by_id IS 'partitioned by UUID version 7, not by time';
+COMMENT ON COLUMN public.partitioned_tables.open_start IS 'the first partition takes everything older too';
 CREATE TABLE public.projects (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,

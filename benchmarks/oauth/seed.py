@@ -48,7 +48,7 @@ STEADY_USE = """
 GRANT_COLUMNS = "id client_id merchant_id mode scope_mask grant_epoch refresh_hash mac_key_id created_at expires_at"
 ACCESS_COLUMNS = "token_hash grant_id scope_mask expires_at"
 CODE_COLUMNS = "code_hash client_id auth_epoch merchant_id mode redirect_uri challenge scope_mask created_at expires_at"
-PARTITIONS = "SELECT oauth_make_token_partitions($1)"
+PARTITIONS = "SELECT partitions_make($1)"
 
 
 class Forms(Struct, frozen=True):

@@ -23,10 +23,10 @@ from tollhouse.idempotency import AnswersInDatabase
 from tollhouse.ledger import invariants as ledger_invariants
 from tollhouse.mail import jobs as mail_jobs
 from tollhouse.oauth import cleaning as oauth_cleaning
-from tollhouse.oauth.store import make_token_partitions
 from tollhouse.operator import jobs as operator_jobs
 from tollhouse.payments import invariants as payments_invariants
 from tollhouse.payments import jobs as payments_jobs
+from tollhouse.platform import partitions
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
@@ -49,7 +49,7 @@ WEB_POOL = 10
 WATCH_EVERY_S = 900
 
 JOBS: list[Job] = [
-    (3600, lambda house: make_token_partitions(house.db)),
+    (3600, lambda house: partitions.make(house.db)),
     *callers_cleaning.JOBS,
     *mail_jobs.JOBS,
     *oauth_cleaning.JOBS,
@@ -74,7 +74,8 @@ def open_house(settings: Settings, *, connections: int = WEB_POOL) -> House:
         extension.extend(settings.catalogue_file)
     configured.configure(settings)
     keys = KeyRing(settings.secret_keys)
-    return House(settings, Pool(settings.database_url, connections, name_of(keys)), keys, Templates())
+    pool = Pool(settings.database_url, connections, name_of(keys), partitions=partitions.Partitions())
+    return House(settings, pool, keys, Templates())
 
 
 async def hold_scales(settings: Settings) -> None:
@@ -91,9 +92,7 @@ def build(house: House) -> Front:
     recorder = Recorder(house)
 
     async def after_start() -> None:
-        await make_token_partitions(house.db)
-        await events_cleaning.make_partitions(house.db)
-        await request_log_cleaning.make_partitions(house.db)
+        await partitions.make(house.db)
         recorder.start()
 
     async def before_stop() -> None:
@@ -133,7 +132,7 @@ def route_table(operations: Sequence[Operation]) -> str:
 
 async def broken_invariants(db: Pool) -> list[str]:
     """A line for every invariant of money and events that does not hold, all seen in one snapshot."""
-    async with db.connection() as tx, tx.raw.transaction(isolation="repeatable_read", readonly=True):
+    async with db.connection() as tx, tx.snapshot():
         return [
             *await ledger_invariants.broken(tx),
             *await payments_invariants.broken(tx),

@@ -9,11 +9,11 @@ import pytest
 
 from tests.events.desk import Desk
 from tests.receiver import Receiver
-from tollhouse.events import cleaning_store
-from tollhouse.events.cleaning import drop_months, make_partitions
+from tollhouse.events.cleaning import drop_ended, drop_months
 from tollhouse.events.status import status, tell
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
+from tollhouse.platform import partitions
 
 MONTHS = (
     "SELECT count(*) AS n FROM pg_inherits WHERE inhparent IN ('webhook_events'::regclass, 'webhook_attempts'::regclass)"
@@ -31,13 +31,13 @@ async def ended_by(test: Desk) -> AsyncIterator[datetime]:
     """The first moment at which this month is over. The partitions are made again behind the test."""
     first = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     yield (first + timedelta(days=32)).replace(day=1)
-    await make_partitions(test.house.db)
+    await partitions.make(test.house.db)
 
 
 async def test_months_are_made_ahead_and_only_once(test: Desk) -> None:
     before = await months(test)
     assert before >= 8
-    await make_partitions(test.house.db)
+    await partitions.make(test.house.db)
     assert await months(test) == before
 
 
@@ -45,13 +45,13 @@ async def test_a_month_stays_while_anything_of_it_is_to_be_sent(test: Desk, rece
     await test.secret()
     source_id = new_id()
     event_id = await test.record(receiver.url, source_id=source_id)
-    assert await cleaning_store.drop_months(test.house.db, ended_by) == 0
+    assert await drop_ended(test.house.db, ended_by) == 0
     async with test.working():
         await test.until(event_id, "delivered")
     before = await months(test)
-    assert await cleaning_store.drop_months(test.house.db, ended_by) == 2
+    assert await drop_ended(test.house.db, ended_by) == 2
     assert await months(test) == before - 2
-    await make_partitions(test.house.db)
+    await partitions.make(test.house.db)
     with pytest.raises(asyncpg.UniqueViolationError):  # the change was told, though nobody can read it any more
         await test.record(receiver.url, source_id=source_id)
     assert not await test.broken()

@@ -209,7 +209,7 @@ def reach(dsn: str) -> Iterator[Reality]:
         name = runner.run(database.fetchval("SELECT current_database()"))
         runner.run(database.execute(f"ALTER DATABASE {name} SET synchronous_commit = off"))  # no power fails here
         with Service(settings, worker=False) as service:
-            runner.run(database.execute("SELECT oauth_make_token_partitions(now() - interval '6 hours')"))
+            runner.run(database.execute("SELECT partitions_make(now() - interval '6 hours')"))
             reality = Reality(service, runner, database)
             yield reality
             reality.close()

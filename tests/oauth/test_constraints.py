@@ -64,5 +64,5 @@ async def test_a_request_and_a_code_are_kept_once(bob: Actor, alice: Actor) -> N
 async def test_the_partitions_of_the_coming_day_are_there(alice: Actor) -> None:
     rows = await alice.sql("SELECT count(*) AS n FROM pg_inherits WHERE inhparent = 'oauth_access_tokens'::regclass")
     assert rows[0]["n"] >= 5
-    await alice.sql("SELECT oauth_make_token_partitions(now())")
+    await alice.sql("SELECT partitions_make(now())")
     assert rows == await alice.sql("SELECT count(*) AS n FROM pg_inherits WHERE inhparent = 'oauth_access_tokens'::regclass")

@@ -6,7 +6,8 @@ import pytest
 
 from tests.running import Service
 from tollhouse.kernel.refusals import TemporarilyUnavailable
-from tollhouse.platform.db import LOST, Pool, Tx
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db_faults import LOST
 
 ONE = "SELECT 1 AS one"
 PREPARED = "SELECT count(*) FROM pg_prepared_statements WHERE statement = $1"

@@ -19,9 +19,9 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ApiKeyId, MerchantId, new_id, new_id_text
 from tollhouse.kernel.scopes import API
 from tollhouse.payments.balances_api import OPERATIONS
-from tollhouse.platform import embedded
+from tollhouse.platform import embedded, partitions
 from tollhouse.platform.migrations import migrate
-from tollhouse.request_log import cleaning, cleaning_store, recorder, store
+from tollhouse.request_log import cleaning, recorder, store
 from tollhouse.request_log.recorder import Recorder
 from tollhouse.web.ask import Ask, Headers
 from tollhouse.web.house import House
@@ -147,21 +147,21 @@ async def test_switched_off_it_keeps_nothing(house: House) -> None:
 
 async def test_days_are_made_ahead_and_dropped_when_they_are_over(lone: House) -> None:
     today = clock.now()
-    await cleaning_store.make_days(lone.db, today - timedelta(days=10))
-    await cleaning.make_partitions(lone.db)
+    await lone.db.fetch("SELECT partitions_make($1)", today - timedelta(days=10))
+    await partitions.make(lone.db)
     names = [row["relname"] for row in await lone.db.fetch(DAYS)]
     assert len(names) == 6
     assert f"api_requests_{today:%Y%m%d}" in names
     await cleaning.drop_days(lone)
     assert [row["relname"] for row in await lone.db.fetch(DAYS)] == names[3:]
-    await cleaning.make_partitions(lone.db)
+    await partitions.make(lone.db)
     assert len(await lone.db.fetch(DAYS)) == 3
 
 
 async def test_what_is_too_old_is_not_shown_though_it_is_still_there(alice: Actor) -> None:
     (await alice.get("/balances")).ok()
     [(one, _)] = await written(alice, 1)
-    await alice.sql("SELECT api_requests_make_partitions(now() - interval '8 days')")
+    await alice.sql("SELECT partitions_make(now() - interval '8 days')")
     old = store.first_id(clock.now() - timedelta(days=7, minutes=1))
     await alice.sql("UPDATE api_requests SET id = $1 WHERE id = $2::uuid", old, one)
     assert await written(alice, 0) == []

@@ -4,28 +4,34 @@ That a change was told stays known for ever, so that it is never told again, and
 """
 
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 from tollhouse.events import cleaning_store
 from tollhouse.kernel import clock
+from tollhouse.platform import partitions
 from tollhouse.platform.db import Pool
 from tollhouse.web.house import House
-
-
-async def make_partitions(db: Pool) -> None:
-    """Make the months to come. Called at start and hourly, by any process: one that is missing would refuse every deed."""
-    async with db.transaction() as tx:
-        await tx.execute(cleaning_store.MAKE_PARTITIONS, clock.now())
 
 
 async def drop_months(house: House) -> None:
     """Drop the months that ended long enough ago; none where events are kept for ever."""
     if days := house.settings.webhook_events_kept_days:
-        await cleaning_store.drop_months(house.db, clock.now() - timedelta(days=days))
+        await drop_ended(house.db, clock.now() - timedelta(days=days))
 
 
-JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [
-    (3600, lambda house: make_partitions(house.db)),
-    (6 * 3600, drop_months),
-]
+async def drop_ended(db: Pool, ended_by: datetime) -> int:
+    """Drop the partitions of attempts and events that were over by then, unless some are to be sent; how many."""
+    row = await db.fetchrow(cleaning_store.OLDEST_PENDING)
+    if row is not None and row["event_id"] is not None:
+        ended_by = min(ended_by, _born_at(row["event_id"]))
+    return sum([await partitions.drop_past(db, table, ended_by) for table in ("webhook_attempts", "webhook_events")])
+
+
+def _born_at(event_id: UUID) -> datetime:
+    """The time in a UUID version 7."""
+    return datetime.fromtimestamp((event_id.int >> 80) / 1000, UTC)
+
+
+JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [(6 * 3600, drop_months)]
 """Seconds between two runs, and what is done."""

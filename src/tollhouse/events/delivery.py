@@ -49,7 +49,9 @@ BY_INDEX = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin
 def engine_house(house: House) -> House:
     """The house with connections for the engine alone."""
     dsn = house.settings.database_url or ""
-    return msgspec.structs.replace(house, db=Pool(dsn, CONNECTIONS, house.db.name, settings=BY_INDEX))
+    return msgspec.structs.replace(
+        house, db=Pool(dsn, CONNECTIONS, house.db.name, settings=BY_INDEX, partitions=house.db.partitions)
+    )
 
 
 class Worker:

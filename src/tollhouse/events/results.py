@@ -16,7 +16,7 @@ from tollhouse.events.schedule import WORKER_LOST, following
 from tollhouse.kernel.clock import seconds
 from tollhouse.kernel.limits import DELIVERY_LEASE_S
 from tollhouse.kernel.refusals import TemporarilyUnavailable
-from tollhouse.platform.db import LOST
+from tollhouse.platform.db_faults import LOST
 from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outcome
 from tollhouse.web.house import House

@@ -38,6 +38,6 @@ COSTS = """
 
 async def read(db: Pool, env: MerchantEnv, wanted: Wanted) -> tuple[list[Row], list[Row]]:
     """Counts, and what was charged by currency, of one moment."""
-    async with db.connection() as tx, tx.raw.transaction(isolation="repeatable_read", readonly=True):
+    async with db.connection() as tx, tx.snapshot():
         whose = (env.merchant_id, env.mode)
         return await tx.fetch(COUNTS, *whose, *wanted), await tx.fetch(COSTS, *whose, *wanted)

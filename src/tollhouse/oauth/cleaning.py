@@ -10,6 +10,7 @@ from tollhouse.callers.cleaning import forget
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import GRANT_S
 from tollhouse.oauth import cleaning_store
+from tollhouse.platform import partitions
 from tollhouse.web.house import House
 
 REQUESTS_KEPT = timedelta(hours=1)
@@ -34,7 +35,7 @@ async def forget_codes(house: House) -> None:
 
 async def drop_token_partitions(house: House) -> None:
     """Access tokens, six hours of them at a time, without touching a row."""
-    await cleaning_store.drop_partitions(house.db, clock.now() - TOKENS_KEPT)
+    await partitions.drop_past(house.db, "oauth_access_tokens", clock.now() - TOKENS_KEPT)
 
 
 JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [

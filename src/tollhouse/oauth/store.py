@@ -9,14 +9,12 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from tollhouse.kernel import clock
 from tollhouse.kernel.ids import ClientId, GrantId
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.model import EndedGrant, Issued
 from tollhouse.oauth.refresh_tokens import RefreshToken
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.platform.db import Row, Tx
 
-MAKE_PARTITIONS = "SELECT oauth_make_token_partitions($1)"
 SHARE_LOCK = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))"
 # 262144 is offline_access, bit 18 of a scope mask; ~262144 are all the others.
 EXCHANGE = """
@@ -122,12 +120,6 @@ class NewTokens(Struct, frozen=True):
     refresh_hash: bytes | None
     token_hash: bytes
     token_expires_at: datetime
-
-
-async def make_token_partitions(db: Pool) -> None:
-    """Make the partitions of access tokens that the coming day needs. Called at start and hourly, by any process."""
-    async with db.transaction() as tx:
-        await tx.execute(MAKE_PARTITIONS, clock.now())
 
 
 async def exchange(tx: Tx, proof: CodeProof, new: NewGrant, now: datetime) -> Issued | None:

@@ -2,16 +2,26 @@
 
 A connection is lent last-in-first-out and given back without a round trip. So nothing may linger on it: no SET outside
 SET LOCAL, no session locks, no LISTEN. A connection that comes back inside a transaction, or broken, is thrown away.
+
+A server may stop answering without closing anything. Every statement has a deadline on our side, later than the server's
+own: what passes it loses its connection, and the idle ones go with it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import math
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import asyncpg
+from asyncpg.connect_utils import SessionAttribute
 from asyncpg.prepared_stmt import PreparedStatement
 
+from tollhouse.kernel import clock
 from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.platform.db_faults import ELSEWHERE, LOST, SPOILED, UNREACHABLE, OutcomeUnknown
+from tollhouse.platform.partitions import Partitions, is_missing
 
 Row = asyncpg.Record
 T = TypeVar("T")
@@ -20,59 +30,101 @@ RETRIES = 3
 STATEMENT_TIMEOUT_MS = 5_000
 IDLE_IN_TRANSACTION_MS = 5_000
 LOCK_TIMEOUT_MS = 2_000
-LOST = (
-    OSError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-)
-"""The database is not there, or went while we talked to it."""
-UNREACHABLE = (OSError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError, TimeoutError)
-"""Connecting failed."""
-SPOILED = (*LOST, asyncio.CancelledError, asyncpg.InvalidCachedStatementError)
-"""What leaves a connection that nobody should get again."""
+CONNECTS_WITHIN_S = 5.0
+LENDS_WITHIN_S = 5.0
+ANSWERS_WITHIN_S = 7.0
+"""Longer than the server's own limit, which leaves the connection whole."""
+WATCH_EVERY_S = 0.25
+LONG_S = 3600.0
+"""For what is allowed to take long: migrations, checks, exports."""
+KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPALIVE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 20_000}
+"""Socket options by name, in seconds but for the last: TCP gives a silent server up after half a minute."""
 
 
 class Tx:
-    """A connection, inside a transaction or not. Statements are prepared once and kept for its whole life."""
+    """A connection, inside a transaction or not. Statements are prepared once and kept for its whole life.
 
-    def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]") -> None:
+    `deadline` is when the statement under way must be over, by the loop's clock.
+    """
+
+    def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]", answers_within_s: float = ANSWERS_WITHIN_S) -> None:
         self.raw = raw
+        self.deadline = math.inf
+        self.answers_within_s = answers_within_s
+        self._time = asyncio.get_running_loop().time
         self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
 
     async def fetchrow(self, sql: str, *args: object) -> Row | None:
         """The first row, or None."""
-        return await (await self._statement(sql)).fetchrow(*args)
+        self.deadline = self._time() + self.answers_within_s
+        try:
+            return await (await self._statement(sql)).fetchrow(*args)
+        finally:
+            self.deadline = math.inf
 
     async def fetch(self, sql: str, *args: object) -> list[Row]:
         """All rows."""
-        return await (await self._statement(sql)).fetch(*args)
+        self.deadline = self._time() + self.answers_within_s
+        try:
+            return await (await self._statement(sql)).fetch(*args)
+        finally:
+            self.deadline = math.inf
 
     async def fetchval(self, sql: str, *args: object) -> Any:
         """The first column of the first row, or None."""
-        return await (await self._statement(sql)).fetchval(*args)
+        self.deadline = self._time() + self.answers_within_s
+        try:
+            return await (await self._statement(sql)).fetchval(*args)
+        finally:
+            self.deadline = math.inf
 
     async def execute(self, sql: str, *args: object) -> int:
         """Run a statement; how many rows it wrote or returned."""
-        statement = await self._statement(sql)
-        await statement.fetch(*args)
+        self.deadline = self._time() + self.answers_within_s
+        try:
+            statement = await self._statement(sql)
+            await statement.fetch(*args)
+        finally:
+            self.deadline = math.inf
         words = (statement.get_statusmsg() or "").split()
         return int(words[-1]) if words and words[-1].isdigit() else 0
 
+    async def run(self, sql: str) -> None:
+        """Run statements without arguments, unprepared."""
+        self.deadline = self._time() + self.answers_within_s
+        try:
+            await self.raw.execute(sql)
+        finally:
+            self.deadline = math.inf
+
     async def begin(self) -> None:
         """Open a READ COMMITTED transaction."""
-        await self.raw.execute("BEGIN")
+        await self.run("BEGIN")
 
     async def commit(self) -> None:
-        """Commit the open transaction."""
-        await self.raw.execute("COMMIT")
+        """Commit the open transaction. Raises `OutcomeUnknown` when the server went before it confirmed that."""
+        try:
+            await self.run("COMMIT")
+        except LOST as fault:
+            raise OutcomeUnknown(detail=f"commit: {type(fault).__name__}") from fault
 
     async def roll_back(self) -> None:
         """Undo the open transaction."""
-        await self.raw.execute("ROLLBACK")
+        await self.run("ROLLBACK")
+
+    async def take_long(self) -> None:
+        """Lift the limits of one statement for the rest of the open transaction, on the server and here."""
+        await self.run(f"SET LOCAL statement_timeout = '{LONG_S:.0f}s'")
+        self.answers_within_s = LONG_S
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncGenerator[None]:
+        """A read-only transaction that sees one state of the database from its first statement to its last."""
+        await self.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        try:
+            yield
+        finally:
+            await self.roll_back()
 
     async def transact(self, deed: Callable[["Tx"], Awaitable[T]]) -> T:
         """Do `deed` in a transaction, again up to three times when it lost a deadlock or a serialization race."""
@@ -103,16 +155,31 @@ class Tx:
 
 
 class Pool:
-    """At most `connections` to one database, which calls us `name`. Making one dials nothing; the first statement does."""
+    """At most `connections` to one database, which calls us `name`. Making one dials nothing; the first statement does.
+
+    `partitions`, where given, are made before they are missed. `answers_within_s` is how
+    long one statement may take, where that is not the usual.
+    """
 
     def __init__(
-        self, dsn: str, connections: int = 10, name: str = NAME, *, settings: Mapping[str, str] | None = None
+        self,
+        dsn: str,
+        connections: int = 10,
+        name: str = NAME,
+        *,
+        settings: Mapping[str, str] | None = None,
+        partitions: Partitions | None = None,
+        answers_within_s: float | None = None,
     ) -> None:
         self.name = name
+        self.partitions = partitions
         self._dsn = dsn
-        self._settings = settings or {}
+        self._settings = {**_statement_limit(answers_within_s), **(settings or {})}
+        self._answers_within_s = answers_within_s or ANSWERS_WITHIN_S
         self._idle: list[Tx] = []
+        self._lent: set[Tx] = set()
         self._room = asyncio.Semaphore(connections)
+        self._watching: asyncio.TimerHandle | None = None
         self._closed = False
 
     def connection(self) -> "Lent":
@@ -141,39 +208,97 @@ class Pool:
     async def transact(self, deed: Callable[[Tx], Awaitable[T]]) -> T:
         """Do `deed` in a transaction of a connection of its own: see `Tx.transact`."""
         async with self.connection() as tx:
-            return await tx.transact(deed)
+            try:
+                return await tx.transact(deed)
+            except asyncpg.CheckViolationError as fault:
+                if self.partitions is None or not is_missing(fault):
+                    raise
+                self.partitions.forget()
+                await self.partitions.make_missing(tx)
+                return await tx.transact(deed)
 
     async def close(self) -> None:
         """Close what is idle; what is lent is closed when it comes back."""
         self._closed = True
         while self._idle:
-            await self._idle.pop().raw.close()
+            raw = self._idle.pop().raw
+            try:
+                await raw.close(timeout=CONNECTS_WITHIN_S)
+            except UNREACHABLE:
+                raw.terminate()
 
     async def lend(self) -> Tx:
-        """A connection, when one is free. What is lent must be given back."""
-        await self._room.acquire()
+        """A connection, when one is free. What is lent must be given back. Raises `TemporarilyUnavailable`."""
+        await self._wait_for_room()
         try:
-            while self._idle:
-                tx = self._idle.pop()
-                if not tx.raw.is_closed():
-                    return tx
-            return Tx(await connect(self._dsn, name=self.name, settings=self._settings))
+            tx = self._pop_idle() or await self._dial()
         except BaseException as fault:
             self._room.release()
             if isinstance(fault, UNREACHABLE):
                 raise TemporarilyUnavailable(detail=f"cannot reach the database: {type(fault).__name__}") from fault
             raise
+        self._lent.add(tx)
+        if self._watching is None:
+            self._watch()
+        if self.partitions is not None and not self.partitions.cover(clock.now()):
+            try:
+                await self.partitions.make_missing(tx)
+            except BaseException as fault:
+                self.take_back(tx, fault)
+                raise
+        return tx
 
     def take_back(self, tx: Tx, fault: BaseException | None) -> None:
         """Keep a lent connection for the next, unless `fault` or what it is in the middle of spoiled it."""
-        if isinstance(fault, SPOILED):
+        self._lent.discard(tx)
+        if isinstance(fault, (*SPOILED, OutcomeUnknown)):
             tx.raw.terminate()
+        if isinstance(fault, ELSEWHERE):
+            self._drop_idle()
+        if self.partitions is not None and is_missing(fault):
+            self.partitions.forget()
         if not tx.raw.is_closed():
             if self._closed or tx.raw.is_in_transaction():
                 tx.raw.terminate()
             else:
+                tx.answers_within_s = self._answers_within_s
                 self._idle.append(tx)
         self._room.release()
+
+    async def _wait_for_room(self) -> None:
+        if not self._room.locked():
+            await self._room.acquire()
+            return
+        try:
+            async with asyncio.timeout(LENDS_WITHIN_S):
+                await self._room.acquire()
+        except TimeoutError:
+            raise TemporarilyUnavailable(detail="every database connection is in use") from None
+
+    def _pop_idle(self) -> Tx | None:
+        while self._idle:
+            tx = self._idle.pop()
+            if not tx.raw.is_closed():
+                return tx
+        return None
+
+    async def _dial(self) -> Tx:
+        raw = await connect(self._dsn, timeout_s=CONNECTS_WITHIN_S, name=self.name, settings=self._settings)
+        return Tx(raw, self._answers_within_s)
+
+    def _watch(self) -> None:
+        """Cut the connections whose statement is over its deadline; look again while any is lent."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for tx in [tx for tx in self._lent if tx.deadline < now]:
+            tx.raw.terminate()
+            self._drop_idle()
+        self._watching = loop.call_later(WATCH_EVERY_S, self._watch) if self._lent else None
+
+    def _drop_idle(self) -> None:
+        """They talk to the same server, and would each cost a request its answer."""
+        while self._idle:
+            self._idle.pop().raw.terminate()
 
 
 class Lent:
@@ -216,13 +341,18 @@ class InTransaction(Lent):
 
 
 async def connect(
-    dsn: str, *, timeout_s: float = 5, name: str = NAME, settings: Mapping[str, str] | None = None
+    dsn: str,
+    *,
+    timeout_s: float = CONNECTS_WITHIN_S,
+    name: str = NAME,
+    settings: Mapping[str, str] | None = None,
 ) -> "asyncpg.Connection[asyncpg.Record]":
-    """A bare connection with our time limits on it, as start-up parameters that a pooler passes on."""
-    return await asyncpg.connect(
+    """A bare connection with our time limits on it, as start-up parameters that a pooler passes on. Never to a standby."""
+    raw = await asyncpg.connect(
         dsn,
         timeout=timeout_s,
         statement_cache_size=0,
+        target_session_attrs=None if "target_session_attrs" in dsn else SessionAttribute.read_write,
         server_settings={
             "application_name": name,
             "jit": "off",
@@ -233,3 +363,23 @@ async def connect(
             **(settings or {}),
         },
     )
+    _keep_alive(raw)
+    return raw
+
+
+def _keep_alive(raw: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """Let the kernel notice a peer that is gone without a word. Only TCP has these options, and not all everywhere."""
+    transport: asyncio.Transport = getattr(raw, "_transport")  # noqa: B009 - the driver has no name for it
+    wire = transport.get_extra_info("socket")
+    if wire is None or wire.family not in {socket.AF_INET, socket.AF_INET6}:
+        return
+    with socket.fromfd(wire.fileno(), wire.family, socket.SOCK_STREAM) as same:
+        same.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in KEEPALIVE.items():
+            if hasattr(socket, option):
+                same.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
+
+def _statement_limit(answers_within_s: float | None) -> dict[str, str]:
+    """The server's limit for a statement where ours is not the usual one."""
+    return {} if answers_within_s is None else {"statement_timeout": str(round(answers_within_s * 1000))}

@@ -67,7 +67,7 @@ async def by_method(db: Pool, env: MerchantEnv, chosen: Chosen) -> list[MethodSu
 
 @asynccontextmanager
 async def _snapshot(db: Pool) -> AsyncIterator[Tx]:
-    async with db.connection() as tx, tx.raw.transaction(isolation="repeatable_read", readonly=True):
+    async with db.connection() as tx, tx.snapshot():
         yield tx
 
 

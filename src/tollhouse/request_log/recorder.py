@@ -46,7 +46,9 @@ class Recorder:
         self._on = house.settings.request_log_kept_days > 0
         # What a crash loses is lost: so nobody waits for the disk either.
         settings = {"synchronous_commit": "off"}
-        self._db = Pool(house.settings.database_url or "", 1, house.db.name, settings=settings)
+        self._db = Pool(
+            house.settings.database_url or "", 1, house.db.name, settings=settings, partitions=house.db.partitions
+        )
         self._waiting: deque[Entry] = deque()
         self._lost = 0
         self._there = asyncio.Event()

@@ -9,7 +9,6 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-import asyncpg
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -25,7 +24,7 @@ from tollhouse.kernel.refusals import (
     ServerError,
     TemporarilyUnavailable,
 )
-from tollhouse.platform.db import LOST
+from tollhouse.platform.db_faults import is_unavailable
 from tollhouse.platform.log import log, request_id
 from tollhouse.web.answers import json_answer, refused
 from tollhouse.web.ask import Ask, Headers
@@ -45,13 +44,6 @@ PREFLIGHT = (
     (b"access-control-max-age", b"86400"),
 )
 STATIC = "/static/"
-BUSY = (
-    asyncpg.LockNotAvailableError,
-    asyncpg.QueryCanceledError,
-    asyncpg.SerializationError,
-    asyncpg.DeadlockDetectedError,
-    asyncpg.TooManyConnectionsError,
-)
 Hook = Callable[[], Awaitable[None]]
 
 
@@ -171,7 +163,7 @@ class Front:
     def _refuse(self, ask: Ask, fault: Exception, *, html: bool) -> Response:
         if isinstance(fault, Refusal):
             refusal = fault
-        elif isinstance(fault, (*LOST, *BUSY)):
+        elif is_unavailable(fault):
             refusal = TemporarilyUnavailable(detail=type(fault).__name__)
         else:
             refusal = ServerError(detail=type(fault).__name__)

@@ -125,7 +125,7 @@ async def send_test(tx: Tx, env: MerchantEnv, url: str, house: House, now: datet
 
 async def event_with_history(db: Pool, env: MerchantEnv, event_id: UUID) -> EventWithHistory:
     """One event and its attempts, seen in one snapshot. Raises `NotFound`."""
-    async with db.connection() as tx, tx.raw.transaction(isolation="repeatable_read", readonly=True):
+    async with db.connection() as tx, tx.snapshot():
         event = await store.event(tx, env, event_id)
         if event is None:
             raise NotFound

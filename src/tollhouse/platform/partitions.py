@@ -1,0 +1,72 @@
+"""Partitions are made ahead by whoever is about to write: at start, hourly, and whenever the clock leaves what is there."""
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import asyncpg
+
+from tollhouse.kernel import clock
+from tollhouse.platform import partitions_store as store
+from tollhouse.platform.log import log
+
+if TYPE_CHECKING:
+    from tollhouse.platform.db import Pool, Tx
+
+MARGIN = timedelta(hours=1)
+"""A row may belong to a partition somewhat ahead of the clock: an access token to the one of its end."""
+RETRY_AFTER = timedelta(seconds=5)
+NO_PARTITION = "no partition of relation"
+
+
+class Partitions:
+    """The moments for which this process knows that every partitioned table has a partition."""
+
+    def __init__(self) -> None:
+        self._from: datetime | None = None
+        self._until: datetime | None = None
+        self._failed_at: datetime | None = None
+        self._making = asyncio.Lock()
+
+    def cover(self, now: datetime) -> bool:
+        """Whether a row that is written now finds its partition."""
+        return self._from is not None and self._until is not None and self._from <= now < self._until - MARGIN
+
+    def forget(self) -> None:
+        """Trust nothing any more: the next use of the database makes what is missing."""
+        self._from = self._until = self._failed_at = None
+
+    async def make_missing(self, tx: "Tx") -> None:
+        """Make them, by this connection outside a transaction. A failure is logged: what needs no new partition goes on."""
+        async with self._making:
+            now = clock.now()
+            if self.cover(now) or (self._failed_at is not None and abs(now - self._failed_at) < RETRY_AFTER):
+                return
+            try:
+                row = await tx.fetchrow(store.MAKE, now)
+            except asyncpg.PostgresError as fault:
+                self._failed_at = now
+                log.error("partitions_not_made", reason=type(fault).__name__)
+                return
+            if row is not None:
+                self._from, self._until, self._failed_at = row["covered_from"], row["covered_until"], None
+
+
+def is_missing(fault: BaseException | None) -> bool:
+    """Whether a row found no partition."""
+    return isinstance(fault, asyncpg.CheckViolationError) and str(fault).startswith(NO_PARTITION)
+
+
+async def make(db: "Pool") -> None:
+    """Make what is missing now. Called at start and hourly, by any process."""
+    await db.fetchrow(store.MAKE, clock.now())
+
+
+async def drop_past(db: "Pool", table: str, ended_by: datetime) -> int:
+    """Drop the partitions of `table` that were over by then; how many. None while somebody else uses or drops them."""
+    try:
+        row = await db.fetchrow(store.DROP, table, ended_by)
+    except asyncpg.LockNotAvailableError:
+        log.info("partitions_not_dropped", table=table)
+        return 0
+    return 0 if row is None else int(row[0])
