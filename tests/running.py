@@ -8,11 +8,10 @@ from typing import Any, Self
 from uuid import uuid4
 
 import asyncpg
-import uvicorn
 
 from tollhouse import main
 from tollhouse.doors.worker import work
-from tollhouse.platform import config
+from tollhouse.platform import config, http_server
 from tollhouse.platform.config import Settings
 from tollhouse.platform.migrations import migrate
 
@@ -104,19 +103,16 @@ class Service:
         await migrate(self.dsn)
         stop = asyncio.Event()
         front = main.build(main.open_house(self.settings))
-        port = int(self.url.rpartition(":")[2])
-        server = uvicorn.Server(
-            uvicorn.Config(
-                front, host="127.0.0.1", port=port, log_config=None, access_log=False, timeout_graceful_shutdown=3
-            )
-        )
+        listener = http_server.bind("127.0.0.1", int(self.url.rpartition(":")[2]))
+        server = http_server.make(front, self.settings)
+        server.config.timeout_graceful_shutdown = 3
 
         def halt() -> None:
             stop.set()
             server.should_exit = True
 
         self._stop = halt
-        tasks = [asyncio.create_task(server.serve())]
+        tasks = [asyncio.create_task(server.serve([listener]))]
         if self._worker:
             house = main.open_house(self.settings)
             tasks.append(asyncio.create_task(work(house, stop, main.JOBS)))

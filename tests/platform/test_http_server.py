@@ -55,6 +55,7 @@ async def test_an_answer_leaves_at_once_however_the_web_was_started(served: Serv
         with ours, accepted_by(one.part("web"), ours) as theirs:
             assert theirs.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
         assert answer.startswith(b"HTTP/1.1 200")
+        assert answer.endswith(b'{"status":"ok"}')
 
 
 @pytest.mark.parametrize("word", ["serve", "web"])

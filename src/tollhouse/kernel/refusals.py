@@ -91,6 +91,29 @@ class PayloadTooLarge(Refusal):
     code, status, message = "payload_too_large", 413, "The body is larger than 64 KiB."
 
 
+class RequestHeadersTooLarge(Refusal):
+    """431: the request line and headers are over 32 KiB, or more than 100 headers."""
+
+    code, status = "request_headers_too_large", 431
+    message = "The request line and headers must be at most 32 KiB, in at most 100 headers."
+
+
+class RequestTimeout(Refusal):
+    """408: the head or the body of a request did not arrive in time."""
+
+    code, status, message = "request_timeout", 408, "The request did not arrive in time. Send it again."
+
+
+class TooManyConnections(Refusal):
+    """429: one address has as many connections open as it may have."""
+
+    code, status = "rate_limited", 429
+    message = "Too many connections are open from your address. Close some, or use them for several requests."
+
+    def __init__(self) -> None:
+        super().__init__(headers={"Retry-After": "1"})
+
+
 class UnsupportedMediaType(Refusal):
     """415: a body that is not application/json."""
 

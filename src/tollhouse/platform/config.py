@@ -4,14 +4,15 @@ import base64
 import binascii
 import os
 from collections.abc import Callable, Mapping
-from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from tollhouse.kernel import bank_names, limits
+from tollhouse.kernel import limits
+from tollhouse.platform import setting_values
 from tollhouse.platform.smtp import Relay, mailbox_of, relay_of
 
 KEY_BYTES = 32
@@ -38,6 +39,14 @@ class Settings(Struct, frozen=True, kw_only=True):
     rate_signin_address_per_15_min: int
     rate_webhook_test_per_min: int
     rate_api_per_min: int
+    connections_max: int
+    connections_per_address_max: int
+    request_header_timeout_s: float
+    request_body_timeout_s: float
+    keep_alive_timeout_s: float
+    response_timeout_s: float
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
+    hsts_subdomains: bool
     webhook_source_ip: IPv4Address | None
     ingress_ip: IPv4Address | None
     webhook_allowed_networks: tuple[IPv4Network, ...]
@@ -111,21 +120,15 @@ def _base_url(text: str) -> str:
     return text
 
 
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise ValueError("must be a whole number, 0 or more")
-    return int(text)
-
-
 def _days(text: str) -> int:
-    number = _count(text)
+    number = setting_values.count(text)
     if number > limits.REQUEST_LOG_DAYS_MAX:
         raise ValueError(f"must be between 0 and {limits.REQUEST_LOG_DAYS_MAX} days")
     return number
 
 
 def _years(text: str) -> int:
-    number = _count(text)
+    number = setting_values.count(text)
     if 0 < number < limits.AUDIT_DAYS_MIN:
         raise ValueError(f"must be 0, for ever, or at least {limits.AUDIT_DAYS_MIN} days")
     return number
@@ -133,36 +136,12 @@ def _years(text: str) -> int:
 
 def _at_most(ceiling: int) -> Callable[[str], int]:
     def read(text: str) -> int:
-        number = _count(text)
+        number = setting_values.count(text)
         if not 1 <= number <= ceiling:
             raise ValueError(f"must be between 1 and {ceiling} seconds: it may be shortened, never lengthened")
         return number
 
     return read
-
-
-def _address(text: str) -> IPv4Address:
-    try:
-        return IPv4Address(text)
-    except AddressValueError:
-        raise ValueError("must be an IPv4 address") from None
-
-
-def _networks(text: str) -> tuple[IPv4Network, ...]:
-    try:
-        return tuple(IPv4Network(part.strip()) for part in text.split(",") if part.strip())
-    except (AddressValueError, NetmaskValueError, ValueError):
-        raise ValueError("must be IPv4 networks such as 127.0.0.0/8, separated by commas") from None
-
-
-def _schedule(text: str) -> tuple[float, ...]:
-    try:
-        numbers = tuple(float(part) for part in text.split(",") if part.strip())
-    except ValueError:
-        raise ValueError("must be seconds separated by commas") from None
-    if len(numbers) > limits.LIVE_RETRIES_MAX or any(not 0 <= number <= limits.GRANT_S for number in numbers):
-        raise ValueError("must be at most eight numbers of seconds, none negative")
-    return numbers
 
 
 def key_ring(text: str) -> tuple[tuple[str, bytes], ...]:
@@ -182,33 +161,6 @@ def key_ring(text: str) -> tuple[tuple[str, bytes], ...]:
     return tuple(ring)
 
 
-def _file(text: str) -> Path:
-    path = Path(text)
-    if not path.is_file():
-        raise ValueError("must be the path of a file that is there")
-    return path
-
-
-def _iban(text: str) -> str:
-    iban = bank_names.read_iban(text)
-    if iban is None:
-        raise ValueError("must be the IBAN of an account that SEPA transfers reach")
-    return iban
-
-
-def _bic(text: str) -> str:
-    bic = bank_names.read_bic(text)
-    if bic is None:
-        raise ValueError("must be a BIC of 8 or 11 characters")
-    return bic
-
-
-def _holder(text: str) -> str:
-    if len(text) > limits.ACCOUNT_HOLDER_CHARS_MAX or not text.isprintable():
-        raise ValueError(f"must be a name of at most {limits.ACCOUNT_HOLDER_CHARS_MAX} characters")
-    return text
-
-
 def default_data_dir(environ: Mapping[str, str]) -> str:
     """`$XDG_DATA_HOME/tollhouse`, or `~/.local/share/tollhouse`."""
     home = environ.get("HOME") or str(Path.home())
@@ -221,10 +173,16 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TOLLHOUSE_BASE_URL", "base_url", "where browsers and clients reach us", "http://localhost:8000", _base_url),
     Setting("TOLLHOUSE_DATA_DIR", "data_dir", "folder of the embedded database and its keys", "", Path),
     Setting("TOLLHOUSE_SECRET_KEYS", "secret_keys", "key ring, id:base64url of 32 bytes, first in use", "", key_ring, True),
-    Setting("TOLLHOUSE_BANK_IBAN", "bank_iban", "account of the bank rail", "", _or_none(_iban)),
-    Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "bank of the bank rail", "", _or_none(_bic)),
-    Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "account holder of the bank rail", "", _or_none(_holder)),
-    Setting("TOLLHOUSE_CATALOGUE_FILE", "catalogue_file", "TOML file of added currencies and fees", "", _or_none(_file)),
+    Setting("TOLLHOUSE_BANK_IBAN", "bank_iban", "account of the bank rail", "", _or_none(setting_values.iban)),
+    Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "bank of the bank rail", "", _or_none(setting_values.bic)),
+    Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "account holder of the bank rail", "", _or_none(setting_values.holder)),
+    Setting(
+        "TOLLHOUSE_CATALOGUE_FILE",
+        "catalogue_file",
+        "TOML file of added currencies and fees",
+        "",
+        _or_none(setting_values.file),
+    ),
     Setting(
         "TOLLHOUSE_SIGNUP", "signup_open", "open or closed: whether strangers may sign up", "open", _choice("open", "closed")
     ),
@@ -236,41 +194,129 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("TOLLHOUSE_RATE_LIMITS", "rate_limits", "on or off: all rate limits", "on", _choice("on", "off")),
     Setting(
-        "TOLLHOUSE_RATE_CLIENT_AUTH", "rate_client_auth_per_min", "failed client authentications a minute", "30", _count
+        "TOLLHOUSE_RATE_CLIENT_AUTH",
+        "rate_client_auth_per_min",
+        "failed client authentications a minute",
+        "30",
+        setting_values.count,
     ),
     Setting(
-        "TOLLHOUSE_RATE_SIGNIN_ACCOUNT", "rate_signin_account_per_15_min", "failed sign-ins of an account", "10", _count
+        "TOLLHOUSE_RATE_SIGNIN_ACCOUNT",
+        "rate_signin_account_per_15_min",
+        "failed sign-ins of an account",
+        "10",
+        setting_values.count,
     ),
     Setting(
-        "TOLLHOUSE_RATE_SIGNIN_ADDRESS", "rate_signin_address_per_15_min", "failed sign-ins of an address", "100", _count
+        "TOLLHOUSE_RATE_SIGNIN_ADDRESS",
+        "rate_signin_address_per_15_min",
+        "failed sign-ins of an address",
+        "100",
+        setting_values.count,
     ),
-    Setting("TOLLHOUSE_RATE_WEBHOOK_TEST", "rate_webhook_test_per_min", "webhook tests a minute", "10", _count),
-    Setting("TOLLHOUSE_RATE_API", "rate_api_per_min", "API requests a minute of one credential", "1000", _count),
-    Setting("TOLLHOUSE_WEBHOOK_SOURCE_IP", "webhook_source_ip", "IPv4 address deliveries come from", "", _or_none(_address)),
     Setting(
-        "TOLLHOUSE_INGRESS_IP", "ingress_ip", "IPv4 address of our ingress, never a destination", "", _or_none(_address)
+        "TOLLHOUSE_RATE_WEBHOOK_TEST", "rate_webhook_test_per_min", "webhook tests a minute", "10", setting_values.count
+    ),
+    Setting(
+        "TOLLHOUSE_RATE_API", "rate_api_per_min", "API requests a minute of one credential", "1000", setting_values.count
+    ),
+    Setting(
+        "TOLLHOUSE_CONNECTIONS_MAX",
+        "connections_max",
+        "open connections of one web process",
+        "1000",
+        setting_values.connections,
+    ),
+    Setting(
+        "TOLLHOUSE_CONNECTIONS_PER_ADDRESS_MAX",
+        "connections_per_address_max",
+        "open connections of one address to one web process; 0: no limit; never of a trusted proxy",
+        "100",
+        setting_values.count,
+    ),
+    Setting(
+        "TOLLHOUSE_REQUEST_HEADER_TIMEOUT_S",
+        "request_header_timeout_s",
+        "seconds for a request's headers",
+        "10",
+        setting_values.seconds,
+    ),
+    Setting(
+        "TOLLHOUSE_REQUEST_BODY_TIMEOUT_S",
+        "request_body_timeout_s",
+        "seconds for a request's body, and one more for each 16 KiB of it",
+        "20",
+        setting_values.seconds,
+    ),
+    Setting(
+        "TOLLHOUSE_KEEP_ALIVE_TIMEOUT_S",
+        "keep_alive_timeout_s",
+        "seconds for which a connection is kept open between two requests",
+        "15",
+        setting_values.seconds,
+    ),
+    Setting(
+        "TOLLHOUSE_RESPONSE_TIMEOUT_S",
+        "response_timeout_s",
+        "seconds after which a client that reads less than 1 KiB/s of a response is disconnected",
+        "30",
+        setting_values.seconds,
+    ),
+    Setting(
+        "TOLLHOUSE_TRUSTED_PROXIES",
+        "trusted_proxies",
+        "reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed; none: nobody's",
+        "127.0.0.1,::1",
+        setting_values.proxies,
+    ),
+    Setting(
+        "TOLLHOUSE_HSTS_SUBDOMAINS",
+        "hsts_subdomains",
+        "on or off: whether browsers are told to use https for every subdomain of the base URL too",
+        "off",
+        _choice("on", "off"),
+    ),
+    Setting(
+        "TOLLHOUSE_WEBHOOK_SOURCE_IP",
+        "webhook_source_ip",
+        "IPv4 address deliveries come from",
+        "",
+        _or_none(setting_values.address),
+    ),
+    Setting(
+        "TOLLHOUSE_INGRESS_IP",
+        "ingress_ip",
+        "IPv4 address of our ingress, never a destination",
+        "",
+        _or_none(setting_values.address),
     ),
     Setting(
         "TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS",
         "webhook_allowed_networks",
         "private networks allowed all the same",
         "",
-        _networks,
+        setting_values.networks,
     ),
-    Setting("TOLLHOUSE_WEBHOOK_CA_FILE", "webhook_ca_file", "authorities added to the system's", "", _or_none(_file)),
+    Setting(
+        "TOLLHOUSE_WEBHOOK_CA_FILE",
+        "webhook_ca_file",
+        "authorities added to the system's",
+        "",
+        _or_none(setting_values.file),
+    ),
     Setting(
         "TOLLHOUSE_WEBHOOK_RETRY_SCHEDULE",
         "webhook_retry_schedule",
         "seconds before each live retry, at most eight",
         ",".join(map(str, limits.RETRY_AFTER_S)),
-        _schedule,
+        setting_values.schedule,
     ),
     Setting(
         "TOLLHOUSE_WEBHOOK_EVENTS_KEPT_DAYS",
         "webhook_events_kept_days",
         "days after the end of a month for which its events are kept; 0: for ever",
         "90",
-        _count,
+        setting_values.count,
     ),
     Setting(
         "TOLLHOUSE_REQUEST_LOG_KEPT_DAYS",

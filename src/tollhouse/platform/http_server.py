@@ -1,13 +1,17 @@
 """The HTTP server of a web process: the listening socket, and uvicorn as we run it."""
 
+import asyncio
 import errno
 import socket
+from functools import partial
 from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from tollhouse.platform.config import Settings
+from tollhouse.platform.connection_limits import ConnectionLimits
+from tollhouse.platform.http_protocol import HttpProtocol
 
 BACKLOG = 2048
 STOP_WITHIN_S = 10
@@ -49,10 +53,13 @@ def handed_over(descriptor: int) -> socket.socket:
 
 def make(application: ASGIApp, settings: Settings) -> uvicorn.Server:
     """A server of this application; `run` or `serve` is given its listening sockets."""
-    del settings
+    protocol = partial(HttpProtocol, limits=ConnectionLimits(settings))
     return uvicorn.Server(
         uvicorn.Config(
             application,
+            http=cast("type[asyncio.Protocol]", protocol),
+            timeout_keep_alive=cast("int", settings.keep_alive_timeout_s),
+            forwarded_allow_ips=[str(network) for network in settings.trusted_proxies],
             log_config=None,
             access_log=False,
             server_header=False,

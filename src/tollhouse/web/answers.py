@@ -22,7 +22,6 @@ CSP = (
 FORMS_STAY = "; form-action 'self'"
 PAGE_HEADERS = {
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "X-Robots-Tag": "noindex",
 }

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id_text, parse_id
@@ -26,6 +26,7 @@ from tollhouse.kernel.refusals import (
 )
 from tollhouse.platform.db_faults import is_unavailable
 from tollhouse.platform.log import log, request_id
+from tollhouse.platform.security_headers import CROSS_ORIGIN, SAME_ORIGIN, security_headers
 from tollhouse.web.answers import json_answer, refused
 from tollhouse.web.ask import Ask, Headers
 from tollhouse.web.dispatch import Answerer, Keeper
@@ -33,8 +34,6 @@ from tollhouse.web.house import House
 from tollhouse.web.operations import Operation, Routes
 
 NO_STORE = (b"cache-control", b"no-store")
-NO_SNIFFING = (b"x-content-type-options", b"nosniff")
-HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
 CORS = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-expose-headers", b"X-Request-Id, Retry-After, WWW-Authenticate, Idempotency-Replayed"),
@@ -75,7 +74,7 @@ class Front:
         self._journal = journal
         self._static = static
         self._hooks = (after_start, before_stop)
-        self._always = (NO_SNIFFING, HTTPS_ONLY) if house.settings.secure else (NO_SNIFFING,)
+        self._always = security_headers(house.settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -83,9 +82,19 @@ class Front:
             await self._live(receive, send)
         elif scope["type"] == "http":
             if scope["path"].startswith(STATIC):
-                await self._static({**scope, "path": scope["path"], "root_path": STATIC[:-1]}, receive, send)
+                await self._serve_static(scope, receive, send)
             else:
                 await self._serve(scope, receive, send)
+
+    async def _serve_static(self, scope: Scope, receive: Receive, send: Send) -> None:
+        ours = [(b"x-request-id", new_id_text().encode()), SAME_ORIGIN, *self._always]
+
+        async def send_ours(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *ours]
+            await send(message)
+
+        await self._static({**scope, "path": scope["path"], "root_path": STATIC[:-1]}, receive, send_ours)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -180,6 +189,7 @@ class Front:
             headers.append(NO_STORE)
         headers.append((b"x-request-id", ask.request_id.encode()))
         headers += self._always
+        headers.append(CROSS_ORIGIN if cors else SAME_ORIGIN)
         if operation is not None and operation.deprecated is not None:
             headers += operation.deprecated.headers
         if cors:

@@ -1,0 +1,246 @@
+"""HTTP/1.1 with bounds: every connection has deadlines for its request and its response, and every request has a size.
+
+What breaks a bound is answered here, before any work of the application: 400, 408, 431, and 429 or 503 where there are too
+many connections. The bounds of one connection stand here, those of all together in `connection_limits.py`.
+"""
+
+import asyncio
+from enum import Enum, auto
+from typing import Any, cast
+
+import msgspec
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from tollhouse.kernel.ids import new_id_text
+from tollhouse.kernel.limits import (
+    LINGER_BYTES_MAX,
+    PIPELINED_REQUESTS_MAX,
+    REQUEST_BODY_BYTES_PER_S_MIN,
+    REQUEST_HEADER_BYTES_MAX,
+    REQUEST_HEADERS_MAX,
+    RESPONSE_BYTES_PER_S_MIN,
+)
+from tollhouse.kernel.refusals import InvalidRequest, Refusal, RequestHeadersTooLarge, RequestTimeout
+from tollhouse.platform.connection_limits import ConnectionLimits
+from tollhouse.platform.joined_writes import JoinedWrites
+from tollhouse.platform.log import log
+from tollhouse.platform.security_headers import security_headers
+
+
+class Receiving(Enum):
+    """How much of the next request is here."""
+
+    NOTHING = auto()
+    HEAD = auto()
+    BODY = auto()
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        limits: ConnectionLimits,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._limits = limits
+        self._settings = limits.settings
+        self._receiving = Receiving.NOTHING
+        self._receive_by: float | None = None
+        self._head_bytes = 0
+        self._body_bytes = 0
+        self._framing_bytes = 0
+        self._dropped_bytes = 0
+        self._fault: Refusal | None = None
+        self._refused = False
+        self._stalled: tuple[float, int] | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Begin, if there is a place for this connection."""
+        self._output = JoinedWrites(transport)
+        super().connection_made(cast("asyncio.Transport", self._output))
+        refusal = self._limits.admit(self, self.client[0] if self.client else "")
+        if refusal is None:
+            self._receive_by = self.loop.time() + self._settings.request_header_timeout_s
+        else:
+            self._refuse(refusal)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The end, ours or theirs."""
+        self._limits.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse in pieces, so that a head is refused before more of it than its limit has been looked at."""
+        if self._receiving is Receiving.NOTHING:
+            self._begin_head()
+        place = 0
+        while place < len(data) and not self._over(len(data) - place):
+            room = REQUEST_HEADER_BYTES_MAX - (self._head_bytes if self._receiving is Receiving.HEAD else 0)
+            piece = data if room >= len(data) else data[place : place + room]
+            place += len(piece)
+            self._head_bytes += len(piece)
+            self._framing_bytes += len(piece)
+            super().data_received(piece)
+            if self._receiving is Receiving.HEAD and self._head_bytes >= REQUEST_HEADER_BYTES_MAX:
+                self._refuse(RequestHeadersTooLarge())
+            elif self._receiving is Receiving.BODY and self._framing_bytes > REQUEST_HEADER_BYTES_MAX:
+                self._refuse(InvalidRequest("The body's chunks or trailers are too long."))
+
+    def on_message_begin(self) -> None:
+        """Parser: a request begins."""
+        if self._receiving is not Receiving.HEAD:
+            self._begin_head()
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Parser: a header, or a trailer behind a body, which nobody here reads."""
+        if self._receiving is Receiving.BODY:
+            return
+        if len(self.headers) >= REQUEST_HEADERS_MAX:
+            self._fail(RequestHeadersTooLarge())
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Parser: the head is complete, and the application is called."""
+        if len(self.pipeline) >= PIPELINED_REQUESTS_MAX:
+            self._fail(InvalidRequest())
+        self._receiving, self._body_bytes, self._framing_bytes = Receiving.BODY, 0, 0
+        self._receive_by = self.loop.time() + self._settings.request_body_timeout_s
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Parser: a part of the body. What comes when the response is sent already is dropped, and is not to be much."""
+        self._body_bytes += len(body)
+        self._framing_bytes = 0
+        if self.cycle.response_complete:
+            self._dropped_bytes += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Parser: the request is complete."""
+        self._receiving, self._receive_by, self._head_bytes, self._dropped_bytes = Receiving.NOTHING, None, 0, 0
+        if not self.cycle.response_complete:
+            self._limits.works(self)
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """The application has answered: the next request of the pipeline is begun, or waited for."""
+        self._output.end_response()
+        begins_next = bool(self.pipeline)
+        super().on_response_complete()
+        if not begins_next:
+            self._limits.waits(self)
+
+    def send_400_response(self, msg: str) -> None:
+        """The parser has given up: answer in our own shape."""
+        self._refuse(self._fault or InvalidRequest(msg))
+
+    def check(self, now: float) -> None:
+        """End the connection if one of its deadlines is over."""
+        if self._receive_by is not None and now >= self._receive_by:
+            self._receive_late(now)
+        self._check_reader(now)
+
+    def abort(self) -> None:
+        """Drop the connection at once, and what was not sent of a response with it."""
+        self._output.reset()
+
+    def _begin_head(self) -> None:
+        self._receiving, self._head_bytes, self._body_bytes = Receiving.HEAD, 0, 0
+        self._receive_by = self.loop.time() + self._settings.request_header_timeout_s
+
+    def _over(self, coming_bytes: int) -> bool:
+        """Whether nothing more is read: what a refused client still sends is dropped, and is not to be much either."""
+        if self._refused:
+            self._dropped_bytes += coming_bytes
+        if self._dropped_bytes > LINGER_BYTES_MAX:
+            self.abort()
+        return self._refused or self._output.is_closing()
+
+    def _fail(self, fault: Refusal) -> None:
+        """Stop the parser, which then asks for a 400. Raises what it expects of a callback that failed."""
+        self._fault = fault
+        raise ValueError(fault.code)
+
+    def _receive_late(self, now: float) -> None:
+        if self._busy or self.flow.read_paused:
+            self._receive_by = now + self._settings.request_header_timeout_s  # it is our turn, not the client's
+        elif self._receiving is Receiving.NOTHING:
+            self._output.close()  # it never asked for anything, as browsers do that connect ahead
+            self._receive_by = None
+        elif now >= (self._receive_by or 0) + self._body_bytes / REQUEST_BODY_BYTES_PER_S_MIN:
+            self._refuse(RequestTimeout())
+
+    def _check_reader(self, now: float) -> None:
+        """Drop a client that does not take its response, or takes it a byte at a time."""
+        waiting = self._output.waiting_bytes()
+        if not waiting:
+            self._stalled = None
+            return
+        taken = self._output.written - waiting
+        if self._stalled is None:
+            self._stalled = now, taken
+        since, taken_then = self._stalled
+        if now - since >= self._settings.response_timeout_s:
+            self._stalled = None
+            if taken - taken_then < (now - since) * RESPONSE_BYTES_PER_S_MIN:
+                log.warning("response_abandoned", reason="the client does not read")
+                self.abort()
+
+    @property
+    def _current(self) -> RequestResponseCycle | None:
+        """The request that the parser is in, or the latest; None before the first."""
+        return self.cycle
+
+    @property
+    def _busy(self) -> bool:
+        """Whether an answer is being made or sent: then nothing of ours may be written in between."""
+        current = self._current
+        if current is None or current.response_complete:
+            return bool(self.pipeline)
+        return bool(self.pipeline) or current.response_started or not current.more_body
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer what the application will not see, and end the connection."""
+        if self._refused:
+            return
+        self._refused, self._receive_by = True, None
+        self._unset_keepalive_if_required()
+        if self._busy:
+            self.abort()
+            return
+        current = self._current
+        answered = current is not None and self._receiving is Receiving.BODY and current.response_complete
+        if current is not None:
+            current.disconnected = True
+            current.message_event.set()
+        if not answered:
+            request_id = new_id_text()
+            self._output.end_response()
+            self._output.write(self._answer(refusal, request_id))
+            log.info("answered", route="none", status=refusal.status, code=refusal.code, request_id=request_id)
+        self._output.end_writing()
+        self.flow.resume_reading()
+        self._limits.linger(self)
+
+    def _answer(self, refusal: Refusal, request_id: str) -> bytes:
+        body = msgspec.json.encode({"error": refusal.code, "error_description": refusal.message, "request_id": request_id})
+        headers = [
+            *self.server_state.default_headers,
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"cache-control", b"no-store"),
+            (b"connection", b"close"),
+            (b"x-request-id", request_id.encode()),
+            *((name.lower().encode(), value.encode()) for name, value in refusal.headers.items()),
+            *security_headers(self._settings),
+        ]
+        return b"".join([STATUS_LINE[refusal.status], *(b"%s: %s\r\n" % header for header in headers), b"\r\n", body])

@@ -1,0 +1,102 @@
+"""How the values of settings are read from their text. Each raises `ValueError` with what the value must be."""
+
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network, NetmaskValueError, ip_network
+from pathlib import Path
+
+from tollhouse.kernel import bank_names, limits
+
+TIMEOUT_S_MIN, TIMEOUT_S_MAX = 0.1, 3_600
+
+
+def count(text: str) -> int:
+    """A whole number, 0 or more."""
+    if not text.isascii() or not text.isdigit():
+        raise ValueError("must be a whole number, 0 or more")
+    return int(text)
+
+
+def address(text: str) -> IPv4Address:
+    """An IPv4 address."""
+    try:
+        return IPv4Address(text)
+    except AddressValueError:
+        raise ValueError("must be an IPv4 address") from None
+
+
+def networks(text: str) -> tuple[IPv4Network, ...]:
+    """IPv4 networks, separated by commas."""
+    try:
+        return tuple(IPv4Network(part.strip()) for part in text.split(",") if part.strip())
+    except (AddressValueError, NetmaskValueError, ValueError):
+        raise ValueError("must be IPv4 networks such as 127.0.0.0/8, separated by commas") from None
+
+
+def proxies(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    """IP addresses or networks, separated by commas; `none` for none."""
+    if text == "none":
+        return ()
+    try:
+        return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ValueError("must be IP addresses or networks such as 127.0.0.1 or 10.0.0.0/8, separated by commas") from None
+
+
+def connections(text: str) -> int:
+    """How many connections."""
+    number = count(text)
+    if not 1 <= number <= limits.CONNECTIONS_MAX:
+        raise ValueError(f"must be between 1 and {limits.CONNECTIONS_MAX} connections")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A duration, from a tenth of a second to an hour."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not TIMEOUT_S_MIN <= seconds <= TIMEOUT_S_MAX:
+        raise ValueError(f"must be between {TIMEOUT_S_MIN} and {TIMEOUT_S_MAX} seconds")
+    return seconds
+
+
+def schedule(text: str) -> tuple[float, ...]:
+    """Seconds before each retry, separated by commas."""
+    try:
+        numbers = tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ValueError("must be seconds separated by commas") from None
+    if len(numbers) > limits.LIVE_RETRIES_MAX or any(not 0 <= number <= limits.GRANT_S for number in numbers):
+        raise ValueError("must be at most eight numbers of seconds, none negative")
+    return numbers
+
+
+def file(text: str) -> Path:
+    """The path of a file that exists."""
+    path = Path(text)
+    if not path.is_file():
+        raise ValueError("must be the path of a file that is there")
+    return path
+
+
+def iban(text: str) -> str:
+    """The IBAN of an account that SEPA transfers reach."""
+    iban = bank_names.read_iban(text)
+    if iban is None:
+        raise ValueError("must be the IBAN of an account that SEPA transfers reach")
+    return iban
+
+
+def bic(text: str) -> str:
+    """A BIC."""
+    bic = bank_names.read_bic(text)
+    if bic is None:
+        raise ValueError("must be a BIC of 8 or 11 characters")
+    return bic
+
+
+def holder(text: str) -> str:
+    """The name of an account holder."""
+    if len(text) > limits.ACCOUNT_HOLDER_CHARS_MAX or not text.isprintable():
+        raise ValueError(f"must be a name of at most {limits.ACCOUNT_HOLDER_CHARS_MAX} characters")
+    return text
