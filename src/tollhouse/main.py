@@ -117,7 +117,7 @@ def route_table(operations: Sequence[Operation]) -> str:
             operation.method,
             operation.full_path,
             operation.door.name,
-            operation.guard.label,
+            operation.guard_label,
             "" if operation.idempotency == "no" else f"key {operation.idempotency}",
             f"{operation.handler.__module__.removeprefix('tollhouse.')}.{operation.handler.__name__}",
         )

@@ -52,7 +52,7 @@ class Standing:
         return _cookie(self._dora)
 
     def spare_cookie(self) -> str:
-        """A session that may be ended."""
+        """A session that may be ended, or go on under another id."""
         return self._do(self._sign_in_and_go())
 
     @property
@@ -106,6 +106,7 @@ class Standing:
             "rotate_client_secret": lambda: {"revoke_grants": False, "version": self._version(path_values)},
             "make_api_key": lambda: {"name": "Till", "mode": "test", "scopes": ["payments:read"]},
             "sign_in": lambda: {"email": self._dora.email, "password": PASSWORD},
+            "confirm_session": lambda: {"password": PASSWORD},
             "generate_secret": lambda: {"mode": "test"},
             "activate_secret": lambda: {"mode": "test"},
             "open_link": lambda: {"display_name": "Coffee", "amount": "4.20", "currency": "EUR"},

@@ -182,7 +182,7 @@ def credentials(shown: Any, standing: Standing, turn: int) -> dict[str, str]:
     """The headers that get this case in; a few cases come without."""
     wanted = {scheme for alternative in shown["security"] for scheme in alternative}
     sent: dict[str, str] = {}
-    if shown["operationId"] == "sign_out":
+    if shown["operationId"] in {"sign_out", "confirm_session"}:
         sent["Cookie"] = standing.spare_cookie()
     elif turn % 31 == 0:
         pass

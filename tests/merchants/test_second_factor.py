@@ -189,7 +189,7 @@ async def test_setting_it_up_wants_a_proof_and_shows_nothing_before(alice: Actor
     await grow_old(alice)
     assert (await alice.send("GET", f"{ROOT}/setup")).ok(303).location == "/stepup?to=%2Fsettings%2Fsecurity%2Fsetup"
     for path in ("/setup", "/confirm"):
-        (await alice.form(f"{ROOT}{path}", {"code": "123456"})).refused("proof_required", 403)
+        (await alice.form(f"{ROOT}{path}", {"code": "123456"})).refused("recent_authentication_required", 403)
 
 
 async def test_people_of_a_suspended_merchant_may_guard_their_account(alice: Actor) -> None:

@@ -129,7 +129,7 @@ async def test_guessing_codes_is_slowed_down_even_all_at_once(dora: Actor) -> No
     await grow_old(dora)
     fields = {"stepup_password": PASSWORD, "stepup_code": authenticator.code()}
     assert int((await dora.form("/stepup", fields)).ok(429).headers["Retry-After"]) >= 1
-    assert int((await dora.form("/test/developers/keys", fields)).ok(403).headers["Retry-After"]) >= 1
+    assert int((await dora.form("/live/developers/keys", fields)).ok(403).headers["Retry-After"]) >= 1
     await dora.sql(AGED)
     (await dora.form("/stepup", fields)).ok(303)
 

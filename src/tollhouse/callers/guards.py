@@ -2,7 +2,7 @@
 
 from tollhouse.audit import author
 from tollhouse.audit.author import SYSTEM, Author
-from tollhouse.callers import store
+from tollhouse.callers import stepup, store
 from tollhouse.callers.model import (
     AccountSuspended,
     Caller,
@@ -87,6 +87,13 @@ class Session:
         if person.suspended and not self.while_suspended and ask.method not in cookies.SAFE:
             raise AccountSuspended
         return person
+
+    async def reauthenticate(self, ask: Ask, caller: Person) -> Person:
+        """The person, who authenticated recently: 403 for JSON, a page that asks for the password otherwise."""
+        if self._page:
+            return await stepup.reauthenticate(ask, caller)
+        stepup.require_recent(caller, ask.now)
+        return caller
 
     async def note_use(self, ask: Ask, caller: Person) -> None:
         """Nothing: the session itself notes when it was seen."""

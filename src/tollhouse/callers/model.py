@@ -35,6 +35,7 @@ class Caller(Struct, frozen=True):
 class Person(Struct, frozen=True):
     """Who sits at the dashboard, and when they last proved it: by signing in, or when they were asked again.
 
+    `session_id` stays for as long as they are signed in; the secret behind `session_hash` changes when they are asked again.
     `language` is the one of mails to them; `verified`, whether they have shown that such mails reach them.
     """
 
@@ -43,6 +44,7 @@ class Person(Struct, frozen=True):
     merchant_id: MerchantId
     business_name: str
     suspended: bool
+    session_id: UUID
     session_hash: bytes
     user_created_at: datetime
     merchant_created_at: datetime
@@ -117,6 +119,13 @@ class AccountSuspended(Refusal):
     """403: the merchant is suspended; its grants stay."""
 
     code, status, message = "account_suspended", 403, "This merchant account is suspended."
+
+
+class RecentAuthenticationRequired(Refusal):
+    """403: sign-in or the last confirmation is more than 15 minutes ago. POST /api/v2/merchant/session/confirm renews it."""
+
+    code, status = "recent_authentication_required", 403
+    message = "Confirm your password, then try again: you signed in or confirmed it more than 15 minutes ago."
 
 
 class TestModeOnly(Refusal):

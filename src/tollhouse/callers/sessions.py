@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from msgspec import structs
 from starlette.responses import Response
 
 from tollhouse.audit import author, record
@@ -43,6 +44,19 @@ async def begin(tx: Tx, ask: Ask, user_id: UUID, password_hash: str) -> str:
     if not opened:
         raise InvalidCredentials
     return secret
+
+
+async def renew(ask: Ask, person: Person) -> Person | None:
+    """The person, who authenticated now, with another secret in the cookie; None where the session ended meanwhile.
+
+    Who has read the old secret gets nothing of what this opens.
+    """
+    secret = random_base62(BODY_CHARS)
+    id_hash = digest(secret)
+    if not await store.renew(ask.house.db, person.session_hash, id_hash, ask.now):
+        return None
+    cookies.set_with_answer(ask, secret, SESSION_ABSOLUTE_S)
+    return structs.replace(person, session_hash=id_hash, proved_at=ask.now)
 
 
 def give(ask: Ask, response: Response, secret: str) -> Response:

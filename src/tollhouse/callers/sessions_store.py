@@ -13,7 +13,7 @@ from tollhouse.platform.db import Pool, Row, Tx
 PERSON = """
     SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.id AS merchant_id, m.business_name,
            m.suspended_at, m.created_at AS merchant_created_at, m.time_zone, s.last_seen_at,
-           u.language, u.verified_at IS NOT NULL AS verified,
+           u.language, u.verified_at IS NOT NULL AS verified, s.public_id,
            coalesce(s.proved_at, s.created_at) AS proved_at
     FROM sessions s JOIN users u ON u.id = s.user_id JOIN merchants m ON m.id = u.merchant_id
     WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND s.last_seen_at > $3
@@ -24,7 +24,7 @@ OPEN = """
     INSERT INTO sessions (id_hash, user_id, created_at, last_seen_at, expires_at, user_agent, address)
     SELECT $1, u.id, $3, $3, $4, $5, $6 FROM users u WHERE u.id = $2 AND u.password_hash = $7 FOR SHARE
 """
-NOTE_PROOF = "UPDATE sessions SET proved_at = $2 WHERE id_hash = $1 AND ended_at IS NULL"
+RENEW = "UPDATE sessions SET id_hash = $2, proved_at = $3 WHERE id_hash = $1 AND ended_at IS NULL"
 LIVING = """
     SELECT public_id, id_hash, user_agent, address, created_at, last_seen_at FROM sessions
     WHERE user_id = $1 AND ended_at IS NULL AND expires_at > $2 AND last_seen_at > $3
@@ -66,6 +66,7 @@ async def person(db: Pool, id_hash: bytes, address: str, now: datetime) -> Perso
         MerchantId(row["merchant_id"]),
         row["business_name"],
         row["suspended_at"] is not None,
+        row["public_id"],
         id_hash,
         row["user_created_at"],
         row["merchant_created_at"],
@@ -90,9 +91,9 @@ async def open_session(
     return await tx.execute(OPEN, id_hash, user_id, now, expires_at, user_agent, address, password_hash) == 1
 
 
-async def note_proof(db: Pool, id_hash: bytes, now: datetime) -> None:
-    """Whoever has the session has just proved again who they are."""
-    await db.execute(NOTE_PROOF, id_hash, now)
+async def renew(db: Pool, id_hash: bytes, new_hash: bytes, now: datetime) -> bool:
+    """The session has another secret and authenticated now; False where it ended, or was renewed by somebody else."""
+    return await db.execute(RENEW, id_hash, new_hash, now) == 1
 
 
 async def living(db: Pool, user_id: UserId, now: datetime, limit: int) -> list[LivingSession]:

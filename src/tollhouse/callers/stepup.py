@@ -1,7 +1,8 @@
-"""Step-up: before money or secrets, whoever sits at the dashboard proves anew who they are, unless they did so lately.
+"""Recent authentication: before money, secrets and guards of the account, who sits at the dashboard confirms the password.
 
-A page with such a form is shown after the proof. Where a form is sent when the proof has grown too old, it is asked for
-beside the form: what was filled in goes along and is done at once.
+Signing in counts for 15 minutes. JSON is refused until `POST /api/v2/merchant/session/confirm`. A page with such a form is
+shown after the confirmation; a form that is sent when it is too long ago is answered with a page that asks, carries what was
+filled in, and does it with the password.
 """
 
 import re
@@ -9,17 +10,15 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from msgspec import structs
 from starlette.responses import Response
 
 from tollhouse.audit import record
-from tollhouse.callers import second_factor, sessions_store
-from tollhouse.callers.guards import Session, signed_in_page, signed_in_page_while_suspended
-from tollhouse.callers.model import InvalidCredentials, Person
+from tollhouse.callers import second_factor, sessions, sessions_store
+from tollhouse.callers.model import InvalidCredentials, Person, RecentAuthenticationRequired, SignInFirst
 from tollhouse.callers.people import prove
-from tollhouse.callers.second_factor import InvalidCode
+from tollhouse.callers.second_factor import InvalidCode, SecondFactorRequired
 from tollhouse.kernel.limits import PROOF_S
-from tollhouse.kernel.refusals import Refusal
+from tollhouse.kernel.refusals import AuthenticationRequired, Refusal
 from tollhouse.web.answers import RefusalPage, page
 from tollhouse.web.ask import Ask
 from tollhouse.web.cookies import SAFE
@@ -32,67 +31,86 @@ OURS = re.compile(r"/(live|test|developers|settings)(/[A-Za-z0-9:._~-]+)*(\?[A-Z
 HOME = "/"
 
 
-class ProofFirst(Refusal):
-    """303: the page is shown after one has proved anew who one is."""
+class ConfirmFirst(Refusal):
+    """303: the page is shown after the confirmation."""
 
-    code, status, message = "proof_required", 303, "Confirm that it is you."
+    code, status, message = RecentAuthenticationRequired.code, 303, RecentAuthenticationRequired.message
 
     def __init__(self, to: str) -> None:
         super().__init__(headers={"Location": f"/stepup?{urlencode({'to': to})}"})
 
 
-class ProofBeside(RefusalPage):
-    """403: the form is not done yet. The page asks for the proof, and carries what was filled in."""
+class ConfirmWithForm(RefusalPage):
+    """403: nothing was done yet. The page asks for the password, and carries what was filled in."""
 
-    code, status, message = "proof_required", 403, "Confirm that it is you. Nothing was done yet."
-
-
-class LatelyProved:
-    """A person with a session, who signed in or proved who they are within the last quarter of an hour."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self.while_suspended = session.while_suspended
-        self.label = "session, proved, suspended too" if self.while_suspended else "session, lately proved"
-
-    async def admit(self, ask: Ask) -> Person:
-        """As for any page of a session, and then 303 to where it is asked, or 403 with a page that asks."""
-        person = await self._session.admit(ask)
-        if is_proved(person, ask.now):
-            return person
-        if ask.method in SAFE:
-            query = ask.query.decode("latin-1")
-            raise ProofFirst(f"{ask.path}?{query}" if query else ask.path)
-        return await _prove_beside(ask, person)
-
-    async def note_use(self, ask: Ask, caller: Person) -> None:
-        """Nothing: the session itself notes when it was seen."""
+    code, status, message = RecentAuthenticationRequired.code, 403, RecentAuthenticationRequired.message
 
 
-proved_page = LatelyProved(signed_in_page)
-proved_page_while_suspended = LatelyProved(signed_in_page_while_suspended)
-
-
-def is_proved(person: Person, now: datetime) -> bool:
-    """Whether they proved lately who they are."""
+def is_recent(person: Person, now: datetime) -> bool:
+    """Whether they signed in, or confirmed the password, within the last 15 minutes."""
     return now < person.proved_at + LASTS
 
 
-async def prove_again(ask: Ask, person: Person, form: Form) -> None:
-    """Take the password, and the code where there is a second factor. Raises what signing in does."""
+def require_recent(person: Person, now: datetime) -> None:
+    """Raises `RecentAuthenticationRequired`."""
+    if not is_recent(person, now):
+        raise RecentAuthenticationRequired
+
+
+async def confirm(ask: Ask, person: Person, password: str, code: str | None) -> Person:
+    """The person, who confirmed password and second factor now, in the same session under another secret.
+
+    Raises what signing in does, and `AuthenticationRequired` where the session ended meanwhile.
+    """
     try:
-        await prove(ask, "step-up", person.email, form.one(PASSWORD) or "", sessions_store.by_email)
+        await prove(ask, "step-up", person.email, password, sessions_store.by_email)
     except InvalidCredentials:
         await ask.house.db.transact(lambda tx: record.note(tx, person.merchant_id, "proof.refused", ask.now))
         raise
     if await second_factor.state(ask.house.db, person.user_id) is not None:
+        if code is None:
+            raise SecondFactorRequired(person.user_id)
+        await second_factor.check(ask, person.user_id, code)
+    renewed = await sessions.renew(ask, person)
+    if renewed is None:
+        raise AuthenticationRequired
+    return renewed
+
+
+async def confirm_by_form(ask: Ask, person: Person, form: Form) -> Person:
+    """The same by the fields of a page's form. Raises what `confirm` does."""
+    try:
+        return await confirm(ask, person, form.one(PASSWORD) or "", form.one(CODE) or "")
+    except InvalidCode:
+        # Of a form that is sent twice, the first one has used the code up.
+        again = await sessions.person_of(ask)
+        if again is None or not is_recent(again, ask.now):
+            raise
+        return again
+
+
+async def reauthenticate(ask: Ask, person: Person, *, free_redirect: bool = False) -> Person:
+    """At a page: the person, where that is recent; else 303 to where it is asked, or 403 with a page that asks.
+
+    `free_redirect`: the form may end on another site.
+    """
+    if is_recent(person, ask.now):
+        return person
+    if ask.method in SAFE:
+        query = ask.query.decode("latin-1")
+        raise ConfirmFirst(f"{ask.path}?{query}" if query else ask.path)
+    form = ask.form()
+    refusal: Refusal | None = None
+    if form.one(PASSWORD) is not None:
         try:
-            await second_factor.check(ask, person.user_id, form.one(CODE) or "")
-        except InvalidCode:
-            # Of a double click, the first one has used the code up and proved the session.
-            if not is_proved(await signed_in_page_while_suspended.admit(ask), ask.now):
-                raise
-    await sessions_store.note_proof(ask.house.db, person.session_hash, ask.now)
+            return await confirm_by_form(ask, person, form)
+        except AuthenticationRequired:
+            raise SignInFirst from None
+        except Refusal as fault:
+            refusal = fault
+    kept = [(name, value) for name, value in form.pairs if name not in {PASSWORD, CODE}]
+    facts = await _facts(ask, person, ask.path, kept, refusal)
+    raise ConfirmWithForm(TEMPLATE, None if refusal is None else refusal.headers, free_redirect=free_redirect, **facts)
 
 
 async def asked(ask: Ask, person: Person, to: str, refusal: Refusal | None = None) -> Response:
@@ -107,21 +125,6 @@ def page_to(form: Form) -> str:
     """The page to go on to: one of the dashboard, never an address of anybody else's."""
     to = form.one("to") or ""
     return to if OURS.fullmatch(to) else HOME
-
-
-async def _prove_beside(ask: Ask, person: Person) -> Person:
-    form = ask.form()
-    refusal: Refusal | None = None
-    if form.one(PASSWORD) is not None:
-        try:
-            await prove_again(ask, person, form)
-        except Refusal as fault:
-            refusal = fault
-        else:
-            return structs.replace(person, proved_at=ask.now)
-    kept = [(name, value) for name, value in form.pairs if name not in {PASSWORD, CODE}]
-    facts = await _facts(ask, person, ask.path, kept, refusal)
-    raise ProofBeside(TEMPLATE, None if refusal is None else refusal.headers, **facts)
 
 
 async def _facts(

@@ -58,11 +58,14 @@ async def wait_for(db: Pool | Tx, watches: Sequence[Watch], now: datetime) -> ti
 
 
 async def count_failure(db: Pool | Tx, watches: Sequence[Watch], now: datetime) -> timedelta | None:
-    """Count one failure under each of these names; how long to wait where that was one too many."""
-    counted = [
-        await throttle_store.count(db, watch.name_hash, now, watch.span, watch.most) for watch in watches if watch.most
-    ]
-    return None if all(counted) else await wait_for(db, watches, now) or SHORTEST
+    """Count one failure under each of these names; how long to wait where that was one too many.
+
+    One too many under a name is not counted under those behind it: what is refused for the account uses up no address.
+    """
+    for watch in watches:
+        if watch.most and not await throttle_store.count(db, watch.name_hash, now, watch.span, watch.most):
+            return await wait_for(db, watches, now) or SHORTEST
+    return None
 
 
 def source_of(address: str) -> str:

@@ -183,6 +183,7 @@ BODIES: Mapping[str, dict[str, Any]] = {
     "give_back": {"token": "thrt_…"},
     "sign_up": {"email": "you@example.com", "password": "a long password", "business_name": "Corner Shop"},
     "sign_in": {"email": "you@example.com", "password": "a long password"},
+    "confirm_session": {"password": "a long password"},
     "make_api_key": {"name": "Till", "mode": "test", "scopes": SCOPES},
     "open_project": {"name": "Coffee", "mode": "test"},
     "change_project": {"name": "Coffee and tea"},

@@ -8,7 +8,14 @@ from starlette.responses import Response
 
 from tollhouse.callers import guards
 from tollhouse.callers.guards import Credential, Session, anyone
-from tollhouse.callers.model import AccountSuspended, InvalidApiKey, InvalidToken, MissingScope, NoCredential
+from tollhouse.callers.model import (
+    AccountSuspended,
+    InvalidApiKey,
+    InvalidToken,
+    MissingScope,
+    NoCredential,
+    RecentAuthenticationRequired,
+)
 from tollhouse.callers.throttle import RateLimited
 from tollhouse.doors import dashboard, health, integration, oauth
 from tollhouse.doors.examples import USUAL
@@ -92,8 +99,9 @@ def _admission(operation: Operation) -> Admission:
         by_token = [{"access_token": (name,)} for name in scopes] or [{"access_token": ()}]
         return Admission(({"api_key": ()}, *by_token), (*refuses, *([MissingScope] if scopes else [])))
     if isinstance(guard, Session):
+        recent = () if operation.recent_authentication == "no" else (RecentAuthenticationRequired,)
         suspended = () if operation.method in SAFE or guard.while_suspended else (AccountSuspended,)
-        return Admission(({"session": ()},), (AuthenticationRequired, *cross_origin, *suspended))
+        return Admission(({"session": ()},), (AuthenticationRequired, *cross_origin, *suspended, *recent))
     if guard is guards.client:
         return Admission(({"client": ()}, {}))
     if guard is guards.anyone_with_cookie:

@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
-from tollhouse.callers.stepup import proved_page
 from tollhouse.catalogue import products
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.catalogue.products import PRODUCTS, Product, UnavailableReason
@@ -69,7 +68,7 @@ async def choose(ask: Ask, caller: Person, mode: str) -> Response:
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/fulfillments/new/{product_id}", guard=proved_page)
+@OPERATIONS.add("GET", "/{mode}/fulfillments/new/{product_id}", guard=signed_in_page, recent_authentication="live")
 async def fill_in(ask: Ask, caller: Person, mode: str, product_id: str) -> Response:
     """The form of one product."""
     env = caller.env(mode)
@@ -77,7 +76,7 @@ async def fill_in(ask: Ask, caller: Person, mode: str, product_id: str) -> Respo
     return await _form(ask, caller, env, product, _typed(Form([]), product))
 
 
-@OPERATIONS.add("POST", "/{mode}/fulfillments/new/{product_id}", guard=proved_page)
+@OPERATIONS.add("POST", "/{mode}/fulfillments/new/{product_id}", guard=signed_in_page, recent_authentication="live")
 async def review(ask: Ask, caller: Person, mode: str, product_id: str) -> Response:
     """What it costs, to be confirmed; or the form again, with what is wrong in it."""
     env = caller.env(mode)
@@ -88,7 +87,7 @@ async def review(ask: Ask, caller: Person, mode: str, product_id: str) -> Respon
     return await _review(ask, caller, env, product, typed)
 
 
-@OPERATIONS.add("POST", "/{mode}/fulfillments/new/{product_id}/confirm", guard=proved_page)
+@OPERATIONS.add("POST", "/{mode}/fulfillments/new/{product_id}/confirm", guard=signed_in_page, recent_authentication="live")
 async def confirm(ask: Ask, caller: Person, mode: str, product_id: str) -> Response:
     """Order what was shown, at most at the price that was shown."""
     env = caller.env(mode)

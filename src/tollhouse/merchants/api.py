@@ -5,7 +5,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.callers import sessions
+from tollhouse.callers import sessions, stepup
 from tollhouse.callers.guards import anyone_with_cookie, scope, signed_in, signed_in_while_suspended
 from tollhouse.callers.model import Caller, InvalidCredentials, Person
 from tollhouse.callers.second_factor import InvalidCode, SecondFactorChanged, SecondFactorRequired
@@ -16,6 +16,7 @@ from tollhouse.merchants.model import (
     AccountView,
     ApiKeyList,
     ApiKeyView,
+    Confirmation,
     EmailTaken,
     NewApiKey,
     NewApiKeyView,
@@ -72,13 +73,26 @@ async def who_is_signed_in(caller: Person) -> SessionView:
     return actions.session_of(caller)
 
 
+@DASHBOARD_OPERATIONS.add(
+    "POST",
+    "/session/confirm",
+    guard=signed_in_while_suspended,
+    refuses=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, RateLimited),
+)
+async def confirm_session(ask: Ask, caller: Person, body: Confirmation) -> SessionView:
+    """Confirm the password, which counts for 15 minutes. The session goes on under another id, in its cookie."""
+    return actions.session_of(await stepup.confirm(ask, caller, body.password, body.code))
+
+
 @DASHBOARD_OPERATIONS.add("GET", "/api-keys", guard=signed_in)
 async def list_api_keys(caller: Person, db: Pool) -> ApiKeyList:
     """All API keys of the merchant, newest first, revoked ones included."""
     return ApiKeyList(await store.api_keys(db, caller.merchant_id))
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/api-keys", guard=signed_in, status=201, refuses=(ValidationFailed,))
+@DASHBOARD_OPERATIONS.add(
+    "POST", "/api-keys", guard=signed_in, status=201, refuses=(ValidationFailed,), recent_authentication="live"
+)
 async def make_api_key(caller: Person, body: NewApiKey, tx: Tx, now: datetime) -> NewApiKeyView:
     """Make an API key. The answer shows it once."""
     return await actions.make_api_key(tx, caller, body, now)

@@ -36,6 +36,13 @@ class SignIn(Struct, frozen=True, forbid_unknown_fields=True):
     code: str | None = None
 
 
+class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body that confirms who sits there. `code` is of the second factor, as at sign-in."""
+
+    password: str
+    code: str | None = None
+
+
 class NewApiKey(Struct, frozen=True, forbid_unknown_fields=True):
     """The body that makes an API key. Left out, `scopes` is everything but offline_access."""
 

@@ -7,11 +7,10 @@ from starlette.responses import Response
 
 from tollhouse.callers import half_signed_in, sessions, stepup
 from tollhouse.callers.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
-from tollhouse.callers.model import Person
+from tollhouse.callers.model import Person, SignInFirst
 from tollhouse.callers.second_factor import SecondFactorChanged, SecondFactorRequired
-from tollhouse.callers.stepup import proved_page, proved_page_while_suspended
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import Fault, Refusal, ValidationFailed
+from tollhouse.kernel.refusals import AuthenticationRequired, Fault, Refusal, ValidationFailed
 from tollhouse.merchants import actions, store
 from tollhouse.merchants.model import EmailTaken, NewApiKey, SignIn, SignUp
 from tollhouse.platform.db import Tx
@@ -93,7 +92,7 @@ async def sign_in_by_code(ask: Ask) -> Response:
 async def step_up_page(ask: Ask, caller: Person) -> Response:
     """Ask who sits there for the password again. `to` is the page to go on to."""
     to = stepup.page_to(parse_form(ask.query))
-    return see_other(to) if stepup.is_proved(caller, ask.now) else await stepup.asked(ask, caller, to)
+    return see_other(to) if stepup.is_recent(caller, ask.now) else await stepup.asked(ask, caller, to)
 
 
 @OPERATIONS.add("POST", "/stepup", guard=signed_in_page_while_suspended)
@@ -102,7 +101,9 @@ async def step_up(ask: Ask, caller: Person) -> Response:
     form = ask.form()
     to = stepup.page_to(form)
     try:
-        await stepup.prove_again(ask, caller, form)
+        await stepup.confirm_by_form(ask, caller, form)
+    except AuthenticationRequired:
+        raise SignInFirst from None
     except Refusal as refusal:
         return await stepup.asked(ask, caller, to, refusal)
     return see_other(to)
@@ -148,7 +149,7 @@ async def keys_page(ask: Ask, caller: Person, mode: str) -> Response:
     return await _keys_page(ask, caller, caller.env(mode))
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/keys", guard=proved_page)
+@OPERATIONS.add("POST", "/{mode}/developers/keys", guard=signed_in_page, recent_authentication="live")
 async def make_key(ask: Ask, caller: Person, mode: str) -> Response:
     """Make a key and show it once."""
     env = caller.env(mode)
@@ -161,7 +162,9 @@ async def make_key(ask: Ask, caller: Person, mode: str) -> Response:
     return await _keys_page(ask, caller, env, secret=made.api_key)
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/keys/{api_key_id}/revoke", guard=proved_page_while_suspended)
+@OPERATIONS.add(
+    "POST", "/{mode}/developers/keys/{api_key_id}/revoke", guard=signed_in_page_while_suspended, recent_authentication="live"
+)
 async def revoke_key(ask: Ask, caller: Person, mode: str, api_key_id: UUID, tx: Tx) -> Response:
     """Revoke a key and show the rest."""
     env = caller.env(mode)

@@ -8,7 +8,6 @@ from tollhouse.callers import second_factor_pages as factor
 from tollhouse.callers.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.callers.model import Person
 from tollhouse.callers.second_factor_pages import Seat, Switched
-from tollhouse.callers.stepup import proved_page, proved_page_while_suspended
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Letter
 from tollhouse.platform.db import Tx
@@ -26,37 +25,37 @@ async def security(ask: Ask, caller: Person) -> Response:
     return await factor.start(ask, _seat(ask, caller))
 
 
-@OPERATIONS.add("POST", f"{ROOT}/setup", guard=proved_page_while_suspended)
+@OPERATIONS.add("POST", f"{ROOT}/setup", guard=signed_in_page_while_suspended, recent_authentication="always")
 async def enrol(ask: Ask, caller: Person) -> Response:
     """Make a secret for an authenticator."""
     return await factor.enrol(ask, _seat(ask, caller))
 
 
-@OPERATIONS.add("GET", f"{ROOT}/setup", guard=proved_page)
+@OPERATIONS.add("GET", f"{ROOT}/setup", guard=signed_in_page, recent_authentication="always")
 async def setup(ask: Ask, caller: Person) -> Response:
     """Show it, and ask for the first code."""
     return await factor.setup(ask, _seat(ask, caller))
 
 
-@OPERATIONS.add("POST", f"{ROOT}/confirm", guard=proved_page_while_suspended)
+@OPERATIONS.add("POST", f"{ROOT}/confirm", guard=signed_in_page_while_suspended, recent_authentication="always")
 async def confirm(ask: Ask, caller: Person) -> Response:
     """Switch the second factor on."""
     return await factor.confirm(ask, _seat(ask, caller))
 
 
-@OPERATIONS.add("POST", f"{ROOT}/backup-codes", guard=signed_in_page_while_suspended)
+@OPERATIONS.add("POST", f"{ROOT}/backup-codes", guard=signed_in_page_while_suspended, recent_authentication="always")
 async def renew_backup_codes(ask: Ask, caller: Person) -> Response:
     """Make other backup codes, for a code."""
     return await factor.renew(ask, _seat(ask, caller))
 
 
-@OPERATIONS.add("GET", f"{ROOT}/off", guard=signed_in_page)
+@OPERATIONS.add("GET", f"{ROOT}/off", guard=signed_in_page, recent_authentication="always")
 async def ask_to_turn_off(ask: Ask, caller: Person) -> Response:
     """What switching it off means."""
     return await factor.ask_to_turn_off(ask, _seat(ask, caller))
 
 
-@OPERATIONS.add("POST", f"{ROOT}/off", guard=signed_in_page_while_suspended)
+@OPERATIONS.add("POST", f"{ROOT}/off", guard=signed_in_page_while_suspended, recent_authentication="always")
 async def turn_off(ask: Ask, caller: Person) -> Response:
     """Switch the second factor off, for a code."""
     return await factor.turn_off(ask, _seat(ask, caller))

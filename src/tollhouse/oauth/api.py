@@ -6,6 +6,7 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
+from tollhouse.callers import stepup
 from tollhouse.callers.guards import signed_in, signed_in_while_suspended
 from tollhouse.callers.model import Person
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_MAX
@@ -63,7 +64,9 @@ async def list_clients(caller: Person, db: Pool, now: datetime) -> ClientList:
     return ClientList(await clients_store.owned(db, caller.merchant_id, now))
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/oauth/clients", guard=signed_in, status=201, refuses=(ValidationFailed,))
+@DASHBOARD_OPERATIONS.add(
+    "POST", "/oauth/clients", guard=signed_in, status=201, refuses=(ValidationFailed,), recent_authentication="always"
+)
 async def register_client(caller: Person, body: SettingsBody, tx: Tx, now: datetime) -> ClientView:
     """Make an application. The secret of a confidential one is in this answer, and in no other."""
     return await clients.register(tx, caller.merchant_id, settings.check_new(body), now)
@@ -79,10 +82,12 @@ async def show_client(caller: Person, client_id: str, db: Pool, house: House, no
     return ClientDetails(client, issuer, authorization_endpoint(issuer), token_endpoint(issuer))
 
 
-@DASHBOARD_OPERATIONS.add("PUT", "/oauth/clients/{client_id}", guard=signed_in, refuses=CHANGES)
+@DASHBOARD_OPERATIONS.add(
+    "PUT", "/oauth/clients/{client_id}", guard=signed_in, refuses=CHANGES, recent_authentication="by_content"
+)
 async def save_client(caller: Person, client_id: str, body: SettingsBody, tx: Tx, now: datetime) -> ClientView:
-    """Replace all settings of an application. Unfinished authorizations end."""
-    return await clients.update(tx, caller.merchant_id, client_id, body, now)
+    """Replace all settings of an application. Unfinished authorizations end. Other callbacks need recent authentication."""
+    return await clients.update(tx, caller.merchant_id, client_id, body, now, recent=stepup.is_recent(caller, now))
 
 
 @DASHBOARD_OPERATIONS.add("POST", "/oauth/clients/{client_id}/status", guard=signed_in, refuses=CHANGES)
@@ -91,7 +96,9 @@ async def pause_or_resume_client(caller: Person, client_id: str, body: StatusCha
     return await clients.pause_or_resume(tx, caller.merchant_id, client_id, body, now)
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/oauth/clients/{client_id}/rotate-secret", guard=signed_in, refuses=CHANGES)
+@DASHBOARD_OPERATIONS.add(
+    "POST", "/oauth/clients/{client_id}/rotate-secret", guard=signed_in, refuses=CHANGES, recent_authentication="always"
+)
 async def rotate_client_secret(caller: Person, client_id: str, body: Rotation, tx: Tx, now: datetime) -> ClientView:
     """Replace the client secret at once. The new one is in this answer, and in no other."""
     return await clients.rotate_secret(tx, caller.merchant_id, client_id, body, now)

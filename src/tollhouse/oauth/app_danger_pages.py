@@ -4,9 +4,8 @@ from contextlib import suppress
 
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
+from tollhouse.callers.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.callers.model import Person
-from tollhouse.callers.stepup import proved_page, proved_page_while_suspended
 from tollhouse.kernel.refusals import Refusal, ValidationFailed
 from tollhouse.oauth import clients, snippets
 from tollhouse.oauth.app_form import version_of
@@ -32,7 +31,7 @@ async def secret(ask: Ask, caller: Person, client_id: str) -> Response:
     return _secret(ask, caller, await owned(ask, caller, client_id))
 
 
-@OPERATIONS.add("POST", "/developers/apps/{client_id}/secret", guard=proved_page)
+@OPERATIONS.add("POST", "/developers/apps/{client_id}/secret", guard=signed_in_page, recent_authentication="always")
 async def rotate(ask: Ask, caller: Person, client_id: str) -> Response:
     """Replace the secret and show the new one, once. A form that is posted twice replaces it once."""
     form = ask.form()
@@ -66,7 +65,9 @@ async def resume(ask: Ask, caller: Person, client_id: str) -> Response:
     return await _switch(ask, caller, client_id, enabled=True)
 
 
-@OPERATIONS.add("POST", "/developers/apps/{client_id}/revoke", guard=proved_page_while_suspended)
+@OPERATIONS.add(
+    "POST", "/developers/apps/{client_id}/revoke", guard=signed_in_page_while_suspended, recent_authentication="always"
+)
 async def revoke(ask: Ask, caller: Person, client_id: str) -> Response:
     """End the application for ever, where its name was typed. Clicked twice, it is revoked once and that is well."""
     client = await owned(ask, caller, client_id)

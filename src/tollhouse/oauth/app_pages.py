@@ -38,7 +38,7 @@ async def new_application(ask: Ask, caller: Person) -> Response:
     return _form(ask, caller, Typed())
 
 
-@OPERATIONS.add("POST", "/developers/apps", guard=signed_in_page)
+@OPERATIONS.add("POST", "/developers/apps", guard=signed_in_page, recent_authentication="always")
 async def register(ask: Ask, caller: Person) -> Response:
     """Register the application, and show its secret once."""
     form = ask.form()
@@ -97,4 +97,4 @@ def _name_of(ask: Ask, person: Person, carried: str) -> ClientId:
 
 
 def _bound(person: Person, client_id: str) -> bytes:
-    return PURPOSE + person.session_hash + client_id.encode()
+    return PURPOSE + person.session_id.bytes + client_id.encode()

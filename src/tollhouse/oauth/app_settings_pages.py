@@ -4,7 +4,8 @@ from msgspec import UnsetType
 from starlette.responses import Response
 
 from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
+from tollhouse.callers.model import Person, RecentAuthenticationRequired
+from tollhouse.callers.stepup import is_recent, reauthenticate
 from tollhouse.kernel.refusals import ValidationFailed
 from tollhouse.oauth import clients, snippets
 from tollhouse.oauth.app_form import Typed, differences, form_facts, typed_from, typed_into, version_of
@@ -44,15 +45,23 @@ async def settings(ask: Ask, caller: Person, client_id: str) -> Response:
     return _form(ask, caller, client, typed_from(client), client.version)
 
 
-@OPERATIONS.add("POST", "/developers/apps/{client_id}/settings", guard=signed_in_page)
+@OPERATIONS.add("POST", "/developers/apps/{client_id}/settings", guard=signed_in_page, recent_authentication="by_content")
 async def save(ask: Ask, caller: Person, client_id: str) -> Response:
     """Replace all settings, if nobody changed the application since the form was loaded."""
     form = ask.form()
     typed, version = typed_into(form), version_of(form)
-    try:
+
+    async def update(person: Person) -> None:
+        recent, body = is_recent(person, ask.now), typed.body(version)
         await ask.house.db.transact(
-            lambda tx: clients.update(tx, caller.merchant_id, client_id, typed.body(version), ask.now)
+            lambda tx: clients.update(tx, person.merchant_id, client_id, body, ask.now, recent=recent)
         )
+
+    try:
+        try:
+            await update(caller)
+        except RecentAuthenticationRequired:
+            await update(await reauthenticate(ask, caller))
     except (ValidationFailed, ApplicationChanged, ApplicationRevoked) as refusal:
         return _form(ask, caller, await owned(ask, caller, client_id), typed, version, refusal)
     return see_other(f"/developers/apps/{client_id}/settings?done=saved")

@@ -10,6 +10,7 @@ import msgspec
 from tollhouse.audit import record
 from tollhouse.audit.changes import Changes, changes, made
 from tollhouse.audit.deeds import Deed
+from tollhouse.callers.model import RecentAuthenticationRequired
 from tollhouse.kernel import tokens
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
@@ -42,13 +43,20 @@ async def register_as(
     return msgspec.structs.replace(registered, client_secret=secret) if secret else registered
 
 
-async def update(tx: Tx, owner: MerchantId, client_id: str, body: SettingsBody, now: datetime) -> ClientView:
-    """Replace all settings. Pending requests and codes end; grants lose what is not registered any more, at once."""
+async def update(
+    tx: Tx, owner: MerchantId, client_id: str, body: SettingsBody, now: datetime, *, recent: bool
+) -> ClientView:
+    """Replace all settings. Pending requests and codes end; grants lose what is not registered any more, at once.
+
+    Where callbacks change and the owner's authentication is not `recent`, it is `RecentAuthenticationRequired`.
+    """
     held = await hold(tx, owner, client_id)
     new, version = settings.check_update(body, held.client_type)
     _refuse_stale(held, version)
-    # Nothing below this line may refuse.
     before = await _record(tx, owner, held.client_id, now)
+    if not recent and {*new.redirect_uris} != {*before.redirect_uris}:
+        raise RecentAuthenticationRequired
+    # Nothing below this line may refuse.
     await clients_store.save(tx, owner, held, new, now)
     if held.scopes - new.scopes:
         await connections_store.narrow(tx, held.client_id, new.scopes, now)

@@ -16,6 +16,7 @@ from tollhouse.audit.changes import made
 from tollhouse.callers import sessions
 from tollhouse.callers.guards import visitor
 from tollhouse.callers.model import Person, SignInFirst
+from tollhouse.callers.stepup import reauthenticate
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import Forbidden, InvalidRequest, NotFound
@@ -38,6 +39,8 @@ GROUPS = (
     ("offline", "Stay connected"),
 )
 LINES_SHOWN, CHARS_SHOWN = 4, 320
+SENSITIVE = scopes.parse(one.scope for one in PERMISSIONS if one.access != "read") or Scopes(0)
+"""What writes, and offline_access: granted in live mode by who authenticated recently."""
 PRESELECTED = scopes.parse(permission.scope for permission in PERMISSIONS if permission.default_selected)
 
 
@@ -76,7 +79,11 @@ async def show(ask: Ask, request_id: str) -> Response:
 
 
 @OPERATIONS.add(
-    "POST", "/oauth/consent/{request_id}", guard=visitor, refuses=(SignInFirst, NotFound, Forbidden, InvalidRequest)
+    "POST",
+    "/oauth/consent/{request_id}",
+    guard=visitor,
+    refuses=(SignInFirst, NotFound, Forbidden, InvalidRequest),
+    recent_authentication="by_content",
 )
 async def decide(ask: Ask, request_id: str) -> Response:
     """The merchant's answer: back to the application with a code, or with access_denied."""
@@ -107,6 +114,8 @@ async def _allow(ask: Ask, request_id: str, person: Person, request: ConsentRequ
     ticked = scopes.parse(name for name in form.all("scope") if name in scopes.ALL) or Scopes(0)
     if not (ticked & request.scopes).has_api:
         return _form(ask, request_id, person, request, ticked=ticked, nothing_ticked=True)
+    if request.mode == "live" and ticked & request.scopes & SENSITIVE:
+        await reauthenticate(ask, person, free_redirect=True)
     code = tokens.mint("thac")
     code_expires_at = ask.now + clock.seconds(ask.house.settings.authorization_code_ttl)
 
@@ -258,7 +267,7 @@ def _refuse_foreign_form(ask: Ask, form: Form, person: Person, request_id: str) 
 
 
 def _bound(person: Person, request_id: str) -> bytes:
-    return PURPOSE + person.session_hash + request_id.encode()
+    return PURPOSE + person.session_id.bytes + request_id.encode()
 
 
 def _return(ask: Ask, request: ConsentRequest, **outcome: str) -> Response:

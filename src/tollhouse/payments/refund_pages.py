@@ -9,8 +9,8 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
-from tollhouse.callers.stepup import proved_page
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.idempotency import made_once
 from tollhouse.kernel.environment import MerchantEnv
@@ -60,7 +60,7 @@ class Typed(Struct, frozen=True):
     new: NewRefund
 
 
-@OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}/refund", guard=proved_page)
+@OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page, recent_authentication="live")
 async def fill_in(ask: Ask, caller: Person, mode: str, transaction_id: UUID, query: RefundPage) -> Response:
     """The form: everything that is left, unless said otherwise; or what a failed refund said, to try again."""
     env, db = caller.env(mode), ask.house.db
@@ -79,7 +79,7 @@ async def fill_in(ask: Ask, caller: Person, mode: str, transaction_id: UUID, que
     return await _form(ask, caller, env, found, _typed(Form(list(values.items()))))
 
 
-@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/refund", guard=proved_page)
+@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page, recent_authentication="live")
 async def review(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> Response:
     """What it takes from where, to be confirmed; or the form again, with what is wrong in it."""
     env = caller.env(mode)
@@ -90,7 +90,9 @@ async def review(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> R
     return await _review(ask, caller, env, transaction_id, typed)
 
 
-@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/refund/confirm", guard=proved_page)
+@OPERATIONS.add(
+    "POST", "/{mode}/payments/{transaction_id}/refund/confirm", guard=signed_in_page, recent_authentication="live"
+)
 async def confirm(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> Response:
     """Ask for the refund that was shown, of the payment that was seen."""
     env, house = caller.env(mode), ask.house

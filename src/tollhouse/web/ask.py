@@ -34,11 +34,13 @@ class Ask:
     """Who asks what, when. `now` is the request's one moment; `raw` its body, no longer than its operation takes.
 
     `caller` is whoever a credential turned out to belong to, also where the request is refused all the same. `zone` is whose
-    clocks a page goes by: UTC, until a person with a session turns out to sit there.
+    clocks a page goes by: UTC, until a person with a session turns out to sit there. `cookies_to_set` go with whatever is
+    answered: name, value and seconds.
     """
 
     __slots__ = (
-        "address", "caller", "headers", "house", "method", "now", "params", "path", "query", "raw", "request_id", "zone",
+        "address", "caller", "cookies_to_set", "headers", "house", "method", "now", "params", "path", "query", "raw",
+        "request_id", "zone",
     )  # fmt: skip
 
     def __init__(
@@ -66,6 +68,7 @@ class Ask:
         self.params: dict[str, str] = {}
         self.caller: object = None
         self.zone: tzinfo = UTC
+        self.cookies_to_set: list[tuple[str, str, int]] = []
 
     @property
     def media_type(self) -> str:

@@ -35,6 +35,18 @@ def set_session(response: Response, settings: Settings, secret: str, max_age_s: 
     response.set_cookie(name, secret, max_age=max_age_s, path="/", secure=settings.secure, httponly=True, samesite="lax")
 
 
+def set_with_answer(ask: Ask, value: str, max_age_s: int, kind: Kind = "session") -> None:
+    """Give the browser this cookie with whatever this request is answered."""
+    ask.cookies_to_set.append((cookie_name(ask.house.settings, kind), value, max_age_s))
+
+
+def set_kept(ask: Ask, response: Response) -> None:
+    """Put the cookies that were set meanwhile into the answer."""
+    secure = ask.house.settings.secure
+    for name, value, max_age_s in ask.cookies_to_set:
+        response.set_cookie(name, value, max_age=max_age_s, path="/", secure=secure, httponly=True, samesite="lax")
+
+
 def drop_session(response: Response, settings: Settings, kind: Kind = "session") -> None:
     """Take the session from the browser."""
     name = cookie_name(settings, kind)

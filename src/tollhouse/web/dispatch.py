@@ -1,7 +1,7 @@
 """From an admitted request to a handler's answer: decoding, the transaction, and the Idempotency-Key around both."""
 
 import hashlib
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 from uuid import UUID
 
 import msgspec
@@ -15,7 +15,7 @@ from tollhouse.web.answers import ENCODER, JsonResponse
 from tollhouse.web.ask import Ask
 from tollhouse.web.bodies import RequestFacts, shape, shape_query
 from tollhouse.web.json_text import parse_json
-from tollhouse.web.operations import Operation
+from tollhouse.web.operations import Operation, ReauthenticatingGuard
 
 CANONICAL = msgspec.json.Encoder(order="deterministic")
 
@@ -52,7 +52,10 @@ class IdempotencyKeyInvalid(Refusal):
 
 
 class Answerer:
-    """Answers an operation, in the documented order: guard, key syntax, JSON, key look-up, validation, the deed."""
+    """Answers an operation in the documented order.
+
+    Guard, key syntax, JSON, recent authentication, key look-up, validation, action.
+    """
 
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
@@ -70,6 +73,7 @@ class Answerer:
         if key is None and operation.idempotency == "required":
             raise IdempotencyKeyRequired
         parsed = _parsed(ask, operation)
+        caller = await _recent(ask, operation, caller, parsed)
         supply = {"caller": caller, "db": ask.house.db, "now": ask.now, "house": ask.house, "ask": ask}
         if operation.query is not None:
             supply["query"] = shape_query(ask.query, operation.query, _facts(ask, caller))
@@ -94,6 +98,21 @@ class Answerer:
         body = ENCODER.encode(answer)
         await self._keeper.keep(tx, supply["caller"], key, Stored(operation.status, body))
         return JsonResponse(body, operation.status)
+
+
+async def _recent(ask: Ask, operation: Operation, caller: Any, parsed: Any) -> Any:
+    """The caller, who authenticated recently where the operation wants it."""
+    when = operation.recent_authentication
+    if when in {"no", "by_content"} or (when == "live" and _mode(ask, parsed) != "live"):
+        return caller
+    if not isinstance(operation.guard, ReauthenticatingGuard):
+        raise TypeError("such an operation is not declared")
+    return await operation.guard.reauthenticate(ask, caller)
+
+
+def _mode(ask: Ask, parsed: Any) -> object:
+    """The mode of the path, else of the body. What is neither live nor test is refused by validation."""
+    return ask.params.get("mode") or (cast("dict[str, object]", parsed).get("mode") if isinstance(parsed, dict) else None)
 
 
 async def _call(operation: Operation, supply: dict[str, Any], parsed: Any) -> Any:

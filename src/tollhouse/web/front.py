@@ -27,6 +27,7 @@ from tollhouse.kernel.refusals import (
 from tollhouse.platform.db_faults import is_unavailable
 from tollhouse.platform.log import log, request_id
 from tollhouse.platform.security_headers import CROSS_ORIGIN, SAME_ORIGIN, security_headers
+from tollhouse.web import cookies
 from tollhouse.web.answers import json_answer, refused
 from tollhouse.web.ask import Ask, Headers
 from tollhouse.web.dispatch import Answerer, Keeper
@@ -184,6 +185,7 @@ class Front:
     def _finish(
         self, ask: Ask, answer: Response, operation: Operation | None, *, cors: bool, methods: dict[str, Operation]
     ) -> None:
+        cookies.set_kept(ask, answer)
         headers = answer.raw_headers
         if b"cache-control" not in [name for name, _ in headers]:
             headers.append(NO_STORE)

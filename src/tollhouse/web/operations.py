@@ -12,7 +12,7 @@ or puts into a Response, no annotation tells: `reads` and `answers` do.
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Any, Literal, Protocol, TypeVar, get_type_hints
+from typing import Any, Literal, Protocol, TypeVar, get_type_hints, runtime_checkable
 from uuid import UUID
 
 from msgspec import Struct, structs
@@ -22,6 +22,9 @@ from tollhouse.kernel.refusals import Refusal
 from tollhouse.web.ask import Ask
 
 Idempotency = Literal["no", "honoured", "required"]
+RecentAuthentication = Literal["no", "live", "always", "by_content"]
+"""When the caller must have signed in, or confirmed the password, within the last 15 minutes: in live mode (the `mode` of
+the path or the body), always, or where the handler finds that what is asked for needs it."""
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
 SUPPLIED = frozenset({"caller", "body", "query", "tx", "db", "now", "house", "ask"})
@@ -69,6 +72,15 @@ class Guard(Protocol):
         ...
 
 
+@runtime_checkable
+class ReauthenticatingGuard(Guard, Protocol):
+    """A guard of people, who can be asked for their password again."""
+
+    async def reauthenticate(self, ask: Ask, caller: Any) -> Any:
+        """The caller, who authenticated within the last 15 minutes; or a raised refusal that asks for it."""
+        ...
+
+
 class Deprecated(Struct, frozen=True):
     """Since when an operation should not be used any more, and where is told what to do instead: a path of ours."""
 
@@ -103,6 +115,7 @@ class Operation(Struct, frozen=True):
     formats: tuple[str, ...]
     body_bytes_max: int
     deprecated: Deprecated | None
+    recent_authentication: RecentAuthentication
 
     @property
     def full_path(self) -> str:
@@ -113,6 +126,12 @@ class Operation(Struct, frozen=True):
     def body_optional(self) -> bool:
         """Whether no body says the same as an empty object."""
         return self.accepts is not None and not any(field.required for field in structs.fields(self.accepts))
+
+    @property
+    def guard_label(self) -> str:
+        """What the route table says of who may come in."""
+        when = {"no": "", "live": ", recent in live", "always": ", recent", "by_content": ", recent by content"}
+        return self.guard.label + when[self.recent_authentication]
 
     @property
     def summary(self) -> str:
@@ -141,6 +160,7 @@ class Operations(list[Operation]):
         formats: Sequence[str] = (),
         body_bytes_max: int = BODY_BYTES_MAX,
         deprecated: Deprecated | None = None,
+        recent_authentication: RecentAuthentication = "no",
     ) -> Callable[[H], H]:
         """Declare the handler below as this operation.
 
@@ -152,6 +172,7 @@ class Operations(list[Operation]):
             hints, needs = get_type_hints(handler), tuple(inspect.signature(handler).parameters)
             if unknown := set(needs) - SUPPLIED - _names(path):
                 raise TypeError(f"{handler.__qualname__} asks for {unknown}, which nobody supplies")
+            _check_recent(recent_authentication, guard, path, hints.get("body"))
             self.append(
                 Operation(
                     door=self._door,
@@ -172,6 +193,7 @@ class Operations(list[Operation]):
                     formats=tuple(formats),
                     body_bytes_max=body_bytes_max,
                     deprecated=deprecated,
+                    recent_authentication=recent_authentication,
                 )
             )
             return handler
@@ -181,6 +203,14 @@ class Operations(list[Operation]):
     def _nothing(self, method: str) -> type[Any] | None:
         """What a body must fit that nobody asks for: at doors that speak JSON, where others have one, it is empty."""
         return NoMembers if self._door in (INTEGRATION, DASHBOARD) and method != "GET" else None
+
+
+def _check_recent(when: RecentAuthentication, guard: Guard, path: str, body: Any) -> None:
+    """Raise `TypeError` where recent authentication is declared that nothing could enforce."""
+    if when in {"live", "always"} and not isinstance(guard, ReauthenticatingGuard):
+        raise TypeError(f"{path}: {guard.label} cannot be asked to authenticate again")
+    if when == "live" and "mode" not in _names(path) and "mode" not in getattr(body, "__struct_fields__", ()):
+        raise TypeError(f"{path}: neither the path nor the body says which mode it is")
 
 
 def _names(path: str) -> set[str]:

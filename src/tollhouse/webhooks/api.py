@@ -112,13 +112,25 @@ async def read_secret_state(caller: Person, query: InMode, db: Pool, now: dateti
     return await actions.secret_state(db, caller.env(query.mode), now)
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/webhook-secret/generate", guard=signed_in, refuses=(ValidationFailed,))
+@DASHBOARD_OPERATIONS.add(
+    "POST",
+    "/webhook-secret/generate",
+    guard=signed_in,
+    refuses=(ValidationFailed,),
+    recent_authentication="live",
+)
 async def generate_secret(caller: Person, body: InMode, tx: Tx, house: House, now: datetime) -> SecretView:
     """Generate a signing secret, shown once, which waits an hour to be activated."""
     return SecretView(await actions.prepare_secret(tx, caller.env(body.mode), house, now))
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/webhook-secret/activate", guard=signed_in, refuses=(ValidationFailed,))
+@DASHBOARD_OPERATIONS.add(
+    "POST",
+    "/webhook-secret/activate",
+    guard=signed_in,
+    refuses=(ValidationFailed,),
+    recent_authentication="live",
+)
 async def activate_secret(caller: Person, body: InMode, tx: Tx, now: datetime) -> SecretStateView:
     """Activate the generated secret and switch delivery on."""
     return await actions.activate_secret(tx, caller.env(body.mode), now)

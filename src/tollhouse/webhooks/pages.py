@@ -7,7 +7,6 @@ from starlette.responses import Response
 
 from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
-from tollhouse.callers.stepup import proved_page
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
@@ -46,7 +45,7 @@ async def settings(ask: Ask, caller: Person, mode: str) -> Response:
     return await _settings(ask, caller, caller.env(mode), notice=NOTICES.get(done, ""))
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/webhooks/secret", guard=proved_page)
+@OPERATIONS.add("POST", "/{mode}/developers/webhooks/secret", guard=signed_in_page, recent_authentication="live")
 async def generate_secret(ask: Ask, caller: Person, mode: str) -> Response:
     """Generate a secret and show it once. It signs nothing until it is saved."""
     env = caller.env(mode)
@@ -54,7 +53,7 @@ async def generate_secret(ask: Ask, caller: Person, mode: str) -> Response:
     return await _settings(ask, caller, env, secret=secret)
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/webhooks/secret/activate", guard=proved_page)
+@OPERATIONS.add("POST", "/{mode}/developers/webhooks/secret/activate", guard=signed_in_page, recent_authentication="live")
 async def save_secret(ask: Ask, caller: Person, mode: str) -> Response:
     """Save the secret that waits; delivery is on."""
     env = caller.env(mode)

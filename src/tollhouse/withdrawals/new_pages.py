@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
-from tollhouse.callers.stepup import proved_page
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
 from tollhouse.catalogue.provider_fields import MEMBER
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, ReceiverType, WithdrawalMethod
@@ -93,14 +92,14 @@ async def choose(ask: Ask, caller: Person, mode: str) -> Response:
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/withdrawals/new/{method_id}", guard=proved_page)
+@OPERATIONS.add("GET", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page, recent_authentication="live")
 async def fill_in(ask: Ask, caller: Person, mode: str, method_id: str) -> Response:
     """The form of one method."""
     env = caller.env(mode)
     return await _form(ask, caller, env, _method(method_id, env), _typed(Form([]), _method(method_id, env)))
 
 
-@OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}", guard=proved_page)
+@OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page, recent_authentication="live")
 async def review(ask: Ask, caller: Person, mode: str, method_id: str) -> Response:
     """What it costs and what arrives, to be confirmed; or the form again, with what is wrong in it."""
     env = caller.env(mode)
@@ -111,7 +110,7 @@ async def review(ask: Ask, caller: Person, mode: str, method_id: str) -> Respons
     return await _review(ask, caller, env, method, typed)
 
 
-@OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}/confirm", guard=proved_page)
+@OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}/confirm", guard=signed_in_page, recent_authentication="live")
 async def confirm(ask: Ask, caller: Person, mode: str, method_id: str) -> Response:
     """Ask for the withdrawal that was quoted."""
     env, house = caller.env(mode), ask.house
