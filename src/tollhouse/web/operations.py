@@ -164,15 +164,12 @@ class Operations(list[Operation]):
     ) -> Callable[[H], H]:
         """Declare the handler below as this operation.
 
-        For the reference alone: `reads`, the form (of a GET, the query) that the handler takes from `ask` itself, `answers`,
-        what its Response holds, `formats`, media types beside JSON. `body_bytes_max`: more is for whom the guard lets in.
+        For the reference: `reads`, the form (of a GET, the query) that the handler takes from `ask`, `answers`, what its
+        Response holds, `formats`, media types beside JSON. `body_bytes_max`: more is for whom the guard lets in.
         """
 
         def declare(handler: H) -> H:
-            hints, needs = get_type_hints(handler), tuple(inspect.signature(handler).parameters)
-            if unknown := set(needs) - SUPPLIED - _names(path):
-                raise TypeError(f"{handler.__qualname__} asks for {unknown}, which nobody supplies")
-            _check_recent(recent_authentication, guard, path, hints.get("body"))
+            hints, needs = _hints(handler, path, guard, recent_authentication)
             self.append(
                 Operation(
                     door=self._door,
@@ -203,6 +200,17 @@ class Operations(list[Operation]):
     def _nothing(self, method: str) -> type[Any] | None:
         """What a body must fit that nobody asks for: at doors that speak JSON, where others have one, it is empty."""
         return NoMembers if self._door in (INTEGRATION, DASHBOARD) and method != "GET" else None
+
+
+def _hints(
+    handler: Handler, path: str, guard: Guard, recent: RecentAuthentication
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The handler's annotations, and what it asks for. Raises `TypeError` for what nobody could supply or enforce."""
+    hints, needs = get_type_hints(handler), tuple(inspect.signature(handler).parameters)
+    if unknown := set(needs) - SUPPLIED - _names(path):
+        raise TypeError(f"{handler.__qualname__} asks for {unknown}, which nobody supplies")
+    _check_recent(recent, guard, path, hints.get("body"))
+    return hints, needs
 
 
 def _check_recent(when: RecentAuthentication, guard: Guard, path: str, body: Any) -> None:
