@@ -65,7 +65,7 @@ async def test_the_overview_tells_what_a_program_needs(app: Application) -> None
     assert f"-d client_id={public.client_id}" in await seen(app.owner, at(public))
     assert "A public application has no secret" in await seen(app.owner, at(public, "/secret"))
     refused = await post(app.owner, at(public, "/secret"), 422, **await version(public))
-    assert "A public application has no secret." in refused.text
+    assert "This must be confidential: a public application has no secret." in refused.text
 
 
 async def test_settings_are_saved_and_keep_their_lines(app: Application) -> None:
@@ -85,8 +85,8 @@ async def test_what_is_wrong_is_said_at_its_field(app: Application) -> None:
     page = (await save(app, [field for field in form if field[0] != "scope"])).ok(422)
     assert wrong(page).keys() == {"name", "redirect_uris", "website_url"}
     assert wrong(page)["redirect_uris"].startswith("Line 2: ")
-    assert "Line 3: This callback is listed before." in wrong(page)["redirect_uris"]
-    assert "at least one permission" in page.text
+    assert "Line 3: This must not repeat an earlier entry." in wrong(page)["redirect_uris"]
+    assert "at least one scope" in page.text
     assert "ftp://host/" in page.text
     assert (await record(app))["version"] == 1
 

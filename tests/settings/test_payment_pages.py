@@ -86,7 +86,7 @@ async def test_what_is_wrong_is_said_at_its_field(alice: Actor) -> None:
     }
     page = await send(alice, await form(alice) | bad, 422)
     assert wrong(page).keys() == bad.keys()
-    assert wrong(page)["branding.accent_color"] == "A color such as #1a6b4f."
+    assert wrong(page)["branding.accent_color"] == "This must be a color such as #1a6b4f."
     assert 'value="half"' in page.text
     assert (await settings(alice))["version"] == 1
 

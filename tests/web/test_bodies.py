@@ -10,6 +10,7 @@ from tests.payments.bank import sell
 from tests.payments.shop import COFFEE, open_link
 
 LINKS = "/api/v2/integration/payment-links"
+RULE: dict[str, Any] = {"from_currency": "EUR", "to_currency": "USD", "trigger": "on_payment", "version": 1}
 TEXTS = {
     "a member twice": b'{"display_name": "a", "display_name": "b", "amount": "1", "currency": "EUR"}',
     "a member twice, further in": b'{"display_name": "a", "metadata": {"a": "1", "a": "2"}}',
@@ -81,3 +82,55 @@ async def test_a_fault_within_an_object_names_the_member(alice: Actor) -> None:
     }
     refused = await alice.call("PUT", "/settings", body)
     assert refused.faults() == {"branding.x": "unknown_field", "payment_methods.0.enabled": "missing"}
+
+
+async def test_types_and_rules_are_told_at_once(alice: Actor) -> None:
+    sent = {
+        "display_name": "", "amount": 5, "max_payments": "1", "expires_at": "tomorrow", "metadata": {"a": 1, "b": "x" * 501},
+        "payment_method_ids": [7, "nope:EUR"], "success_url": "shop", "surprise": True,
+    }  # fmt: skip
+    refused = await alice.post("/payment-links", sent)
+    assert refused.faults() == {
+        "display_name": "invalid_value", "amount": "invalid_amount", "currency": "missing", "max_payments": "invalid_type",
+        "expires_at": "invalid_value", "metadata.a": "invalid_type", "metadata.b": "too_long",
+        "payment_method_ids.0": "invalid_type", "payment_method_ids.1": "method_unavailable", "success_url": "invalid_url",
+        "surprise": "unknown_field",
+    }  # fmt: skip
+    messages = {fault["field"]: fault["message"] for fault in refused.body["errors"]}
+    assert all(message.startswith(f"`{field}` ") and message.endswith(".") for field, message in messages.items())
+    assert messages["display_name"] == "`display_name` must be 1 to 120 characters long, without control characters."
+    assert messages["metadata.b"] == "`metadata.b` must be at most 500 characters long."
+
+
+async def test_a_registration_tells_types_and_rules_at_once(alice: Actor) -> None:
+    sent = {"name": 5, "client_type": "hidden", "redirect_uris": ["https://a.example/#", 7], "scopes": ["all"], "x": 1}
+    faults = {
+        "name": "invalid_type", "client_type": "invalid_value", "redirect_uris.0": "fragment_forbidden",
+        "redirect_uris.1": "invalid_type", "scopes.0": "unknown_scope", "x": "unknown_field",
+    }  # fmt: skip
+    assert (await alice.dashboard("POST", "/oauth/clients", sent)).faults() == faults
+    unknown = "/oauth/clients/thc_0000000000000000000000"
+    assert (await alice.dashboard("PUT", unknown, sent)).faults() == faults | {"version": "missing"}
+    flags = {"enabled": "missing", "version": "invalid_type"}
+    assert (await alice.dashboard("POST", f"{unknown}/status", {"version": "1"})).faults() == flags
+
+
+NOBODY = "0198b2f0-0000-7000-8000-000000000000"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "fault"),
+    [
+        ("POST", f"/transactions/{NOBODY}/refunds", {"amount": "-1"}, "amount"),
+        ("POST", f"/transactions/{NOBODY}/refunds", {"external_id": ""}, "external_id"),
+        ("POST", f"/test/transactions/{NOBODY}/simulate", {"outcome": "succeed", "amount": "x"}, "amount"),
+        ("POST", f"/test/refunds/{NOBODY}/simulate", {"outcome": "x"}, "outcome"),
+        ("POST", f"/balance-payments/{NOBODY}/refund", {"amount": "1e3"}, "amount"),
+        ("PUT", f"/conversion-rules/{NOBODY}", RULE | {"percent": 0}, "percent"),
+        ("PUT", f"/conversion-rules/{NOBODY}", RULE | {"from_currency": "XXX"}, "from_currency"),
+    ],
+)
+async def test_a_body_is_judged_before_the_object_is_looked_up(
+    alice: Actor, method: str, path: str, body: dict[str, Any], fault: str
+) -> None:
+    assert set((await alice.call(method, path, body, key="k")).faults()) == {fault}

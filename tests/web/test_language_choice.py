@@ -57,7 +57,7 @@ async def test_a_refused_form_says_why_in_german_and_leads_nowhere_else(alice: A
     assert "E-Mail oder Passwort ist falsch." in page.text
     assert 'action="/language"' not in page.text
     page = (await alice.form("/test/withdrawals/new/sandbox:EUR", {"amount": "1,000"})).ok(422)
-    assert "Eine Zahl größer als null mit höchstens 2 Stellen nach dem Komma, etwa 10,50." in page.text
+    assert "Diese Angabe muss ein Betrag über null mit höchstens 2 Nachkommastellen sein, zum Beispiel 10,50." in page.text
     assert "Es wurde nichts getan. Etwas im Formular stimmt nicht." in page.text
 
 

@@ -57,8 +57,8 @@ def test_what_is_bare_is_found(tmp_path: Path) -> None:
     ("english", "german"),
     [
         ("Only in the live environment.", "Nur in der Live-Umgebung."),
-        ("From 1 to 10,000 of this product.", "Von 1 bis 10.000 dieses Produkts."),
-        ("Line 2: This entry is a text.", "Zeile 2: Dieser Eintrag ist ein Text."),
+        ("This must be a whole number from 1 to 10,000.", "Diese Angabe muss eine ganze Zahl von 1 bis 10.000 sein."),
+        ("Line 2: This must be a string.", "Zeile 2: Diese Angabe muss ein Text sein."),
         ("3 minutes", "3 Minuten"),
         ("1234.50 received", "1.234,50 eingegangen"),
         ("Last sign 3 minutes ago.", "Letztes Zeichen vor 3 Minuten."),

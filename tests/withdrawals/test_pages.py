@@ -83,7 +83,7 @@ async def test_what_was_confirmed_is_what_was_quoted(shop: Actor) -> None:
     await fund(shop)
     confirmed = hidden(await reviewed(shop))
     said = wrong(await post(shop, f"{NEW}/confirm", 422, **confirmed | {"amount": "20.00"}))
-    assert said == {"amount": "The quote is for another one."}
+    assert said == {"amount": "This must be the same as in the quote."}
     assert await rows(shop) == []
 
 
@@ -106,7 +106,7 @@ async def test_what_is_wrong_is_said_at_its_field(shop: Actor) -> None:
         assert 'value="Kept"' in page.text
         assert 'aria-invalid="true"' in page.text
     page = await post(shop, NEW, 422, **TO_NINA | {"network_fee_mode": "twice"})
-    assert "This method has deduct and add." in page.text
+    assert "This must be one of: deduct, add." in page.text
     assert len(await rows(shop)) == 1
 
 

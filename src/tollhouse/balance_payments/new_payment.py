@@ -6,10 +6,11 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from tollhouse.callers.model import Caller
-from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
+from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
 from tollhouse.kernel import limits
 from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.references import reference_faults
 
 
@@ -28,11 +29,19 @@ class NewBalancePayment(Struct, frozen=True, forbid_unknown_fields=True, kw_only
     metadata: dict[str, str] | None = None
     oauth_client_id: str | None = None
 
+    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+        """Everything that is wrong, as far as nothing is looked up."""
+        return _faults(self, facts.caller)
+
 
 class PartialAmount(Struct, frozen=True, forbid_unknown_fields=True):
     """How much to capture or to refund. No amount: everything."""
 
     amount: Amount = None
+
+    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+        """What is wrong whatever the currency is."""
+        return optional_amount_faults(self.amount)
 
 
 class Priced(Struct, frozen=True):
@@ -46,12 +55,7 @@ def check(new: NewBalancePayment, caller: Caller) -> Priced:
     """The price of an acceptable payment. Raises `ValidationFailed` with every fault."""
     known = currency(new.currency)
     amount_minor = minor_of(new.amount, known)
-    faults = [
-        *([amount_fault(known)] if amount_minor is None else []),
-        *_reservation_faults(new),
-        *_application_faults(new, caller),
-        *reference_faults(external_id=new.external_id, metadata=new.metadata, description=new.description),
-    ]
+    faults = list(_faults(new, caller))
     if faults or amount_minor is None:
         raise ValidationFailed(*faults)
     return Priced(known, amount_minor)
@@ -67,13 +71,22 @@ def part_of(part: PartialAmount, code: str) -> int | None:
     return amount_minor
 
 
+def _faults(new: NewBalancePayment, caller: Caller) -> Iterator[Fault]:
+    known = currency(new.currency)
+    if minor_of(new.amount, known) is None:
+        yield amount_fault(known)
+    yield from _reservation_faults(new)
+    yield from _application_faults(new, caller)
+    yield from reference_faults(external_id=new.external_id, metadata=new.metadata, description=new.description)
+
+
 def _reservation_faults(new: NewBalancePayment) -> Iterator[Fault]:
     if new.capture and new.expires_in is not None:
-        yield Fault("expires_in", "not_applicable", "Only a reservation expires: send this with capture false.")
+        yield Fault("expires_in", "not_applicable", "This must be left out unless capture is false.")
 
 
 def _application_faults(new: NewBalancePayment, caller: Caller) -> Iterator[Fault]:
     if caller.client_id is None and new.oauth_client_id is None:
-        yield Fault("oauth_client_id", "missing", "With an API key, name the application that is paid.")
+        yield Fault("oauth_client_id", "missing", "This is required with an API key: it names the application that is paid.")
     if caller.client_id is not None and new.oauth_client_id not in {None, caller.client_id}:
-        yield Fault("oauth_client_id", "invalid_value", "An application's token pays for that application alone.")
+        yield Fault("oauth_client_id", "invalid_value", "This must be the application of the access token, or be left out.")

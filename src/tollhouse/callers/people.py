@@ -7,7 +7,7 @@ from datetime import timedelta
 from tollhouse.callers import throttle
 from tollhouse.callers.model import InvalidCredentials
 from tollhouse.callers.throttle import RateLimited, Watch
-from tollhouse.kernel import limits
+from tollhouse.kernel import limits, messages
 from tollhouse.kernel.refusals import Fault
 from tollhouse.platform.db import Pool, Row
 from tollhouse.platform.passwords import verify_password
@@ -27,14 +27,14 @@ def email_key(email: str) -> str:
 def email_faults(field: str, email: str) -> list[Fault]:
     """What is wrong with an e-mail address."""
     if len(email) > limits.EMAIL_CHARS_MAX or not EMAIL.fullmatch(email) or CONTROL.search(email):
-        return [Fault(field, "invalid_email", "This is not an e-mail address.")]
+        return [Fault(field, "invalid_email", messages.AN_EMAIL)]
     return []
 
 
 def password_faults(field: str, password: str) -> list[Fault]:
     """What is wrong with a password that somebody chooses."""
     if not limits.PASSWORD_CHARS_MIN <= len(password) <= limits.PASSWORD_CHARS_MAX:
-        return [Fault(field, "invalid_length", "A password has 10 to 128 characters.")]
+        return [Fault(field, "invalid_length", messages.characters(limits.PASSWORD_CHARS_MIN, limits.PASSWORD_CHARS_MAX))]
     return []
 
 

@@ -1,10 +1,12 @@
 """Amounts as requests send them and answers show them: decimal strings in, a decimal string and minor units out."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from msgspec import Meta
 
 from tollhouse.catalogue.currencies import CURRENCIES, DECIMALS_MAX, Currency
+from tollhouse.kernel import messages
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.refusals import Fault
 
@@ -21,9 +23,13 @@ def minor_of(amount: Any, known: Currency | None) -> int | None:
 def amount_fault(known: Currency | None, member: str = "amount") -> Fault:
     """What is wrong with an amount that cannot be read."""
     digits = known.decimals if known else DECIMALS_MAX
-    fractional = f"A decimal string above zero with at most {digits} digits after the point, such as 10.50."
-    whole = "A decimal string above zero without a point, such as 1050."
-    return Fault(member, "invalid_amount", fractional if digits else whole)
+    return Fault(member, "invalid_amount", messages.decimal(digits))
+
+
+def optional_amount_faults(amount: Any) -> Iterator[Fault]:
+    """What is wrong with an amount whose currency is not known yet, and that may be left out."""
+    if amount is not None and minor_of(amount, None) is None:
+        yield amount_fault(None)
 
 
 def pairs(code: str, **minors: int) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import jsonschema_rs
 import msgspec
 
+from tollhouse.kernel import messages
 from tollhouse.kernel.refusals import Fault
 
 MEMBER = "provider_fields"
@@ -29,13 +30,21 @@ def fields_faults(schema: dict[str, Any], sent: dict[str, Any], member: str = ME
     for error in _validator(ENCODER.encode(schema)).iter_errors(sent):
         kind, places = error.kind, [str(step) for step in error.instance_path]
         if isinstance(kind, jsonschema_rs.ValidationErrorKind.Required):
-            yield _fault([member, *places, kind.property], "missing", "This field is required.")
+            yield _fault([member, *places, kind.property], "missing", messages.REQUIRED)
         elif isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
             for name in kind.unexpected:
-                yield _fault([member, *places, name], "unknown_field", "There is no such field.")
+                yield _fault([member, *places, name], "unknown_field", messages.UNKNOWN_FIELD)
         else:
             code = "invalid_type" if isinstance(kind, jsonschema_rs.ValidationErrorKind.Type) else "invalid_value"
-            yield _fault([member, *places], code, f"This must fit {error.schema_path[-1]} of the schema.")
+            yield _fault([member, *places], code, _rule(schema, [str(step) for step in error.schema_path]))
+
+
+def _rule(schema: dict[str, Any], path: list[str]) -> str:
+    """The keyword of the schema that is broken, with its value, such as `maxLength 70`."""
+    value: Any = schema
+    for step in path:
+        value = cast("list[Any]", value)[int(step)] if isinstance(value, list) else value[step]
+    return f"This must fit {path[-1]} {msgspec.json.encode(value).decode()} of the schema."
 
 
 def _fault(places: list[str], code: str, sentence: str) -> Fault:

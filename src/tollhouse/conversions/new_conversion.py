@@ -1,6 +1,7 @@
 """The bodies of POST /conversions and /conversion-quotes, and everything that can be wrong with them, told at once."""
 
 from collections.abc import Iterator
+from typing import Any
 from uuid import UUID
 
 from msgspec import Struct
@@ -12,10 +13,12 @@ from tollhouse.conversions.model import Exchange, getting
 from tollhouse.conversions.prices import Offer
 from tollhouse.conversions.refusals import AmountAboveMaximum, AmountBelowMinimum, CurrencyNotSupported, PairUnavailable
 from tollhouse.events.destination import check_destination_url
+from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.platform.config import Settings
+from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.references import reference_faults
 
 
@@ -26,6 +29,10 @@ class NewQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     to_currency: str
     amount: Amount = None
     to_amount: Amount = None
+
+    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+        """Everything that is wrong."""
+        return _quote_faults(self)
 
 
 class NewConversion(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -40,6 +47,10 @@ class NewConversion(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     external_id: str | None = None
     metadata: dict[str, str] | None = None
 
+    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+        """Everything that is wrong."""
+        return _conversion_faults(self, facts.caller.env, facts.settings)
+
 
 class Asked(Struct, frozen=True):
     """A pair and one of the two amounts; `minimum_minor` is the least that must be got."""
@@ -52,44 +63,31 @@ class Asked(Struct, frozen=True):
 
 def understand_quote(new: NewQuote) -> Asked:
     """What is asked for. Raises `ValidationFailed` with every fault, else `CurrencyNotSupported`."""
-    faults = [*currency_faults(new.from_currency, new.to_currency)]
-    from_minor = minor_of(new.amount, CURRENCIES.get(new.from_currency))
-    to_minor = minor_of(new.to_amount, CURRENCIES.get(new.to_currency))
-    if (new.amount is None) == (new.to_amount is None):
-        faults.append(Fault("amount", "invalid_value", "Send amount or to_amount, one of them."))
-    elif new.amount is not None and from_minor is None:
-        faults.append(amount_fault(CURRENCIES.get(new.from_currency)))
-    elif new.to_amount is not None and to_minor is None:
-        faults.append(amount_fault(CURRENCIES.get(new.to_currency), "to_amount"))
-    if faults:
+    if faults := list(_quote_faults(new)):
         raise ValidationFailed(*faults)
+    from_minor = minor_of(new.amount, CURRENCIES[new.from_currency])
+    to_minor = minor_of(new.to_amount, CURRENCIES[new.to_currency])
     return Asked(pair_of(new.from_currency, new.to_currency), from_minor, to_minor)
 
 
 def understand(new: NewConversion, env: MerchantEnv, settings: Settings) -> Asked | None:
     """What is asked for; None where the quote says it. Raises as above."""
-    faults = [*_quote_faults(new), *_facts_faults(new, env, settings)]
-    given, got = new.from_currency or "", new.to_currency or ""
-    from_minor = minor_of(new.amount, CURRENCIES.get(given))
-    least_minor = minor_of(new.min_to_amount, CURRENCIES.get(got))
-    if new.quote_id is None:
-        faults += currency_faults(given, got)
-        if from_minor is None:
-            faults.append(amount_fault(CURRENCIES.get(given)))
-        if new.min_to_amount is not None and least_minor is None:
-            faults.append(amount_fault(CURRENCIES.get(got), "min_to_amount"))
-    if faults:
+    if faults := list(_conversion_faults(new, env, settings)):
         raise ValidationFailed(*faults)
-    return None if new.quote_id is not None else Asked(pair_of(given, got), from_minor, None, least_minor or 0)
+    if new.quote_id is not None:
+        return None
+    given, got = new.from_currency or "", new.to_currency or ""
+    least_minor = minor_of(new.min_to_amount, CURRENCIES[got])
+    return Asked(pair_of(given, got), minor_of(new.amount, CURRENCIES[given]), None, least_minor or 0)
 
 
 def currency_faults(given: str, got: str) -> Iterator[Fault]:
     """What is wrong with two currencies that are to be converted."""
     for member, code in (("from_currency", given), ("to_currency", got)):
         if code not in CURRENCIES:
-            yield Fault(member, "invalid_currency", "This must be a currency of the list.")
+            yield Fault(member, "invalid_currency", messages.A_CURRENCY)
     if given == got:
-        yield Fault("to_currency", "same_currency", "This must be another currency.")
+        yield Fault("to_currency", "same_currency", "This must be a different currency than from_currency.")
 
 
 def pair_of(given: str, got: str) -> ConversionPair:
@@ -117,16 +115,34 @@ def refuse_unfitting(pair: ConversionPair, exchange: Exchange) -> None:
         raise AmountAboveMaximum(highest_minor)
 
 
-def _quote_faults(new: NewConversion) -> Iterator[Fault]:
-    if new.quote_id is not None:
+def _quote_faults(new: NewQuote) -> Iterator[Fault]:
+    yield from currency_faults(new.from_currency, new.to_currency)
+    if (new.amount is None) == (new.to_amount is None):
+        yield Fault("amount", "invalid_value", "This or to_amount must be sent, but not both.")
+    elif new.amount is not None:
+        yield from _amount_faults("amount", new.amount, new.from_currency)
+    else:
+        yield from _amount_faults("to_amount", new.to_amount, new.to_currency)
+
+
+def _conversion_faults(new: NewConversion, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
+    if new.quote_id is None:
+        yield from currency_faults(new.from_currency or "", new.to_currency or "")
+        yield from _amount_faults("amount", new.amount, new.from_currency)
+        if new.min_to_amount is not None:
+            yield from _amount_faults("min_to_amount", new.min_to_amount, new.to_currency)
+    else:
         for member in ("from_currency", "to_currency", "amount", "min_to_amount"):
             if getattr(new, member) is not None:
-                yield Fault(member, "not_with_quote", "The quote says this.")
-
-
-def _facts_faults(new: NewConversion, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
+                yield Fault(member, "not_with_quote", "This must be left out if quote_id is sent: the quote sets it.")
     yield from destination_faults(new.webhook_url, env, settings)
     yield from reference_faults(external_id=new.external_id, metadata=new.metadata)
+
+
+def _amount_faults(member: str, amount: Any, code: str | None) -> Iterator[Fault]:
+    known = CURRENCIES.get(code or "")
+    if minor_of(amount, known) is None:
+        yield amount_fault(known, member)
 
 
 def destination_faults(webhook_url: str | None, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:

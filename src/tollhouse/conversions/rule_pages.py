@@ -15,6 +15,7 @@ from tollhouse.conversions.pages import currencies
 from tollhouse.conversions.refusals import RuleConflict
 from tollhouse.conversions.rules import RULES_MAX, ChangedRule, NewRule
 from tollhouse.conversions.views import rule_view
+from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import Fault, InvalidRequest, NotFound, Refusal, ValidationFailed
 from tollhouse.web.answers import page, see_other
@@ -113,7 +114,7 @@ def _new_rule(typed: dict[str, str]) -> NewRule:
     """The rule that was typed. Raises `ValidationFailed`."""
     percent = typed["percent"]
     if not PERCENT.fullmatch(percent):
-        raise ValidationFailed(Fault("percent", "invalid_value", "A whole number from 1 to 100."))
+        raise ValidationFailed(Fault("percent", "invalid_value", messages.whole_number(1, 100)))
     asked = {name: value for name, value in typed.items() if value} | {"percent": int(percent)}
     return shape({"from_currency": "", "to_currency": ""} | asked, NewRule)
 

@@ -1,6 +1,6 @@
 """Conversion rules: made, changed and ended by merchants, and followed by the worker, once for everything that comes in."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated
 from uuid import UUID
@@ -24,6 +24,7 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Tx
+from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.house import House
 
 PERCENT = 100
@@ -42,6 +43,10 @@ class NewRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     percent: Annotated[int, Meta(ge=1, le=100)] = PERCENT
     enabled: bool = True
     webhook_url: str | None = None
+
+    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+        """Everything that is wrong, as far as nothing is looked up."""
+        return _faults(self, facts.caller.env, facts.settings)
 
 
 class ChangedRule(NewRule, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -180,17 +185,20 @@ def _conversion(rule: Rule, exchange: Exchange, now: datetime) -> Conversion:
 
 def _understand(new: NewRule, env: MerchantEnv, settings: Settings) -> int | None:
     """The threshold in minor units. Raises `ValidationFailed` with every fault, else `CurrencyNotSupported`."""
-    known = CURRENCIES.get(new.from_currency)
-    threshold_minor = minor_of(new.threshold, known)
-    faults = [*currency_faults(new.from_currency, new.to_currency), *destination_faults(new.webhook_url, env, settings)]
-    if new.trigger == "on_threshold" and threshold_minor is None:
-        faults.append(amount_fault(known, "threshold"))
-    if new.trigger == "on_payment" and new.threshold is not None:
-        faults.append(Fault("threshold", "invalid_value", "Only on_threshold has one."))
-    if faults:
+    if faults := list(_faults(new, env, settings)):
         raise ValidationFailed(*faults)
     pair_of(new.from_currency, new.to_currency)
-    return threshold_minor
+    return minor_of(new.threshold, CURRENCIES[new.from_currency])
+
+
+def _faults(new: NewRule, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
+    known = CURRENCIES.get(new.from_currency)
+    yield from currency_faults(new.from_currency, new.to_currency)
+    yield from destination_faults(new.webhook_url, env, settings)
+    if new.trigger == "on_threshold" and minor_of(new.threshold, known) is None:
+        yield amount_fault(known, "threshold")
+    if new.trigger == "on_payment" and new.threshold is not None:
+        yield Fault("threshold", "invalid_value", "This must be left out unless trigger is on_threshold.")
 
 
 async def _refuse_conflict(tx: Tx, rule: Rule) -> None:

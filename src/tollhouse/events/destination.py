@@ -17,12 +17,12 @@ def check_destination_url(url: str, *, livemode: bool, settings: Settings) -> st
     except TargetRefusedError as refused:
         return str(refused)
     if livemode and target.scheme != "https":
-        return "Must be an https URL in live mode."
+        return "This must be an https URL in live mode."
     gate = Gate(settings)
     if target.literal is not None:
-        return "This address cannot be a destination." if gate.refuses(target.literal) else None
+        return "This must not be a private, local or reserved address." if gate.refuses(target.literal) else None
     if is_local_name(target.host) and not gate.allows_local_names:
-        return "The host must be a public name."
+        return "This must have a public host name."
     return None
 
 

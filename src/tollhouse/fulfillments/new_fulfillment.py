@@ -12,10 +12,12 @@ from tollhouse.catalogue.products import PRODUCTS, SANDBOX, Product, Quantity
 from tollhouse.catalogue.provider_fields import fields_faults
 from tollhouse.events.destination import check_destination_url
 from tollhouse.fulfillments.refusals import PriceChanged, ProductUnavailable
+from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.platform.config import Settings
+from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.references import reference_faults
 
 
@@ -31,16 +33,15 @@ class NewFulfillment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     external_id: str | None = None
     metadata: dict[str, str] | None = None
 
+    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+        """Everything that is wrong, as far as nothing is looked up."""
+        return _faults(self, facts.caller.env, facts.settings)
+
 
 def check(new: NewFulfillment, env: MerchantEnv, settings: Settings) -> Product:
     """The product that is asked for. Raises `ValidationFailed` with every fault."""
     product = _known(new.product_id, env)
-    faults = [
-        *(() if product is None else _product_faults(new, product)),
-        *_url_faults(new, env, settings),
-        *reference_faults(external_id=new.external_id, metadata=new.metadata),
-    ]
-    if faults:
+    if faults := list(_faults(new, env, settings)):
         raise ValidationFailed(*faults)
     if product is None:
         raise ProductUnavailable(None)
@@ -58,6 +59,14 @@ def refuse_unavailable(new: NewFulfillment, product: Product, env: MerchantEnv) 
         raise PriceChanged({"cost_minor": cost_minor, "max_cost_minor": most_minor, "currency": product.currency})
 
 
+def _faults(new: NewFulfillment, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
+    product = _known(new.product_id, env)
+    if product is not None:
+        yield from _product_faults(new, product)
+    yield from _url_faults(new, env, settings)
+    yield from reference_faults(external_id=new.external_id, metadata=new.metadata)
+
+
 def _known(product_id: str, env: MerchantEnv) -> Product | None:
     product = PRODUCTS.get(product_id)
     return None if product is not None and product.server == SANDBOX and env.livemode else product
@@ -66,7 +75,7 @@ def _known(product_id: str, env: MerchantEnv) -> Product | None:
 def _product_faults(new: NewFulfillment, product: Product) -> Iterator[Fault]:
     least, most = product.minimum_quantity, min(product.maximum_quantity, MINOR_MAX // product.unit_price_minor)
     if not least <= new.quantity <= most:
-        yield Fault("quantity", "out_of_range", f"From {least} to {most} of this product.")
+        yield Fault("quantity", "out_of_range", messages.whole_number(least, most))
     known = CURRENCIES[product.currency]
     if new.max_cost is not None and minor_of(new.max_cost, known) is None:
         yield amount_fault(known, "max_cost")

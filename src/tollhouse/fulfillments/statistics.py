@@ -1,6 +1,7 @@
 """Statistics of deliveries: how many, how well, how fast, at what cost."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
@@ -10,12 +11,14 @@ from msgspec import Struct
 
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.fulfillments import statistics_store
+from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, moment_of, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import format_minor
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.platform.db import Pool, Row
+from tollhouse.web.bodies import RequestFacts
 
 GroupBy = Literal["day", "product", "status"]
 LONGEST, USUAL = timedelta(days=366), timedelta(days=30)
@@ -31,20 +34,32 @@ class StatisticsQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     product_id: str | None = None
     project_id: UUID | None = None
 
+    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+        """Every parameter that is refused."""
+        return self._faults(*self._span(facts.now))
+
+    def _faults(self, start: datetime | None, end: datetime | None) -> Iterator[Fault]:
+        for name, moment, typed in (("from", start, self.start), ("to", end, self.to)):
+            if moment is None and typed is not None:
+                yield Fault(name, "invalid_time", messages.A_TIME_OR_DAY)
+        if start is not None and end is not None:
+            if start >= end:
+                yield Fault("from", "out_of_range", messages.BEFORE_END)
+            elif end - start > LONGEST:
+                yield Fault("from", "out_of_range", messages.AT_MOST_A_YEAR)
+
     def span(self, now: datetime) -> tuple[datetime, datetime]:
         """From when, within, to when, without. Raises `ValidationFailed`."""
-        end = now if self.to is None else moment_of(self.to)
-        start = (end - USUAL if end else None) if self.start is None else moment_of(self.start)
-        if end is None or (start is None and self.start is not None):
-            wrong = [name for name, found in (("from", start or self.start is None), ("to", end)) if not found]
-            raise ValidationFailed(
-                *(Fault(name, "invalid_time", "A time such as 2026-11-21T00:00:00Z, or a date.") for name in wrong)
-            )
-        if start is None or start >= end:
-            raise ValidationFailed(Fault("from", "out_of_range", "This must be before the end."))
-        if end - start > LONGEST:
-            raise ValidationFailed(Fault("from", "out_of_range", "Statistics cover at most 366 days."))
+        start, end = self._span(now)
+        faults = list(self._faults(start, end))
+        if start is None or end is None or faults:
+            raise ValidationFailed(*faults)
         return start, end
+
+    def _span(self, now: datetime) -> tuple[datetime | None, datetime | None]:
+        end = now if self.to is None else moment_of(self.to)
+        start = None if self.start is None else moment_of(self.start)
+        return (end - USUAL if start is None and self.start is None and end is not None else start), end
 
 
 class Figures(Struct, frozen=True, kw_only=True):

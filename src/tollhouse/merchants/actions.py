@@ -14,11 +14,11 @@ from tollhouse.callers.model import Person
 from tollhouse.callers.people import email_key, prove
 from tollhouse.callers.second_factor import SecondFactorChanged, SecondFactorRequired
 from tollhouse.catalogue import projects
-from tollhouse.kernel import limits, scopes, tokens
+from tollhouse.kernel import tokens
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, UserId, new_id
-from tollhouse.kernel.refusals import AuthenticationRequired, Fault, NotFound, ValidationFailed
+from tollhouse.kernel.refusals import AuthenticationRequired, NotFound, ValidationFailed
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Letter
 from tollhouse.merchants import business_store, store
@@ -35,7 +35,6 @@ from tollhouse.merchants.model import (
     SignUp,
     SignupClosed,
     UserView,
-    name_faults,
 )
 from tollhouse.platform.db import Row, Tx
 from tollhouse.platform.passwords import hash_password
@@ -116,12 +115,7 @@ def session_of(person: Person) -> SessionView:
 
 async def make_api_key(tx: Tx, person: Person, new: NewApiKey, now: datetime) -> NewApiKeyView:
     """A key with its secret, shown this once. Raises `ValidationFailed`."""
-    faults = name_faults("name", new.name, limits.KEY_NAME_CHARS_MAX)
-    allowed = scopes.API if new.scopes is None else scopes.parse(new.scopes)
-    if allowed is None or not allowed or not allowed.within(scopes.API):
-        faults.append(
-            Fault("scopes", "invalid_scope", "Scopes are API permissions of the list, at least one, none offline.")
-        )
+    faults, allowed = new.faults(), new.allowed()
     if faults or allowed is None:
         raise ValidationFailed(*faults)
     # Nothing below this line may refuse.

@@ -6,10 +6,12 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.callers.people import CONTROL, email_faults, password_faults
-from tollhouse.kernel import limits, zones
+from tollhouse.kernel import limits, messages, scopes, zones
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, Mode
 from tollhouse.kernel.refusals import Fault, Refusal
+from tollhouse.kernel.scopes import Scopes
+from tollhouse.web.bodies import RequestFacts
 
 
 class SignUp(Struct, frozen=True, forbid_unknown_fields=True):
@@ -18,6 +20,10 @@ class SignUp(Struct, frozen=True, forbid_unknown_fields=True):
     email: str
     password: str
     business_name: str
+
+    def rule_faults(self, _facts: RequestFacts) -> list[Fault]:
+        """Every field that is refused."""
+        return self.faults()
 
     def faults(self) -> list[Fault]:
         """Every field that is refused."""
@@ -49,6 +55,22 @@ class NewApiKey(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     mode: Mode
     scopes: list[str] | None = None
+
+    def rule_faults(self, _facts: RequestFacts) -> list[Fault]:
+        """Every field that is refused."""
+        return self.faults()
+
+    def faults(self) -> list[Fault]:
+        """Every field that is refused."""
+        faults = name_faults("name", self.name, limits.KEY_NAME_CHARS_MAX)
+        if self.allowed() is None:
+            faults.append(Fault("scopes", "invalid_scope", messages.NO_OFFLINE_SCOPE))
+        return faults
+
+    def allowed(self) -> Scopes | None:
+        """What the key may do; None where that cannot be."""
+        allowed = scopes.API if self.scopes is None else scopes.parse(self.scopes)
+        return allowed if allowed and allowed.within(scopes.API) else None
 
 
 class MerchantView(Struct, frozen=True):
@@ -125,7 +147,7 @@ class Business(Struct, frozen=True):
         """Every field that is refused."""
         faults = name_faults("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX)
         if self.time_zone not in zones.names():
-            faults.append(Fault("time_zone", "invalid_value", "This is no time zone of the list."))
+            faults.append(Fault("time_zone", "invalid_value", messages.A_TIME_ZONE))
         return faults
 
 
@@ -144,7 +166,7 @@ class SignupClosed(Refusal):
 def name_faults(field: str, name: str, chars_max: int) -> list[Fault]:
     """A name must say something, on one line, within its length."""
     if not len(name.strip()) >= 1 or len(name) > chars_max:
-        return [Fault(field, "invalid_length", f"This has 1 to {chars_max} characters.")]
+        return [Fault(field, "invalid_length", messages.characters(1, chars_max))]
     if CONTROL.search(name):
-        return [Fault(field, "invalid_characters", "This holds control characters.")]
+        return [Fault(field, "invalid_characters", messages.NO_CONTROLS)]
     return []

@@ -15,7 +15,7 @@ from tollhouse.oauth import clients, clients_store, connected_apps_store, connec
 from tollhouse.oauth.connections import Disconnected
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, ConnectionView, GrantView
-from tollhouse.oauth.settings import Rotation, SettingsBody, StatusChange
+from tollhouse.oauth.settings import Rotation, SettingsBody, SettingsUpdate, StatusChange
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
 from tollhouse.web.operations import DASHBOARD, Operations
@@ -85,7 +85,7 @@ async def show_client(caller: Person, client_id: str, db: Pool, house: House, no
 @DASHBOARD_OPERATIONS.add(
     "PUT", "/oauth/clients/{client_id}", guard=signed_in, refuses=CHANGES, recent_authentication="by_content"
 )
-async def save_client(caller: Person, client_id: str, body: SettingsBody, tx: Tx, now: datetime) -> ClientView:
+async def save_client(caller: Person, client_id: str, body: SettingsUpdate, tx: Tx, now: datetime) -> ClientView:
     """Replace all settings of an application. Unfinished authorizations end. Other callbacks need recent authentication."""
     return await clients.update(tx, caller.merchant_id, client_id, body, now, recent=stepup.is_recent(caller, now))
 

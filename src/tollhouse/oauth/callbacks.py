@@ -9,6 +9,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
+from tollhouse.kernel import messages
 from tollhouse.kernel.limits import URL_CHARS_MAX
 
 URI_TEXT = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*")
@@ -44,12 +45,12 @@ class Address(NamedTuple):
 def read(text: str) -> Address | Wrong:
     """An http or https address with a host and nothing ambiguous in it, or what is wrong with it."""
     if not 1 <= len(text) <= URL_CHARS_MAX:
-        return Wrong("invalid_length", f"An address has 1 to {URL_CHARS_MAX} characters.")
+        return Wrong("invalid_length", messages.characters(1, URL_CHARS_MAX))
     if URI_TEXT.fullmatch(text) is None:
-        return Wrong("invalid_characters", "An address holds only the characters of RFC 3986; percent-encode all others.")
+        return Wrong("invalid_characters", "This must use only the characters of RFC 3986. Percent-encode all others.")
     parts = PARTS.fullmatch(text)
     if parts is None:
-        return Wrong("invalid_scheme", "An address begins with https:// or http://, in lower case.")
+        return Wrong("invalid_scheme", "This must begin with https:// or http://, in lower case.")
     host = _host(parts["authority"])
     return host if isinstance(host, Wrong) else Address(parts["scheme"], host, parts["query"] or "")
 
@@ -57,16 +58,19 @@ def read(text: str) -> Address | Wrong:
 def fault_of(text: str) -> Wrong | None:
     """Why this cannot be registered as a callback; None when it can."""
     if "#" in text:
-        return Wrong("fragment_forbidden", "A callback must not have a fragment, not even an empty one.")
+        return Wrong("fragment_forbidden", "This must not have a fragment, not even an empty one.")
     if "*" in text:
-        return Wrong("wildcard_forbidden", "A callback is matched exactly; it must not hold an asterisk.")
+        return Wrong("wildcard_forbidden", "This must not contain an asterisk: redirect URIs are matched exactly.")
     address = read(text)
     if isinstance(address, Wrong):
         return address
     if address.scheme == "http" and not _is_loopback(address.host):
-        return Wrong("https_required", "A callback uses https; http is for localhost and loopback addresses only.")
+        return Wrong("https_required", "This must use https. Only localhost and loopback addresses may use http.")
     if any(name in OURS for name, _ in parse_qsl(address.query, keep_blank_values=True)):
-        return Wrong("reserved_parameter", "The query of a callback must not hold code, state, iss or error: we add them.")
+        return Wrong(
+            "reserved_parameter",
+            "This must not have a query parameter of the response: code, state, iss, error.",
+        )
     return None
 
 
@@ -94,12 +98,12 @@ def answer(callback: str, **parameters: str | None) -> str:
 def _host(authority: str) -> str | Wrong:
     """The host of an authority, in lower case, or what is wrong with it."""
     if "@" in authority:
-        return Wrong("credentials_forbidden", "An address must not hold a user name or password.")
+        return Wrong("credentials_forbidden", "This must not contain a user name or password.")
     parts = AUTHORITY.fullmatch(authority)
     if parts is None or not _is_host(parts["host"]):
-        return Wrong("invalid_host", "The address needs a host name or IP address in ASCII, and at most a port behind it.")
+        return Wrong("invalid_host", "This must have a host name or IP address in ASCII, with nothing but a port after it.")
     if parts["port"] is not None and not 1 <= int(parts["port"]) <= PORT_MAX:
-        return Wrong("invalid_port", f"A port is between 1 and {PORT_MAX}.")
+        return Wrong("invalid_port", f"This must have a port from 1 to {PORT_MAX:,}.")
     return parts["host"].lower()
 
 

@@ -1,6 +1,7 @@
 """What an owner does with an application. Each action is one transaction's worth.
 
-The order of refusals is the same everywhere: not found, revoked, a refused field, changed meanwhile.
+The order of refusals is the same everywhere: a field whose value cannot be, not found, revoked, a field that does not fit
+this application, changed meanwhile.
 """
 
 from datetime import datetime
@@ -11,7 +12,7 @@ from tollhouse.audit import record
 from tollhouse.audit.changes import Changes, changes, made
 from tollhouse.audit.deeds import Deed
 from tollhouse.callers.model import RecentAuthenticationRequired
-from tollhouse.kernel import tokens
+from tollhouse.kernel import messages, tokens
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.oauth import clients_store, connections_store, settings
@@ -85,7 +86,7 @@ async def rotate_secret(tx: Tx, owner: MerchantId, client_id: str, rotation: Rot
     held = await hold(tx, owner, client_id)
     revoke_grants, version = settings.check_flag("revoke_grants", rotation.revoke_grants, rotation.version)
     if held.client_type == "public":
-        raise ValidationFailed(Fault("client_type", "no_secret", "A public application has no secret."))
+        raise ValidationFailed(Fault("client_type", "no_secret", messages.CONFIDENTIAL))
     _refuse_stale(held, version)
     # Nothing below this line may refuse.
     secret = tokens.mint("thcs")

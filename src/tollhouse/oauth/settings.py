@@ -5,7 +5,7 @@ from typing import Annotated, Any, cast
 
 from msgspec import UNSET, Meta, Struct
 
-from tollhouse.kernel import scopes
+from tollhouse.kernel import messages, scopes
 from tollhouse.kernel.limits import (
     APPLICATION_NAME_CHARS_MAX,
     CALLBACK_URLS_MAX,
@@ -16,6 +16,7 @@ from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import callbacks
 from tollhouse.oauth.callbacks import Wrong
 from tollhouse.oauth.model import ClientType
+from tollhouse.web.bodies import RequestFacts
 
 VERSION_BITS = 63  # any whole number that fits a bigint may be a version, if a stale one
 LINE_BREAKS = frozenset("\r\n\t")
@@ -39,12 +40,33 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     website_url: Annotated[Any, TEXT] = UNSET
     version: Annotated[Any, NUMBER] = UNSET
 
+    def rule_faults(self, _facts: RequestFacts) -> list[Fault]:
+        """Every field that is refused."""
+        found = _Faults()
+        _check(self, found)
+        return found
+
+
+class SettingsUpdate(SettingsBody, frozen=True, forbid_unknown_fields=True):
+    """The complete settings anew, with the version that was read."""
+
+    def rule_faults(self, _facts: RequestFacts) -> list[Fault]:
+        """Every field that is refused, as far as the application is not known."""
+        found = _Faults()
+        _check(self, found)
+        _version(self.version, found)
+        return found
+
 
 class StatusChange(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body that pauses or resumes. Its members, too, are judged once the application is known to be the caller's."""
+    """The body that pauses or resumes."""
 
     enabled: Annotated[Any, FLAG] = UNSET
     version: Annotated[Any, NUMBER] = UNSET
+
+    def rule_faults(self, _facts: RequestFacts) -> list[Fault]:
+        """Every field that is refused."""
+        return _flag("enabled", self.enabled, self.version)[2]
 
 
 class Rotation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,6 +74,10 @@ class Rotation(Struct, frozen=True, forbid_unknown_fields=True):
 
     version: Annotated[Any, NUMBER] = UNSET
     revoke_grants: Annotated[Any, FLAG] = False
+
+    def rule_faults(self, _facts: RequestFacts) -> list[Fault]:
+        """Every field that is refused."""
+        return _flag("revoke_grants", self.revoke_grants, self.version)[2]
 
 
 class ClientSettings(Struct, frozen=True):
@@ -79,21 +105,25 @@ def check_update(body: SettingsBody, client_type: ClientType) -> tuple[ClientSet
     settings = _check(body, found)
     version = _version(body.version, found)
     if settings.client_type in {"confidential", "public"} and settings.client_type != client_type:
-        found.add("client_type", "fixed", "The client type is fixed at creation.")
+        found.add("client_type", "fixed", messages.FIXED)
     found.refuse()
     return settings, version
 
 
 def check_flag(field: str, sent: object, sent_version: object) -> tuple[bool, int]:
     """What a body of one flag says, and the version it was made from. Raises `ValidationFailed`."""
+    flag, version, found = _flag(field, sent, sent_version)
+    found.refuse()
+    return flag, version
+
+
+def _flag(field: str, sent: object, sent_version: object) -> tuple[bool, int, "_Faults"]:
     found = _Faults()
     if sent is UNSET:
-        found.add(field, "missing", "This field is required.")
+        found.add(field, "missing", messages.REQUIRED)
     elif not isinstance(sent, bool):
-        found.add(field, "invalid_type", "This field is true or false.")
-    version = _version(sent_version, found)
-    found.refuse()
-    return sent is True, version
+        found.add(field, "invalid_type", messages.A_BOOLEAN)
+    return sent is True, _version(sent_version, found), found
 
 
 class _Faults(list[Fault]):
@@ -125,25 +155,25 @@ def _name(sent: object, found: _Faults) -> str:
     if name is None:
         return ""
     if not name.strip() or len(name) > APPLICATION_NAME_CHARS_MAX:
-        found.add("name", "invalid_length", f"A name has 1 to {APPLICATION_NAME_CHARS_MAX} characters, not only spaces.")
+        found.add("name", "invalid_length", messages.characters(1, APPLICATION_NAME_CHARS_MAX))
     elif _has_control(name):
-        found.add("name", "invalid_characters", "A name holds no control characters.")
+        found.add("name", "invalid_characters", messages.NO_CONTROLS)
     return name
 
 
 def _client_type(sent: object, found: _Faults) -> ClientType:
     client_type = _text("client_type", sent, found)
     if client_type is not None and client_type not in {"confidential", "public"}:
-        found.add("client_type", "invalid_value", "The client type is confidential or public.")
+        found.add("client_type", "invalid_value", messages.one_of(("confidential", "public")))
     return cast("ClientType", client_type or "")
 
 
 def _description(sent: object, found: _Faults) -> str:
     description = _text("description", sent, found, required=False) or ""
     if len(description) > DESCRIPTION_CHARS_MAX:
-        found.add("description", "invalid_length", f"A description has at most {DESCRIPTION_CHARS_MAX} characters.")
+        found.add("description", "invalid_length", messages.characters(None, DESCRIPTION_CHARS_MAX))
     elif _has_control(description, but=LINE_BREAKS):
-        found.add("description", "invalid_characters", "A description holds no control characters but line breaks.")
+        found.add("description", "invalid_characters", messages.ONLY_LINE_BREAKS)
     return description
 
 
@@ -160,14 +190,16 @@ def _redirect_uris(sent: object, found: _Faults) -> list[str]:
     if uris is None:
         return []
     if not 1 <= len(uris) <= CALLBACK_URLS_MAX:
-        found.add("redirect_uris", "invalid_length", f"An application has 1 to {CALLBACK_URLS_MAX} callbacks.")
-        return uris
+        found.add("redirect_uris", "invalid_length", messages.items(1, CALLBACK_URLS_MAX))
+        return []
     for place, uri in enumerate(uris):
+        if uri is None:
+            continue
         if uri in uris[:place]:
-            found.add(f"redirect_uris.{place}", "duplicate", "This callback is listed before.")
+            found.add(f"redirect_uris.{place}", "duplicate", messages.NO_REPEAT)
         elif wrong := callbacks.fault_of(uri):
             found.add(f"redirect_uris.{place}", *wrong)
-    return uris
+    return [uri for uri in uris if uri is not None]
 
 
 def _scopes(sent: object, found: _Faults) -> Scopes:
@@ -175,24 +207,24 @@ def _scopes(sent: object, found: _Faults) -> Scopes:
     if names is None:
         return Scopes(0)
     if len(names) > len(scopes.PERMISSIONS):
-        found.add("scopes", "invalid_length", f"There are only {len(scopes.PERMISSIONS)} permissions.")
+        found.add("scopes", "invalid_length", messages.items(1, len(scopes.PERMISSIONS)))
         return Scopes(0)
-    unknown = [place for place, name in enumerate(names) if name not in scopes.ALL]
+    unknown = [place for place, name in enumerate(names) if name is not None and name not in scopes.ALL]
     for place in unknown:
-        found.add(f"scopes.{place}", "unknown_scope", "There is no such permission.")
-    asked = scopes.parse(name for name in names if name in scopes.ALL) or Scopes(0)
-    if not unknown and not asked.has_api:
-        found.add("scopes", "api_scope_required", "An application needs at least one permission beside offline_access.")
+        found.add(f"scopes.{place}", "unknown_scope", messages.A_SCOPE)
+    asked = scopes.parse(name for name in names if name is not None and name in scopes.ALL) or Scopes(0)
+    if not unknown and None not in names and not asked.has_api:
+        found.add("scopes", "api_scope_required", messages.AN_API_SCOPE)
     return asked
 
 
 def _version(sent: object, found: _Faults) -> int:
     if sent is UNSET or sent is None:
-        found.add("version", "missing", "This field is required.")
+        found.add("version", "missing", messages.REQUIRED)
     elif not isinstance(sent, int) or isinstance(sent, bool):  # true is no number, though Python thinks so
         found.add("version", "invalid_type", "The version is a whole number.")
     elif sent.bit_length() > VERSION_BITS:
-        found.add("version", "invalid_value", "No version is this number.")
+        found.add("version", "invalid_value", messages.A_WHOLE_NUMBER)
     else:
         return sent
     return 0
@@ -203,22 +235,24 @@ def _text(field: str, sent: object, found: _Faults, *, required: bool = True) ->
         return sent
     if sent is UNSET or sent is None:
         if required:
-            found.add(field, "missing", "This field is required.")
+            found.add(field, "missing", messages.REQUIRED)
     else:
-        found.add(field, "invalid_type", "This field is a text.")
+        found.add(field, "invalid_type", messages.A_STRING)
     return None
 
 
-def _texts(field: str, sent: object, found: _Faults) -> list[str] | None:
+def _texts(field: str, sent: object, found: _Faults) -> list[str | None] | None:
+    """The entries, with None for each that is no text."""
     if isinstance(sent, list):
-        wrong = next((place for place, one in enumerate(cast("list[object]", sent)) if not isinstance(one, str)), None)
-        if wrong is None:
-            return cast("list[str]", sent)
-        found.add(f"{field}.{wrong}", "invalid_type", "This entry is a text.")
-    elif sent is UNSET or sent is None:
-        found.add(field, "missing", "This field is required.")
+        texts = [one if isinstance(one, str) else None for one in cast("list[object]", sent)]
+        for place, text in enumerate(texts):
+            if text is None:
+                found.add(f"{field}.{place}", "invalid_type", messages.A_STRING)
+        return texts
+    if sent is UNSET or sent is None:
+        found.add(field, "missing", messages.REQUIRED)
     else:
-        found.add(field, "invalid_type", "This field is a list of texts.")
+        found.add(field, "invalid_type", messages.A_LIST)
     return None
 
 

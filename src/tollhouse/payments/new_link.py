@@ -13,12 +13,12 @@ from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
 from tollhouse.catalogue.currencies import Currency, currency
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.events.destination import check_destination_url
-from tollhouse.kernel import limits
+from tollhouse.kernel import limits, messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.payments.refusals import CurrencyNotSupported
 from tollhouse.platform.config import Settings
-from tollhouse.web.bodies import shown
+from tollhouse.web.bodies import RequestFacts, shown
 from tollhouse.web.references import reference_faults
 
 CURRENCY_CODE = re.compile(r"[A-Z0-9]{2,12}")
@@ -43,6 +43,11 @@ class NewLink(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     max_payments: Annotated[int, shown(minimum=1, maximum=limits.LINK_PAYMENTS_MAX)] | None = 1
     customer_email: Annotated[str, shown(format="email", maxLength=limits.EMAIL_CHARS_MAX)] | None = None
 
+    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+        """Everything that is wrong, but for the expiry in test mode, which is judged by the clock that is stored."""
+        env: MerchantEnv = facts.caller.env
+        return _faults(self, env, facts.settings, facts.now if env.livemode else None)
+
 
 class Priced(Struct, frozen=True):
     """The amount of a link, understood."""
@@ -55,14 +60,7 @@ def check(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime) -> 
     """The price of an acceptable link. Raises `ValidationFailed` with every fault, else `CurrencyNotSupported`."""
     known = currency(new.currency)
     amount_minor = minor_of(new.amount, known)
-    faults = [
-        *_text_faults(new),
-        *_price_faults(new, known, amount_minor),
-        *reference_faults(external_id=new.external_id, metadata=new.metadata, description=new.description),
-        *_method_faults(new, env, amount_minor),
-        *_url_faults(new, env, settings),
-        *_bounds_faults(new, now),
-    ]
+    faults = list(_faults(new, env, settings, now))
     if faults:
         raise ValidationFailed(*faults)
     if known is None or not known.operations.payments:
@@ -72,34 +70,46 @@ def check(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime) -> 
     return Priced(known, amount_minor)
 
 
+def _faults(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime | None) -> Iterator[Fault]:
+    known = currency(new.currency)
+    amount_minor = minor_of(new.amount, known)
+    yield from _text_faults(new)
+    yield from _price_faults(new, known, amount_minor)
+    yield from reference_faults(external_id=new.external_id, metadata=new.metadata, description=new.description)
+    yield from _method_faults(new, known, env, amount_minor)
+    yield from _url_faults(new, env, settings)
+    yield from _bounds_faults(new, now)
+
+
 def _text_faults(new: NewLink) -> Iterator[Fault]:
     name = new.display_name.strip()
     if not 1 <= len(name) <= limits.LINK_NAME_CHARS_MAX or not name.isprintable():
-        yield Fault("display_name", "invalid_value", "1 to 120 characters, none of them control characters.")
+        yield Fault("display_name", "invalid_value", messages.text(1, limits.LINK_NAME_CHARS_MAX))
     email = new.customer_email
     if email is not None and not (len(email) <= limits.EMAIL_CHARS_MAX and email.isprintable() and EMAIL.fullmatch(email)):
-        yield Fault("customer_email", "invalid_email", "This is no e-mail address.")
+        yield Fault("customer_email", "invalid_email", messages.AN_EMAIL)
 
 
 def _price_faults(new: NewLink, known: Currency | None, amount_minor: int | None) -> Iterator[Fault]:
     if not CURRENCY_CODE.fullmatch(new.currency):
-        yield Fault("currency", "invalid_currency", "A currency code is 2 to 12 capital letters and digits.")
+        yield Fault("currency", "invalid_currency", messages.A_CURRENCY_CODE)
     if amount_minor is None:
         yield amount_fault(known)
 
 
-def _method_faults(new: NewLink, env: MerchantEnv, amount_minor: int | None) -> Iterator[Fault]:
+def _method_faults(new: NewLink, known: Currency | None, env: MerchantEnv, amount_minor: int | None) -> Iterator[Fault]:
     chosen = new.payment_method_ids
     if chosen is None:
         return
     if not chosen or len(set(chosen)) < len(chosen):
-        yield Fault("payment_method_ids", "invalid_value", "Name at least one method, each once.")
+        yield Fault("payment_method_ids", "invalid_value", "This must name at least one payment method, each of them once.")
     for place, method_id in enumerate(chosen):
         method = METHODS.get(method_id)
-        if method is None or (method.rail == "sandbox" and env.livemode) or method.asset != new.currency:
-            yield Fault(f"payment_method_ids.{place}", "method_unavailable", "There is no such method for this currency.")
+        of_another = method is not None and known is not None and method.asset != known.code
+        if method is None or of_another or (method.rail == "sandbox" and env.livemode):
+            yield Fault(f"payment_method_ids.{place}", "method_unavailable", messages.A_METHOD_OF_CURRENCY)
         elif amount_minor is not None and not method.takes(amount_minor):
-            yield Fault(f"payment_method_ids.{place}", "amount_out_of_range", "The amount is outside this method's limits.")
+            yield Fault(f"payment_method_ids.{place}", "amount_out_of_range", messages.A_METHOD_OF_AMOUNT)
 
 
 def _url_faults(new: NewLink, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
@@ -109,15 +119,17 @@ def _url_faults(new: NewLink, env: MerchantEnv, settings: Settings) -> Iterator[
             yield Fault("webhook_url", "invalid_url", wrong)
     for field, url in (("success_url", new.success_url), ("cancel_url", new.cancel_url)):
         if url is not None and not is_web_address(url, https_only=env.livemode):
-            yield Fault(
-                field, "invalid_url", "An https address (in test mode http too) without user name, at most 2,048 characters."
-            )
+            yield Fault(field, "invalid_url", messages.A_RETURN_ADDRESS)
 
 
-def _bounds_faults(new: NewLink, now: datetime) -> Iterator[Fault]:
-    if new.expires_at is not None:
+def _bounds_faults(new: NewLink, now: datetime | None) -> Iterator[Fault]:
+    if new.expires_at is not None and now is not None:
         ahead = new.expires_at - now
         if not timedelta(seconds=limits.LINK_EXPIRY_S_MIN) <= ahead <= timedelta(seconds=limits.LINK_EXPIRY_S_MAX):
-            yield Fault("expires_at", "out_of_range", "From 5 minutes to 365 days ahead.")
+            yield Fault("expires_at", "out_of_range", messages.A_LINK_EXPIRY)
     if new.max_payments is not None and not 1 <= new.max_payments <= limits.LINK_PAYMENTS_MAX:
-        yield Fault("max_payments", "out_of_range", "From 1 to 10,000, or null for no limit.")
+        yield Fault(
+            "max_payments",
+            "out_of_range",
+            messages.whole_number_or_null(1, limits.LINK_PAYMENTS_MAX),
+        )

@@ -11,6 +11,7 @@ from tollhouse.callers.model import Person
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue import store as projects
 from tollhouse.idempotency import KeyReused, made_once
+from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.kernel.refusals import Fault, Refusal, ValidationFailed
@@ -120,9 +121,9 @@ async def make(ask: Ask, caller: Person, mode: str) -> Response:
 def _typed(form: Form) -> Typed:
     values = {name: form.one(name) or "" for name in FIELDS}
     if values["expires"] and values["expires"] not in LIFETIMES:
-        raise ValidationFailed(Fault("expires", "invalid_value", "There is no such time."))
+        raise ValidationFailed(Fault("expires", "invalid_value", messages.A_CHOICE))
     if values["project_id"] and parse_id(values["project_id"]) is None:
-        raise ValidationFailed(Fault("project_id", "invalid_value", "There is no such project."))
+        raise ValidationFailed(Fault("project_id", "invalid_value", messages.A_PROJECT))
     return Typed(values, form.all(METHODS_FIELD))
 
 

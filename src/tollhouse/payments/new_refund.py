@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
+from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.payments.model import RefundReason
 from tollhouse.rails.provider import Provider
+from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.references import reference_faults
 
 
@@ -20,6 +21,11 @@ class NewRefund(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     receiver: str | None = None
     external_id: str | None = None
     metadata: dict[str, str] | None = None
+
+    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+        """What is wrong whatever the payment is."""
+        yield from optional_amount_faults(self.amount)
+        yield from reference_faults(external_id=self.external_id, metadata=self.metadata)
 
 
 def check(new: NewRefund, currency: Currency, provider: Provider | None) -> int | None:

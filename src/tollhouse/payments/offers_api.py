@@ -1,5 +1,6 @@
 """Currencies, payment methods and projects as the Integration API offers them."""
 
+from collections.abc import Iterator
 from typing import Literal
 from uuid import UUID
 
@@ -8,20 +9,22 @@ from msgspec import Struct
 from tollhouse.callers.guards import any_credential, scope
 from tollhouse.callers.model import Caller
 from tollhouse.catalogue import payment_settings, store
+from tollhouse.catalogue.amounts import amount_fault, minor_of
 from tollhouse.catalogue.availability import Offer, Wanted, offers
 from tollhouse.catalogue.currencies import CURRENCIES, Chain, Currency, currency
 from tollhouse.catalogue.currencies import Operations as CurrencyOperations
 from tollhouse.catalogue.methods import Fees, MethodType, UnavailableReason
 from tollhouse.catalogue.model import Project
 from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.payments.offers import rail_fault
 from tollhouse.payments.refusals import InvalidProject
 from tollhouse.platform.db import Pool
+from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.operations import INTEGRATION, Operations
 from tollhouse.web.paging import PageQuery
 
@@ -79,6 +82,14 @@ class MethodsQuery(PageQuery, frozen=True):
     amount: str | None = None
     project_id: UUID | None = None
 
+    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+        """Every parameter that is refused. An amount needs a currency."""
+        known = currency(self.currency or "")
+        if self.amount is not None and known is None:
+            yield Fault("currency", "invalid_currency", messages.A_CURRENCY)
+        if self.amount is not None and minor_of(self.amount, known) is None:
+            yield amount_fault(known)
+
 
 class MethodsAnswer(Struct, frozen=True):
     """A page of methods."""
@@ -126,7 +137,7 @@ async def list_currencies(caller: Caller, query: PageQuery) -> CurrenciesAnswer:
 )
 async def list_methods(caller: Caller, query: MethodsQuery, db: Pool) -> MethodsAnswer:
     """List every hosted checkout method, the unavailable ones with the reason."""
-    amount_minor = _amount(query)
+    amount_minor = minor_of(query.amount, currency(query.currency or ""))
     project = None
     if query.project_id is not None:
         project = await store.status_of(db, caller.env, query.project_id)
@@ -153,19 +164,6 @@ async def read_project(caller: Caller, project_id: UUID, db: Pool) -> ProjectVie
     if project is None:
         raise NotFound
     return _project(project, caller.env, await payment_settings.of(db, caller.env))
-
-
-def _amount(query: MethodsQuery) -> int | None:
-    """The amount in minor units of the currency it must come with."""
-    if query.amount is None:
-        return None
-    known = currency(query.currency or "")
-    if known is None:
-        raise ValidationFailed(Fault("currency", "invalid_currency", "An amount needs a currency of the list."))
-    amount_minor = parse_amount(query.amount, known.decimals)
-    if amount_minor is None:
-        raise ValidationFailed(Fault("amount", "invalid_amount", "A decimal string above zero, such as 10.50."))
-    return amount_minor
 
 
 def _currency(one: Currency, env: MerchantEnv) -> CurrencyView:

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from tollhouse.callers.guards import anyone
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
+from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.ids import Mode, parse_id
 from tollhouse.kernel.money import parse_amount
@@ -110,9 +111,9 @@ async def simulate(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
     outcome, amount = form.one("outcome"), form.amount("amount")
     amount_minor = parse_amount(amount, CURRENCIES[link.currency].decimals) if amount else None
     if outcome not in OUTCOMES:
-        raise ValidationFailed(Fault("outcome", "invalid_value", "There is no such outcome."))
+        raise ValidationFailed(Fault("outcome", "invalid_value", messages.A_CHOICE))
     if amount and amount_minor is None:
-        raise ValidationFailed(Fault("amount", "invalid_amount", "A decimal string above zero, such as 10.50."))
+        raise ValidationFailed(Fault("amount", "invalid_amount", messages.decimal(CURRENCIES[link.currency].decimals)))
     attempt = await attempt_to_play(db, link, _named(ask))
     if attempt is None or attempt.rail != SANDBOX.name:
         return see_other(f"/pay/{token}")

@@ -13,6 +13,7 @@ from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.idempotency import made_once
+from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.kernel.refusals import Fault, NotFound, Refusal, ValidationFailed
@@ -126,7 +127,7 @@ async def confirm(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> 
 def _typed(form: Form) -> Typed:
     values = {name: form.one(name) or "" for name in FIELDS}
     if values["reason"] not in REFUND_REASONS:
-        raise ValidationFailed(Fault("reason", "invalid_value", "There is no such reason."))
+        raise ValidationFailed(Fault("reason", "invalid_value", messages.A_CHOICE))
     new = NewRefund(
         amount=values["amount"] or None,
         reason=values["reason"],

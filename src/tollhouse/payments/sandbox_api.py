@@ -1,5 +1,6 @@
 """The test endpoints of the Integration API: the simulator, test money, and the clock of a test environment."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -8,9 +9,10 @@ from msgspec import Meta, Struct
 
 from tollhouse.callers.guards import TestCredential
 from tollhouse.callers.model import Caller, TestModeOnly
-from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
+from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
 from tollhouse.events.balances import Cause, tell_balance
+from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode, new_id
@@ -24,6 +26,7 @@ from tollhouse.payments.simulator import Outcome, Simulated
 from tollhouse.payments.views import RefundView, TransactionView, refund_view, transaction_view
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import Decline
+from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.house import House
 from tollhouse.web.operations import INTEGRATION, Operations
 
@@ -42,6 +45,10 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     amount: Amount = None
     failure_code: Decline | None = None
 
+    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+        """What is wrong whatever the payment is."""
+        return optional_amount_faults(self.amount)
+
 
 class RefundSimulation(Struct, frozen=True, forbid_unknown_fields=True):
     """What shall become of a refund; `return`: the bank sends it back later."""
@@ -54,6 +61,14 @@ class Funding(Struct, frozen=True, forbid_unknown_fields=True):
 
     currency: str
     amount: Amount
+
+    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+        """Everything that is wrong."""
+        known = currency(self.currency)
+        if known is None or not known.operations.balances:
+            yield Fault("currency", "invalid_currency", messages.A_CURRENCY)
+        if minor_of(self.amount, known) is None:
+            yield amount_fault(known)
 
 
 class ClockAdvance(Struct, frozen=True, forbid_unknown_fields=True):
@@ -142,10 +157,7 @@ async def simulate_refund(
 )
 async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, house: House) -> BalanceView:
     """Put test money on a balance."""
-    known = currency(body.currency)
-    if known is None or not known.operations.balances:
-        raise ValidationFailed(Fault("currency", "invalid_currency", "There is no balance in this currency."))
-    amount_minor = _minor(body.amount, known)
+    known, amount_minor = CURRENCIES[body.currency], _minor(body.amount, CURRENCIES[body.currency])
     # Nothing below this line may refuse.
     funding_id = new_id()
     line = Line("test_funding", known.code, amount_minor, equity("test_funding"), available(caller.env))
@@ -165,7 +177,7 @@ async def advance_clock(caller: Caller, body: ClockAdvance, tx: Tx, now: datetim
     """Move the clock of the test environment ahead; links whose time is over then expire."""
     env = caller.env
     if await sandbox_store.ahead(tx, env) + timedelta(seconds=body.seconds) > AHEAD_MAX:
-        raise ValidationFailed(Fault("seconds", "out_of_range", "The clock can be ten years ahead, at most."))
+        raise ValidationFailed(Fault("seconds", "out_of_range", "This must leave the clock at most ten years ahead."))
     ahead = await sandbox_store.advance(tx, env, timedelta(seconds=body.seconds))
     for link_id in await store.due_of(tx, env, now, EXPIRED_AT_ONCE):
         await expiry.expire_due(tx, env, link_id, house, now)

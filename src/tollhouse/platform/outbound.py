@@ -145,23 +145,23 @@ class Gate:
 def parse_target(url: str) -> Target:
     """The one parser of addresses, when they are saved and when they are called. Raises `TargetRefusedError`."""
     if len(url) > URL_CHARS_MAX:
-        raise TargetRefusedError(f"Must be at most {URL_CHARS_MAX:,} characters.")
+        raise TargetRefusedError(f"This must be at most {URL_CHARS_MAX:,} characters long.")
     if "#" in url:
-        raise TargetRefusedError("Must not hold a fragment.")
+        raise TargetRefusedError("This must not have a fragment.")
     parts = PARTS.fullmatch(url)
     if parts is None:
         raise TargetRefusedError(
-            "Must be an http or https URL, percent-encoded, without spaces, backslashes or control characters."
+            "This must be an http or https URL, percent-encoded, without spaces, backslashes and control characters."
         )
     if "@" in parts["authority"]:
-        raise TargetRefusedError("Must not hold a user name or password.")
+        raise TargetRefusedError("This must not contain a user name or password.")
     authority = AUTHORITY.fullmatch(parts["authority"])
     if authority is None:
-        raise TargetRefusedError("Must name a host, and a port as a number where it names one. IPv6 is not served.")
+        raise TargetRefusedError("This must have a host name or IPv4 address, with nothing but a port number after it.")
     scheme: Literal["http", "https"] = "https" if parts["scheme"].lower() == "https" else "http"
     port = int(authority["port"] or (443 if scheme == "https" else 80))
     if port not in {80, 443} and (not LOWEST_FREE_PORT <= port < 1 << 16 or port in BAD_PORTS):
-        raise TargetRefusedError("The port must be 80, 443, or 1024 and above, and not one of another protocol.")
+        raise TargetRefusedError("This must have port 80, 443, or 1,024 to 65,535, and not one of another protocol.")
     target = parts["target"]
     return Target(scheme, _host(authority["host"]), port, f"/{target}" if target.startswith("?") else target)
 
@@ -348,15 +348,15 @@ def _host(text: str) -> str:
         try:
             host = idna.encode(host, uts46=True).decode()
         except (idna.IDNAError, UnicodeError):
-            raise TargetRefusedError("The host is not a valid international name.") from None
+            raise TargetRefusedError("This must have a valid host name.") from None
     host = host.rstrip(".")
     if len(host) > HOST_CHARS_MAX or not all(LABEL.fullmatch(label) for label in host.split(".")):
-        raise TargetRefusedError("The host is not a valid name.")
+        raise TargetRefusedError("This must have a valid host name.")
     if NUMBER.fullmatch(host.rpartition(".")[2]):
         try:
             IPv4Address(host)
         except AddressValueError:
-            raise TargetRefusedError("An address must be written as four decimal numbers.") from None
+            raise TargetRefusedError("This must have an IP address written as four decimal numbers.") from None
     return host
 
 

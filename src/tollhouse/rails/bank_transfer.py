@@ -83,8 +83,8 @@ class BankTransfer:
         """Money goes to an account that a euro transfer reaches, and that is not the one it comes from."""
         iban = None if receiver is None else read_iban(receiver)
         if iban is None:
-            return "The IBAN of an account that SEPA transfers reach, such as FR14 2004 1010 0505 0001 3M02 606."
-        return "This is the account that the money would leave." if iban == self.account.iban else None
+            return "This must be the IBAN of a SEPA account, such as FR14 2004 1010 0505 0001 3M02 606."
+        return "This must be another account than the one that the money leaves." if iban == self.account.iban else None
 
     async def refund(self, order: RefundOrder) -> Submission:
         """It waits for an operator to export it. Its id is the end-to-end id that statements show."""

@@ -51,10 +51,10 @@ class Sandbox:
     def receiver_fault(self, receiver: str | None) -> str | None:
         """The money of nobody can go back to nobody; a receiver that is named must be readable."""
         if receiver == INVALID_RECEIVER:
-            return "This receiver is always refused."
+            return "This must be another receiver: the sandbox always refuses this one."
         if receiver is None or (1 <= len(receiver) <= RECEIVER_CHARS_MAX and receiver.isprintable()):
             return None
-        return "1 to 256 printable characters."
+        return "This must be 1 to 256 printable characters long."
 
     async def refund(self, order: RefundOrder) -> Submission:
         """Every order is accepted."""

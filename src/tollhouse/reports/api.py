@@ -7,6 +7,7 @@ from starlette.responses import Response
 from tollhouse.callers.guards import scope
 from tollhouse.callers.model import Caller
 from tollhouse.catalogue import store as projects
+from tollhouse.kernel import messages
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.platform.db import Pool
 from tollhouse.reports.model import Report, SummaryQuery
@@ -30,7 +31,7 @@ async def financial_summary(caller: Caller, query: SummaryQuery, db: Pool, now: 
     """What changed the balances in an interval, by currency, from the ledger alone; as JSON or CSV."""
     interval = query.interval(now)
     if query.project_id is not None and await projects.status_of(db, caller.env, query.project_id) is None:
-        raise ValidationFailed(Fault("project_id", "invalid_project", "There is no such project in this environment."))
+        raise ValidationFailed(Fault("project_id", "invalid_project", messages.A_PROJECT))
     found = await summaries(db, caller.env, interval, query.group_by, query.currency, query.project_id)
     if query.format == "csv":
         name = f"financial-summary-{interval.start:%Y%m%d}-{interval.end:%Y%m%d}.csv"

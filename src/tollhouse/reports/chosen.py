@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.kernel import messages
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.periods import BY_DAY_MAX, Days, PeriodName, period
 from tollhouse.kernel.refusals import Fault, ValidationFailed
@@ -62,7 +63,7 @@ class ReportsQuery(Struct, frozen=True, forbid_unknown_fields=True):
         days, span = (asked := period(self.period, self.since, self.until, now, zone)).days, asked.now
         project_id = parse_id(self.project_id)
         if self.project_id and project_id is None:
-            raise ValidationFailed(Fault("project_id", "invalid_project", "There is no such project in this environment."))
+            raise ValidationFailed(Fault("project_id", "invalid_project", messages.A_PROJECT))
         count = (days.last - days.first).days + 1
         return Chosen(
             days=days,

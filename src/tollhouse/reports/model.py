@@ -9,11 +9,13 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, moment_of
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.kernel.zones import midnight
 from tollhouse.ledger.model import EntryType
+from tollhouse.web.bodies import RequestFacts
 
 GroupBy = Literal["none", "day", "month"]
 LineName = Literal[
@@ -89,28 +91,34 @@ class SummaryQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     group_by: GroupBy = "none"
     format: Literal["json", "csv"] = "json"
 
-    def interval(self, now: datetime) -> Interval:
-        """What is reported. Raises `ValidationFailed` with every fault."""
+    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+        """Every parameter that is refused."""
+        return self._faults(*self._span(facts.now))
+
+    def _span(self, now: datetime) -> tuple[datetime | None, datetime | None]:
         end = now if self.to is None else moment_of(self.to)
         start = None if self.start is None else moment_of(self.start)
-        if start is None and self.start is None and end is not None:
-            start = end - USUAL
+        return (end - USUAL if start is None and self.start is None and end is not None else start), end
+
+    def interval(self, now: datetime) -> Interval:
+        """What is reported. Raises `ValidationFailed` with every fault."""
+        start, end = self._span(now)
         faults = list(self._faults(start, end))
         if start is None or end is None or faults:
             raise ValidationFailed(*faults)
         return Interval(start, end)
 
     def _faults(self, start: datetime | None, end: datetime | None) -> Iterator[Fault]:
-        for name, moment in (("from", start), ("to", end)):
-            if moment is None:
-                yield Fault(name, "invalid_time", "A time such as 2026-11-21T00:00:00Z, or a date.")
+        for name, moment, typed in (("from", start, self.start), ("to", end, self.to)):
+            if moment is None and typed is not None:
+                yield Fault(name, "invalid_time", messages.A_TIME_OR_DAY)
         if start is not None and end is not None:
             if start >= end:
-                yield Fault("from", "out_of_range", "This must be before the end.")
+                yield Fault("from", "out_of_range", messages.BEFORE_END)
             elif end - start > LONGEST:
-                yield Fault("from", "out_of_range", "A report covers at most 366 days.")
+                yield Fault("from", "out_of_range", messages.AT_MOST_A_YEAR)
         if self.currency is not None and self.currency not in CURRENCIES:
-            yield Fault("currency", "invalid_currency", "This must be a currency of the list.")
+            yield Fault("currency", "invalid_currency", messages.A_CURRENCY)
 
 
 class Summary(Struct, frozen=True):

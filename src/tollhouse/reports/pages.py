@@ -11,6 +11,7 @@ from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue import store as projects
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.periods import Unit
 from tollhouse.kernel.refusals import Fault, ValidationFailed
@@ -160,7 +161,7 @@ async def _chosen(ask: Ask, person: Person, env: MerchantEnv, query: ReportsQuer
     """What the address means. Raises `ValidationFailed`."""
     chosen = query.chosen(ask.now, person.zone)
     if chosen.project_id is not None and await projects.status_of(ask.house.db, env, chosen.project_id) is None:
-        raise ValidationFailed(Fault("project_id", "invalid_project", "There is no such project in this environment."))
+        raise ValidationFailed(Fault("project_id", "invalid_project", messages.A_PROJECT))
     return chosen
 
 

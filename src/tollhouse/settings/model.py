@@ -19,12 +19,13 @@ from tollhouse.catalogue.payment_settings import (
     MethodChoice,
     PaymentSettings,
 )
+from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import EMAIL_CHARS_MAX
 from tollhouse.kernel.refusals import Fault, Refusal
-from tollhouse.web.bodies import shown
+from tollhouse.web.bodies import RequestFacts, shown
 
 EXPIRY_MINUTES = (5, 525_600)
 TOLERANCE_BPS = (0, 500)
@@ -64,6 +65,10 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     confirmations: Confirmations
     version: Annotated[int, Meta(ge=-VERSION_MAX, le=VERSION_MAX)]  # what never was a version is a stale one
 
+    def rule_faults(self, facts: RequestFacts) -> list[Fault]:
+        """Every field that is refused."""
+        return self.faults(facts.caller.env)
+
     def faults(self, env: MerchantEnv) -> list[Fault]:
         """Every field that is refused."""
         return [
@@ -93,13 +98,13 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     def _offer_faults(self) -> Iterator[Fault]:
         if self.default_currency not in CURRENCIES:
-            yield Fault("default_currency", "invalid_currency", "This must be a currency of the list.")
+            yield Fault("default_currency", "invalid_currency", messages.A_CURRENCY)
         seen: set[str] = set()
         for place, choice in enumerate(self.payment_methods):
             if choice.method_id not in METHODS:
-                yield Fault(f"payment_methods.{place}.method_id", "unknown_method", "There is no such payment method.")
+                yield Fault(f"payment_methods.{place}.method_id", "unknown_method", messages.A_PAYMENT_METHOD)
             elif choice.method_id in seen:
-                yield Fault(f"payment_methods.{place}.method_id", "duplicate", "This method is named before.")
+                yield Fault(f"payment_methods.{place}.method_id", "duplicate", messages.NO_REPEAT)
             seen.add(choice.method_id)
 
     def _number_faults(self) -> Iterator[Fault]:
@@ -110,12 +115,12 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         )
         for name, number, (least, most) in bounded:
             if not least <= number <= most:
-                yield Fault(name, "out_of_range", f"From {least:,} to {most:,}.")
+                yield Fault(name, "out_of_range", messages.whole_number(least, most))
 
     def _address_faults(self, env: MerchantEnv) -> Iterator[Fault]:
         for field, url in (("success_url", self.success_url), ("cancel_url", self.cancel_url)):
             if url is not None and not is_web_address(url, https_only=env.livemode):
-                yield Fault(field, "invalid_url", "An https address (in test mode http too), at most 2,048 characters.")
+                yield Fault(field, "invalid_url", messages.A_RETURN_ADDRESS)
 
 
 class SettingsView(Struct, frozen=True, kw_only=True):
@@ -154,20 +159,20 @@ class SettingsChanged(Refusal):
 def _branding_faults(branding: Branding) -> Iterator[Fault]:
     name, email = branding.display_name, branding.support_email
     if name is not None and not (1 <= len(name.strip()) <= len(name) <= BRAND_CHARS_MAX and name.isprintable()):
-        yield Fault("branding.display_name", "invalid_value", "1 to 60 characters, none of them control characters.")
+        yield Fault("branding.display_name", "invalid_value", messages.text(1, BRAND_CHARS_MAX))
     if branding.logo_url is not None and not is_web_address(branding.logo_url, https_only=True):
-        yield Fault("branding.logo_url", "invalid_url", "An https address, at most 2,048 characters.")
+        yield Fault("branding.logo_url", "invalid_url", messages.AN_HTTPS_ADDRESS)
     if branding.accent_color is not None and not re.fullmatch(COLOR, branding.accent_color):
-        yield Fault("branding.accent_color", "invalid_value", "A color such as #1a6b4f.")
+        yield Fault("branding.accent_color", "invalid_value", messages.A_COLOR)
     if email is not None and not (len(email) <= EMAIL_CHARS_MAX and email.isprintable() and EMAIL.fullmatch(email)):
-        yield Fault("branding.support_email", "invalid_email", "This is no e-mail address.")
+        yield Fault("branding.support_email", "invalid_email", messages.AN_EMAIL)
 
 
 def _confirmation_faults(confirmations: dict[str, Finality]) -> Iterator[Fault]:
     networks = {chain.network for currency in CURRENCIES.values() for chain in currency.chains}
     for network, count in confirmations.items():
         if network not in networks:
-            yield Fault(f"confirmations.{network}", "unknown_network", "No currency is on this network.")
+            yield Fault(f"confirmations.{network}", "unknown_network", messages.A_NETWORK)
         elif isinstance(count, int) and not BLOCKS_MIN <= count <= BLOCKS_MAX:
             yield Fault(
                 f"confirmations.{network}", "out_of_range", f"From {BLOCKS_MIN} to {BLOCKS_MAX:,} blocks, or finalized."

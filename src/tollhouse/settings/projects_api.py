@@ -12,12 +12,14 @@ from tollhouse.callers.model import Person
 from tollhouse.catalogue import projects, store
 from tollhouse.catalogue.addresses import is_web_address
 from tollhouse.catalogue.model import ProjectFacts, ProjectStatus, ReviewedProject
+from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import DESCRIPTION_CHARS_MAX
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
+from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.operations import DASHBOARD, Operations
 from tollhouse.web.paging import PageQuery
 
@@ -38,14 +40,18 @@ class SaidProject(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             raise ValidationFailed(*faults)
         return ProjectFacts(self.name.strip(), self.website_url, self.description)
 
+    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+        """Every field that is refused."""
+        return self._faults()
+
     def _faults(self) -> Iterator[Fault]:
         if not (1 <= len(self.name.strip()) <= len(self.name) <= NAME_CHARS_MAX and self.name.isprintable()):
-            yield Fault("name", "invalid_value", "1 to 100 characters, none of them control characters.")
+            yield Fault("name", "invalid_value", messages.text(1, NAME_CHARS_MAX))
         if self.website_url is not None and not is_web_address(self.website_url, https_only=False):
-            yield Fault("website_url", "invalid_url", "An http or https address without user name.")
+            yield Fault("website_url", "invalid_url", messages.A_WEB_ADDRESS)
         text = self.description or ""
         if len(text) > DESCRIPTION_CHARS_MAX or any(not char.isprintable() and char not in "\r\n\t" for char in text):
-            yield Fault("description", "invalid_value", "At most 1,000 characters, none of them control characters.")
+            yield Fault("description", "invalid_value", messages.text(None, DESCRIPTION_CHARS_MAX))
 
 
 class NewProject(SaidProject, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -126,7 +132,7 @@ async def change_project(
     if changed is None:
         raise NotFound
     if body.mode not in {UNSET, changed.mode}:
-        raise ValidationFailed(Fault("mode", "fixed", "A project stays in the environment it was opened in."))
+        raise ValidationFailed(Fault("mode", "fixed", messages.FIXED))
     return _view(changed)
 
 

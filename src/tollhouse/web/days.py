@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
+from tollhouse.kernel import messages
 from tollhouse.kernel.clock import day_of
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.kernel.zones import midnight
@@ -27,6 +28,6 @@ def span_of(first: str, last: str, zone: tzinfo) -> tuple[datetime, datetime]:
 def _faults(first: str, since: date | None, last: str, until: date | None) -> Iterator[Fault]:
     for name, typed, day in (("from", first, since), ("to", last, until)):
         if typed and day is None:
-            yield Fault(name, "invalid_value", "A day, such as 2026-11-21.")
+            yield Fault(name, "invalid_value", messages.A_DAY)
     if since is not None and until is not None and since > until:
-        yield Fault("to", "out_of_range", "This must not be before the first day.")
+        yield Fault("to", "out_of_range", messages.NOT_BEFORE_FIRST_DAY)

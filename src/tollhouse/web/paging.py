@@ -1,5 +1,6 @@
 """Pages of lists: `page` and `limit` in, newest first out, with `has_more` found by one row too many."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any, TypeVar, get_args
 from urllib.parse import urlencode
@@ -7,8 +8,10 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Meta, Struct
 
+from tollhouse.kernel import messages
 from tollhouse.kernel.limits import PAGE_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
-from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.kernel.refusals import Fault
+from tollhouse.web.bodies import RequestFacts
 
 T = TypeVar("T")
 
@@ -65,7 +68,7 @@ class SpanQuery(PageQuery, frozen=True):
     created_from: Annotated[datetime, Meta(tz=True)] | None = None
     created_to: Annotated[datetime, Meta(tz=True)] | None = None
 
-    def refuse_empty_span(self) -> None:
-        """A span of time ends after it begins. Raises `ValidationFailed`."""
+    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+        """A span of time ends after it begins."""
         if self.created_from is not None and self.created_to is not None and self.created_from >= self.created_to:
-            raise ValidationFailed(Fault("created_to", "invalid_value", "Must be later than created_from."))
+            yield Fault("created_to", "invalid_value", messages.AFTER_CREATED_FROM)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from tollhouse.kernel import limits
+from tollhouse.kernel import limits, messages
 from tollhouse.kernel.refusals import Fault
 
 METADATA_KEY = re.compile(r"[A-Za-z0-9_.-]{1,40}")
@@ -14,20 +14,20 @@ def reference_faults(
 ) -> Iterator[Fault]:
     """Everything that is wrong with them."""
     if external_id is not None and not (1 <= len(external_id) <= limits.EXTERNAL_ID_CHARS_MAX and external_id.isprintable()):
-        yield Fault("external_id", "invalid_value", "1 to 128 printable characters.")
+        yield Fault("external_id", "invalid_value", messages.text(1, limits.EXTERNAL_ID_CHARS_MAX))
     if description is not None and (len(description) > limits.DESCRIPTION_CHARS_MAX or _has_controls(description)):
-        yield Fault("description", "invalid_value", "At most 1,000 characters, none of them control characters.")
+        yield Fault("description", "invalid_value", messages.text(None, limits.DESCRIPTION_CHARS_MAX))
     yield from _metadata_faults(metadata or {})
 
 
 def _metadata_faults(metadata: dict[str, str]) -> Iterator[Fault]:
     if len(metadata) > limits.METADATA_KEYS_MAX:
-        yield Fault("metadata", "too_many", "At most 20 keys.")
+        yield Fault("metadata", "too_many", messages.items(None, limits.METADATA_KEYS_MAX))
     for key, value in metadata.items():
         if not METADATA_KEY.fullmatch(key):
-            yield Fault("metadata", "invalid_key", "A key is 1 to 40 letters, digits, dots, dashes and underscores.")
+            yield Fault("metadata", "invalid_key", messages.A_METADATA_KEY)
         elif len(value) > limits.METADATA_VALUE_CHARS_MAX:
-            yield Fault(f"metadata.{key}", "too_long", "At most 500 characters.")
+            yield Fault(f"metadata.{key}", "too_long", messages.characters(None, limits.METADATA_VALUE_CHARS_MAX))
 
 
 def _has_controls(text: str) -> bool:

@@ -5,11 +5,13 @@ from msgspec import UNSET, Struct, UnsetType
 
 from tollhouse.events.destination import check_destination_url
 from tollhouse.events.event_types import EVENT_TYPES
+from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.refusals import Fault, Refusal
 from tollhouse.platform.config import Settings
+from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.paging import PageQuery
 
 
@@ -20,17 +22,21 @@ class NewConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
     event_types: list[str]
     enabled: bool = True
 
+    def rule_faults(self, facts: RequestFacts) -> list[Fault]:
+        """What is wrong with it, field by field."""
+        return self.faults(facts.caller.env, facts.settings)
+
     def faults(self, env: MerchantEnv, settings: Settings) -> list[Fault]:
         """What is wrong with it, field by field."""
         faults = url_faults(self.url, env, settings)
         if not self.event_types:
-            faults.append(Fault("event_types", "empty", "Name at least one event type."))
+            faults.append(Fault("event_types", "empty", messages.items(1, None)))
         seen: set[str] = set()
         for place, name in enumerate(self.event_types):
             if name not in EVENT_TYPES:
-                faults.append(Fault(f"event_types.{place}", "unknown_event_type", "There is no such event type."))
+                faults.append(Fault(f"event_types.{place}", "unknown_event_type", messages.AN_EVENT_TYPE))
             elif name in seen:
-                faults.append(Fault(f"event_types.{place}", "duplicate", "This event type is named twice."))
+                faults.append(Fault(f"event_types.{place}", "duplicate", messages.NO_REPEAT))
             seen.add(name)
         return faults
 

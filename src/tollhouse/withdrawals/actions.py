@@ -110,7 +110,7 @@ async def _costs(tx: Tx, env: MerchantEnv, new: NewWithdrawal, asked: Asked, now
         raise NotFound
     quoted = found.terms
     other = [
-        Fault(member, "quote_mismatch", "The quote is for another one.")
+        Fault(member, "quote_mismatch", "This must be the same as in the quote.")
         for member, differs in (
             ("method_id", found.method_id != asked.method.method_id),
             ("amount", quoted.amount_minor != asked.amount_minor),

@@ -12,12 +12,14 @@ from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.catalogue.provider_fields import fields_faults
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, WithdrawalMethod
 from tollhouse.events.destination import check_destination_url
+from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.platform.config import Settings
 from tollhouse.rails.configured import rail
+from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.references import reference_faults
 from tollhouse.withdrawals.methods import unavailable_reason
 from tollhouse.withdrawals.model import Terms
@@ -37,6 +39,10 @@ class NewQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     amount: Amount
     network_fee_mode: FeeMode | None = None
 
+    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+        """Everything that is wrong, as far as nothing is looked up."""
+        return _every_fault(self, facts.caller.env, facts.settings)
+
 
 class NewWithdrawal(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a merchant asks for. With `quote_id` the fees are those of the quote, which must be for the same."""
@@ -52,6 +58,10 @@ class NewWithdrawal(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     description: str | None = None
     metadata: dict[str, str] | None = None
 
+    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+        """Everything that is wrong, as far as nothing is looked up."""
+        return _every_fault(self, facts.caller.env, facts.settings)
+
 
 class Asked(Struct, frozen=True):
     """A method of the catalogue, an amount in its currency, and how its fees are taken."""
@@ -66,9 +76,7 @@ def understand(new: NewQuote | NewWithdrawal, env: MerchantEnv, settings: Settin
     method = WITHDRAWAL_METHODS.get(new.method_id)
     known = None if method is None else CURRENCIES[method.currency]
     amount_minor = minor_of(new.amount, known)
-    faults = [*_faults(new, method, known, amount_minor)]
-    if isinstance(new, NewWithdrawal):
-        faults += _facts_faults(new, method, env, settings)
+    faults = list(_every_fault(new, env, settings))
     if faults:
         raise ValidationFailed(*faults)
     if method is None:
@@ -109,13 +117,21 @@ def _usual(method: WithdrawalMethod) -> FeeMode:
     return "deduct" if "deduct" in method.network_fee_modes else method.network_fee_modes[0]
 
 
+def _every_fault(new: NewQuote | NewWithdrawal, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
+    method = WITHDRAWAL_METHODS.get(new.method_id)
+    known = None if method is None else CURRENCIES[method.currency]
+    yield from _faults(new, method, known, minor_of(new.amount, known))
+    if isinstance(new, NewWithdrawal):
+        yield from _facts_faults(new, method, env, settings)
+
+
 def _faults(
     new: NewQuote | NewWithdrawal, method: WithdrawalMethod | None, known: Currency | None, amount_minor: int | None
 ) -> Iterator[Fault]:
     if amount_minor is None:
         yield amount_fault(known)
     if method is not None and new.network_fee_mode not in {None, *method.network_fee_modes}:
-        yield Fault("network_fee_mode", "invalid_value", f"This method has {' and '.join(method.network_fee_modes)}.")
+        yield Fault("network_fee_mode", "invalid_value", messages.one_of(method.network_fee_modes))
 
 
 def _facts_faults(
