@@ -16,6 +16,7 @@ import asyncpg
 
 from proving.receiving import hosts
 from tollhouse import main
+from tollhouse.checks.run import Scope, check
 from tollhouse.events import secrets
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -152,7 +153,8 @@ class Bed:
 
     async def broken(self) -> list[str]:
         """Every invariant that does not hold."""
-        return await main.broken_invariants(self.house.db)
+        report = await check(self.house.settings.database_url or "", Scope(full=True))
+        return [] if report is None else report.broken
 
     def _stop_workers(self) -> None:
         for worker in self.workers:

@@ -1,4 +1,4 @@
-"""The records that are committed and compared: `docs/routes.txt` and `schema.sql`. Run as a module, it writes them anew."""
+"""The records that are committed and compared: routes, schema, the list of its objects. Run as a module, it writes them."""
 
 import asyncio
 import re
@@ -8,14 +8,16 @@ from pathlib import Path
 
 from tests.running import new_database
 from tollhouse import main
+from tollhouse.checks import schema_store
 from tollhouse.doors import OPERATIONS
 from tollhouse.platform import embedded
-from tollhouse.platform.db import connect
+from tollhouse.platform.db import Tx, connect
 from tollhouse.platform.migrations import migrate
 
 HERE = Path(__file__).parent.parent
 ROUTES = HERE / "docs" / "routes.txt"
 SCHEMA = HERE / "schema.sql"
+OBJECTS = HERE / "src" / "tollhouse" / "checks" / schema_store.RECORD
 NOISE = re.compile(r"^(--.*|SET .*|SELECT pg_catalog\.set_config.*|\\(un)?restrict .*|)$")
 
 
@@ -39,6 +41,21 @@ def schema(server: embedded.Server) -> str:
     return "-- The schema after all migrations. Made by `just records`, compared by a test.\n" + "\n".join(lines) + "\n"
 
 
+def schema_objects(server: embedded.Server) -> str:
+    """What `tollhouse check` compares a database with."""
+
+    async def read() -> str:
+        dsn = await new_database(server.cluster.dsn)
+        await migrate(dsn)
+        connection = await connect(dsn)
+        try:
+            return await schema_store.record(Tx(connection))
+        finally:
+            await connection.close()
+
+    return asyncio.run(read())
+
+
 async def _partitions(dsn: str) -> list[str]:
     connection = await connect(dsn)
     try:
@@ -51,13 +68,14 @@ async def _partitions(dsn: str) -> list[str]:
 
 
 def write() -> None:
-    """Write both records."""
+    """Write all of them."""
     ROUTES.parent.mkdir(exist_ok=True)
     ROUTES.write_text(routes())
     with tempfile.TemporaryDirectory() as folder:
         server = embedded.start(Path(folder))
         try:
             SCHEMA.write_text(schema(server))
+            OBJECTS.write_text(schema_objects(server))
         finally:
             server.stop()
 

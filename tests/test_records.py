@@ -11,7 +11,7 @@ import pytest
 import tollhouse
 from tests import records
 from tests.running import Service
-from tollhouse.platform import embedded
+from tollhouse.platform import digests_store, embedded
 
 VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 
@@ -24,6 +24,8 @@ def statements() -> Iterator[tuple[str, str]]:
         for name, value in vars(importlib.import_module(module.name)).items():
             if name.isupper() and isinstance(value, str) and value.lstrip().startswith(VERBS):
                 yield f"{module.name}.{name}", value
+    for made in (digests_store.PAGES, digests_store.CHANGES):
+        yield from made.items()
 
 
 def test_the_route_table_is_committed() -> None:
@@ -36,6 +38,10 @@ def test_the_schema_is_committed(server: embedded.Server) -> None:
 
 def test_the_schema_does_not_depend_on_the_date() -> None:
     assert re.findall(r"_20[0-9]{4,}", records.SCHEMA.read_text()) == []
+
+
+def test_the_list_of_schema_objects_is_committed(server: embedded.Server) -> None:
+    assert records.OBJECTS.read_text() == records.schema_objects(server), "run `just records`"
 
 
 async def test_every_statement_prepares(service: Service) -> None:

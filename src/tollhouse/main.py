@@ -6,25 +6,20 @@ from pathlib import Path
 from starlette.staticfiles import StaticFiles
 
 from tollhouse.audit_log import cleaning as audit_log_cleaning
-from tollhouse.balance_payments import invariants as balance_payments_invariants
 from tollhouse.balance_payments import jobs as balance_payments_jobs
 from tollhouse.callers import cleaning as callers_cleaning
 from tollhouse.catalogue import extension, scales
-from tollhouse.conversions import invariants as conversions_invariants
+from tollhouse.checks.run import CheckUnfinishedError, Scope, check
 from tollhouse.conversions import jobs as conversions_jobs
 from tollhouse.doors import OPERATIONS
 from tollhouse.doors.worker import Job
 from tollhouse.events import cleaning as events_cleaning
-from tollhouse.events import invariants as events_invariants
 from tollhouse.events import status as events_status
-from tollhouse.fulfillments import invariants as fulfillments_invariants
 from tollhouse.fulfillments import jobs as fulfillments_jobs
 from tollhouse.idempotency import AnswersInDatabase
-from tollhouse.ledger import invariants as ledger_invariants
 from tollhouse.mail import jobs as mail_jobs
 from tollhouse.oauth import cleaning as oauth_cleaning
 from tollhouse.operator import jobs as operator_jobs
-from tollhouse.payments import invariants as payments_invariants
 from tollhouse.payments import jobs as payments_jobs
 from tollhouse.platform import partitions
 from tollhouse.platform.config import Settings
@@ -35,13 +30,11 @@ from tollhouse.platform.sealing import KeyRing
 from tollhouse.rails import configured
 from tollhouse.request_log import cleaning as request_log_cleaning
 from tollhouse.request_log.recorder import Recorder
-from tollhouse.statements import invariants as statements_invariants
 from tollhouse.web.front import Front
 from tollhouse.web.house import House
 from tollhouse.web.operations import Operation
 from tollhouse.web.templates import Templates
 from tollhouse.webhooks import jobs as webhooks_jobs
-from tollhouse.withdrawals import invariants as withdrawals_invariants
 from tollhouse.withdrawals import jobs as withdrawals_jobs
 
 STATIC = Path(__file__).parent / "web" / "static"
@@ -130,24 +123,15 @@ def route_table(operations: Sequence[Operation]) -> str:
     )
 
 
-async def broken_invariants(db: Pool) -> list[str]:
-    """A line for every invariant of money and events that does not hold, all seen in one snapshot."""
-    async with db.connection() as tx, tx.snapshot():
-        return [
-            *await ledger_invariants.broken(tx),
-            *await payments_invariants.broken(tx),
-            *await balance_payments_invariants.broken(tx),
-            *await withdrawals_invariants.broken(tx),
-            *await statements_invariants.broken(tx),
-            *await conversions_invariants.broken(tx),
-            *await fulfillments_invariants.broken(tx),
-            *await events_invariants.broken(tx),
-        ]
-
-
 async def watch_invariants(house: House) -> None:
-    """Look for broken invariants, log each as an error, and keep them for operators to see."""
-    broken = await broken_invariants(house.db)
-    for line in broken:
-        log.error("invariant broken", detail=line)
-    await operator_jobs.keep_watch(house, broken)
+    """Check what is new and a part of the rest, unless another worker does; log what is broken, and keep it to be seen."""
+    try:
+        report = await check(house.settings.database_url or "", Scope(), wait=False)
+    except CheckUnfinishedError as fault:
+        log.error("check not finished", detail=str(fault))
+        await operator_jobs.keep_failed_watch(house, str(fault))
+        return
+    if report is not None:
+        for line in report.broken:
+            log.error("invariant broken", detail=line)
+        await operator_jobs.keep_watch(house, report.broken)

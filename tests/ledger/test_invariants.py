@@ -3,6 +3,7 @@
 import asyncpg
 import pytest
 
+from tests.invariants import ours
 from tests.ledger.books import Books
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import invariants
@@ -39,10 +40,10 @@ async def test_a_spoilt_ledger_is_noticed(books: Books, number: str, spoil: str)
     posted = await books.post(Line("payment", "EUR", 100, rail("sandbox"), books.mine))
     arguments = (posted.id, books.env.merchant_id) if "$2" in spoil else (posted.id,)
     async with books.undone() as tx:
-        assert await invariants.broken(tx) == []
+        assert ours(await invariants.broken(tx)) == []
         await tx.execute(PAST_ALL_RULES)
         assert await tx.execute(spoil, *arguments) >= 1
-        found = await invariants.broken(tx)
+        found = ours(await invariants.broken(tx))
         assert number in {line.partition(" ")[0] for line in found}, found
 
 
@@ -54,7 +55,7 @@ async def test_a_hold_without_money_is_noticed(books: Books) -> None:
             new_id(),
             books.env.merchant_id,
         )
-        [line] = await invariants.broken(tx)
+        [line] = ours(await invariants.broken(tx))
         assert line.startswith("I6 ")
         assert "0 is reserved, active holds hold 5" in line
 
@@ -67,7 +68,7 @@ async def test_debt_beside_money_is_noticed(books: Books) -> None:
             " VALUES ('test', 'EUR', $1, 'debt', 'debit', true, 5)",
             books.env.merchant_id,
         )
-        assert {line.partition(" ")[0] for line in await invariants.broken(tx)} == {"I2", "I4", "I10", "I12"}
+        assert {line.partition(" ")[0] for line in ours(await invariants.broken(tx))} == {"I2", "I4", "I10", "I12"}
 
 
 async def test_the_constraints_would_not_have_let_it(books: Books) -> None:

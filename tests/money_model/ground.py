@@ -13,6 +13,7 @@ import structlog
 from structlog.testing import capture_logs
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from tests.invariants import broken_in
 from tests.money_model.counter import Counter
 from tests.money_model.oracle.balances import DECIMALS, LIVE, SHOP, Fee
 from tests.money_model.oracle.books import Prices
@@ -156,7 +157,7 @@ class Ground:
 
     def broken_invariants(self) -> list[str]:
         """As `tollhouse check` finds them; and what the worker's jobs logged as errors since."""
-        found = [str(one) for one in self._logged] + self.run(main.broken_invariants(self.house.db))
+        found = [str(one) for one in self._logged] + self.run(broken_in(self.house.db))
         self._logged.clear()
         return [one for one in found if one not in self._overlooked]
 

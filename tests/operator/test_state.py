@@ -13,6 +13,7 @@ from tests.payments.shop import open_link, pay
 from tests.receiver import Receiver
 from tests.running import Service
 from tollhouse import main
+from tollhouse.checks.run import Scope, check
 from tollhouse.operator import jobs
 from tollhouse.operator.overview import size, span
 
@@ -41,7 +42,9 @@ async def test_the_overview_tells_how_the_house_is(otto: Actor, alone: Service) 
     house = main.open_house(alone.settings, connections=1)
     try:
         await jobs.give_sign(house)
-        await main.watch_invariants(house)
+        report = await check(alone.dsn, Scope())
+        assert report is not None
+        await jobs.keep_watch(house, report.broken)
     finally:
         await house.db.close()
     shown = await overview(otto)

@@ -1,6 +1,6 @@
 """Every SQL statement that looks for what must never be true of conversions: each returns offending rows as text."""
 
-from tollhouse.platform.db import Tx
+from tollhouse.platform.invariants import Invariant
 
 # What was got is never more than the rate gives; and never less by a unit, but for what a unit of the other one is worth.
 I9_RATE = """
@@ -8,37 +8,38 @@ I9_RATE = """
                   c.fee_minor, c.to_amount_minor, c.to_currency, c.rate) AS line
     FROM conversions c JOIN currency_scales f ON f.code = c.from_currency JOIN currency_scales t ON t.code = c.to_currency
     CROSS JOIN LATERAL (SELECT c.rate * 10::numeric ^ (t.decimals - f.decimals) AS unit) u
-    WHERE c.to_amount_minor > (c.from_amount_minor - c.fee_minor) * u.unit
-       OR c.to_amount_minor < (c.from_amount_minor - c.fee_minor) * u.unit - 1 - 2 * u.unit
+    WHERE c.id = ANY ($1::uuid[]) AND (
+          c.to_amount_minor > (c.from_amount_minor - c.fee_minor) * u.unit
+       OR c.to_amount_minor < (c.from_amount_minor - c.fee_minor) * u.unit - 1 - 2 * u.unit)
 """
 I9_LEDGER = """
     SELECT format('conversion %s says %s %s (fee %s) for %s %s, the ledger %s (fee %s) for %s', c.id, c.from_amount_minor,
                   c.from_currency, c.fee_minor, c.to_amount_minor, c.to_currency, p.given, p.fee, p.got) AS line
     FROM conversions c
-    LEFT JOIN (SELECT l.source_id, l.mode,
-                      sum(p.amount) FILTER (WHERE p.type = 'conversion_out' AND cr.code = 'fx') AS given,
+    CROSS JOIN LATERAL (
+               SELECT sum(p.amount) FILTER (WHERE p.type = 'conversion_out' AND cr.code = 'fx') AS given,
                       sum(p.amount) FILTER (WHERE p.type = 'conversion_fee' AND cr.code = 'income:conversion_fee') AS fee,
                       sum(p.amount) FILTER (WHERE p.type = 'conversion_in' AND de.code = 'fx') AS got,
                       min(p.currency) FILTER (WHERE p.type = 'conversion_out') AS from_currency,
                       min(p.currency) FILTER (WHERE p.type = 'conversion_in') AS to_currency
                FROM ledger_transactions l JOIN ledger_postings p ON p.transaction_id = l.id
                JOIN ledger_accounts de ON de.id = p.debit_account_id JOIN ledger_accounts cr ON cr.id = p.credit_account_id
-               WHERE l.source_type = 'conversion' GROUP BY l.source_id, l.mode) p ON p.source_id = c.id AND p.mode = c.mode
-    WHERE (p.given, coalesce(p.fee, 0), p.got, p.from_currency, p.to_currency)
+               WHERE l.source_type = 'conversion' AND l.source_id = c.id AND l.mode = c.mode) p
+    WHERE c.id = ANY ($1::uuid[]) AND (p.given, coalesce(p.fee, 0), p.got, p.from_currency, p.to_currency)
           IS DISTINCT FROM
           (c.from_amount_minor - c.fee_minor, c.fee_minor, c.to_amount_minor, c.from_currency, c.to_currency)
 """
 I9_ORPHANS = """
     SELECT format('ledger transaction %s is of a conversion %s that there is not', l.id, l.source_id) AS line
     FROM ledger_transactions l LEFT JOIN conversions c ON c.id = l.source_id
-    WHERE l.source_type = 'conversion' AND c.id IS NULL
+    WHERE l.id = ANY ($1::uuid[]) AND l.source_type = 'conversion' AND c.id IS NULL
 """
 I14_TOLD = """
     SELECT format('ledger transaction %s moved the %s %s balance of %s and was told %s times', g.transaction_id, g.mode,
                   g.currency, g.merchant_id, told.times) AS line
     FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
           FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
-          WHERE l.source_type = 'conversion'
+          WHERE l.id = ANY ($1::uuid[]) AND l.source_type = 'conversion'
           GROUP BY e.transaction_id, e.merchant_id, e.mode, e.currency) g
     CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_event_keys w
                         WHERE w.source_type = 'ledger_entry' AND w.source_id = ANY (g.entry_ids)
@@ -50,18 +51,14 @@ I14_COMPLETED = """
     FROM conversions c
     LEFT JOIN webhook_event_keys w
         ON w.source_type = 'conversion' AND w.source_id = c.id AND w.type = 'conversion.completed'
+    WHERE c.id = ANY ($1::uuid[])
     GROUP BY c.id HAVING count(w.source_id) <> 1
 """
 
-INVARIANTS: tuple[tuple[str, str, str], ...] = (
-    ("I9", "a conversion keeps to its rate, and never against the house", I9_RATE),
-    ("I9", "a conversion is in the ledger", I9_LEDGER),
-    ("I9", "nothing else is in the ledger as a conversion", I9_ORPHANS),
-    ("I14", "every change of a balance is told once", I14_TOLD),
-    ("I14", "every conversion is told once", I14_COMPLETED),
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant("I9", "a conversion keeps to its rate, and never against the house", I9_RATE, "conversion"),
+    Invariant("I9", "a conversion is in the ledger", I9_LEDGER, "conversion"),
+    Invariant("I9", "nothing else is in the ledger as a conversion", I9_ORPHANS, "ledger"),
+    Invariant("I14", "every change of a balance is told once", I14_TOLD, "ledger"),
+    Invariant("I14", "every conversion is told once", I14_COMPLETED, "conversion"),
 )
-
-
-async def offending(tx: Tx, statement: str) -> list[str]:
-    """The lines that one of the statements above finds."""
-    return [row["line"] for row in await tx.fetch(statement)]

@@ -1,14 +1,10 @@
-"""What must hold between events, their history and their deliveries. `tollhouse check` prints what does not."""
+"""What must always be true of events and their deliveries. Tests and `tollhouse check` ask the same questions."""
 
-from tollhouse.events import invariants_store
+from tollhouse.events.invariants_store import INVARIANTS
+from tollhouse.platform import invariants
 from tollhouse.platform.db import Tx
 
 
 async def broken(tx: Tx) -> list[str]:
-    """A sentence for each kind of breach, with how many there are and one of them; empty when all is well."""
-    found: list[str] = []
-    for rule, statement in invariants_store.RULES.items():
-        row = await tx.fetchrow(statement)
-        if row is not None and row["count"]:
-            found.append(f"{rule}: {row['count']}, such as event {row['example']}")
-    return found
+    """A line for each row that breaks an invariant, best read in one snapshot; empty when all is well."""
+    return await invariants.broken(tx, INVARIANTS)

@@ -29,6 +29,11 @@ async def keep_watch(house: House, broken: Sequence[str]) -> None:
     await overview_store.keep_watch(house.db, broken, clock.now())
 
 
+async def keep_failed_watch(house: House, reason: str) -> None:
+    """A look at the invariants did not come to its end: what the last one found stays."""
+    await overview_store.keep_failed_watch(house.db, reason, clock.now())
+
+
 async def forget_signs(house: House) -> None:
     """Workers that went long ago."""
     await overview_store.forget_signs(house.db, clock.now() - FORGOTTEN_AFTER)

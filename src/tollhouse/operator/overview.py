@@ -29,10 +29,12 @@ class WorkerSign(Struct, frozen=True):
 
 
 class Watch(Struct, frozen=True):
-    """What the last look at the invariants found: a line for each that is broken."""
+    """What the last check of the invariants found that came to its end, and why one since then did not."""
 
-    looked_at: datetime
+    looked_at: datetime | None
     broken: list[str]
+    failed_at: datetime | None = None
+    failure: str | None = None
 
 
 class Finding(Struct, frozen=True):
@@ -81,10 +83,14 @@ class Overview(Struct, frozen=True, kw_only=True):
         """Whether the invariants of ledger, payments and events hold."""
         if self.watch is None:
             return Finding("Not looked at", "warn", "The worker has yet to look for the first time.")
-        ago = f"Looked at {span(self.now - self.watch.looked_at)} ago."
+        finished_at, failed_at = self.watch.looked_at, self.watch.failed_at
+        ago = "No check has finished." if finished_at is None else f"Last check finished {span(self.now - finished_at)} ago."
         if self.watch.broken:
             return Finding(f"{len(self.watch.broken)} broken", "danger", ago)
-        return Finding("All hold", "warn" if self.now - self.watch.looked_at > STALE_AFTER else "ok", ago)
+        if failed_at is not None:
+            return Finding("Could not finish", "warn", ago)
+        stale = finished_at is None or self.now - finished_at > STALE_AFTER
+        return Finding("All hold", "warn" if stale else "ok", ago)
 
     @property
     def delivery(self) -> Finding:

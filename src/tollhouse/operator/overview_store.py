@@ -13,7 +13,7 @@ DATABASE = """
            (SELECT name FROM schema_migrations ORDER BY number DESC LIMIT 1) AS migration
 """
 WORKERS = "SELECT host, pid, version, first_seen_at, last_seen_at FROM worker_signs ORDER BY last_seen_at DESC LIMIT 20"
-WATCH = "SELECT looked_at, broken FROM invariant_watch"
+WATCH = "SELECT looked_at, broken, failed_at, failure FROM invariant_watch"
 # Ids are in the order of time. What waits for a redelivery alone was delivered, or failed.
 OLDEST_UNDELIVERED = """
     SELECT min(e.created_at)
@@ -43,8 +43,14 @@ SIGN = """
 FORGET_SIGNS = "DELETE FROM worker_signs WHERE last_seen_at <= $1"
 KEEP_WATCH = """
     INSERT INTO invariant_watch (looked_at, broken) VALUES ($1, $2)
-    ON CONFLICT (the_last) DO UPDATE SET looked_at = excluded.looked_at, broken = excluded.broken
-    WHERE invariant_watch.looked_at <= excluded.looked_at
+    ON CONFLICT (the_last) DO UPDATE
+    SET looked_at = excluded.looked_at, broken = excluded.broken, failed_at = NULL, failure = NULL
+    WHERE greatest(invariant_watch.looked_at, invariant_watch.failed_at) <= excluded.looked_at
+"""
+KEEP_FAILED_WATCH = """
+    INSERT INTO invariant_watch (broken, failed_at, failure) VALUES ('{}', $1, $2)
+    ON CONFLICT (the_last) DO UPDATE SET failed_at = excluded.failed_at, failure = excluded.failure
+    WHERE greatest(invariant_watch.looked_at, invariant_watch.failed_at) <= excluded.failed_at
 """
 
 
@@ -65,7 +71,7 @@ async def overview(db: Pool, version: str, now: datetime) -> Overview:
         database_bytes=database["bytes"],
         migration=database["migration"],
         workers=[WorkerSign(**dict(row)) for row in workers],
-        watch=None if watch is None else Watch(watch["looked_at"], watch["broken"]),
+        watch=None if watch is None else Watch(**dict(watch)),
         deliveries=deliveries,
         oldest_undelivered=oldest,
         projects_in_review=waiting["projects"],
@@ -90,3 +96,8 @@ async def forget_signs(db: Pool, until: datetime) -> None:
 async def keep_watch(db: Pool, broken: Sequence[str], now: datetime) -> None:
     """Keep what the last look at the invariants found."""
     await db.execute(KEEP_WATCH, now, list(broken))
+
+
+async def keep_failed_watch(db: Pool, reason: str, now: datetime) -> None:
+    """Keep that a look did not come to its end, beside what the last one found that did."""
+    await db.execute(KEEP_FAILED_WATCH, now, reason)

@@ -1,38 +1,42 @@
-"""Every SQL statement that looks for what must never be true of payments: each returns offending rows as a line of text."""
+"""Every SQL statement that looks for what must never be true of payments: each returns offending rows as a line of text.
 
-from tollhouse.platform.db import Tx
+`$1` are the ids of the rows that are looked at: payments, links, refunds, chargebacks, ledger transactions.
+"""
+
+from tollhouse.platform.invariants import Invariant
 
 I7_RECEIVED = """
     SELECT format('transaction %s received %s, its rail confirmed %s', t.id, t.received_minor,
                   coalesce(o.confirmed, 0)) AS line
     FROM transactions t
-    LEFT JOIN (SELECT transaction_id, sum(amount_minor) AS confirmed FROM rail_observations
-               WHERE outcome = 'confirmed' GROUP BY transaction_id) o ON o.transaction_id = t.id
-    WHERE t.received_minor <> coalesce(o.confirmed, 0)
+    CROSS JOIN LATERAL (SELECT sum(amount_minor) AS confirmed FROM rail_observations
+                        WHERE transaction_id = t.id AND outcome = 'confirmed') o
+    WHERE t.id = ANY ($1::uuid[]) AND t.received_minor <> coalesce(o.confirmed, 0)
 """
 I7_CREDITED = """
     SELECT format('transaction %s credited %s for a fee of %s, the ledger says %s and %s', t.id,
                   t.credited_minor, t.fee_minor, coalesce(e.credited, 0), coalesce(e.fee, 0)) AS line
     FROM transactions t
-    LEFT JOIN (SELECT l.source_id, sum(e.delta) FILTER (WHERE e.type = 'payment') AS credited,
-                      -sum(e.delta) FILTER (WHERE e.type = 'payment_fee') AS fee
-               FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
-               WHERE l.source_type = 'transaction' AND e.account = 'available' GROUP BY l.source_id) e ON e.source_id = t.id
-    WHERE (t.credited_minor, t.fee_minor) <> (coalesce(e.credited, 0), coalesce(e.fee, 0))
+    CROSS JOIN LATERAL (SELECT sum(e.delta) FILTER (WHERE e.type = 'payment') AS credited,
+                               -sum(e.delta) FILTER (WHERE e.type = 'payment_fee') AS fee
+                        FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
+                        WHERE l.source_type = 'transaction' AND l.source_id = t.id AND e.account = 'available') e
+    WHERE t.id = ANY ($1::uuid[]) AND (t.credited_minor, t.fee_minor) <> (coalesce(e.credited, 0), coalesce(e.fee, 0))
 """
 I7_GIVEN_BACK = """
     SELECT format('transaction %s gave back %s, is giving back %s, lost %s; its refunds and chargebacks say %s, %s, %s',
                   t.id, t.refunded_minor, t.returning_minor, t.charged_back_minor,
                   coalesce(r.refunded, 0), coalesce(r.returning, 0), coalesce(c.taken, 0)) AS line
     FROM transactions t
-    LEFT JOIN (SELECT transaction_id, sum(amount_minor) FILTER (WHERE status = 'succeeded') AS refunded,
+    CROSS JOIN LATERAL (
+               SELECT sum(amount_minor) FILTER (WHERE status = 'succeeded') AS refunded,
                       sum(amount_minor) FILTER (WHERE status = 'pending') AS returning,
                       sum(unapplied_minor) FILTER (WHERE status = 'succeeded') AS from_unapplied,
                       sum(unapplied_minor) FILTER (WHERE status = 'pending') AS returning_unapplied
-               FROM refunds GROUP BY transaction_id) r ON r.transaction_id = t.id
-    LEFT JOIN (SELECT transaction_id, sum(amount_minor) AS taken FROM chargebacks WHERE status <> 'won'
-               GROUP BY transaction_id) c ON c.transaction_id = t.id
-    WHERE (t.refunded_minor, t.returning_minor, t.returning_unapplied_minor, t.charged_back_minor,
+               FROM refunds WHERE transaction_id = t.id) r
+    CROSS JOIN LATERAL (SELECT sum(amount_minor) AS taken FROM chargebacks WHERE transaction_id = t.id AND status <> 'won') c
+    WHERE t.id = ANY ($1::uuid[])
+      AND (t.refunded_minor, t.returning_minor, t.returning_unapplied_minor, t.charged_back_minor,
            t.received_minor - t.credited_minor - t.unapplied_minor)
        <> (coalesce(r.refunded, 0), coalesce(r.returning, 0), coalesce(r.returning_unapplied, 0), coalesce(c.taken, 0),
            coalesce(r.from_unapplied, 0))
@@ -42,32 +46,51 @@ I7_DISPUTED = """
     SELECT format('chargeback %s took %s for a fee of %s, the ledger says %s and %s', c.id, c.amount_minor, c.fee_minor,
                   coalesce(e.taken, 0), coalesce(e.fee, 0)) AS line
     FROM chargebacks c
-    LEFT JOIN (SELECT l.source_id, sum(m.taken) FILTER (WHERE e.type = 'chargeback') AS taken,
+    CROSS JOIN LATERAL (
+               SELECT sum(m.taken) FILTER (WHERE e.type = 'chargeback') AS taken,
                       sum(m.taken) FILTER (WHERE e.type = 'chargeback_fee') AS fee
                FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
                CROSS JOIN LATERAL (SELECT CASE e.account WHEN 'debt' THEN e.delta ELSE -e.delta END AS taken) m
-               WHERE l.source_type = 'chargeback' AND e.account IN ('available', 'debt') GROUP BY l.source_id) e
-           ON e.source_id = c.id
-    WHERE (c.amount_minor, c.fee_minor) <> (coalesce(e.taken, 0), coalesce(e.fee, 0))
+               WHERE l.source_type = 'chargeback' AND l.source_id = c.id AND e.account IN ('available', 'debt')) e
+    WHERE c.id = ANY ($1::uuid[]) AND (c.amount_minor, c.fee_minor) <> (coalesce(e.taken, 0), coalesce(e.fee, 0))
 """
 I7_COUNTED = """
     SELECT format('link %s counts %s payments, %s were credited', l.id, l.payments_count, coalesce(t.credited, 0)) AS line
     FROM payment_links l
-    LEFT JOIN (SELECT payment_link_id, count(*) FILTER (WHERE credited_minor > 0) AS credited FROM transactions
-               GROUP BY payment_link_id) t ON t.payment_link_id = l.id
-    WHERE l.payments_count <> least(coalesce(t.credited, 0), l.max_payments)
+    CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE credited_minor > 0) AS credited FROM transactions
+                        WHERE payment_link_id = l.id) t
+    WHERE l.id = ANY ($1::uuid[]) AND l.payments_count <> least(coalesce(t.credited, 0), l.max_payments)
+"""
+# A payment counts for its link with what was credited first; what is accepted later, of more than was asked, does not.
+I7_PAID = """
+    SELECT format('link %s was paid %s, its payments were credited %s', l.id, l.amount_paid_minor, coalesce(t.credited, 0))
+               AS line
+    FROM payment_links l
+    CROSS JOIN LATERAL (
+        SELECT sum(first.credited) AS credited
+        FROM transactions t
+        CROSS JOIN LATERAL (SELECT sum(e.delta) AS credited
+                            FROM ledger_transactions p JOIN ledger_entries e ON e.transaction_id = p.id AND e.mode = p.mode
+                            WHERE p.source_type = 'transaction' AND p.source_id = t.id
+                              AND e.account = 'available' AND e.type = 'payment'
+                            GROUP BY p.step ORDER BY p.step LIMIT 1) first
+        WHERE t.payment_link_id = l.id
+    ) t
+    WHERE l.id = ANY ($1::uuid[]) AND l.amount_paid_minor <> coalesce(t.credited, 0)
 """
 I7_HELD = """
     SELECT format('refund %s is %s and holds %s', r.id, r.status, h.amount - h.captured - h.released) AS line
     FROM refunds r JOIN ledger_holds h ON h.id = r.hold_id
-    WHERE (r.status = 'pending') <> (h.status = 'active') OR h.amount <> r.amount_minor - r.unapplied_minor
+    WHERE r.id = ANY ($1::uuid[])
+      AND ((r.status = 'pending') <> (h.status = 'active') OR h.amount <> r.amount_minor - r.unapplied_minor)
 """
 I14_TOLD = """
     SELECT format('ledger transaction %s moved the %s %s balance of %s and was told %s times', g.transaction_id, g.mode,
                   g.currency, g.merchant_id, told.times) AS line
     FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
           FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
-          WHERE l.source_type IN ('transaction', 'refund', 'chargeback', 'test_funding', 'adjustment', 'balance_payment',
+          WHERE l.id = ANY ($1::uuid[])
+            AND l.source_type IN ('transaction', 'refund', 'chargeback', 'test_funding', 'adjustment', 'balance_payment',
                                   'fulfillment')
           GROUP BY e.transaction_id, e.merchant_id, e.mode, e.currency) g
     CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_event_keys w
@@ -82,6 +105,7 @@ I14_STATES = """
                  ('refund_required', 'payment.refund_required'), ('partially_refunded', 'payment.refunded'),
                  ('refunded', 'payment.refunded')) AS want (status, type) ON want.status = t.status
     LEFT JOIN webhook_event_keys w ON w.source_type = 'transaction' AND w.source_id = t.id AND w.type = want.type
+    WHERE t.id = ANY ($1::uuid[])
     GROUP BY t.id, t.status, want.type HAVING count(w.source_id) = 0
 """
 # What the rail holds for us by its own reports, against what our books say it holds by payments.
@@ -113,20 +137,16 @@ I15_UNAPPLIED = """
     GROUP BY mode, currency, rail HAVING sum(booked) <> sum(kept)
 """
 
-INVARIANTS: tuple[tuple[str, str, str], ...] = (
-    ("I7", "what was received is what the rail confirmed", I7_RECEIVED),
-    ("I7", "what was credited is in the ledger", I7_CREDITED),
-    ("I7", "what was given back is in refunds and chargebacks", I7_GIVEN_BACK),
-    ("I7", "what a dispute took is in the ledger", I7_DISPUTED),
-    ("I7", "a link counts its payments", I7_COUNTED),
-    ("I7", "a pending refund has its hold", I7_HELD),
-    ("I14", "every change of a balance is told once", I14_TOLD),
-    ("I14", "every state of a payment is told", I14_STATES),
-    ("I15", "the books agree with the rails", I15_RAILS),
-    ("I15", "what is kept apart belongs to payments", I15_UNAPPLIED),
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant("I7", "what was received is what the rail confirmed", I7_RECEIVED, "payment"),
+    Invariant("I7", "what was credited is in the ledger", I7_CREDITED, "payment"),
+    Invariant("I7", "what was given back is in refunds and chargebacks", I7_GIVEN_BACK, "payment"),
+    Invariant("I7", "what a dispute took is in the ledger", I7_DISPUTED, "chargeback"),
+    Invariant("I7", "a link counts its payments", I7_COUNTED, "link"),
+    Invariant("I7", "a link is paid by its payments", I7_PAID, "link"),
+    Invariant("I7", "a pending refund has its hold", I7_HELD, "refund"),
+    Invariant("I14", "every change of a balance is told once", I14_TOLD, "ledger"),
+    Invariant("I14", "every state of a payment is told", I14_STATES, "payment"),
+    Invariant("I15", "the books agree with the rails", I15_RAILS, costly=True),
+    Invariant("I15", "what is kept apart belongs to payments", I15_UNAPPLIED, costly=True),
 )
-
-
-async def offending(tx: Tx, statement: str) -> list[str]:
-    """The lines that one of the statements above finds."""
-    return [row["line"] for row in await tx.fetch(statement)]

@@ -1,11 +1,12 @@
 """Every SQL statement that looks for what must never be true at the bank: each returns offending rows as a line of text."""
 
-from tollhouse.platform.db import Tx
+from tollhouse.platform.invariants import Invariant
 
 I15_WHOLE = """
     SELECT format('entry %s is of %s, its transfers add up to %s', e.id, e.amount_minor, coalesce(sum(p.amount_minor), 0))
                AS line
     FROM bank_entries e LEFT JOIN bank_entry_parts p ON p.entry_id = e.id
+    WHERE e.id = ANY ($1::uuid[])
     GROUP BY e.id HAVING coalesce(sum(p.amount_minor), 0) <> e.amount_minor
 """
 # Money is in our books exactly when a statement showed it.
@@ -30,8 +31,9 @@ I15_LEFT = """
            OR (p.outcome = 'payout' AND p.payout_id IS NULL
                AND lower(e.batch_reference) = replace(b.batch_id::text, '-', ''))
     ) seen
-    WHERE seen.gone <> CASE WHEN b.debited_at IS NULL THEN 0 ELSE 1 END
-       OR seen.back <> CASE WHEN b.status = 'returned' THEN 1 ELSE 0 END
+    WHERE b.id = ANY ($1::uuid[])
+      AND (seen.gone <> CASE WHEN b.debited_at IS NULL THEN 0 ELSE 1 END
+           OR seen.back <> CASE WHEN b.status = 'returned' THEN 1 ELSE 0 END)
 """
 I15_CARRIED = """
     SELECT format('payout %s is %s, its %s is %s', b.id, b.status, b.kind, coalesce(r.status, w.status, 'nowhere')) AS line
@@ -41,18 +43,14 @@ I15_CARRIED = """
     JOIN (VALUES ('prepared', 'pending', 'processing'), ('exported', 'pending', 'processing'),
                  ('confirmed', 'succeeded', 'completed'), ('returned', 'failed', 'failed'), ('refused', 'failed', 'failed'))
          AS want (status, refund, withdrawal) ON want.status = b.status
-    WHERE coalesce(r.status, w.status) IS DISTINCT FROM CASE b.kind WHEN 'refund' THEN want.refund ELSE want.withdrawal END
-       OR coalesce(r.amount_minor, w.receive_minor) <> b.amount_minor
+    WHERE b.id = ANY ($1::uuid[])
+      AND (coalesce(r.status, w.status) IS DISTINCT FROM CASE b.kind WHEN 'refund' THEN want.refund ELSE want.withdrawal END
+           OR coalesce(r.amount_minor, w.receive_minor) <> b.amount_minor)
 """
 
-INVARIANTS: tuple[tuple[str, str, str], ...] = (
-    ("I15", "an entry is the sum of its transfers", I15_WHOLE),
-    ("I15", "the rail confirms what statements show", I15_SHOWN),
-    ("I15", "a payout left when a statement shows it", I15_LEFT),
-    ("I15", "a payout ends with what it carries out", I15_CARRIED),
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant("I15", "an entry is the sum of its transfers", I15_WHOLE, "bank_entry"),
+    Invariant("I15", "the rail confirms what statements show", I15_SHOWN, costly=True),
+    Invariant("I15", "a payout left when a statement shows it", I15_LEFT, "payout"),
+    Invariant("I15", "a payout ends with what it carries out", I15_CARRIED, "payout"),
 )
-
-
-async def offending(tx: Tx, statement: str) -> list[str]:
-    """The lines that one of the statements above finds."""
-    return [row["line"] for row in await tx.fetch(statement)]

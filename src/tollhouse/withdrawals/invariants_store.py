@@ -1,20 +1,22 @@
 """Every SQL statement that looks for what must never be true of withdrawals: each returns offending rows as text."""
 
-from tollhouse.platform.db import Tx
+from tollhouse.platform.invariants import Invariant
 
 I8_HELD = """
     SELECT format('withdrawal %s is %s with a debit of %s; its hold of %s has %s captured, %s released', w.id, w.status,
                   w.debit_minor, h.amount, h.captured, h.released) AS line
     FROM withdrawals w JOIN ledger_holds h ON h.id = w.hold_id
-    WHERE (h.source_type, h.source_id, h.merchant_id, h.mode, h.currency, h.amount)
+    WHERE w.id = ANY ($1::uuid[]) AND (
+          (h.source_type, h.source_id, h.merchant_id, h.mode, h.currency, h.amount)
           IS DISTINCT FROM ('withdrawal', w.id, w.merchant_id, w.mode, w.currency, w.debit_minor)
        OR h.captured <> CASE WHEN w.completed_at IS NULL THEN 0 ELSE w.debit_minor END
-       OR h.released <> CASE WHEN w.completed_at IS NULL AND w.status IN ('failed', 'canceled') THEN w.debit_minor ELSE 0 END
+       OR h.released
+          <> CASE WHEN w.completed_at IS NULL AND w.status IN ('failed', 'canceled') THEN w.debit_minor ELSE 0 END)
 """
 I8_ORPHANS = """
     SELECT format('hold %s is for a withdrawal %s that there is not', h.id, h.source_id) AS line
     FROM ledger_holds h LEFT JOIN withdrawals w ON w.hold_id = h.id
-    WHERE h.source_type = 'withdrawal' AND w.id IS NULL
+    WHERE h.id = ANY ($1::uuid[]) AND h.source_type = 'withdrawal' AND w.id IS NULL
 """
 I8_DAYS = """
     SELECT format('%s %s of %s counts %s on %s, its withdrawals sum to %s', mode, method_id, merchant_id, sum(counted), day,
@@ -30,7 +32,7 @@ I14_TOLD = """
                   g.currency, g.merchant_id, told.times) AS line
     FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
           FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
-          WHERE l.source_type = 'withdrawal'
+          WHERE l.id = ANY ($1::uuid[]) AND l.source_type = 'withdrawal'
           GROUP BY e.transaction_id, e.merchant_id, e.mode, e.currency) g
     CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_event_keys w
                         WHERE w.source_type = 'ledger_entry' AND w.source_id = ANY (g.entry_ids)
@@ -44,6 +46,7 @@ I14_STATES = """
                          ('withdrawal.completed', w.completed_at IS NOT NULL),
                          ('withdrawal.failed', w.status = 'failed')) AS want (type, due) ON true
     LEFT JOIN webhook_event_keys e ON e.source_type = 'withdrawal' AND e.source_id = w.id AND e.type = want.type
+    WHERE w.id = ANY ($1::uuid[])
     GROUP BY w.id, w.status, want.type, want.due HAVING count(e.source_id) <> CASE WHEN want.due THEN 1 ELSE 0 END
 """
 # What went out by a rail, by what our books say and by what became of each withdrawal.
@@ -62,16 +65,11 @@ I15_RAILS = """
     GROUP BY mode, currency, rail HAVING sum(booked) <> sum(sent)
 """
 
-INVARIANTS: tuple[tuple[str, str, str], ...] = (
-    ("I8", "a withdrawal has its money on hold until it ends", I8_HELD),
-    ("I8", "nothing else is on hold for withdrawals", I8_ORPHANS),
-    ("I8", "a day counts its withdrawals", I8_DAYS),
-    ("I14", "every change of a balance is told once", I14_TOLD),
-    ("I14", "every state of a withdrawal is told", I14_STATES),
-    ("I15", "the books agree with the rails", I15_RAILS),
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant("I8", "a withdrawal has its money on hold until it ends", I8_HELD, "withdrawal"),
+    Invariant("I8", "nothing else is on hold for withdrawals", I8_ORPHANS, "hold"),
+    Invariant("I8", "a day counts its withdrawals", I8_DAYS, costly=True),
+    Invariant("I14", "every change of a balance is told once", I14_TOLD, "ledger"),
+    Invariant("I14", "every state of a withdrawal is told", I14_STATES, "withdrawal"),
+    Invariant("I15", "the books agree with the rails", I15_RAILS, costly=True),
 )
-
-
-async def offending(tx: Tx, statement: str) -> list[str]:
-    """The lines that one of the statements above finds."""
-    return [row["line"] for row in await tx.fetch(statement)]

@@ -1,0 +1,1 @@
+"""The check of the whole database: money, events, what was written, and the schema that keeps them."""

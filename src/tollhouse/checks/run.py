@@ -1,0 +1,240 @@
+"""The check itself: everything, or what is new since the last one and a part of the old; each batch in its own snapshot."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import asyncpg
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollhouse.balance_payments.invariants_store import INVARIANTS as BALANCE_PAYMENTS
+from tollhouse.checks import schema_store, store
+from tollhouse.conversions.invariants_store import INVARIANTS as CONVERSIONS
+from tollhouse.events.invariants_store import INVARIANTS as EVENTS
+from tollhouse.fulfillments.invariants_store import INVARIANTS as FULFILLMENTS
+from tollhouse.kernel import clock
+from tollhouse.ledger.invariants_store import INVARIANTS as LEDGER
+from tollhouse.operator.invariants_store import INVARIANTS as OPERATOR
+from tollhouse.payments.invariants_store import INVARIANTS as PAYMENTS
+from tollhouse.platform import digests_store, migrations
+from tollhouse.platform.db import LOST, Tx, connect
+from tollhouse.platform.invariants import IDS_AT_ONCE, LINES_MAX, Invariant, breaches
+from tollhouse.statements.invariants_store import INVARIANTS as STATEMENTS
+from tollhouse.withdrawals.invariants_store import INVARIANTS as WITHDRAWALS
+
+INVARIANTS: tuple[Invariant, ...] = (
+    *LEDGER,
+    *PAYMENTS,
+    *BALANCE_PAYMENTS,
+    *WITHDRAWALS,
+    *STATEMENTS,
+    *CONVERSIONS,
+    *FULFILLMENTS,
+    *OPERATOR,
+    *EVENTS,
+)
+"""All of them. A slice adds its own in its `invariants_store.py`."""
+SMALL = 50_000
+"""Rows; where there are fewer, every check is a full one."""
+AGAIN_ROWS = 20_000
+"""How many old rows a check that is not full verifies again."""
+BATCH_WITHIN_S, COSTLY_WITHIN_S = 300, 3_600
+"""How long some thousand rows may take, and one of the costly statements, before the check gives up."""
+SETTINGS = {
+    "statement_timeout": f"{COSTLY_WITHIN_S}s",
+    "idle_in_transaction_session_timeout": "0",
+    "lock_timeout": f"{COSTLY_WITHIN_S}s",
+    "plan_cache_mode": "force_generic_plan",  # by indexes, however many ids there are
+    "work_mem": "64MB",
+}
+KINDS = tuple(digests_store.TABLES)
+UNFINISHED = (*LOST, TimeoutError, asyncpg.PostgresError)
+
+
+class Report(Struct, frozen=True):
+    """What a check found: a line for each breach. `rows` is how many rows were verified."""
+
+    full: bool
+    broken: list[str]
+    rows: int
+
+
+class Scope(Struct, frozen=True):
+    """How much is looked at: `full`, or what is new and `again_rows` old ones, unless there are fewer than `small`."""
+
+    full: bool = False
+    small: int = SMALL
+    again_rows: int = AGAIN_ROWS
+
+
+class CheckUnfinishedError(Exception):
+    """The check did not come to its end: whether the invariants hold is not known."""
+
+
+Progress = Callable[[str, int, int], None]
+"""What is looked at, how much of it was, and how much there is."""
+
+
+def silent(_part: str, _done: int, _all: int) -> None:
+    """Nobody watches."""
+
+
+async def check(dsn: str, scope: Scope, *, wait: bool = True, progress: Progress = silent) -> Report | None:
+    """Look for what is broken, one check at a time: `wait` for another that runs, or None where one does.
+
+    Remembers how far it came where nothing is broken. Raises `CheckUnfinishedError`.
+    """
+    try:
+        async with _connection(dsn) as locking:
+            async with asyncio.timeout(COSTLY_WITHIN_S):
+                await locking.begin()
+                if not await store.lock(locking, wait=wait):
+                    return None
+            async with _connection(dsn) as tx:
+                return await verify(tx, scope, progress)
+    except UNFINISHED as fault:
+        raise CheckUnfinishedError(f"{type(fault).__name__}: {fault}".rstrip(": ")) from fault
+
+
+async def verify(tx: Tx, scope: Scope, progress: Progress = silent) -> Report:
+    """Look for what is broken on this connection. Whoever calls it is the only one: see `check`."""
+    return await _Check(tx, scope, progress).run()
+
+
+@asynccontextmanager
+async def _connection(dsn: str) -> AsyncGenerator[Tx]:
+    raw = await connect(dsn, settings=SETTINGS)
+    try:
+        yield Tx(raw)
+    finally:
+        raw.terminate()
+
+
+class _Check:
+    def __init__(self, tx: Tx, scope: Scope, progress: Progress) -> None:
+        self.tx = tx
+        self.scope = scope
+        self.progress = progress
+        self.broken: list[str] = []
+        self.rows = 0
+
+    async def run(self) -> Report:
+        """All of it, or what is new."""
+        if await store.migration(self.tx) != migrations.ours()[-1].number:
+            raise CheckUnfinishedError("the database is of another version: run tollhouse migrate")
+        at = await store.here(self.tx, self.scope.small)
+        state = await store.state(self.tx, at)
+        began = clock.now()
+        full = self.scope.full or state is None or at.rows < self.scope.small
+        await self._look_at_schema()
+        if full or state is None:
+            await self._look_at(one for one in INVARIANTS if one.kind is None)
+            await self._look_at_everything()
+            state = store.State(at.snapshot, began, None, began)
+        else:
+            await self._look_at(one for one in INVARIANTS if one.kind is None and not one.costly)
+            await self._look_at_new(state.verified)
+            again = await self._look_again(state.again)
+            state = replace(state, verified=at.snapshot, verified_at=began, again=again)
+        self.broken = list(dict.fromkeys(self.broken))  # a row may have been looked at as new and as old
+        if not self.broken:
+            await store.keep_state(self.tx, at, state)
+        if len(self.broken) > LINES_MAX:
+            self.broken = [*self.broken[:LINES_MAX], "and more"]
+        return Report(full, self.broken, self.rows)
+
+    async def _look_at_schema(self) -> None:
+        async with self._snapshot():
+            self.broken += [
+                f"I22 the schema is what the migrations made: {one}" for one in await schema_store.damage(self.tx)
+            ]
+
+    async def _look_at(self, invariants: Iterable[Invariant]) -> None:
+        chosen = list(invariants)
+        for done, one in enumerate(chosen):
+            self.progress(one.meaning, done, len(chosen))
+            async with self._snapshot(COSTLY_WITHIN_S):
+                self.broken += await breaches(self.tx, one)
+
+    async def _look_at_everything(self) -> None:
+        """Every row of every kind, in the order of their ids."""
+        counts = await store.counts(self.tx)
+        for kind in KINDS:
+            last, done = digests_store.BEFORE_ALL, 0
+            self.progress(kind, 0, counts.get(kind, 0))
+            while True:
+                ids = await self._page(kind, last, IDS_AT_ONCE)
+                done += len(ids)
+                self.progress(kind, done, max(done, counts.get(kind, 0)))
+                if len(ids) < IDS_AT_ONCE or self._enough:
+                    break
+                last = ids[-1]
+
+    async def _look_at_new(self, since: str) -> None:
+        """What was written by transactions that the snapshot `since` did not see, and all whose money it moved."""
+        after: str | None = None
+        while True:
+            async with self._snapshot():
+                new, after = await store.new_rows(self.tx, since, after, IDS_AT_ONCE)
+                ids: defaultdict[str, set[UUID]] = defaultdict(set)
+                for row in new:
+                    ids[row.kind].add(row.id)
+                for some in _batches(ids["ledger"]):
+                    for kind, one in await store.touched(self.tx, some):
+                        ids[kind].add(one)
+                for kind, found in ids.items():
+                    for some in _batches(found):
+                        await self._look_at_rows(kind, some)
+            self.progress("new", self.rows, self.rows)
+            if after is None or self._enough:
+                return
+
+    async def _look_again(self, begin: tuple[str, UUID] | None) -> tuple[str, UUID] | None:
+        """Some old rows, on from where the last check stopped; where the next begins: None, with the first of all."""
+        kind, last = begin or (KINDS[0], digests_store.BEFORE_ALL)
+        left = self.scope.again_rows
+        while left > 0:
+            limit = min(left, IDS_AT_ONCE)
+            ids = await self._page(kind, last, limit)
+            left -= len(ids)
+            last = ids[-1] if ids else last
+            self.progress("again", self.scope.again_rows - left, self.scope.again_rows)
+            if len(ids) < limit:
+                if kind == KINDS[-1]:
+                    return None
+                kind, last = KINDS[KINDS.index(kind) + 1], digests_store.BEFORE_ALL
+        return kind, last
+
+    async def _page(self, kind: str, after: UUID, limit: int) -> list[UUID]:
+        async with self._snapshot():
+            ids = await digests_store.page(self.tx, kind, after, limit)
+            await self._look_at_rows(kind, ids)
+        return ids
+
+    async def _look_at_rows(self, kind: str, ids: Sequence[UUID]) -> None:
+        if not ids:
+            return
+        self.rows += len(ids)
+        changed = await digests_store.changes(self.tx, kind, ids)
+        self.broken += [f"I21 what was written stays as it was: {line}" for line in changed[:LINES_MAX]]
+        for one in INVARIANTS:
+            if one.kind == kind:
+                self.broken += await breaches(self.tx, one, ids)
+
+    @property
+    def _enough(self) -> bool:
+        return len(self.broken) > LINES_MAX
+
+    @asynccontextmanager
+    async def _snapshot(self, within_s: float = BATCH_WITHIN_S) -> AsyncGenerator[None]:
+        """One moment of the database, for a batch: not for longer, or nothing could be vacuumed meanwhile."""
+        async with asyncio.timeout(within_s), self.tx.raw.transaction(isolation="repeatable_read", readonly=True):
+            yield
+
+
+def _batches(ids: Iterable[UUID]) -> Iterator[list[UUID]]:
+    ordered = sorted(ids)
+    return (ordered[at : at + IDS_AT_ONCE] for at in range(0, len(ordered), IDS_AT_ONCE))

@@ -1,0 +1,27 @@
+"""Every SQL statement that looks for what must never be true of what operators did: offending rows, as a line of text."""
+
+from tollhouse.platform.invariants import Invariant
+
+I20_ADJUSTED = """
+    SELECT format('ledger transaction %s adjusts a balance by no action %s of an operator', t.id, t.source_id) AS line
+    FROM ledger_transactions t
+    WHERE t.id = ANY ($1::uuid[]) AND t.source_type = 'adjustment' AND NOT EXISTS (
+        SELECT FROM ledger_postings p
+        JOIN ledger_accounts m ON m.id IN (p.debit_account_id, p.credit_account_id) AND m.guarded
+        JOIN operator_actions a
+            ON (a.id, a.action, a.merchant_id, a.mode, a.currency)
+             = (t.source_id, 'balance_adjusted', m.merchant_id, t.mode, p.currency)
+        WHERE p.transaction_id = t.id AND p.type = 'adjustment'
+          AND a.amount_minor = CASE m.id WHEN p.credit_account_id THEN p.amount ELSE -p.amount END)
+"""
+I20_POSTED = """
+    SELECT format('action %s adjusted a balance and is not in the ledger', a.id) AS line
+    FROM operator_actions a
+    WHERE a.id = ANY ($1::uuid[]) AND a.action = 'balance_adjusted'
+      AND NOT EXISTS (SELECT FROM ledger_transactions t WHERE t.source_type = 'adjustment' AND t.source_id = a.id)
+"""
+
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant("I20", "an adjustment is an operator's action", I20_ADJUSTED, "ledger"),
+    Invariant("I20", "an operator's adjustment is in the ledger", I20_POSTED, "operator_action"),
+)

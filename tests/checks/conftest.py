@@ -1,0 +1,71 @@
+"""A house with a bank and no worker, where every kind of row was written: damage is done to it and undone."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import pytest
+
+from tests.cast import Actor, sign_up
+from tests.payments.bank import play, refund, sell
+from tests.running import Service, settings_for
+from tests.statements import camt
+from tests.statements.camt import Line
+from tests.statements.desk import Bank, earned, withdrawn
+from tollhouse import main
+from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.checks.run import SETTINGS
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.operator import actions
+from tollhouse.operator.model import Hand
+from tollhouse.platform import embedded
+from tollhouse.platform.db import Tx, connect
+from tollhouse.rails import configured
+
+
+@pytest.fixture(scope="package")
+def still(server: embedded.Server) -> Iterator[Service]:
+    """A service of these tests' own."""
+    with Service(settings_for(server.cluster.dsn, fresh=True, **camt.ACCOUNT), worker=False) as running:
+        yield running
+    configured.RAILS.pop(("bank", "live"), None)
+
+
+@pytest.fixture(scope="package")
+async def shop(still: Service) -> AsyncIterator[Actor]:
+    """A merchant with payments in and out, in both modes, by whom everything was done once."""
+    house = main.open_house(still.settings, connections=4)
+    async with sign_up(still, "shop", "The Shop") as actor:
+        disputed, paid = await sell(actor), await sell(actor)
+        await sell(actor, "late")
+        (await refund(actor, paid, "3.00")).ok(201)
+        (await play(actor, disputed, "chargeback")).ok()
+        bank = Bank(house)
+        await earned(actor, bank, "20.00")
+        await withdrawn(actor, bank, "4.00")
+        await bank.shows(Line(777, words="Nobody knows", name="A stranger"))
+        env, hand = MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live"), Hand("olga", clock.now(), "Goodwill")
+        await house.db.transact(lambda tx: actions.adjust(tx, env, CURRENCIES["EUR"], 500, hand, house))
+        yield actor
+    await house.db.close()
+
+
+@pytest.fixture(scope="package")
+async def connection(shop: Actor) -> AsyncIterator[Tx]:
+    """A connection to its database, on which each statement is prepared once."""
+    raw = await connect(shop.service.dsn, settings=SETTINGS)
+    yield Tx(raw)
+    await raw.close()
+
+
+@asynccontextmanager
+async def undone(tx: Tx) -> AsyncIterator[Tx]:
+    """A transaction whose work is thrown away, in one snapshot."""
+    spoilt = tx.raw.transaction(isolation="repeatable_read")
+    await spoilt.start()
+    try:
+        yield tx
+    finally:
+        await spoilt.rollback()
