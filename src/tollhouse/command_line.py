@@ -13,7 +13,7 @@ import msgspec
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
-from tollhouse import bank_commands, check_commands, keys_commands, operator_commands, supervisor
+from tollhouse import application_commands, bank_commands, check_commands, keys_commands, operator_commands, supervisor
 from tollhouse import main as root
 from tollhouse.demo.run import run as run_demo
 from tollhouse.demo.seed import DemoError
@@ -25,6 +25,7 @@ from tollhouse.platform.db import Pool
 
 talk = Console(stderr=True, highlight=False)
 app = App(name="tollhouse", help="A self-hosted payment platform for merchants.", version_flags=[])
+operator_commands.app.command(application_commands.app)
 operator_commands.app.command(bank_commands.statements)
 operator_commands.app.command(bank_commands.payouts)
 app.command(operator_commands.app)

@@ -14,6 +14,7 @@ WHILE_SUSPENDED = {
     # Ending sessions, and proving who sits there, which the rest asks for.
     "POST /settings/sessions/others/end",
     "POST /settings/sessions/{session_id}/end",
+    f"POST {MERCHANT}/session/confirm",
     "POST /stepup",
     # Revoking keys and grants.
     f"DELETE {MERCHANT}/api-keys/{{api_key_id}}",

@@ -33,6 +33,7 @@ async def adjust(service: Service, actor: Actor, amount: str, **changes: str) ->
 
 @pytest.mark.covers("P-13")
 async def test_a_suspended_merchant_is_refused_until_it_is_reactivated(alice: Actor, service: Service) -> None:
+    (await alice.get("/balances")).ok()
     done = await operator(service, "merchants", "suspend", alice.merchant_id, "--reason", "Chargebacks", "--json")
     assert (done.status, done.json["action"], done.json["operator"]) == (0, "merchant_suspended", ME)
     (await alice.get("/balances")).refused("account_suspended", 403)

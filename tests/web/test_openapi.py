@@ -162,7 +162,7 @@ def test_it_tells_every_refusal_of_guard_decoding_and_key(document: Any) -> None
     shown = document["paths"]["/api/v2/integration/webhook-events/{event_id}/redeliver"]["post"]
     assert codes(shown, 400) == ["invalid_request", "idempotency_key_invalid", "idempotency_key_required"]
     assert codes(shown, 401) == ["authentication_required", "invalid_token", "invalid_api_key"]
-    assert codes(shown, 403) == ["account_suspended", "missing_scope"]
+    assert codes(shown, 403) == ["account_suspended", "application_suspended", "missing_scope"]
     assert codes(shown, 404) == ["not_found"]
     assert "idempotency_in_progress" in codes(shown, 409)
     assert codes(shown, 413) == ["payload_too_large"]
@@ -172,7 +172,8 @@ def test_it_tells_every_refusal_of_guard_decoding_and_key(document: Any) -> None
     assert key["name"] == "Idempotency-Key"
     assert key["required"] is True
     saved = document["paths"]["/api/v2/merchant/oauth/clients/{client_id}"]["put"]
-    assert codes(saved, 403) == ["cross_origin_forbidden", "account_suspended", "recent_authentication_required"]
+    of_session = ["cross_origin_forbidden", "account_suspended", "recent_authentication_required"]
+    assert codes(saved, 403) == [*of_session, "application_suspended"]
     assert codes(saved, 409) == ["application_revoked", "application_changed"]
     assert codes(saved, 415) == ["unsupported_media_type"]
     assert codes(saved, 422) == ["validation_failed"]

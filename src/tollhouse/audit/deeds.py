@@ -26,6 +26,8 @@ Deed = Literal[
     "application.resumed",
     "application.secret_replaced",
     "application.revoked",
+    "application.suspended",
+    "application.reactivated",
     "application.connection_ended",
     "application.connections_ended",
     "grant.given",

@@ -45,6 +45,8 @@ DEEDS: Mapping[Deed, str] = {
     "application.resumed": "Application resumed",
     "application.secret_replaced": "Secret of the application replaced",
     "application.revoked": "Application revoked for ever",
+    "application.suspended": "Application suspended",
+    "application.reactivated": "Application reactivated",
     "application.connection_ended": "Connection of the application ended",
     "application.connections_ended": "All connections of the application ended",
     "grant.given": "Application connected",

@@ -22,11 +22,11 @@ from tollhouse.balance_payments.refusals import (
     NotNow,
     SelfPayment,
 )
-from tollhouse.callers.model import Caller
+from tollhouse.callers.model import ApplicationSuspended, Caller
 from tollhouse.events.balances import Cause, tell_balance
 from tollhouse.kernel import limits, scopes
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.kernel.ids import ClientId, MerchantId, new_id
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.ledger import holds
@@ -44,8 +44,8 @@ MAY_PAY = scopes.parse(["balance-payments:write"]) or Scopes(0)
 async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, house: House, now: datetime) -> BalancePayment:
     """Pay the owner of an application, or set the money aside for it.
 
-    Raises `ValidationFailed`, `NotFound`, `DuplicateExternalId`, `CurrencyNotSupported`, `SelfPayment` and
-    `InsufficientFunds`.
+    Raises `ValidationFailed`, `NotFound`, `DuplicateExternalId`, `CurrencyNotSupported`, `SelfPayment`,
+    `ApplicationSuspended` and `InsufficientFunds`.
     """
     priced = check(new, caller)
     application = await _application(tx, caller, new, now)
@@ -54,6 +54,7 @@ async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, house: House, now:
         raise CurrencyNotSupported
     if application.owner_id == caller.env.merchant_id:
         raise SelfPayment
+    await _refuse_suspended(tx, application.client_id)
     payment = _fresh(caller.env, application, priced.currency.code, priced.amount_minor, new, now)
     await _refuse_short(tx, payment)
     # The database judges balance and external_id once more below, and its verdict refuses everything.
@@ -83,7 +84,7 @@ async def capture(
 ) -> BalancePayment:
     """Pay what is reserved, or a part of it; the rest is given back. An API key pays all of it.
 
-    Raises `NotFound`, `ValidationFailed`, `ApplicationRequired`, `NotNow` and `MoreThanReserved`.
+    Raises `NotFound`, `ValidationFailed`, `ApplicationRequired`, `ApplicationSuspended`, `NotNow` and `MoreThanReserved`.
     """
     payment = await _held(tx, caller, payment_id)
     amount_minor = part_of(part, payment.currency) or payment.amount_minor
@@ -221,7 +222,14 @@ async def _owned(tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID) ->
     return payment, found[1]
 
 
+async def _refuse_suspended(tx: Tx, client_id: ClientId) -> None:
+    """A suspended application, or a suspended owner's, takes no money, whoever asks. Raises `ApplicationSuspended`."""
+    if await store.is_suspended(tx, client_id):
+        raise ApplicationSuspended
+
+
 async def _capture(tx: Tx, payment: BalancePayment, amount_minor: int, house: House, now: datetime) -> BalancePayment:
+    await _refuse_suspended(tx, payment.client_id)
     hold_id = _hold_of(payment, now)
     if amount_minor > payment.amount_minor:
         raise MoreThanReserved({"reserved_minor": payment.amount_minor, "currency": payment.currency})

@@ -10,7 +10,7 @@ from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.refusals import ApplicationRevoked, MoreThanReserved, NotNow
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
 from tollhouse.callers.guards import signed_in
-from tollhouse.callers.model import Person
+from tollhouse.callers.model import ApplicationSuspended, Person
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
@@ -56,7 +56,7 @@ async def read_owned_balance_payment(
     "POST",
     PATH + "/{payment_id}/capture",
     guard=signed_in,
-    refuses=(NotFound, ValidationFailed, ApplicationRevoked, NotNow, MoreThanReserved),
+    refuses=(NotFound, ValidationFailed, ApplicationRevoked, ApplicationSuspended, NotNow, MoreThanReserved),
 )
 async def capture_owned_balance_payment(
     caller: Person, client_id: str, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, house: House

@@ -12,7 +12,7 @@ from tollhouse.balance_payments.refusals import ApplicationRevoked, MoreThanRese
 from tollhouse.balance_payments.store import OwnedApplication
 from tollhouse.balance_payments.views import payment_view
 from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
+from tollhouse.callers.model import ApplicationSuspended, Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.web.answers import page, see_other
@@ -78,7 +78,7 @@ async def capture(ask: Ask, caller: Person, mode: str, client_id: str, payment_i
     except (ValidationFailed, MoreThanReserved) as refusal:
         wrong = wrong_with(refusal, {"amount"}, "amount")
         return await _payment(ask, caller, env, client_id, payment_id, wrong, amount)
-    except (NotNow, ApplicationRevoked) as refusal:
+    except (NotNow, ApplicationRevoked, ApplicationSuspended) as refusal:
         return await _payment(ask, caller, env, client_id, payment_id, _too_late(refusal))
     return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
 
@@ -131,5 +131,5 @@ async def _payment(
     )
 
 
-def _too_late(refusal: NotNow | ApplicationRevoked) -> Wrong:
+def _too_late(refusal: NotNow | ApplicationRevoked | ApplicationSuspended) -> Wrong:
     return Wrong(TOO_LATE if isinstance(refusal, NotNow) else refusal.message, status=refusal.status)

@@ -21,6 +21,11 @@ OWNED_APPLICATIONS = """
     SELECT id, name, status FROM oauth_clients WHERE merchant_id = $1 ORDER BY created_at DESC, id DESC
 """
 APPLICATION = "SELECT id, merchant_id FROM oauth_clients WHERE id = $1"
+# By an operator, or because its owner is.
+IS_SUSPENDED = """
+    SELECT c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL
+    FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
+"""
 OWN = "SELECT id, merchant_id FROM oauth_clients WHERE merchant_id = $1 AND id = $2"
 HOLD_OWN = "SELECT id, merchant_id, status FROM oauth_clients WHERE merchant_id = $1 AND id = $2 FOR SHARE"
 # The application is connected to this merchant, and may do this: what a token of it would be asked.
@@ -144,6 +149,11 @@ async def application(tx: Tx, client_id: ClientId) -> Application:
     if row is None:
         raise AssertionError("applications are never deleted")
     return _application(row)
+
+
+async def is_suspended(tx: Tx, client_id: ClientId) -> bool:
+    """Whether an operator suspended the application, or its owner is suspended."""
+    return bool(await tx.fetchval(IS_SUSPENDED, client_id))
 
 
 async def hold_own(tx: Tx, owner: MerchantId, client_id: str) -> tuple[Application, bool] | None:

@@ -37,12 +37,12 @@ class Credential:
 
     async def admit(self, ask: Ask) -> Caller:
         """Authentication 401, then too many requests 429, then suspension 403, then scope 403."""
-        caller, suspended = await _credential(ask)
+        caller, suspension = await _credential(ask)
         ask.caller = caller
         author.asked_by(_author(ask, caller))
         _meter(ask, caller)
-        if suspended:
-            raise AccountSuspended
+        if suspension is not None:
+            raise suspension
         if self._wanted and not self._wanted & caller.scopes:
             raise MissingScope(self._any_of[0])
         return caller
@@ -151,7 +151,7 @@ def _meter(ask: Ask, caller: Caller) -> None:
         REQUESTS.take(credential, settings.rate_api_per_min, ask.now)
 
 
-async def _credential(ask: Ask) -> tuple[Caller, bool]:
+async def _credential(ask: Ask) -> tuple[Caller, store.Suspension | None]:
     bearer = ask.headers.getlist("authorization")
     keys = ask.headers.getlist("x-api-key")
     if len(bearer) > 1 or len(keys) > 1 or (bearer and keys):

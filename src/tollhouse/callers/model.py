@@ -121,6 +121,12 @@ class AccountSuspended(Refusal):
     code, status, message = "account_suspended", 403, "This merchant account is suspended."
 
 
+class ApplicationSuspended(Refusal):
+    """403: an operator suspended the application, or its owner is suspended; its grants stay."""
+
+    code, status, message = "application_suspended", 403, "This application is suspended."
+
+
 class RecentAuthenticationRequired(Refusal):
     """403: sign-in or the last confirmation is more than 15 minutes ago. POST /api/v2/merchant/session/confirm renews it."""
 

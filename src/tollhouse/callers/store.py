@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from tollhouse.callers.model import Caller
+from tollhouse.callers.model import AccountSuspended, ApplicationSuspended, Caller
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId
 from tollhouse.kernel.limits import ACCESS_TOKEN_S, ACTIVITY_EVERY_S
@@ -12,11 +12,13 @@ from tollhouse.platform.db import Pool, Row
 # Both bounds on expires_at let the planner leave out every partition but one.
 BEARER = """
     SELECT t.grant_id, t.scope_mask & g.scope_mask & c.scope_mask AS scope_mask, g.mode, g.merchant_id, g.client_id,
-           m.business_name, m.suspended_at, a.last_used_at
+           m.business_name, m.suspended_at, a.last_used_at,
+           c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS application_suspended
     FROM oauth_access_tokens t
     JOIN oauth_grants g ON g.id = t.grant_id
     JOIN oauth_clients c ON c.id = g.client_id
     JOIN merchants m ON m.id = g.merchant_id
+    JOIN merchants o ON o.id = c.merchant_id
     LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
     WHERE t.token_hash = $1 AND t.expires_at > $2 AND t.expires_at <= $3
       AND g.revoked_at IS NULL AND g.expires_at > $2 AND g.grant_epoch = c.grant_epoch AND c.status = 'enabled'
@@ -40,13 +42,14 @@ NOTE_API_KEY_USE = """
     WHERE a.last_used_at <= excluded.last_used_at - interval '60 s'
 """
 
+Suspension = type[AccountSuspended | ApplicationSuspended]
 EVERY = timedelta(seconds=ACTIVITY_EVERY_S)
 HORIZON = timedelta(seconds=ACCESS_TOKEN_S + 60)
 """No living token ends later; a minute is for hosts whose clocks differ."""
 
 
-async def by_bearer(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller, bool] | None:
-    """Who holds this access token, and whether the merchant is suspended; None when it is no living token."""
+async def by_bearer(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:
+    """Who holds this access token, and what suspension refuses it; None when it is no living token."""
     row = await db.fetchrow(BEARER, token_hash, now, now + HORIZON)
     if row is None:
         return None
@@ -58,11 +61,13 @@ async def by_bearer(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller,
         grant_id=GrantId(row["grant_id"]),
         use_is_stale=_stale(row, now),
     )
-    return caller, row["suspended_at"] is not None
+    if row["suspended_at"] is not None:
+        return caller, AccountSuspended
+    return caller, ApplicationSuspended if row["application_suspended"] else None
 
 
-async def by_api_key(db: Pool, key_hash: bytes, now: datetime) -> tuple[Caller, bool] | None:
-    """Who holds this API key, and whether the merchant is suspended; None when it is no living key."""
+async def by_api_key(db: Pool, key_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:
+    """Who holds this API key, and what suspension refuses it; None when it is no living key."""
     row = await db.fetchrow(API_KEY, key_hash)
     if row is None:
         return None
@@ -73,7 +78,7 @@ async def by_api_key(db: Pool, key_hash: bytes, now: datetime) -> tuple[Caller, 
         api_key_id=ApiKeyId(row["id"]),
         use_is_stale=_stale(row, now),
     )
-    return caller, row["suspended_at"] is not None
+    return caller, AccountSuspended if row["suspended_at"] is not None else None
 
 
 async def note_use(db: Pool, caller: Caller, now: datetime) -> None:

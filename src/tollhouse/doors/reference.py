@@ -10,6 +10,7 @@ from tollhouse.callers import guards
 from tollhouse.callers.guards import Credential, Session, anyone
 from tollhouse.callers.model import (
     AccountSuspended,
+    ApplicationSuspended,
     InvalidApiKey,
     InvalidToken,
     MissingScope,
@@ -95,7 +96,8 @@ def _admission(operation: Operation) -> Admission:
     cross_origin = () if operation.method in SAFE else (CrossOriginForbidden,)
     if isinstance(guard, Credential):
         scopes = [name for name in guard.label.split(" or ") if name in ALL]
-        refuses = (InvalidRequest, NoCredential, InvalidToken, InvalidApiKey, AccountSuspended, RateLimited)
+        suspended = (AccountSuspended, ApplicationSuspended)
+        refuses = (InvalidRequest, NoCredential, InvalidToken, InvalidApiKey, *suspended, RateLimited)
         by_token = [{"access_token": (name,)} for name in scopes] or [{"access_token": ()}]
         return Admission(({"api_key": ()}, *by_token), (*refuses, *([MissingScope] if scopes else [])))
     if isinstance(guard, Session):

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from tollhouse.callers import stepup
 from tollhouse.callers.guards import signed_in, signed_in_while_suspended
-from tollhouse.callers.model import Person
+from tollhouse.callers.model import ApplicationSuspended, Person
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_MAX
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.oauth import clients, clients_store, connected_apps_store, connections, connections_store, settings
@@ -21,7 +21,7 @@ from tollhouse.web.house import House
 from tollhouse.web.operations import DASHBOARD, Operations
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
-CHANGES = (NotFound, ApplicationRevoked, ValidationFailed, ApplicationChanged)
+CHANGES = (NotFound, ApplicationSuspended, ApplicationRevoked, ValidationFailed, ApplicationChanged)
 
 
 class ClientList(Struct, frozen=True):

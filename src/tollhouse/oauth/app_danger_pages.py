@@ -5,7 +5,7 @@ from contextlib import suppress
 from starlette.responses import Response
 
 from tollhouse.callers.guards import signed_in_page, signed_in_page_while_suspended
-from tollhouse.callers.model import Person
+from tollhouse.callers.model import ApplicationSuspended, Person
 from tollhouse.kernel.refusals import Refusal, ValidationFailed
 from tollhouse.oauth import clients, snippets
 from tollhouse.oauth.app_form import version_of
@@ -17,7 +17,7 @@ from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
-TURNED_DOWN = (ApplicationChanged, ApplicationRevoked, ValidationFailed)
+TURNED_DOWN = (ApplicationChanged, ApplicationRevoked, ApplicationSuspended, ValidationFailed)
 LOOK_AGAIN = "The application was changed meanwhile. Nothing was done: this is how it is now."
 ROTATED_TWICE = (
     "The application was changed meanwhile, and the secret was not replaced now. If you pressed the button twice, the first "
@@ -85,7 +85,7 @@ async def _switch(ask: Ask, person: Person, client_id: str, *, enabled: bool) ->
         await ask.house.db.transact(lambda tx: clients.pause_or_resume(tx, person.merchant_id, client_id, change, ask.now))
     except TURNED_DOWN as refusal:
         client = await owned(ask, person, client_id)
-        if client.status != ("enabled" if enabled else "paused"):
+        if isinstance(refusal, ApplicationSuspended) or client.status != ("enabled" if enabled else "paused"):
             message = LOOK_AGAIN if isinstance(refusal, ApplicationChanged) else refusal.message
             return tab_page(ask, person, client, "danger", refusal=refusal, message=message, faults={})
     return see_other(f"/developers/apps/{client_id}/danger?done={'resumed' if enabled else 'paused'}")

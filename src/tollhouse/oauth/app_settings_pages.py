@@ -4,7 +4,7 @@ from msgspec import UnsetType
 from starlette.responses import Response
 
 from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person, RecentAuthenticationRequired
+from tollhouse.callers.model import ApplicationSuspended, Person, RecentAuthenticationRequired
 from tollhouse.callers.stepup import is_recent, reauthenticate
 from tollhouse.kernel.refusals import ValidationFailed
 from tollhouse.oauth import clients, snippets
@@ -62,7 +62,7 @@ async def save(ask: Ask, caller: Person, client_id: str) -> Response:
             await update(caller)
         except RecentAuthenticationRequired:
             await update(await reauthenticate(ask, caller))
-    except (ValidationFailed, ApplicationChanged, ApplicationRevoked) as refusal:
+    except (ValidationFailed, ApplicationChanged, ApplicationRevoked, ApplicationSuspended) as refusal:
         return _form(ask, caller, await owned(ask, caller, client_id), typed, version, refusal)
     return see_other(f"/developers/apps/{client_id}/settings?done=saved")
 
@@ -73,7 +73,7 @@ def _form(
     client: ClientView,
     typed: Typed,
     version: int | UnsetType,
-    refusal: ValidationFailed | ApplicationChanged | ApplicationRevoked | None = None,
+    refusal: ValidationFailed | ApplicationChanged | ApplicationRevoked | ApplicationSuspended | None = None,
 ) -> Response:
     conflict = isinstance(refusal, ApplicationChanged)
     facts = form_facts(typed, refusal)

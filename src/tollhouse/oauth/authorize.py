@@ -92,8 +92,8 @@ def known_client(asked: Asked) -> None:
 
 
 def enabled_client(asked: Asked) -> None:
-    """It is neither paused nor revoked."""
-    if asked.client is None or asked.client.status != "enabled":
+    """It is neither paused, revoked nor suspended."""
+    if asked.client is None or asked.client.status != "enabled" or asked.client.suspended:
         raise UnknownApplication
 
 

@@ -29,11 +29,12 @@ class Presented(NamedTuple):
     secret: str | None
 
 
-async def verify(db: Pool | Tx, ask: Ask, form: Form) -> VerifiedClient:
+async def verify(db: Pool | Tx, ask: Ask, form: Form, *, while_suspended: bool = False) -> VerifiedClient:
     """The application that calls. Raises `InvalidRequest` for more than one method, else `InvalidClient`.
 
     Failures that come too fast are `TooManyFailures` instead. An unknown application and a wrong secret are one answer.
-    A paused application still authenticates: it is its codes and tokens that are dead.
+    A paused application still authenticates: it is its codes and tokens that are dead. A suspended one does only
+    `while_suspended`.
     """
     presented = _presented(ask, form)
     client = await clients_store.secret(db, presented.client_id)
@@ -41,6 +42,8 @@ async def verify(db: Pool | Tx, ask: Ask, form: Form) -> VerifiedClient:
     if client is None or not proved or client.status == "revoked":
         await _refuse_too_many(db, ask, presented.client_id)
         raise InvalidClient(detail="unknown" if client is None else "wrong proof" if not proved else "revoked")
+    if client.suspended and not while_suspended:
+        raise InvalidClient("This application is suspended.", detail="suspended")
     return VerifiedClient(client.client_id)
 
 

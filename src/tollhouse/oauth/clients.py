@@ -1,7 +1,7 @@
 """What an owner does with an application. Each action is one transaction's worth.
 
-The order of refusals is the same everywhere: a field whose value cannot be, not found, revoked, a field that does not fit
-this application, changed meanwhile.
+The order of refusals is the same everywhere: a field whose value cannot be, not found, revoked, suspended, a field that
+does not fit this application, changed meanwhile.
 """
 
 from datetime import datetime
@@ -11,7 +11,7 @@ import msgspec
 from tollhouse.audit import record
 from tollhouse.audit.changes import Changes, changes, made
 from tollhouse.audit.deeds import Deed
-from tollhouse.callers.model import RecentAuthenticationRequired
+from tollhouse.callers.model import ApplicationSuspended, RecentAuthenticationRequired
 from tollhouse.kernel import messages, tokens
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
@@ -100,7 +100,7 @@ async def rotate_secret(tx: Tx, owner: MerchantId, client_id: str, rotation: Rot
 
 async def revoke(tx: Tx, owner: MerchantId, client_id: str, now: datetime) -> ClientView:
     """End the application for ever. Its record and the history of its connections stay."""
-    held = await hold(tx, owner, client_id)
+    held = await hold(tx, owner, client_id, while_suspended=True)
     # Nothing below this line may refuse.
     await clients_store.revoke(tx, owner, held, now)
     await clients_store.end_all(tx, owner, held, "application_revoked", now)
@@ -109,13 +109,18 @@ async def revoke(tx: Tx, owner: MerchantId, client_id: str, now: datetime) -> Cl
     return after
 
 
-async def hold(tx: Tx, owner: MerchantId, client_id: str) -> HeldClient:
-    """The owner's application, to be changed by nobody else meanwhile. Raises `NotFound`, `ApplicationRevoked`."""
+async def hold(tx: Tx, owner: MerchantId, client_id: str, *, while_suspended: bool = False) -> HeldClient:
+    """The owner's application, to be changed by nobody else meanwhile.
+
+    Raises `NotFound`, `ApplicationRevoked`, and, but for what is done `while_suspended`, `ApplicationSuspended`.
+    """
     held = await clients_store.hold(tx, owner, client_id)
     if held is None:
         raise NotFound
     if held.status == "revoked":
         raise ApplicationRevoked
+    if held.suspended and not while_suspended:
+        raise ApplicationSuspended
     return held
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
@@ -25,7 +25,7 @@ INSERT = """
 """
 OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.secret_hint, c.created_at, c.updated_at, c.revoked_at, u.active_connections, u.last_used_at
+           c.secret_hint, c.created_at, c.updated_at, c.revoked_at, c.suspended_at, u.active_connections, u.last_used_at
     FROM oauth_clients c
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $2)
@@ -39,7 +39,7 @@ OWNED = """
 """
 OWNED_ONE = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.secret_hint, c.created_at, c.updated_at, c.revoked_at, u.active_connections, u.last_used_at
+           c.secret_hint, c.created_at, c.updated_at, c.revoked_at, c.suspended_at, u.active_connections, u.last_used_at
     FROM oauth_clients c
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $3)
@@ -52,8 +52,8 @@ OWNED_ONE = """
 """
 # Not FOR UPDATE: that would hold up every insert that refers to the application, and could deadlock with an exchange.
 HOLD = """
-    SELECT id, name, client_type, status, version, scope_mask FROM oauth_clients WHERE merchant_id = $1 AND id = $2
-    FOR NO KEY UPDATE
+    SELECT id, name, client_type, status, version, scope_mask, suspended_at FROM oauth_clients
+    WHERE merchant_id = $1 AND id = $2 FOR NO KEY UPDATE
 """
 # Exchanges and refreshes hold this lock shared; a statement of its own, so that the next one sees what they did.
 OWN_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
@@ -84,8 +84,16 @@ END_ALL = """
     INSERT INTO oauth_grant_cutoffs (client_id, grant_epoch, revoked_at, revoked_because)
     SELECT id, grant_epoch, $3, $4 FROM ended
 """
-REGISTERED = "SELECT id, status, redirect_uris, scope_mask, auth_epoch FROM oauth_clients WHERE id = $1"
-AUTHENTICATED_BY = "SELECT id, status, secret_hash FROM oauth_clients WHERE id = $1"
+# Suspended is an application that an operator suspended, or whose owner is.
+REGISTERED = """
+    SELECT c.id, c.status, c.redirect_uris, c.scope_mask, c.auth_epoch,
+           c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS suspended
+    FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
+"""
+AUTHENTICATED_BY = """
+    SELECT c.id, c.status, c.secret_hash, c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS suspended
+    FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
+"""
 
 
 class NewSecret(Struct, frozen=True):
@@ -133,7 +141,7 @@ async def hold(tx: Tx, owner: MerchantId, client_id: str) -> HeldClient | None:
     if row is None:
         return None
     said = (row["name"], row["client_type"], row["status"], row["version"])
-    return HeldClient(ClientId(row["id"]), *said, Scopes(row["scope_mask"]))
+    return HeldClient(ClientId(row["id"]), *said, Scopes(row["scope_mask"]), row["suspended_at"] is not None)
 
 
 async def save(tx: Tx, owner: MerchantId, held: HeldClient, settings: ClientSettings, now: datetime) -> None:
@@ -180,13 +188,14 @@ async def registered(db: Pool, client_id: str) -> RegisteredClient | None:
     if row is None:
         return None
     uris: Sequence[str] = row["redirect_uris"]
-    return RegisteredClient(ClientId(row["id"]), row["status"], tuple(uris), Scopes(row["scope_mask"]), row["auth_epoch"])
+    said = (tuple(uris), Scopes(row["scope_mask"]), row["auth_epoch"], row["suspended"])
+    return RegisteredClient(ClientId(row["id"]), row["status"], *said)
 
 
 async def secret(db: Pool | Tx, client_id: str) -> ClientSecret | None:
     """An application, for its authentication."""
     row = await db.fetchrow(AUTHENTICATED_BY, client_id)
-    return ClientSecret(ClientId(row["id"]), row["status"], row["secret_hash"]) if row else None
+    return ClientSecret(ClientId(row["id"]), row["status"], row["secret_hash"], row["suspended"]) if row else None
 
 
 def _one(written: int) -> None:
@@ -211,4 +220,5 @@ def _view(row: Row) -> ClientView:
         created_at=stamp(row["created_at"]),
         updated_at=stamp(row["updated_at"]),
         revoked_at=stamp_or_none(row["revoked_at"]),
+        suspended_at=stamp(row["suspended_at"]) if row["suspended_at"] else UNSET,
     )

@@ -24,7 +24,7 @@ class Disconnected(Struct, frozen=True):
 
 async def disconnect_one(tx: Tx, owner: MerchantId, client_id: str, grant_id: UUID, now: datetime) -> Disconnected:
     """The owner ends one connection."""
-    held = await clients.hold(tx, owner, client_id)
+    held = await clients.hold(tx, owner, client_id, while_suspended=True)
     ended = await connections_store.disconnect(tx, owner, held.client_id, grant_id, now)
     if ended is None:
         if not await connections_store.has_connection(tx, owner, held.client_id, grant_id):
@@ -39,7 +39,7 @@ async def disconnect_one(tx: Tx, owner: MerchantId, client_id: str, grant_id: UU
 
 async def disconnect_all(tx: Tx, owner: MerchantId, client_id: str, now: datetime) -> Disconnected:
     """The owner ends all connections, unexchanged codes and pending requests. The application stays enabled."""
-    held = await clients.hold(tx, owner, client_id)
+    held = await clients.hold(tx, owner, client_id, while_suspended=True)
     # Nothing below this line may refuse.
     active = await connections_store.count_active(tx, owner, held.client_id, now)
     await clients_store.end_all(tx, owner, held, "disconnected_by_owner", now)

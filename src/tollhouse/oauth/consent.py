@@ -164,8 +164,9 @@ def _stop(now: datetime, person: Person, request: ConsentRequest) -> Stop | None
         return Stop(409, "This request was already answered", "Nothing more was done. You can close this page.")
     if now >= request.expires_at:
         return Stop(410, "This request has expired", "A request waits for ten minutes. Start again from the application.")
-    if request.client_status != "enabled":
-        return Stop(409, "This application takes no new connections", "Its owner paused or withdrew it.")
+    if request.client_status != "enabled" or request.client_suspended:
+        advice = "It is suspended." if request.client_suspended else "Its owner paused or withdrew it."
+        return Stop(409, "This application takes no new connections", advice)
     if request.settings_changed:
         return Stop(409, "The application changed its settings", "Start again from the application.")
     if person.suspended:

@@ -27,6 +27,7 @@ class RegisteredClient(Struct, frozen=True):
     redirect_uris: tuple[str, ...]
     scopes: Scopes
     auth_epoch: int
+    suspended: bool
 
 
 class ClientSecret(Struct, frozen=True):
@@ -35,6 +36,7 @@ class ClientSecret(Struct, frozen=True):
     client_id: ClientId
     status: ClientStatus
     secret_hash: bytes | None
+    suspended: bool
 
 
 class VerifiedClient(Struct, frozen=True):
@@ -52,10 +54,14 @@ class HeldClient(Struct, frozen=True):
     status: ClientStatus
     version: int
     scopes: Scopes
+    suspended: bool
 
 
 class ClientView(Struct, frozen=True, kw_only=True):
-    """The record of an application as its owner sees it. `client_secret` is in the answer that made the secret, only."""
+    """The record of an application as its owner sees it.
+
+    `client_secret` is in the answer that made the secret, only; `suspended_at` is there while an operator has suspended it.
+    """
 
     client_id: ClientId
     name: str
@@ -72,6 +78,7 @@ class ClientView(Struct, frozen=True, kw_only=True):
     created_at: Timestamp
     updated_at: Timestamp
     revoked_at: Timestamp | None
+    suspended_at: Timestamp | UnsetType = UNSET
     client_secret: str | UnsetType = UNSET
 
 
@@ -159,6 +166,7 @@ class ConsentRequest(Struct, frozen=True, kw_only=True):
     decision: Decision | None
     settings_changed: bool
     client_status: ClientStatus
+    client_suspended: bool
     name: str
     description: str
     website_url: str | None
@@ -187,13 +195,13 @@ class TokenResponse(Struct, frozen=True, omit_defaults=True):
 
 
 class InvalidClient(Refusal):
-    """401: the application is unknown or revoked, or does not authenticate the way it must (RFC 6749 section 5.2)."""
+    """401: the application is unknown, revoked or suspended, or fails to authenticate (RFC 6749 section 5.2)."""
 
     code, status, message = "invalid_client", 401, "Client authentication failed."
 
-    def __init__(self, *, detail: str = "") -> None:
+    def __init__(self, message: str | None = None, *, detail: str = "") -> None:
         challenge = 'Basic realm="tollhouse", error="invalid_client"'
-        super().__init__(detail=detail, headers={"WWW-Authenticate": challenge})
+        super().__init__(message, detail=detail, headers={"WWW-Authenticate": challenge})
 
 
 class TooManyFailures(RateLimited):

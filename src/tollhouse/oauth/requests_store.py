@@ -17,7 +17,8 @@ BIND = "UPDATE oauth_requests SET merchant_id = $2 WHERE id_hash = $1 AND mercha
 RELEASE = "UPDATE oauth_requests SET merchant_id = NULL WHERE id_hash = $1 AND merchant_id = $2 AND decision IS NULL"
 OPENED = """
     SELECT r.id_hash, r.client_id, r.merchant_id, r.redirect_uri, r.scope_mask & c.scope_mask AS scope_mask, r.state, r.mode,
-           r.expires_at, r.decision, r.auth_epoch <> c.auth_epoch AS settings_changed, c.status, c.name, c.description,
+           r.expires_at, r.decision, r.auth_epoch <> c.auth_epoch AS settings_changed, c.status,
+           c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS application_suspended, c.name, c.description,
            c.website_url, c.created_at AS registered_at, o.business_name AS owner_name,
            (SELECT count(*) FROM (
                 SELECT FROM oauth_grants g
@@ -32,9 +33,10 @@ OPENED = """
 ALLOW = """
     WITH answered AS (
         UPDATE oauth_requests r SET decision = 'allowed', decided_at = $4
-        FROM oauth_clients c
+        FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id, merchants m
         WHERE r.id_hash = $1 AND r.merchant_id = $2 AND r.decision IS NULL AND r.expires_at > $4
           AND c.id = r.client_id AND c.auth_epoch = r.auth_epoch AND c.status = 'enabled'
+          AND c.suspended_at IS NULL AND o.suspended_at IS NULL AND m.id = r.merchant_id AND m.suspended_at IS NULL
           AND r.scope_mask & c.scope_mask & $3 & ~262144 <> 0
         RETURNING r.client_id, r.auth_epoch, r.merchant_id, r.mode, r.redirect_uri, r.challenge,
                   r.scope_mask & c.scope_mask & $3 AS scope_mask
@@ -109,6 +111,7 @@ def _opened(row: Row) -> ConsentRequest:
         decision=row["decision"],
         settings_changed=row["settings_changed"],
         client_status=row["status"],
+        client_suspended=row["application_suspended"],
         name=row["name"],
         description=row["description"],
         website_url=row["website_url"],

@@ -46,11 +46,11 @@ class GivenBack(Struct, frozen=True):
 async def give_back(ask: Ask) -> Response:
     """Disconnect the whole authorization of a token. A token that is unknown, or another application's, is 200 as well.
 
-    The hint is not needed: a token's form tells its kind.
+    The hint is not needed: a token's form tells its kind. A suspended application can still do this.
     """
     form = ask.form()
     refuse_repeats(form, PARAMETERS)
-    client = await client_auth.verify(ask.house.db, ask, form)
+    client = await client_auth.verify(ask.house.db, ask, form, while_suspended=True)
     token = form.one("token")
     if token is None:
         raise InvalidRequest("Send token.")

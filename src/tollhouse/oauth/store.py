@@ -19,7 +19,8 @@ SHARE_LOCK = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))"
 # 262144 is offline_access, bit 18 of a scope mask; ~262144 are all the others.
 EXCHANGE = """
     WITH client AS (
-        SELECT id, auth_epoch, grant_epoch, scope_mask FROM oauth_clients WHERE id = $1 AND status = 'enabled'
+        SELECT c.id, c.auth_epoch, c.grant_epoch, c.scope_mask FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id
+        WHERE c.id = $1 AND c.status = 'enabled' AND c.suspended_at IS NULL AND o.suspended_at IS NULL
     ), code AS (
         UPDATE oauth_codes k SET used_at = $5, grant_id = $6
         FROM client
@@ -51,8 +52,9 @@ REVOKE_REPLAYED_CODE = """
 REFRESH = """
     WITH turned AS (
         UPDATE oauth_grants g SET refresh_generation = g.refresh_generation + 1, refresh_hash = $7
-        FROM oauth_clients c
+        FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id
         WHERE g.id = $1 AND g.client_id = $2 AND c.id = g.client_id AND c.status = 'enabled'
+          AND c.suspended_at IS NULL AND o.suspended_at IS NULL
           AND g.grant_epoch = c.grant_epoch AND g.refresh_generation = $3 AND g.refresh_hash = $4
           AND g.revoked_at IS NULL AND g.expires_at > $5 AND g.scope_mask & c.scope_mask & 262144 <> 0
           AND coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) = 0

@@ -1,6 +1,7 @@
 """What an operator does. Each deed is one transaction, which also keeps who did it, when and why."""
 
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from tollhouse.audit import author, record
@@ -12,7 +13,7 @@ from tollhouse.catalogue.currencies import Currency, priced
 from tollhouse.events.balances import Cause, tell_balance
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.kernel.ids import ClientId, MerchantId, new_id
 from tollhouse.ledger.balances import in_currency
 from tollhouse.ledger.model import InsufficientFunds, Line, Posting, Source, available, equity
 from tollhouse.ledger.post import post
@@ -33,8 +34,17 @@ TOLD: dict[Action, Audited] = {
     "withdrawal_approved": "withdrawal.approved",
     "withdrawal_rejected": "withdrawal.rejected",
     "second_factor_removed": "second_factor.removed",
+    "application_suspended": "application.suspended",
+    "application_reactivated": "application.reactivated",
 }
 """What a merchant finds in its own log: that it was done, neither by which operator nor why."""
+
+
+class Client(NamedTuple):
+    """The application that something is done to."""
+
+    client_id: ClientId
+    name: str
 
 
 async def suspend(tx: Tx, merchant_id: MerchantId, hand: Hand) -> Deed:
@@ -121,6 +131,7 @@ async def keep(
     subject_id: UUID,
     currency: str | None = None,
     amount_minor: int | None = None,
+    client: Client | None = None,
 ) -> Deed:
     """Keep what was done, in the transaction that does it. `whose`: None where it is no merchant's."""
     env = whose if isinstance(whose, MerchantEnv) else None
@@ -135,12 +146,14 @@ async def keep(
         currency=currency,
         amount_minor=amount_minor,
         at=stamp(hand.at),
+        client_id=None if client is None else client.client_id,
     )
     await store.keep(tx, deed, hand.at)
     if whose is not None and action in TOLD:
         told = None if currency is None or amount_minor is None else made(amount=priced(amount_minor, currency))
         about = None if subject_id == deed.merchant_id else subject_id
-        await record.note(tx, whose, TOLD[action], hand.at, subject=about, changed=told, by=author.OPERATOR)
+        subject, name = (about, None) if client is None else (client.client_id, client.name)
+        await record.note(tx, whose, TOLD[action], hand.at, subject=subject, name=name, changed=told, by=author.OPERATOR)
     return deed
 
 

@@ -54,7 +54,9 @@ SUSPEND = Act(
     (
         "Every call with its API keys and of connected applications is refused from now on.",
         "Its payment links take no new payments. What is on its way is still booked.",
-        "Connections stay, and its people can look at the dashboard.",
+        "Its own applications take no connections and no money, from any merchant, and get no tokens.",
+        "Nothing of it is approved, exported or paid out.",
+        "Connections stay. Its people can read the dashboard, sign out, revoke keys and connections, and change passwords.",
     ),
     "This merchant was suspended already. Nothing was done; below stands who was first, and why.",
     actions.suspend,
@@ -63,7 +65,7 @@ REACTIVATE = Act(
     "Reactivate",
     "suspended",
     "primary",
-    ("Its API keys, its connected applications and its payment links work again from now on.",),
+    ("Its API keys, its applications, those it is connected to, and its payment links work again from now on.",),
     "This merchant is not suspended any more. Nothing was done; below stands who was first, and why.",
     actions.reactivate,
 )
@@ -141,10 +143,11 @@ def _question(ask: Ask, caller: Operator, known: Merchant, act: Act, *, reason: 
     return show(
         ask,
         caller,
-        "merchant_act",
+        "act",
         422 if fault else 200,
         here="merchants",
-        merchant=known,
+        name=known.business_name,
+        back=f"/operator/merchants/{known.merchant_id}",
         act=act,
         reason=reason,
         faults={"reason": fault} if fault else {},

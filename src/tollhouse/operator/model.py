@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp
-from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.kernel.ids import ClientId, MerchantId, Mode
 from tollhouse.kernel.limits import REASON_CHARS_MAX
 from tollhouse.kernel.refusals import Refusal
 
@@ -28,10 +28,13 @@ Action = Literal[
     "batch_exported",
     "payout_refused",
     "second_factor_removed",
+    "application_suspended",
+    "application_reactivated",
 ]
 FAILED_LATELY = timedelta(days=7)
 """How long an event that failed is shown among those that do."""
 MerchantStatus = Literal["active", "suspended"]
+ApplicationStatus = Literal["enabled", "paused", "revoked", "suspended"]
 
 
 class Hand(Struct, frozen=True):
@@ -43,7 +46,10 @@ class Hand(Struct, frozen=True):
 
 
 class Deed(Struct, frozen=True, kw_only=True):
-    """What was done. `mode` is missing where it concerns both environments; the merchant, where it concerns none."""
+    """What was done. `mode` is missing where it concerns both environments; the merchant, where it concerns none.
+
+    `client_id` names the application it was done to, whose owner is then the subject.
+    """
 
     action_id: UUID
     operator: str
@@ -55,6 +61,7 @@ class Deed(Struct, frozen=True, kw_only=True):
     currency: str | None = None
     amount_minor: int | None = None
     at: Timestamp
+    client_id: ClientId | None = None
 
 
 class Merchant(Struct, frozen=True):
@@ -63,6 +70,24 @@ class Merchant(Struct, frozen=True):
     merchant_id: UUID
     business_name: str
     status: MerchantStatus
+    created_at: Timestamp
+    suspended_at: Timestamp | None
+
+
+class ListedApplication(Struct, frozen=True, kw_only=True):
+    """An application in the operator's list. `status` is its owner's, unless it is suspended."""
+
+    client_id: ClientId
+    name: str
+    client_type: str
+    status: ApplicationStatus
+    merchant_id: UUID
+    business_name: str
+    owner_suspended: bool
+    description: str
+    website_url: str | None
+    redirect_uris: list[str]
+    scopes: list[str]
     created_at: Timestamp
     suspended_at: Timestamp | None
 
@@ -84,11 +109,12 @@ class ListedProject(Struct, frozen=True):
 
 
 class ListedDeed(Struct, frozen=True):
-    """A deed in the history: about which merchant, or about which operator, where it is about one."""
+    """A deed in the history: about which merchant, operator or application, where it is about one."""
 
     deed: Deed
     business_name: str | None
     email: str | None
+    application: str | None = None
 
 
 class ListedOperator(Struct, frozen=True):
@@ -135,7 +161,7 @@ class OperatorRefusedError(Exception):
 
 
 class NothingThereError(OperatorRefusedError):
-    """There is no such merchant or project."""
+    """There is no such merchant, application or project."""
 
 
 class LinkIsOver(Refusal):

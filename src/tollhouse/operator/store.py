@@ -5,7 +5,7 @@ from uuid import UUID
 
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.operator.model import Deed, ListedDeed, ListedProject, Merchant
 from tollhouse.platform.db import Pool, Row, Tx
 
@@ -20,7 +20,15 @@ MERCHANTS = """
 MERCHANT = "SELECT id, business_name, created_at, suspended_at FROM merchants WHERE id = $1"
 EMAILS = "SELECT email FROM users WHERE merchant_id = $1 ORDER BY created_at, id"
 IS_MERCHANT = "SELECT true FROM merchants WHERE id = $1"
-SUSPEND = "UPDATE merchants SET suspended_at = $2 WHERE id = $1 AND suspended_at IS NULL RETURNING id"
+# Of its applications, requests that wait for consent and codes that were not exchanged end.
+SUSPEND = """
+    WITH suspended AS (
+        UPDATE merchants SET suspended_at = $2 WHERE id = $1 AND suspended_at IS NULL RETURNING id
+    ), ended AS (
+        UPDATE oauth_clients c SET auth_epoch = auth_epoch + 1 FROM suspended WHERE c.merchant_id = suspended.id
+    )
+    SELECT id FROM suspended
+"""
 REACTIVATE = "UPDATE merchants SET suspended_at = NULL WHERE id = $1 AND suspended_at IS NOT NULL RETURNING id"
 PROJECTS = """
     SELECT p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description, p.status,
@@ -49,34 +57,41 @@ REJECT = """
     WHERE id = $1 AND status <> 'rejected' AND ($4::timestamptz IS NULL OR updated_at = $4) RETURNING merchant_id, mode
 """
 KEEP = """
-    INSERT INTO operator_actions (id, operator, action, merchant_id, mode, subject_id, reason, currency, amount_minor, at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    INSERT INTO operator_actions
+        (id, operator, action, merchant_id, mode, subject_id, reason, currency, amount_minor, at, client_id)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 """
 # Ids are in the order of time.
 DEEDS = """
     SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
-           m.business_name, o.email
+           a.client_id, m.business_name, o.email, c.name AS application
     FROM operator_actions a
     LEFT JOIN merchants m ON m.id = a.merchant_id
+    LEFT JOIN oauth_clients c ON c.id = a.client_id
     LEFT JOIN operators o ON a.merchant_id IS NULL AND o.id = a.subject_id
     ORDER BY a.id DESC LIMIT $1 OFFSET $2
 """
 DEED = """
     SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
-           NULL AS business_name, NULL AS email
+           a.client_id, NULL AS business_name, NULL AS email, NULL AS application
     FROM operator_actions a WHERE a.id = $1
 """
 DEEDS_OF_MERCHANT = """
     SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
-           m.business_name, NULL AS email
+           a.client_id, m.business_name, NULL AS email, NULL AS application
     FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id
     WHERE a.merchant_id = $1 ORDER BY a.at DESC, a.id DESC LIMIT $2
 """
 DEEDS_ABOUT = """
     SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
-           m.business_name, NULL AS email
+           a.client_id, m.business_name, NULL AS email, NULL AS application
     FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id
     WHERE a.merchant_id = $1 AND a.subject_id = $2 ORDER BY a.at DESC, a.id DESC LIMIT $3
+"""
+DEEDS_TO_APPLICATION = """
+    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
+           a.client_id, m.business_name, NULL AS email, NULL AS application
+    FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id WHERE a.client_id = $1 ORDER BY a.id DESC LIMIT $2
 """
 
 
@@ -105,7 +120,7 @@ async def is_merchant(tx: Tx, merchant_id: UUID) -> bool:
 
 async def suspend(tx: Tx, merchant_id: UUID, now: datetime) -> bool:
     """Suspend an active merchant; False when there is none."""
-    return await tx.execute(SUSPEND, merchant_id, now) == 1
+    return await tx.fetchval(SUSPEND, merchant_id, now) is not None
 
 
 async def reactivate(tx: Tx, merchant_id: UUID) -> bool:
@@ -150,7 +165,7 @@ async def keep(tx: Tx, deed: Deed, now: datetime) -> None:
     """Keep what was done, for ever."""
     whom = (deed.merchant_id, deed.mode, deed.subject_id)
     what = (deed.reason, deed.currency, deed.amount_minor)
-    await tx.execute(KEEP, deed.action_id, deed.operator, deed.action, *whom, *what, now)
+    await tx.execute(KEEP, deed.action_id, deed.operator, deed.action, *whom, *what, now, deed.client_id)
 
 
 async def deeds(db: Pool, limit: int, offset: int) -> list[ListedDeed]:
@@ -172,6 +187,11 @@ async def deeds_of(db: Pool, merchant_id: MerchantId, limit: int) -> list[Listed
 async def deeds_about(db: Pool, merchant_id: UUID, subject_id: UUID, limit: int) -> list[ListedDeed]:
     """What they did to one thing of this merchant's, newest first."""
     return [_deed(row) for row in await db.fetch(DEEDS_ABOUT, merchant_id, subject_id, limit)]
+
+
+async def deeds_to_application(db: Pool, client_id: ClientId, limit: int) -> list[ListedDeed]:
+    """What was done to an application, the latest first."""
+    return [_deed(row) for row in await db.fetch(DEEDS_TO_APPLICATION, client_id, limit)]
 
 
 def _merchant(row: Row) -> Merchant:
@@ -212,5 +232,6 @@ def _deed(row: Row) -> ListedDeed:
         currency=row["currency"],
         amount_minor=row["amount_minor"],
         at=stamp(row["at"]),
+        client_id=row["client_id"],
     )
-    return ListedDeed(deed, row["business_name"], row["email"])
+    return ListedDeed(deed, row["business_name"], row["email"], row["application"])

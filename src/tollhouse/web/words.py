@@ -117,6 +117,9 @@ DEEDS = (
     "transfer dismissed",
     "batch exported",
     "payout refused",
+    "second factor removed",
+    "application suspended",
+    "application reactivated",
 )
 SPANS = (
     "1 day",
