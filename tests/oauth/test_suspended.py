@@ -101,7 +101,7 @@ async def test_its_owner_reads_and_revokes_it_and_changes_nothing(app: Applicati
     shown = (await app.owner.dashboard("GET", path)).ok().body["client"]
     assert shown.pop("suspended_at")
     assert shown == before
-    said = ("name", "description", "website_url", "redirect_uris", "scopes", "version")
+    said = ("name", "client_type", "description", "website_url", "redirect_uris", "scopes", "version")
     settings = {name: before[name] for name in said}
     refused = ("application_suspended", 403)
     (await app.owner.dashboard("PUT", path, settings)).refused(*refused)
