@@ -594,8 +594,10 @@ CREATE TABLE public.operator_actions (
     currency text,
     amount_minor bigint,
     at timestamp with time zone NOT NULL,
-    CONSTRAINT operator_actions_action_check CHECK ((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text, 'second_factor_removed'::text]))),
+    client_id text,
+    CONSTRAINT operator_actions_action_check CHECK (((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text, 'second_factor_removed'::text])) OR (action = ANY (ARRAY['application_suspended'::text, 'application_reactivated'::text])))),
     CONSTRAINT operator_actions_amount_minor_check CHECK ((amount_minor <> 0)),
+    CONSTRAINT operator_actions_application CHECK ((((client_id IS NOT NULL) = (action ~~ 'application%'::text)) AND ((action <> 'application_suspended'::text) OR (reason IS NOT NULL)))),
     CONSTRAINT operator_actions_check1 CHECK (((merchant_id IS NOT NULL) OR (mode IS NULL))),
     CONSTRAINT operator_actions_check3 CHECK ((((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action = 'balance_adjusted'::text))),
     CONSTRAINT operator_actions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
@@ -608,7 +610,7 @@ CREATE FUNCTION public.row_digest(public.operator_actions) RETURNS bytea
     LANGUAGE sql STABLE
     AS $_$
     SELECT sha256(record_send(ROW($1.id, $1.operator, $1.action, $1.merchant_id, $1.mode, $1.subject_id, $1.reason,
-                                  $1.currency, $1.amount_minor, $1.at)))
+                                  $1.currency, $1.amount_minor, $1.at)) || coalesce(convert_to($1.client_id, 'UTF8'), ''))
 $_$;
 CREATE TABLE public.payment_links (
     id uuid NOT NULL,
@@ -1227,6 +1229,7 @@ CREATE TABLE public.oauth_clients (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     revoked_at timestamp with time zone,
+    suspended_at timestamp with time zone,
     CONSTRAINT oauth_clients_check CHECK (((client_type = 'confidential'::text) = (secret_hash IS NOT NULL))),
     CONSTRAINT oauth_clients_check1 CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
     CONSTRAINT oauth_clients_client_type_check CHECK ((client_type = ANY (ARRAY['confidential'::text, 'public'::text]))),
@@ -1903,11 +1906,13 @@ CREATE INDEX ledger_postings_debit ON public.ledger_postings USING btree (debit_
 CREATE INDEX mails_by_birth ON public.mails USING btree (created_at);
 CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 CREATE INDEX mails_of_user ON public.mails USING btree (user_id) WHERE ((used_at IS NULL) AND (about = 'reset'::text));
+CREATE INDEX oauth_clients_newest ON public.oauth_clients USING btree (created_at DESC, id DESC);
 CREATE INDEX oauth_clients_of_owner ON public.oauth_clients USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX oauth_codes_by_age ON public.oauth_codes USING btree (created_at);
 CREATE INDEX oauth_grants_of_client ON public.oauth_grants USING btree (client_id, created_at DESC, id DESC);
 CREATE INDEX oauth_grants_of_merchant ON public.oauth_grants USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX oauth_requests_by_age ON public.oauth_requests USING btree (created_at);
+CREATE INDEX operator_actions_of_application ON public.operator_actions USING btree (client_id, id DESC) WHERE (client_id IS NOT NULL);
 CREATE INDEX operator_actions_of_merchant ON public.operator_actions USING btree (merchant_id, at DESC, id DESC);
 CREATE INDEX operator_sessions_by_last_use ON public.operator_sessions USING btree (last_seen_at);
 CREATE INDEX operator_sessions_of_operator ON public.operator_sessions USING btree (operator_id);
@@ -2085,6 +2090,8 @@ ALTER TABLE ONLY public.oauth_requests
     ADD CONSTRAINT oauth_requests_client_id_fkey FOREIGN KEY (client_id) REFERENCES public.oauth_clients(id);
 ALTER TABLE ONLY public.oauth_requests
     ADD CONSTRAINT oauth_requests_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.operator_actions
+    ADD CONSTRAINT operator_actions_client_id_fkey FOREIGN KEY (client_id) REFERENCES public.oauth_clients(id);
 ALTER TABLE ONLY public.operator_actions
     ADD CONSTRAINT operator_actions_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.operator_sessions
