@@ -1,4 +1,4 @@
-"""Prove one of the things that must hold of webhook delivery, or all of them. Linux only; some need root.
+"""Prove one of the things that must hold of the service or of webhook delivery. Linux only; some need root.
 
 Figures go to standard output, talk to standard error. Exit 1 when a figure does not keep its bound.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import uvloop
 
-from proving import backlog, hostile, kills, outages, rebinding, sealed, strangers
+from proving import backlog, hostile, kills, logs, outages, rebinding, sealed, sockets, spawning, strangers
 from proving.results import Figure, table
 
 Proof = Callable[..., Coroutine[Any, Any, list[Figure]]]
@@ -24,6 +24,9 @@ PROOFS: dict[str, Proof] = {
     "backlog": backlog.prove,
     "rebinding": rebinding.prove,
     "hostile": hostile.prove,
+    "sockets": sockets.prove,
+    "logs": logs.prove,
+    "spawning": spawning.prove,
 }
 SEALED = {"strangers", "rebinding"}
 """These need a network and a name server of their own."""

@@ -17,7 +17,7 @@ def kept(body: Any) -> Any:
     return msgspec.json.decode(body_of(msgspec.json.encode(body)) or "null")
 
 
-def test_members_of_the_list_are_kept_and_others_are_known_to_have_been_there() -> None:
+def test_members_of_the_list_are_kept_and_what_is_private_is_are_known_to_have_been_there() -> None:
     assert kept({"amount": "10.50", "currency": "EUR", "max_payments": 3, "livemode": False, "expires_at": None}) == {
         "amount": "10.50",
         "currency": "EUR",
@@ -25,11 +25,45 @@ def test_members_of_the_list_are_kept_and_others_are_known_to_have_been_there() 
         "livemode": False,
         "expires_at": None,
     }
-    assert kept({"customer_email": "nina@example.com", "card": 4242424242424242, "on": True}) == {
+    assert kept({"customer_email": "nina@example.com", "card": 4242424242424242, "pan": 42, "digits": 4242424242}) == {
         "customer_email": HIDDEN,
         "card": HIDDEN,
-        "on": HIDDEN,
+        "pan": HIDDEN,
+        "digits": HIDDEN,
     }
+
+
+def test_what_can_be_no_secret_is_shown_under_any_name_that_means_none() -> None:
+    answer = {
+        "on": True,
+        "tries": 3,
+        "review": "required",
+        "delivery": {
+            "status": "connection_reset",
+            "code": "timeout",
+            "http_status": 503,
+            "next_at": "2026-12-01T10:00:00.000Z",
+        },
+        "rows": [{"state": "pending", "row": "01a2026c-8e5d-7416-9721-e156cc4d7a53"}],
+    }
+    assert kept(answer) == answer
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["token", "access_token", "apiKey", "idempotency_key", "password", "new_password", "codes", "backup_codes", "signature",
+     "authorization", "client_secret", "code_verifier", "pin", "otp", "session"],
+)  # fmt: skip
+def test_what_means_a_secret_is_hidden_whatever_it_looks_like(name: str) -> None:
+    for value in ("hunter", "pending", 1234, True, {"status": "open"}, ["open"]):
+        assert "hunter" not in str(kept({name: value}))
+        assert kept({"delivery": {name: value}, name: value})[name] in (HIDDEN, {"status": HIDDEN}, [HIDDEN])
+    assert query_of(f"{name}=open".encode(), (name,)) == f"{name}={HIDDEN}"
+
+
+def test_a_code_is_shown_where_it_is_a_word() -> None:
+    assert kept({"code": "rail_unavailable"}) == {"code": "rail_unavailable"}
+    assert kept({"code": "493027"}) == {"code": HIDDEN}
 
 
 def test_nothing_is_shown_of_what_is_the_merchants_and_its_customers() -> None:
@@ -69,6 +103,7 @@ def test_our_secrets_are_kept_nowhere(secret: str) -> None:
 def test_a_query_keeps_its_declared_parameters() -> None:
     assert query_of(b"", ()) == ""
     assert query_of(b"status=open&page=2&customer=nina", ("status", "page")) == f"status=open&page=2&customer={HIDDEN}"
+    assert query_of(b"state=open&before=x1", ()) == f"state=open&before={HIDDEN}"
     assert query_of(b"external_id=7", ("external_id",)) == f"external_id={HIDDEN}"
     assert query_of(b"%zz", ()) == HIDDEN
     assert "\n" not in query_of(b"status=a%0Ab", ("status",))

@@ -7,6 +7,7 @@ from msgspec import Struct
 from tollhouse.callers.guards import anyone
 from tollhouse.platform.db import Pool
 from tollhouse.platform.health import reach
+from tollhouse.platform.log import lost_lines
 from tollhouse.web.operations import Door, Operations
 
 OPERATIONS = Operations(Door("health", "", cors=False, html=False))
@@ -18,6 +19,13 @@ class Health(Struct, frozen=True):
     status: Literal["ok"]
 
 
+class Readiness(Struct, frozen=True):
+    """What a probe gets of a process that can serve. `log_lines_lost` counts since the process began."""
+
+    status: Literal["ok"]
+    log_lines_lost: int
+
+
 @OPERATIONS.add("GET", "/healthz", guard=anyone)
 async def alive() -> Health:
     """The process answers."""
@@ -25,7 +33,7 @@ async def alive() -> Health:
 
 
 @OPERATIONS.add("GET", "/readyz", guard=anyone)
-async def ready(db: Pool) -> Health:
+async def ready(db: Pool) -> Readiness:
     """The database answers too; 503 where it does not."""
     await reach(db)
-    return Health("ok")
+    return Readiness("ok", lost_lines())

@@ -1,5 +1,7 @@
 """The log: one event a line, JSON when nobody watches, with the request's id and without anything secret.
 
+Logging never blocks and never raises: lines that cannot be written are lost, and counted (`platform/log_sink.py`).
+
 What may be logged is on a list. A field that is not on it is replaced by its kind, so a new call cannot leak by accident.
 """
 
@@ -14,6 +16,7 @@ import structlog
 from structlog.typing import EventDict, WrappedLogger
 
 from tollhouse.kernel import clock
+from tollhouse.platform.log_sink import LogSink, SinkStream
 
 ALLOWED = frozenset(
     {
@@ -28,24 +31,81 @@ ALLOWED = frozenset(
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 """The request that is being answered, for every line written meanwhile."""
 
+STANDARD_ERROR = 2
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)
 
 
+class _Writer:
+    """What structlog hands finished lines to."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def msg(self, line: str | bytes) -> None:
+        """Have it written."""
+        if _sink is not None:
+            _sink.put((line if isinstance(line, bytes) else line.encode("utf-8", "backslashreplace")) + b"\n")
+
+    debug = info = warning = error = critical = msg
+
+
+_Filtering: Any = structlog.make_filtering_bound_logger(logging.INFO)
+
+
+class _Log(_Filtering):
+    """A logger that never raises: a line that cannot be made is lost, and counted."""
+
+    def _proxy_to_logger(self, method_name: str, event: str | None = None, *event_args: str, **event_kw: Any) -> Any:
+        try:
+            usual: Any = super()
+            return usual._proxy_to_logger(method_name, event, *event_args, **event_kw)  # noqa: SLF001 - structlog's way in
+        except Exception:  # noqa: BLE001 - whatever it is, the deed is done and must not fail by its line
+            if _sink is not None:
+                _sink.lose(1)
+
+
+class _FromLibraries(logging.Handler):
+    """Messages of libraries, as lines of our log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log it; a message whose arguments do not fit it is lost."""
+        try:
+            say = log.error if record.levelno >= logging.ERROR else log.warning
+            fault = record.exc_info[1] if record.exc_info else None
+            say("library_message", logger=record.name, detail=record.getMessage(), **({"exc_info": fault} if fault else {}))
+        except Exception:  # noqa: BLE001 - as above
+            if _sink is not None:
+                _sink.lose(1)
+
+
+_sink: LogSink | None = None
+
+
 def set_up(*, human: bool | None = None) -> None:
-    """Log to standard error: readable lines on a terminal, JSON anywhere else."""
+    """Log to standard error: readable lines on a terminal, JSON anywhere else. Nothing written there blocks or fails."""
+    global _sink  # noqa: PLW0603 - a process has one standard error
+    if not isinstance(sys.stderr, SinkStream):
+        _sink = LogSink(STANDARD_ERROR, _describe_loss)
+        sys.stderr = SinkStream(_sink, STANDARD_ERROR)
     human = sys.stderr.isatty() if human is None else human
-    renderer, out = (
-        (structlog.dev.ConsoleRenderer(), structlog.PrintLoggerFactory(sys.stderr))
-        if human
-        else (_as_json, structlog.BytesLoggerFactory(sys.stderr.buffer))
-    )
     structlog.configure(
-        processors=[_traceback_without_locals, _redact_and_date, renderer],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=out,
+        processors=[_traceback_without_locals, _redact_and_date, structlog.dev.ConsoleRenderer() if human else _as_json],
+        wrapper_class=_Log,
+        logger_factory=_Writer,
         cache_logger_on_first_use=True,
     )
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s", force=True)
+    logging.basicConfig(level=logging.WARNING, handlers=[_FromLibraries()], force=True)
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # what it warns of, we answer and log ourselves
+
+
+def lost_lines() -> int:
+    """How many lines this process could not write."""
+    return 0 if _sink is None else _sink.lost
+
+
+def _describe_loss(count: int) -> bytes:
+    entry = {"event": "log_lines_lost", "count": count, "level": "warning", "timestamp": clock.now()}
+    return _ENCODER.encode(entry) + b"\n"
 
 
 def _redact_and_date(_logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:

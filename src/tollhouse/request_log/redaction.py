@@ -1,7 +1,8 @@
-"""What of a request may be kept: by a list of what is harmless. Everything else is kept as having been there.
+"""What of a request may be kept, by what it means. Everything else is kept as having been there.
 
-A new member is hidden until it stands in the list. What looks like one of our secrets is hidden wherever it stands, in a
-path, a query or a text of the list.
+A member is hidden where its name means a secret or somebody's data. Else it is shown where it is listed as harmless, or its
+value can hold neither: true and false, small numbers, words of a fixed vocabulary such as a status, ids and times. What
+looks like one of our secrets is hidden wherever it stands, in a path, a query or a text of the list.
 """
 
 import re
@@ -27,10 +28,31 @@ SPELT_OUT = ":,/[]"
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 """Of a member that we show. A key or token is longer than that."""
 
+SECRET_WORDS = frozenset(
+    {
+        "auth", "authorization", "challenge", "codes", "cookie", "credential", "credentials", "csrf", "cvc", "cvv", "hash",
+        "hint", "key", "keys", "mac", "nonce", "otp", "passcode", "passphrase", "password", "pin", "private", "secret",
+        "secrets", "seed", "session", "sig", "signature", "token", "tokens", "totp", "verifier",
+    }
+)  # fmt: skip
+PRIVATE_WORDS = frozenset(
+    {
+        "account", "address", "bic", "birth", "birthday", "business", "card", "city", "comment", "company", "contact",
+        "content", "country", "customer", "data", "description", "email", "external", "field", "fields", "holder", "iban",
+        "ip", "label", "mail", "memo", "metadata", "name", "note", "owner", "pan", "payer", "person", "phone", "player",
+        "postcode", "receiver", "recipient", "reference", "street", "subject", "tax", "text", "title", "user", "username",
+        "value", "zip",
+    }
+)  # fmt: skip
+WORD_BOUNDARY = re.compile(r"[_.\-]|(?<=[a-z0-9])(?=[A-Z])")
+VOCABULARY = re.compile(r"[a-z]{1,24}(?:[_.:-][a-z]{1,24}){0,4}")
+ID_OR_TIME = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+)?Z?)?")
+NUMBER_MAX = 1_000_000
+"""No account or card number, nor the digits of a telephone, is below it."""
 SHOWN = frozenset(
     {
         "active", "amount", "amount_paid", "amount_received", "amount_refunded", "attempts", "balance_payment_id",
-        "cancelable", "captured", "client_id", "code", "confirmations", "conversion_id", "cost", "count", "created_from",
+        "cancelable", "captured", "client_id", "confirmations", "conversion_id", "cost", "count", "created_from",
         "created_to", "currency", "debit", "default_currency", "enabled", "error", "error_description", "event_types",
         "expires_in", "failure_code", "fee", "from_amount", "from_currency", "fulfillment_id", "group_by", "has_more",
         "has_secret", "hold_id", "id", "late_monitoring_days", "limit", "link_expiry_minutes", "livemode", "max_cost",
@@ -47,7 +69,7 @@ SUFFIXES = ("_at", "_minor")
 ADDRESSES = frozenset({"url", "webhook_url", "success_url", "cancel_url", "website_url", "destination_url"})
 """Of these the host is kept: paths often hold tokens."""
 OPEN = frozenset({"errors", "details"})
-"""Within other members nothing is shown: what stands in `metadata` or `recipient` is the merchant's and its customers'."""
+"""Lists of faults, shown whole. Within what is private, such as `metadata` or `recipient`, nothing is."""
 
 
 def path_of(path: str) -> str:
@@ -56,14 +78,17 @@ def path_of(path: str) -> str:
 
 
 def query_of(raw: bytes, declared: Collection[str]) -> str:
-    """The query, with the values of the declared parameters that are harmless."""
+    """The query, with the values that are harmless; where a parameter was not declared, those that can be nothing else."""
     if not raw:
         return ""
     try:
         pairs = parse_form(raw).pairs
     except InvalidRequest:
         return HIDDEN
-    shown = ((_name(name), _text(name, value) if name in declared else HIDDEN) for name, value in pairs[:ITEMS_MAX])
+    shown = (
+        (_name(name), _text(name, value) if name in declared else _of_vocabulary(name, value))
+        for name, value in pairs[:ITEMS_MAX]
+    )
     return "&".join(f"{name}={quote(value, safe=SPELT_OUT)}" for name, value in shown)[:PATH_CHARS_MAX]
 
 
@@ -82,15 +107,23 @@ def body_of(raw: bytes) -> str | None:
 
 def _redacted(value: Any, name: str, *, shown: bool, depth: int) -> Any:
     if isinstance(value, dict):
-        return _members(cast("dict[str, Any]", value), shown=shown and (depth == 0 or name in OPEN), depth=depth)
+        return _members(
+            cast("dict[str, Any]", value), shown=shown and (depth == 0 or name in OPEN or not _private(name)), depth=depth
+        )
     if isinstance(value, list):
         items = cast("list[Any]", value)[:ITEMS_MAX]
         return HIDDEN if depth == NESTING_MAX else [_redacted(one, name, shown=shown, depth=depth + 1) for one in items]
     if value is None:
         return None
-    if isinstance(value, str) and shown:
+    if not shown:
+        return HIDDEN
+    if isinstance(value, str):
         return _field(value) if name == "field" else _text(name, value)
-    return value if shown and _harmless(name) else HIDDEN
+    return value if _harmless(name) or (_is_small(value) and not _private(name)) else HIDDEN
+
+
+def _is_small(value: Any) -> bool:
+    return isinstance(value, bool) or (isinstance(value, int) and abs(value) < NUMBER_MAX)
 
 
 def _members(values: dict[str, Any], *, shown: bool, depth: int) -> Any:
@@ -103,7 +136,19 @@ def _members(values: dict[str, Any], *, shown: bool, depth: int) -> Any:
 def _text(name: str, value: str) -> str:
     if name in ADDRESSES:
         return _host(value)
-    return _plain(value, TEXT_CHARS_MAX) if _harmless(name) else HIDDEN
+    return _plain(value, TEXT_CHARS_MAX) if _harmless(name) else _of_vocabulary(name, value)
+
+
+def _of_vocabulary(name: str, value: str) -> str:
+    """A text that holds no secret, whatever it is: `pending`, an id, a time."""
+    plain = VOCABULARY.fullmatch(value) or ID_OR_TIME.fullmatch(value)
+    return value if plain and not _private(name) else HIDDEN
+
+
+def _private(name: str) -> bool:
+    """Whether what is called so is a secret, or says something of a person."""
+    words = {word.lower() for word in WORD_BOUNDARY.split(name)}
+    return not NAME.fullmatch(name) or name in ADDRESSES or bool(words & (SECRET_WORDS | PRIVATE_WORDS))
 
 
 def _harmless(name: str) -> bool:

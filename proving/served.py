@@ -1,0 +1,184 @@
+"""The service as the README starts it, in a folder of its own, and clients that ask at a steady pace."""
+
+import asyncio
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import IO, Any, Self
+
+import aiohttp
+
+READY_WITHIN_S = 120.0
+STOPS_WITHIN_S = 30.0
+HEALTHY_ADDRESS = "127.0.9.1"
+PATHS = ("/healthz", "/readyz", "/signin", "/.well-known/oauth-authorization-server")
+
+
+class Served:
+    """`async with Served() as served`. `log` takes its standard error; `settings` are environment variables."""
+
+    def __init__(self, log: IO[bytes] | int | None = None, **settings: str) -> None:
+        self._log = log
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._settings = {"TOLLHOUSE_BASE_URL": self.url, **settings}
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as last:
+            folder = Path(last.enter_context(tempfile.TemporaryDirectory(prefix="tollhouse-proving-")))
+            folder.chmod(0o711)
+            last.callback(lambda: shutil.rmtree((folder / "data" / "postgres").resolve(), ignore_errors=True))
+            outside = {
+                name: value for name, value in os.environ.items() if not name.startswith(("TOLLHOUSE_", "DATABASE_URL"))
+            }
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tollhouse", "serve", "--port", str(self.port)],
+                env=outside | {"TOLLHOUSE_DATA_DIR": str(folder / "data")} | self._settings,
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL if self._log is None else self._log,
+            )
+            last.callback(self._stop)
+            await self.ready()
+            self._last = last.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._last.aclose()
+
+    async def ready(self) -> dict[str, Any]:
+        """Wait until it is; what `/readyz` says."""
+        async with asyncio.timeout(READY_WITHIN_S), aiohttp.ClientSession() as http:
+            while self.process.poll() is None:
+                try:
+                    async with http.get(f"{self.url}/readyz") as answer:
+                        if answer.ok:
+                            return await answer.json()
+                except aiohttp.ClientError:
+                    pass
+                await asyncio.sleep(0.05)
+        raise RuntimeError(f"the service ended with {self.process.returncode}")
+
+    def part(self, word: str) -> int | None:
+        """The process id of the `web` or the `worker`; None where there is none."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return next((int(pid) for pid in children if f"\0{word}\0" in _command(pid) and _runs(pid)), None)
+
+    def limit(self, which: int, soft: int | None) -> None:
+        """Give every process of the service this soft limit, or back what it began with."""
+        for pid in (self.process.pid, self.part("web"), self.part("worker")):
+            if pid is not None:
+                _, hard = resource.prlimit(pid, which)
+                resource.prlimit(pid, which, (hard if soft is None else soft, hard))
+
+    def _stop(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(STOPS_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Merchant:
+    """Somebody who signs up and makes payment links, each with a key of its own."""
+
+    def __init__(self, served: Served, http: aiohttp.ClientSession) -> None:
+        self._url, self._http = served.url, http
+        self.failed = 0
+        self._key = ""
+
+    async def begin(self) -> None:
+        """Sign up, and make an API key."""
+        who = {
+            "email": f"prover{time.time_ns()}@example.com",
+            "password": "correct horse battery",
+            "business_name": "Prover",
+        }
+        for path, body in (("signup", who), ("api-keys", {"name": "Proving", "mode": "test"})):
+            async with self._http.post(f"{self._url}/api/v2/merchant/{path}", json=body) as answer:
+                answer.raise_for_status()
+                made = await answer.json()
+        self._key = made["api_key"]
+
+    async def open_link(self, number: int) -> None:
+        """Open a payment link. What is not answered 201 is counted."""
+        body = {"display_name": f"Coffee {number}", "amount": "4.20", "currency": "EUR"}
+        headers = {"X-API-Key": self._key, "Idempotency-Key": f"link-{number}"}
+        try:
+            async with self._http.post(
+                f"{self._url}/api/v2/integration/payment-links", json=body, headers=headers
+            ) as answer:
+                self.failed += answer.status != 201  # noqa: PLR2004 - created
+        except aiohttp.ClientError:
+            self.failed += 1
+
+    async def links(self) -> int:
+        """How many there are."""
+        count, page, more = 0, 1, True
+        while more:
+            address = f"{self._url}/api/v2/integration/payment-links?limit=100&page={page}"
+            async with self._http.get(address, headers={"X-API-Key": self._key}) as answer:
+                answer.raise_for_status()
+                listed = await answer.json()
+            count, page, more = count + len(listed["payment_links"]), page + 1, listed["has_more"]
+        return count
+
+
+class Visitor:
+    """Asks for a page, a probe and metadata in turns, at a steady pace, on few kept connections."""
+
+    def __init__(self, served: Served) -> None:
+        self._url = served.url
+        self.latencies_ms: list[float] = []
+        self.faults: list[str] = []
+
+    async def visit(self, per_s: float, seconds: float) -> list[float]:
+        """Ask so many times; the latencies of this stretch in milliseconds, from when each request was due."""
+        first = len(self.latencies_ms)
+        connector = aiohttp.TCPConnector(limit=8, local_addr=(HEALTHY_ADDRESS, 0))
+        async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as http:
+            await self._ask(http, PATHS[0])
+            del self.latencies_ms[first:]
+            began = time.perf_counter()
+            asking: set[asyncio.Task[None]] = set()
+            for number in range(int(per_s * seconds)):
+                await asyncio.sleep(max(0.0, began + number / per_s - time.perf_counter()))
+                one = asyncio.create_task(self._ask(http, PATHS[number % len(PATHS)]))
+                asking.add(one)
+                one.add_done_callback(asking.discard)
+            await asyncio.gather(*asking)
+        return self.latencies_ms[first:]
+
+    async def _ask(self, http: aiohttp.ClientSession, path: str) -> None:
+        due = time.perf_counter()
+        try:
+            async with http.get(self._url + path) as answer:
+                await answer.read()
+                if not answer.ok:
+                    self.faults.append(f"{path} {answer.status}")
+        except aiohttp.ClientError as fault:
+            self.faults.append(f"{path} {type(fault).__name__}")
+        self.latencies_ms.append((time.perf_counter() - due) * 1000)
+
+
+def _command(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def _runs(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -1,0 +1,190 @@
+"""Standard error as the log writes to it: by a thread of its own, so that nothing that is logged can block or fail.
+
+A reader that stops, a full disk or a closed pipe cost lines, never a request. What is lost is counted, and told by a line
+as soon as one can be written again.
+"""
+
+import atexit
+import io
+import os
+import select
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+LINES_MAX = 10_000
+"""Lines that wait for a reader that stopped."""
+LINE_BYTES_MAX = 64 * 1024
+WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
+"""Of this length a pipe takes all or nothing: lines of several processes are never torn."""
+END_WITHIN_S = 2.0
+FLUSH_WITHIN_S = 1.0
+
+
+class LogSink:
+    """Writes lines to a descriptor. `describe_loss` makes the line that tells how many were lost."""
+
+    def __init__(self, descriptor: int, describe_loss: Callable[[int], bytes]) -> None:
+        self._descriptor = descriptor
+        self._describe_loss = describe_loss
+        self._waiting: SimpleQueue[bytes | threading.Event] = SimpleQueue()
+        self._counting = threading.RLock()
+        self._lost = 0
+        self._untold = 0
+        self._torn = False
+        self._stuck = False
+        self._closed = False
+        self._writer: threading.Thread | None = None
+
+    @property
+    def lost(self) -> int:
+        """How many lines were lost since the process began."""
+        return self._lost
+
+    def put(self, line: bytes) -> None:
+        """Have a line written. Never blocks, never raises: a line for which there is no room is lost, and counted."""
+        if self._closed or self._waiting.qsize() >= LINES_MAX or not self._has_writer():
+            self.lose(1)
+        elif len(line) > LINE_BYTES_MAX:
+            self._waiting.put(line[:LINE_BYTES_MAX] + b"\n")
+        else:
+            self._waiting.put(line)
+
+    def lose(self, count: int) -> None:
+        """Count lines that will not be written."""
+        with self._counting:
+            self._lost += count
+            self._untold += count
+
+    def flush(self, within_s: float = FLUSH_WITHIN_S) -> None:
+        """Wait until everything put so far has been written, if that does not take too long."""
+        if self._closed or self._stuck or self._writer is None:
+            return
+        written = threading.Event()
+        self._waiting.put(written)
+        self._stuck = not written.wait(within_s)
+
+    def close(self) -> None:
+        """Write what waits, within a bound; what is put later is lost."""
+        self._stuck = False
+        self.flush(END_WITHIN_S)
+        self._closed = True
+
+    def _has_writer(self) -> bool:
+        if self._writer is not None:
+            return True
+        writer = threading.Thread(target=self._write_on, daemon=True, name="log")
+        try:
+            writer.start()
+        except RuntimeError:
+            return False  # no thread to be had now
+        self._writer = writer
+        atexit.register(self.close)
+        return True
+
+    def _write_on(self) -> None:
+        while True:
+            lines: list[bytes] = []
+            ends: list[threading.Event] = []
+            self._take(self._waiting.get(), lines, ends)
+            while not ends and sum(map(len, lines)) < WRITE_BYTES:
+                try:
+                    self._take(self._waiting.get_nowait(), lines, ends)
+                except Empty:
+                    break
+            while lines:
+                self._write(self._next_piece(lines))
+            for end in ends:
+                end.set()
+
+    @staticmethod
+    def _take(one: bytes | threading.Event, lines: list[bytes], ends: list[threading.Event]) -> None:
+        if isinstance(one, bytes):
+            lines.append(one)
+        else:
+            ends.append(one)
+
+    @staticmethod
+    def _next_piece(lines: list[bytes]) -> list[bytes]:
+        """As many lines as one write takes, at least one."""
+        piece = [lines.pop(0)]
+        size = len(piece[0])
+        while lines and size + len(lines[0]) <= WRITE_BYTES:
+            size += len(lines[0])
+            piece.append(lines.pop(0))
+        return piece
+
+    def _write(self, lines: list[bytes]) -> None:
+        if self._untold:
+            untold = self._untold
+            if self._write_all((b"\n" if self._torn else b"") + self._describe_loss(untold)) is not None:
+                self.lose(len(lines))
+                return
+            self._torn = False
+            with self._counting:
+                self._untold -= untold
+        data = b"".join(lines)
+        written = self._write_all(data)
+        if written is not None:
+            self._torn = written > 0
+            whole = 0
+            for line in lines:
+                written -= len(line)
+                whole += written >= 0
+            self.lose(len(lines) - whole)
+        else:
+            self._stuck = False
+
+    def _write_all(self, data: bytes) -> int | None:
+        """Write everything. None when that is done, else how many bytes were written before it failed."""
+        place = 0
+        while place < len(data):
+            try:
+                place += os.write(self._descriptor, data[place:])
+            except BlockingIOError:
+                self._wait_for_room()
+            except OSError:
+                return place
+        return None
+
+    def _wait_for_room(self) -> None:
+        """Somebody made the descriptor non-blocking: wait here, where nobody waits for us."""
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLOUT)
+        poll.poll(1000)
+
+
+class SinkStream(io.TextIOBase):
+    """`sys.stderr` for everything that writes there by itself: it neither blocks nor fails."""
+
+    def __init__(self, sink: LogSink, descriptor: int) -> None:
+        self._sink = sink
+        self._descriptor = descriptor
+        self._tty = os.isatty(descriptor)
+
+    @property
+    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """What text is written in."""
+        return "utf-8"
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def isatty(self) -> bool:
+        """Whether a person watches."""
+        return self._tty
+
+    def fileno(self) -> int:
+        """The descriptor, for child processes."""
+        return self._descriptor
+
+    def write(self, text: str) -> int:
+        """Have it written."""
+        if text:
+            self._sink.put(text.encode("utf-8", "backslashreplace"))
+        return len(text)
+
+    def flush(self) -> None:
+        """Wait a moment, so that what is printed stands in the order in which it was."""
+        self._sink.flush()
