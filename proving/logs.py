@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import aiohttp
+from aiohttp import ClientSession
 
 from proving.results import Figure, at_least, fact, must
-from proving.served import Merchant, Served
+from proving.served import Merchant, Served, cookies
 
 LINKS, QUICK_LINKS = 500, 30
 LINES_AGAIN_WITHIN_S = 10.0
@@ -28,7 +28,7 @@ async def closed_pipe(links: int) -> list[Figure]:
     """Nobody holds the other end of the pipe any more: EPIPE."""
     reads, writes = os.pipe()
     try:
-        async with Served(writes) as served, aiohttp.ClientSession() as http:
+        async with Served(writes) as served, cookies() as http:
             os.close(reads)
             return [*await open_links(served, http, links, "closed pipe"), *await lost(served, "closed pipe", 1)]
     finally:
@@ -38,7 +38,7 @@ async def closed_pipe(links: int) -> list[Figure]:
 async def full_disk(links: int) -> list[Figure]:
     """The file may not grow, as on a full disk; then it may again."""
     with tempfile.NamedTemporaryFile(prefix="tollhouse-proving-log-") as file:
-        async with Served(os.open(file.name, os.O_WRONLY | os.O_APPEND)) as served, aiohttp.ClientSession() as http:
+        async with Served(os.open(file.name, os.O_WRONLY | os.O_APPEND)) as served, cookies() as http:
             served.limit(resource.RLIMIT_FSIZE, Path(file.name).stat().st_size)
             figures = await open_links(served, http, links, "full disk")
             served.limit(resource.RLIMIT_FSIZE, None)
@@ -52,7 +52,7 @@ async def stopped_reader(links: int) -> list[Figure]:
     reads, writes = os.pipe()
     so_far = bytearray()
     try:
-        async with Served(writes) as served, aiohttp.ClientSession() as http:
+        async with Served(writes) as served, cookies() as http:
             os.set_blocking(writes, False)
             try:
                 while True:
@@ -72,7 +72,7 @@ async def stopped_reader(links: int) -> list[Figure]:
         os.close(writes)
 
 
-async def open_links(served: Served, http: aiohttp.ClientSession, links: int, what: str) -> list[Figure]:
+async def open_links(served: Served, http: ClientSession, links: int, what: str) -> list[Figure]:
     """Sign up and open payment links; none may fail, none may be there twice."""
     merchant = Merchant(served, http)
     began = time.perf_counter()

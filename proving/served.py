@@ -88,6 +88,11 @@ class Served:
             self.process.wait()
 
 
+def cookies() -> aiohttp.ClientSession:
+    """A client that keeps the cookies of an address, as of a name."""
+    return aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))
+
+
 class Merchant:
     """Somebody who signs up and makes payment links, each with a key of its own."""
 

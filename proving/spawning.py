@@ -8,10 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-import aiohttp
-
 from proving.results import Figure, at_least, fact, must
-from proving.served import Merchant, Served
+from proving.served import Merchant, Served, cookies
 
 LINKS, QUICK_LINKS = 100, 20
 AWAY_S, QUICK_AWAY_S = 30.0, 5.0
@@ -26,7 +24,7 @@ async def prove(*, quick: bool) -> list[Figure]:
     links, away_s = (QUICK_LINKS, QUICK_AWAY_S) if quick else (LINKS, AWAY_S)
     with tempfile.NamedTemporaryFile(prefix="tollhouse-proving-log-") as file:
         log = Path(file.name)
-        async with Served(os.open(file.name, os.O_WRONLY | os.O_APPEND)) as served, aiohttp.ClientSession() as http:
+        async with Served(os.open(file.name, os.O_WRONLY | os.O_APPEND)) as served, cookies() as http:
             merchant = Merchant(served, http)
             await merchant.begin()
             for number in range(links):
