@@ -21,7 +21,7 @@ from tollhouse.mail import jobs as mail_jobs
 from tollhouse.oauth import cleaning as oauth_cleaning
 from tollhouse.operator import jobs as operator_jobs
 from tollhouse.payments import jobs as payments_jobs
-from tollhouse.platform import partitions
+from tollhouse.platform import common_passwords, partitions
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
@@ -86,6 +86,7 @@ def build(house: House) -> Front:
 
     async def after_start() -> None:
         await partitions.make(house.db)
+        common_passwords.common()
         recorder.start()
 
     async def before_stop() -> None:

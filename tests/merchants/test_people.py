@@ -28,6 +28,7 @@ async def test_signing_up_opens_a_merchant_and_a_session(alice: Actor) -> None:
         ({"email": "a@" + "b" * 254}, {"email": "invalid_email"}),
         ({"password": "123456789"}, {"password": "invalid_length"}),
         ({"password": "x" * 129}, {"password": "invalid_length"}),
+        ({"password": "Password123!"}, {"password": "common_password"}),
         ({"business_name": "  "}, {"business_name": "invalid_length"}),
         ({"business_name": "a\nb"}, {"business_name": "invalid_characters"}),
         ({"email": "x", "password": "x"}, {"email": "invalid_email", "password": "invalid_length"}),

@@ -7,10 +7,11 @@ import pytest
 
 from tests.cast import PASSWORD, Actor
 from tests.forms import seen
-from tests.merchants.authenticator import elsewhere
+from tests.merchants.authenticator import elsewhere, enrol
 from tollhouse.merchants.devices import browser_of, system_of
 
 LIST = "/settings/sessions"
+SESSION = "/api/v2/merchant/session"
 END = re.compile(rf'action="{LIST}/([0-9a-f-]{{36}})/end"')
 AWAY = """
     UPDATE sessions SET address = '192.0.2.7', last_seen_at = now() - interval '2 minutes'
@@ -96,3 +97,35 @@ async def test_where_a_session_was_seen_last_is_shown(alice: Actor) -> None:
 )
 def test_a_browser_in_words(user_agent: str, browser: str, system: str) -> None:
     assert (browser_of(user_agent), system_of(user_agent)) == (browser, system)
+
+
+async def test_signing_in_ends_the_session_whose_cookie_came_along(alice: Actor, bob: Actor) -> None:
+    def held(actor: Actor) -> dict[str, str]:
+        [secret] = [one.value for one in actor.http.cookie_jar if one.key == "tollhouse_session"]
+        return {"Cookie": f"tollhouse_session={secret}"}
+
+    first = held(alice)
+    await sign_in(alice)
+    (await alice.anonymously("GET", SESSION, headers=first)).refused("authentication_required", 401)
+    (await alice.dashboard("GET", "/session")).ok()
+    second = held(alice)
+    (await alice.form("/signin", {"email": bob.email, "password": PASSWORD})).ok(303)
+    (await alice.anonymously("GET", SESSION, headers=second)).refused("authentication_required", 401)
+    third = held(alice)
+    body = {"email": f"{uuid4()}@example.com", "password": PASSWORD, "business_name": "Another"}
+    (await alice.dashboard("POST", "/signup", body)).ok(201)
+    (await alice.anonymously("GET", SESSION, headers=third)).refused("authentication_required", 401)
+    (await bob.dashboard("GET", "/session")).ok()
+
+
+async def test_a_wrong_password_ends_no_session(alice: Actor) -> None:
+    (await alice.dashboard("POST", "/login", {"email": alice.email, "password": "a wrong password"})).ok(401)
+    (await alice.dashboard("GET", "/session")).ok()
+
+
+async def test_switching_a_second_factor_on_ends_the_other_sessions(alice: Actor) -> None:
+    async with elsewhere(alice) as other:
+        await sign_in(other)
+        await enrol(alice)
+        (await alice.dashboard("GET", "/session")).ok()
+        (await other.dashboard("GET", "/session")).refused("authentication_required", 401)

@@ -8,12 +8,13 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from tests.cast import INTEGRATION, PASSWORD, Actor, Answer, application, sign_up
+from tests.cast import INTEGRATION, PASSWORD, Actor, Answer, application, post_form, sign_up
 from tests.merchants.authenticator import enrol, grow_old, log_in
 from tests.running import Service
 from tollhouse.callers.throttle import Meter, RateLimited
 
 LOGIN = "/api/v2/merchant/login"
+SIGNUP = "/api/v2/merchant/signup"
 OF_ACCOUNT, FROM_ADDRESS, REQUESTS = 4, 6, 8
 AGED = "UPDATE failed_attempts SET failed_at = ARRAY(SELECT t - interval '15 minutes' FROM unnest(failed_at) t)"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -105,6 +106,77 @@ async def test_a_right_guess_among_them_is_not_let_in(dora: Actor) -> None:
         slowed(await guess)
     finally:
         await holder.close()
+
+
+async def test_a_known_device_is_not_locked_out_by_strangers(dora: Actor) -> None:
+    """It failed before: whoever knows an e-mail address could keep its owner out."""
+    for n in range(2 * OF_ACCOUNT):
+        await sign_in(dora, "a wrong password", f"192.0.2.{n}")
+    slowed(await sign_in(dora, PASSWORD, "192.0.2.99"))
+    body = {"email": dora.email, "password": PASSWORD}
+    (await dora.dashboard("POST", "/login", body)).ok()  # the browser that signed up
+    for _ in range(OF_ACCOUNT):
+        (await dora.dashboard("POST", "/login", body | {"password": "a wrong password"})).refused("invalid_credentials", 401)
+    slowed(await dora.dashboard("POST", "/login", body))
+    await dora.sql(AGED)
+    (await dora.dashboard("POST", "/login", body)).ok()
+
+
+async def test_a_device_is_known_at_its_own_account_alone(dora: Actor, strict: Service) -> None:
+    async with sign_up(strict, "erin", "Erin's Eggs") as erin:
+        await dora.sql("DELETE FROM failed_attempts")
+        for n in range(OF_ACCOUNT):
+            await sign_in(dora, "a wrong password", f"192.0.2.{n}")
+        slowed(await erin.dashboard("POST", "/login", {"email": dora.email, "password": PASSWORD}))
+        named = [cookie.key for cookie in dora.http.cookie_jar if cookie.key.startswith("tollhouse_device_")]
+        forged = {"Cookie": f"{named[0]}={'0' * 32}.{'0' * 64}"}
+        body = {"email": dora.email, "password": PASSWORD}
+        slowed(await dora.anonymously("POST", LOGIN, body, forged))
+
+
+async def test_sign_ups_of_an_address_are_limited_before_they_cost_anything(make_service: Callable[..., Service]) -> None:
+    limited = make_service(TOLLHOUSE_RATE_LIMITS="on", TOLLHOUSE_RATE_SIGNUP_ADDRESS="2")
+    async with sign_up(limited, "dora", "Dora's Deli") as dora:
+        await dora.sql("DELETE FROM failed_attempts")
+
+        async def again(address: str, **changes: str) -> Answer:
+            body = {"email": f"{uuid4()}@example.com", "password": PASSWORD, "business_name": "Flood"} | changes
+            return await dora.anonymously("POST", SIGNUP, body, {"X-Forwarded-For": address})
+
+        (await again("192.0.2.1", email="nothing")).refused("validation_failed", 422)
+        for _ in range(2):
+            (await again("192.0.2.1")).ok(201)
+        slowed(await again("192.0.2.1"))
+        (await again("192.0.2.2")).ok(201)
+        fields = {"email": "a@example.com", "password": PASSWORD, "business_name": "Flood"}
+        shown = await post_form(f"{limited.url}/signup", fields, X_Forwarded_For="192.0.2.1")
+        assert int(shown.ok(429).headers["Retry-After"]) >= 1
+        await dora.sql(AGED)
+        (await again("192.0.2.1")).ok(201)
+
+
+async def test_authorization_requests_without_a_session_are_limited(make_service: Callable[..., Service]) -> None:
+    limited = make_service(TOLLHOUSE_RATE_LIMITS="on", TOLLHOUSE_RATE_AUTHORIZE_ADDRESS="2")
+    async with sign_up(limited, "dora", "Dora's Deli") as dora:
+        app = await application(dora)
+        path = app.authorize_path("payments:read")
+        for _ in range(2):
+            (await dora.anonymously("GET", path)).ok(303)
+        answer = (await dora.anonymously("GET", path)).refused("rate_limited", 429)
+        assert 1 <= int(answer.headers["Retry-After"]) <= 60
+        [row] = await dora.sql("SELECT count(*) FROM oauth_requests WHERE client_id = $1", app.client_id)
+        assert row["count"] == 2
+        (await dora.anonymously("GET", path, headers={"X-Forwarded-For": "192.0.2.2"})).ok(303)
+        (await dora.send("GET", path)).ok(303)  # who is signed in is known
+
+
+@pytest.mark.parametrize("setting", ["SIGNUP_ADDRESS", "AUTHORIZE_ADDRESS"])
+async def test_a_limit_of_0_is_none(make_service: Callable[..., Service], setting: str) -> None:
+    free = make_service(TOLLHOUSE_RATE_LIMITS="on", **{f"TOLLHOUSE_RATE_{setting}": "0"})
+    async with sign_up(free, "dora", "Dora's Deli") as dora:
+        app = await application(dora)
+        for _ in range(3):
+            (await dora.anonymously("GET", app.authorize_path("payments:read"))).ok(303)
 
 
 async def test_the_sign_in_page_says_so(dora: Actor, strict: Service) -> None:

@@ -237,3 +237,10 @@ async def test_guessing_is_slowed_down_by_account_and_by_address(guessed: Actor)
     (await guessed.dashboard("POST", "/login", merchant)).refused("invalid_credentials", 401)
     await guessed.sql(AGED)
     assert await sign_in(guessed) == 303
+
+
+async def test_signing_in_again_ends_the_session_before(olga: Actor) -> None:
+    before = {"Cookie": f"tollhouse_operator={cookie_of(olga)}"}
+    (await olga.form("/operator/signin", {"email": olga.email, "password": PASSWORD})).ok(303)
+    assert (await olga.anonymously("GET", "/operator", headers=before)).ok(303).location.startswith("/operator/signin")
+    (await olga.send("GET", "/operator")).ok()

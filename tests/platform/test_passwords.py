@@ -1,22 +1,66 @@
-"""How passwords are kept."""
+"""The lanes that passwords are hashed in, and the list of common ones."""
 
-from argon2 import Type, extract_parameters
+import asyncio
+import threading
 
-from tollhouse.platform.passwords import NOBODY, hash_password, verify_password
+import pytest
 
-KIB = 1024
-
-
-def test_a_guess_is_dear() -> None:
-    """As much as OWASP asks for at least; tests hash cheaply, but this one was made when the module was."""
-    cost = extract_parameters(NOBODY)
-    assert (cost.type, cost.time_cost, cost.memory_cost, cost.parallelism) == (Type.ID, 2, 19 * KIB, 1)
+from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.platform.common_passwords import common, is_common
+from tollhouse.platform.passwords import Lane
 
 
-async def test_only_the_password_fits() -> None:
-    kept = await hash_password("correct horse")
-    assert kept != await hash_password("correct horse")
-    assert await verify_password("correct horse", kept)
-    assert not await verify_password("correct horse ", kept)
-    assert not await verify_password("nobody has this password", None)
-    assert not await verify_password("correct horse", "no hash at all")
+async def test_a_lane_refuses_what_its_queue_does_not_hold() -> None:
+    lane, go = Lane("test", 1), threading.Event()
+    waiting = [asyncio.create_task(lane.run(go.wait, 2)) for _ in range(3)]
+    await asyncio.sleep(0)
+    with pytest.raises(TemporarilyUnavailable) as refused:
+        await lane.run(go.wait, 2)
+    assert refused.value.headers == {"Retry-After": "1"}
+    unlimited = asyncio.create_task(lane.run(go.wait, 0))
+    go.set()
+    assert await asyncio.gather(*waiting, unlimited) == [True] * 4
+    assert await lane.run(go.wait, 2) is True
+
+
+async def test_whoever_goes_away_leaves_the_place_to_others() -> None:
+    lane, go = Lane("test", 1), threading.Event()
+    working, waiting = (asyncio.create_task(lane.run(go.wait, 1)) for _ in range(2))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert lane.taken == 1
+    go.set()
+    assert await working is True
+
+
+async def test_one_lane_does_not_wait_for_another() -> None:
+    busy, free, go = Lane("busy", 1), Lane("free", 1), threading.Event()
+    waiting = asyncio.create_task(busy.run(go.wait, 1))
+    assert await free.run(lambda: "hashed", 1) == "hashed"
+    go.set()
+    await waiting
+
+
+@pytest.mark.parametrize(
+    ("password", "expected"),
+    [
+        ("password123", True),
+        ("Password123!", True),
+        ("  QWERTYUIOP ", True),
+        ("1234567890", True),
+        ("aaaaaaaaaaaa", True),
+        ("tollhousetollhouse", True),
+        ("correct horse battery", False),
+        ("a long password", False),
+        ("0123456789abcdef0123456789abcdef", False),
+        ("\N{SNOWMAN}" * 12, True),
+        ("x7 Tz-q9.Lw", False),
+    ],
+)
+def test_common_passwords(password: str, *, expected: bool) -> None:
+    assert is_common(password) is expected
+
+
+def test_the_list_is_there() -> None:
+    assert len(common()) == 30_000

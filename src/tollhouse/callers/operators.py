@@ -49,6 +49,9 @@ async def begin(tx: Tx, ask: Ask, operator_id: UUID, password_hash: str) -> str:
     """Open a session; the secret for `give`. Raises `InvalidCredentials` when the password was taken away meanwhile."""
     secret = random_base62(BODY_CHARS)
     expires_at = ask.now + timedelta(seconds=OPERATOR_SESSION_ABSOLUTE_S)
+    offered = sessions.offered(ask, "operator")
+    if offered is not None:
+        await operators_store.end_session(tx, offered, ask.now)
     if not await operators_store.open_session(tx, digest(secret), operator_id, password_hash, ask.now, expires_at):
         raise InvalidCredentials
     return secret

@@ -41,7 +41,7 @@ async def open_session(
     return await tx.execute(OPEN, id_hash, operator_id, password_hash, now, expires_at) == 1
 
 
-async def end_session(db: Pool, id_hash: bytes, now: datetime) -> None:
+async def end_session(db: Pool | Tx, id_hash: bytes, now: datetime) -> None:
     """End a session, wherever else its cookie may still be."""
     await db.execute(END, id_hash, now)
 

@@ -3,20 +3,28 @@
 import re
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from typing import Literal
 
 from tollhouse.callers import throttle
+from tollhouse.callers.known_devices import known_device
 from tollhouse.callers.model import InvalidCredentials
 from tollhouse.callers.throttle import RateLimited, Watch
 from tollhouse.kernel import limits, messages
 from tollhouse.kernel.refusals import Fault
+from tollhouse.platform import passwords
+from tollhouse.platform.common_passwords import is_common
 from tollhouse.platform.db import Pool, Row
-from tollhouse.platform.passwords import verify_password
 from tollhouse.web.ask import Ask
 
 EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+COMMON = "This password is one of the 30,000 most common ones, or repeats fewer than 10 characters. Choose another one."
 SPAN = timedelta(seconds=limits.SIGN_IN_SPAN_S)
 Find = Callable[[Pool, str], Awaitable[Row | None]]
+SignInKind = Literal["sign-in", "step-up", "operator sign-in"]
+LANES = {"sign-in": passwords.STRANGERS, "step-up": passwords.KNOWN, "operator sign-in": passwords.OPERATORS}
+KNOWN_LANES = {**LANES, "sign-in": passwords.KNOWN}
+"""Where passwords are compared: so that neither strangers nor sign-ups keep those waiting who were there before."""
 
 
 def email_key(email: str) -> str:
@@ -35,22 +43,28 @@ def password_faults(field: str, password: str) -> list[Fault]:
     """What is wrong with a password that somebody chooses."""
     if not limits.PASSWORD_CHARS_MIN <= len(password) <= limits.PASSWORD_CHARS_MAX:
         return [Fault(field, "invalid_length", messages.characters(limits.PASSWORD_CHARS_MIN, limits.PASSWORD_CHARS_MAX))]
+    if is_common(password):
+        return [Fault(field, "common_password", COMMON)]
     return []
 
 
-async def prove(ask: Ask, what: str, email: str, password: str, find: Find) -> Row:
+async def prove(ask: Ask, what: SignInKind, email: str, password: str, find: Find) -> Row:
     """The account's row, whose `password_hash` is of this password. `find` looks it up by the folded e-mail.
 
     Raises `InvalidCredentials` in the same words and time for a wrong e-mail and a wrong password. After too many
     failures, of the account or of the address, even the right password is `RateLimited`: else one could go on
     guessing. It is looked up again behind the password, for guesses sent all at once begin before the first fails.
-    Failures at one kind of sign-in (`what`) are counted apart from those at another.
+    Failures at one kind of sign-in (`what`) are counted apart from those at another, and those of a device that is known at
+    the account apart from everybody else's. Where too many passwords wait it is `TemporarilyUnavailable`.
     """
-    watches = watches_of(ask, what, email_key(email))
+    account = email_key(email)
+    device = known_device(ask, what, account)
+    watches = watches_of(ask, what, account) if device is None else _watches_of_device(ask, what, account, device)
     await _refuse_too_many(ask, watches)
-    row = await find(ask.house.db, email_key(email))
-    right = len(password) <= limits.PASSWORD_CHARS_MAX and await verify_password(
-        password, row["password_hash"] if row else None
+    row = await find(ask.house.db, account)
+    lane = LANES[what] if device is None else KNOWN_LANES[what]
+    right = len(password) <= limits.PASSWORD_CHARS_MAX and await passwords.verify_password(
+        password, row["password_hash"] if row else None, lane, ask.house.settings.password_queue
     )
     if row is None or not right:
         wait = await throttle.count_failure(ask.house.db, watches, ask.now)
@@ -70,7 +84,14 @@ def watches_of(ask: Ask, what: str, account: str) -> tuple[Watch, Watch]:
     )
 
 
-async def _refuse_too_many(ask: Ask, watches: tuple[Watch, Watch]) -> None:
+def _watches_of_device(ask: Ask, what: str, account: str, device: str) -> tuple[Watch, ...]:
+    """The same of a device that is known at the account: its own failures, and nobody else's."""
+    settings = ask.house.settings
+    most = settings.rate_signin_account_per_15_min * settings.rate_limits
+    return (Watch(f"{what} at", f"{account}\0{device}", most, SPAN),)
+
+
+async def _refuse_too_many(ask: Ask, watches: tuple[Watch, ...]) -> None:
     wait = await throttle.wait_for(ask.house.db, watches, ask.now)
     if wait is not None:
         raise RateLimited(wait)

@@ -46,6 +46,13 @@ async def begin(tx: Tx, ask: Ask, user_id: UUID, password_hash: str) -> str:
     return secret
 
 
+async def end_offered(tx: Tx, ask: Ask) -> None:
+    """End the session whose cookie came along: whoever signs in here leaves nothing behind."""
+    id_hash = offered(ask, "session")
+    if id_hash is not None:
+        await _end(tx, ask, id_hash)
+
+
 async def renew(ask: Ask, person: Person) -> Person | None:
     """The person, who authenticated now, with another secret in the cookie; None where the session ended meanwhile.
 

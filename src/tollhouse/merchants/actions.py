@@ -9,10 +9,12 @@ from uuid import UUID
 from tollhouse.audit import author, record
 from tollhouse.audit.changes import Changes, changes, made
 from tollhouse.audit.deeds import Deed
-from tollhouse.callers import second_factor, sessions
+from tollhouse.callers import second_factor, sessions, throttle
+from tollhouse.callers.known_devices import remember_device
 from tollhouse.callers.model import Person
-from tollhouse.callers.people import email_key, prove
+from tollhouse.callers.people import SPAN, email_key, prove
 from tollhouse.callers.second_factor import SecondFactorChanged, SecondFactorRequired
+from tollhouse.callers.throttle import RateLimited, Watch, source_of
 from tollhouse.catalogue import projects
 from tollhouse.kernel import tokens
 from tollhouse.kernel.clock import stamp
@@ -37,7 +39,7 @@ from tollhouse.merchants.model import (
     UserView,
 )
 from tollhouse.platform.db import Row, Tx
-from tollhouse.platform.passwords import hash_password
+from tollhouse.platform.passwords import SIGN_UP, hash_password
 from tollhouse.web.ask import Ask
 from tollhouse.web.language_choice import language_of
 
@@ -50,7 +52,8 @@ async def sign_up(ask: Ask, new: SignUp) -> tuple[SessionView, str]:
         raise SignupClosed
     if faults := new.faults():
         raise ValidationFailed(*faults)
-    password_hash = await hash_password(new.password)
+    await _count_sign_up(ask)
+    password_hash = await hash_password(new.password, SIGN_UP, ask.house.settings.password_queue)
     merchant_id, user_id = MerchantId(new_id()), UserId(new_id())
 
     async def deed(tx: Tx) -> str:
@@ -71,9 +74,11 @@ async def sign_up(ask: Ask, new: SignUp) -> tuple[SessionView, str]:
         await projects.open_first(tx, MerchantEnv(merchant_id, "test"), ask.now)
         await store.is_new_device(tx, user_id, device_hash(_agent(ask), ask.address), ask.now)
         await outbox.put(tx, Letter("verify", email, language_of(ask), user_id), ask.now)
+        await sessions.end_offered(tx, ask)
         return await sessions.begin(tx, ask, user_id, password_hash)
 
     secret = await ask.house.db.transact(deed)
+    remember_device(ask, "sign-in", email_key(new.email))
     merchant = MerchantView(merchant_id, new.business_name.strip(), "active", stamp(ask.now))
     return SessionView(merchant, UserView(user_id, new.email.strip(), stamp(ask.now))), secret
 
@@ -167,10 +172,12 @@ async def _note_key(
 
 async def _begin(ask: Ask, row: Row) -> tuple[SessionView, str]:
     async with ask.house.db.transaction() as tx:
+        await sessions.end_offered(tx, ask)
         secret = await sessions.begin(tx, ask, row["id"], row["password_hash"])
         by = author.person(ask, row["id"])
         await record.note(tx, MerchantId(row["merchant_id"]), "session.begun", ask.now, by=by)
         await _tell_of_new_device(tx, ask, row)
+    remember_device(ask, "sign-in", email_key(row["email"]))
     merchant = MerchantView(
         row["merchant_id"],
         row["business_name"],
@@ -178,6 +185,18 @@ async def _begin(ask: Ask, row: Row) -> tuple[SessionView, str]:
         stamp(row["merchant_created_at"]),
     )
     return SessionView(merchant, UserView(row["id"], row["email"], stamp(row["created_at"]))), secret
+
+
+async def _count_sign_up(ask: Ask) -> None:
+    """Count a sign-up of this address, before it costs anything. Raises `RateLimited`."""
+    settings = ask.house.settings
+    most = settings.rate_signup_address_per_15_min * settings.rate_limits
+    watches = (Watch("sign-up from", source_of(ask.address), most, SPAN),)
+    wait = await throttle.wait_for(ask.house.db, watches, ask.now) or await throttle.count_failure(
+        ask.house.db, watches, ask.now
+    )
+    if wait is not None:
+        raise RateLimited(wait)
 
 
 async def _tell_of_new_device(tx: Tx, ask: Ask, row: Row) -> None:

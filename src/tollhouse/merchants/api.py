@@ -39,7 +39,7 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
     "/signup",
     guard=anyone_with_cookie,
     status=201,
-    refuses=(SignupClosed, EmailTaken, ValidationFailed),
+    refuses=(SignupClosed, EmailTaken, ValidationFailed, RateLimited),
     answers=SessionView,
 )
 async def sign_up(ask: Ask, body: SignUp) -> Response:

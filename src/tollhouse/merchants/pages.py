@@ -124,7 +124,7 @@ async def sign_up(ask: Ask) -> Response:
     try:
         _, secret = await actions.sign_up(ask, new)
     except Refusal as refusal:
-        return page(
+        shown = page(
             ask,
             "merchants/signup.html",
             refusal.status,
@@ -134,6 +134,8 @@ async def sign_up(ask: Ask) -> Response:
             message=refusal.message,
             faults=_by_field(refusal.faults) | ({"email": refusal.message} if isinstance(refusal, EmailTaken) else {}),
         )
+        shown.headers.update(refusal.headers)
+        return shown
     return sessions.give(ask, see_other(_after(form)), secret)
 
 

@@ -83,7 +83,7 @@ async def reset(ask: Ask, secret: str, password: str) -> None:
         raise LinkIsOver
     if faults := password_faults("password", password):
         raise ValidationFailed(*faults)
-    password_hash = await hash_password(password)
+    password_hash = await hash_password(password, queue_max=ask.house.settings.password_queue)
 
     async def deed(tx: Tx) -> None:
         person = await store.lock(tx, holder.user_id)
@@ -109,7 +109,7 @@ async def change(ask: Ask, person: Person, present: str, new: str, seen: str) ->
     if await version(ask, person.user_id) != seen:
         raise PasswordChanged
     await prove(ask, "step-up", person.email, present, sessions_store.by_email)
-    password_hash = await hash_password(new)
+    password_hash = await hash_password(new, queue_max=ask.house.settings.password_queue)
 
     async def deed(tx: Tx) -> None:
         row = await store.lock(tx, person.user_id)

@@ -5,6 +5,7 @@ from functools import partial
 from starlette.responses import Response
 
 from tollhouse.callers import second_factor_pages as factor
+from tollhouse.callers import sessions
 from tollhouse.callers.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.callers.model import Person
 from tollhouse.callers.second_factor_pages import Seat, Switched
@@ -65,6 +66,8 @@ def _seat(ask: Ask, person: Person) -> Seat:
     show = partial(page, ask, frame="web/shell.html", person=person, mode="test", here="security")
 
     async def tell(tx: Tx, switched: Switched) -> None:
+        if switched == "factor_on":
+            await sessions.end_others(tx, person, ask.now)
         await outbox.put(tx, Letter(switched, person.email, person.language, person.user_id), ask.now)
 
     return Seat(person.user_id, person.email, ROOT, show, tell)

@@ -12,7 +12,9 @@ from typing import Annotated, Literal, cast
 from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.responses import Response
 
+from tollhouse.callers import sessions, throttle
 from tollhouse.callers.guards import anyone
+from tollhouse.callers.throttle import RateLimited, Watch, source_of
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.ids import ClientId, Mode
 from tollhouse.kernel.limits import CHALLENGE_CHARS, STATE_CHARS_MAX
@@ -178,7 +180,7 @@ BY_REDIRECT: tuple[Rule, ...] = (
     "/api/v2/oauth/authorize",
     guard=anyone,
     status=303,
-    refuses=(InvalidRequest, UnknownApplication),
+    refuses=(InvalidRequest, UnknownApplication, RateLimited),
     reads=AuthorizeQuery,
 )
 async def start(ask: Ask) -> Response:
@@ -191,6 +193,7 @@ async def start(ask: Ask) -> Response:
             rule(asked)
     except Refusal as refusal:
         return _by_redirect(ask, asked, refusal)
+    await _count_anonymous(ask)
     # Nothing below this line may refuse.
     request_id = tokens.random_base62(tokens.BODY_CHARS)
     expires_at = ask.now + clock.seconds(ask.house.settings.authorization_request_ttl)
@@ -201,6 +204,26 @@ async def start(ask: Ask) -> Response:
         log.error("failed", code=ServerError.code, exc_info=fault)
         return _by_redirect(ask, asked, ServerError())
     return see_other(f"/oauth/consent/{request_id}")
+
+
+async def _count_anonymous(ask: Ask) -> None:
+    """Count a request that is about to be stored for nobody in particular. Raises `RateLimited`."""
+    settings = ask.house.settings
+    watches = (
+        Watch(
+            "authorize from",
+            source_of(ask.address),
+            settings.rate_authorize_address_per_min * settings.rate_limits,
+            throttle.MINUTE,
+        ),
+    )
+    if watches[0].most == 0 or await sessions.person_of(ask) is not None:
+        return
+    wait = await throttle.wait_for(ask.house.db, watches, ask.now) or await throttle.count_failure(
+        ask.house.db, watches, ask.now
+    )
+    if wait is not None:
+        raise RateLimited(wait)
 
 
 async def _read(ask: Ask) -> Asked:

@@ -4,6 +4,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from tollhouse.callers import operators, operators_store, second_factor, second_factor_store
+from tollhouse.callers.known_devices import remember_device
 from tollhouse.callers.model import InvalidCredentials
 from tollhouse.callers.people import email_faults, email_key, password_faults, prove
 from tollhouse.callers.second_factor import SecondFactorRequired
@@ -14,7 +15,7 @@ from tollhouse.kernel.refusals import ValidationFailed
 from tollhouse.operator import actions, users_store
 from tollhouse.operator.model import Deed, Hand, LinkIsOver, OperatorRefusedError
 from tollhouse.platform.db import Tx
-from tollhouse.platform.passwords import hash_password
+from tollhouse.platform.passwords import OPERATORS, hash_password
 from tollhouse.web.ask import Ask
 
 LINK_LASTS = timedelta(seconds=OPERATOR_LINK_S)
@@ -66,7 +67,7 @@ async def join(ask: Ask, secret: str, password: str) -> str:
     await invited_email(ask, secret)
     if faults := password_faults("password", password):
         raise ValidationFailed(*faults)
-    password_hash = await hash_password(password)
+    password_hash = await hash_password(password, OPERATORS, ask.house.settings.password_queue)
 
     async def deed(tx: Tx) -> str:
         joined = await users_store.join(tx, tokens.digest(secret), password_hash, ask.now)
@@ -84,7 +85,9 @@ async def sign_in(ask: Ask, email: str, password: str) -> str:
     if await second_factor.state(ask.house.db, row["id"]) is not None:
         raise SecondFactorRequired(row["id"])
     async with ask.house.db.transaction() as tx:
-        return await operators.begin(tx, ask, row["id"], row["password_hash"])
+        secret = await operators.begin(tx, ask, row["id"], row["password_hash"])
+    remember_device(ask, "operator sign-in", email_key(email))
+    return secret
 
 
 async def finish_sign_in(ask: Ask, operator_id: UUID, code: str) -> str:
@@ -97,4 +100,6 @@ async def finish_sign_in(ask: Ask, operator_id: UUID, code: str) -> str:
         raise InvalidCredentials
     await second_factor.check(ask, operator_id, code)
     async with ask.house.db.transaction() as tx:
-        return await operators.begin(tx, ask, operator_id, password_hash)
+        secret = await operators.begin(tx, ask, operator_id, password_hash)
+    remember_device(ask, "operator sign-in", await users_store.email_key_of(ask.house.db, operator_id))
+    return secret

@@ -36,6 +36,7 @@ JOIN = """
     WHERE link_hash = $1 AND link_expires_at > $3 RETURNING id, email
 """
 BY_EMAIL = "SELECT id, email, password_hash FROM operators WHERE email_key = $1 AND closed_at IS NULL"
+EMAIL_KEY_OF = "SELECT email_key FROM operators WHERE id = $1"
 HASH_OF = "SELECT password_hash FROM operators WHERE id = $1 AND closed_at IS NULL"
 
 
@@ -85,6 +86,12 @@ async def join(tx: Tx, link_hash: bytes, password_hash: str, now: datetime) -> O
 async def by_email(db: Pool, key: str) -> Row | None:
     """Who signs in with this folded e-mail."""
     return await db.fetchrow(BY_EMAIL, key)
+
+
+async def email_key_of(db: Pool, operator_id: UUID) -> str:
+    """The folded e-mail that the operator signs in with."""
+    [row] = await db.fetch(EMAIL_KEY_OF, operator_id)
+    return row["email_key"]
 
 
 async def password_of(db: Pool, operator_id: UUID) -> str | None:

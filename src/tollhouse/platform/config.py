@@ -37,6 +37,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     rate_client_auth_per_min: int
     rate_signin_account_per_15_min: int
     rate_signin_address_per_15_min: int
+    rate_signup_address_per_15_min: int
+    rate_authorize_address_per_min: int
+    password_queue: int
     rate_webhook_test_per_min: int
     rate_api_per_min: int
     connections_max: int
@@ -212,6 +215,27 @@ SETTINGS: tuple[Setting, ...] = (
         "rate_signin_address_per_15_min",
         "failed sign-ins of an address",
         "100",
+        setting_values.count,
+    ),
+    Setting(
+        "TOLLHOUSE_RATE_SIGNUP_ADDRESS",
+        "rate_signup_address_per_15_min",
+        "sign-ups of an address in 15 minutes",
+        "300",
+        setting_values.count,
+    ),
+    Setting(
+        "TOLLHOUSE_RATE_AUTHORIZE_ADDRESS",
+        "rate_authorize_address_per_min",
+        "authorization requests of an address without a session, a minute",
+        "120",
+        setting_values.count,
+    ),
+    Setting(
+        "TOLLHOUSE_PASSWORD_QUEUE",
+        "password_queue",
+        "passwords that may wait for a thread, of each kind of caller; beyond: 503",
+        "32",
         setting_values.count,
     ),
     Setting(

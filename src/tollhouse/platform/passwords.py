@@ -1,24 +1,79 @@
-"""Passwords: argon2id, two at a time in threads of their own, so that sign-ins cannot starve the token path."""
+"""Passwords: argon2id, in lanes of threads and queues of their own, so that no kind of caller can keep another one waiting.
+
+A lane that has as many waiting as may wait refuses the next one at once. So a flood costs neither memory nor time of others.
+"""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from tollhouse.kernel.refusals import TemporarilyUnavailable
+
 HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 NOBODY = HASHER.hash("nobody has this password")
-_THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="argon2")
+POLITE = 10
+"""How much a thread of a polite lane gives way to everything else, on Linux, where threads have a priority of their own."""
 
 
-async def hash_password(password: str) -> str:
-    """The argon2id hash to keep."""
-    return await asyncio.get_running_loop().run_in_executor(_THREADS, HASHER.hash, password)
+def _give_way() -> None:
+    if hasattr(os, "setpriority") and os.name == "posix" and os.uname().sysname == "Linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), POLITE)
 
 
-async def verify_password(password: str, kept: str | None) -> bool:
-    """Whether this is the password of the kept hash. Takes the same time when there is no such account (`None`)."""
-    return await asyncio.get_running_loop().run_in_executor(_THREADS, _verify, password, kept)
+class Lane:
+    """Threads for one kind of caller. `polite` ones get the processor when nothing else wants it."""
+
+    def __init__(self, name: str, threads: int, *, polite: bool = False) -> None:
+        self._name = name
+        self._threads = threads
+        self._executor = ThreadPoolExecutor(threads, f"argon2 {name}", _give_way if polite else None)
+        self._taken = 0
+        self._lock = threading.Lock()
+
+    @property
+    def taken(self) -> int:
+        """How many are being hashed or wait."""
+        return self._taken
+
+    async def run(self, work: Callable[[], str | bool], queue_max: int) -> str | bool:
+        """What the work returns. Raises `TemporarilyUnavailable` where `queue_max` wait already; 0 is no limit."""
+        with self._lock:
+            if queue_max and self._taken >= self._threads + queue_max:
+                raise TemporarilyUnavailable(detail=f"{queue_max} passwords wait in the lane {self._name}")
+            self._taken += 1
+        job: Future[str | bool] = self._executor.submit(work)
+        job.add_done_callback(self._leave)
+        return await asyncio.wrap_future(job)
+
+    def _leave(self, _: "Future[str | bool]") -> None:
+        with self._lock:
+            self._taken -= 1
+
+
+SIGN_UP = Lane("sign-up", 1, polite=True)
+STRANGERS = Lane("strangers", 2)
+"""Sign-ins of browsers that were not seen before."""
+KNOWN = Lane("known", 1)
+"""Sign-ins of browsers that signed in to the account before, and whatever a session asks for."""
+OPERATORS = Lane("operators", 1)
+
+
+async def hash_password(password: str, lane: Lane = KNOWN, queue_max: int = 0) -> str:
+    """The argon2id hash to keep. Raises `TemporarilyUnavailable`."""
+    return str(await lane.run(lambda: HASHER.hash(password), queue_max))
+
+
+async def verify_password(password: str, kept: str | None, lane: Lane = KNOWN, queue_max: int = 0) -> bool:
+    """Whether this is the password of the kept hash. Takes the same time when there is no such account (`None`).
+
+    Raises `TemporarilyUnavailable`.
+    """
+    return bool(await lane.run(lambda: _verify(password, kept), queue_max))
 
 
 def _verify(password: str, kept: str | None) -> bool:

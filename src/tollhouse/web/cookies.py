@@ -16,13 +16,22 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def cookie_name(settings: Settings, kind: Kind = "session") -> str:
+    """The cookie of a session."""
+    return own_name(settings, kind)
+
+
+def own_name(settings: Settings, name: str) -> str:
     """`__Host-` binds the cookie to this host over https; browsers refuse that name over plain http."""
-    return f"__Host-tollhouse_{kind}" if settings.secure else f"tollhouse_{kind}"
+    return f"__Host-tollhouse_{name}" if settings.secure else f"tollhouse_{name}"
 
 
 def session_id(ask: Ask, kind: Kind = "session") -> str | None:
     """The session id a browser sent; None when it sent none. Sent twice it counts for nothing."""
-    name = cookie_name(ask.house.settings, kind)
+    return value_of(ask, cookie_name(ask.house.settings, kind))
+
+
+def value_of(ask: Ask, name: str) -> str | None:
+    """What a browser sent by this cookie; None when it sent none. Sent twice it counts for nothing."""
     header = ask.headers.getlist("cookie")
     if len(header) != 1 or header[0].count(f"{name}=") > 1:
         return None
