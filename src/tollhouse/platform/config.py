@@ -112,41 +112,6 @@ def _choice(yes: str, no: str) -> Callable[[str], bool]:
     return read
 
 
-def _base_url(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("must be an http or https URL")
-    if text.endswith("/") or "?" in text or "#" in text or "@" in parts.netloc:
-        raise ValueError("must have no trailing slash, query, fragment or user name")
-    if parts.path:
-        raise ValueError("must have no path")
-    return text
-
-
-def _days(text: str) -> int:
-    number = setting_values.count(text)
-    if number > limits.REQUEST_LOG_DAYS_MAX:
-        raise ValueError(f"must be between 0 and {limits.REQUEST_LOG_DAYS_MAX} days")
-    return number
-
-
-def _years(text: str) -> int:
-    number = setting_values.count(text)
-    if 0 < number < limits.AUDIT_DAYS_MIN:
-        raise ValueError(f"must be 0, for ever, or at least {limits.AUDIT_DAYS_MIN} days")
-    return number
-
-
-def _at_most(ceiling: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        number = setting_values.count(text)
-        if not 1 <= number <= ceiling:
-            raise ValueError(f"must be between 1 and {ceiling} seconds: it may be shortened, never lengthened")
-        return number
-
-    return read
-
-
 def key_ring(text: str) -> tuple[tuple[str, bytes], ...]:
     """The keys of a ring as its setting spells it, the one in use first. Raises `ValueError`."""
     ring: list[tuple[str, bytes]] = []
@@ -173,7 +138,13 @@ def default_data_dir(environ: Mapping[str, str]) -> str:
 SETTINGS: tuple[Setting, ...] = (
     Setting("DATABASE_URL", "database_url", "PostgreSQL to use; empty: the embedded one", "", _or_none(str), secret=True),
     Setting("NOTIFY_DEPRECATED_WH", "deprecated_webhooks", "true: saved webhook URLs still work", "", "true".__eq__),
-    Setting("TOLLHOUSE_BASE_URL", "base_url", "where browsers and clients reach us", "http://localhost:8000", _base_url),
+    Setting(
+        "TOLLHOUSE_BASE_URL",
+        "base_url",
+        "where browsers and clients reach us",
+        "http://localhost:8000",
+        setting_values.base_url,
+    ),
     Setting("TOLLHOUSE_DATA_DIR", "data_dir", "folder of the embedded database and its keys", "", Path),
     Setting("TOLLHOUSE_SECRET_KEYS", "secret_keys", "key ring, id:base64url of 32 bytes, first in use", "", key_ring, True),
     Setting("TOLLHOUSE_BANK_IBAN", "bank_iban", "account of the bank rail", "", _or_none(setting_values.iban)),
@@ -347,37 +318,43 @@ SETTINGS: tuple[Setting, ...] = (
         "request_log_kept_days",
         "days for which API requests are kept, redacted, for merchants to look up; 0: not at all",
         str(limits.REQUEST_LOG_DAYS),
-        _days,
+        setting_values.days,
     ),
     Setting(
         "TOLLHOUSE_AUDIT_KEPT_DAYS",
         "audit_kept_days",
         "days for which merchants' audit logs are kept, a year at least; 0: for ever",
         str(limits.AUDIT_DAYS),
-        _years,
+        setting_values.years,
     ),
     Setting(
         "TOLLHOUSE_AUTHORIZATION_REQUEST_TTL",
         "authorization_request_ttl",
         "seconds an authorization request waits for consent",
         str(limits.AUTHORIZATION_REQUEST_S),
-        _at_most(limits.AUTHORIZATION_REQUEST_S),
+        setting_values.at_most(limits.AUTHORIZATION_REQUEST_S),
     ),
     Setting(
         "TOLLHOUSE_AUTHORIZATION_CODE_TTL",
         "authorization_code_ttl",
         "seconds a code can be exchanged",
         str(limits.AUTHORIZATION_CODE_S),
-        _at_most(limits.AUTHORIZATION_CODE_S),
+        setting_values.at_most(limits.AUTHORIZATION_CODE_S),
     ),
     Setting(
         "TOLLHOUSE_ACCESS_TOKEN_TTL",
         "access_token_ttl",
         "seconds an access token lives",
         str(limits.ACCESS_TOKEN_S),
-        _at_most(limits.ACCESS_TOKEN_S),
+        setting_values.at_most(limits.ACCESS_TOKEN_S),
     ),
-    Setting("TOLLHOUSE_GRANT_TTL", "grant_ttl", "seconds a grant lives", str(limits.GRANT_S), _at_most(limits.GRANT_S)),
+    Setting(
+        "TOLLHOUSE_GRANT_TTL",
+        "grant_ttl",
+        "seconds a grant lives",
+        str(limits.GRANT_S),
+        setting_values.at_most(limits.GRANT_S),
+    ),
 )
 
 

@@ -1,7 +1,9 @@
 """How the values of settings are read from their text. Each raises `ValueError` with what the value must be."""
 
+from collections.abc import Callable
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network, NetmaskValueError, ip_network
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tollhouse.kernel import bank_names, limits
 
@@ -100,3 +102,43 @@ def holder(text: str) -> str:
     if len(text) > limits.ACCOUNT_HOLDER_CHARS_MAX or not text.isprintable():
         raise ValueError(f"must be a name of at most {limits.ACCOUNT_HOLDER_CHARS_MAX} characters")
     return text
+
+
+def base_url(text: str) -> str:
+    """The address that browsers and clients reach us at, without a trailing slash."""
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("must be an http or https URL")
+    if text.endswith("/") or "?" in text or "#" in text or "@" in parts.netloc:
+        raise ValueError("must have no trailing slash, query, fragment or user name")
+    if parts.path:
+        raise ValueError("must have no path")
+    return text
+
+
+def days(text: str) -> int:
+    """A number of days for which something is kept."""
+    number = count(text)
+    if number > limits.REQUEST_LOG_DAYS_MAX:
+        raise ValueError(f"must be between 0 and {limits.REQUEST_LOG_DAYS_MAX} days")
+    return number
+
+
+def years(text: str) -> int:
+    """Days for which audit logs are kept."""
+    number = count(text)
+    if 0 < number < limits.AUDIT_DAYS_MIN:
+        raise ValueError(f"must be 0, for ever, or at least {limits.AUDIT_DAYS_MIN} days")
+    return number
+
+
+def at_most(ceiling: int) -> Callable[[str], int]:
+    """Seconds up to a ceiling."""
+
+    def read(text: str) -> int:
+        number = count(text)
+        if not 1 <= number <= ceiling:
+            raise ValueError(f"must be between 1 and {ceiling} seconds: it may be shortened, never lengthened")
+        return number
+
+    return read
