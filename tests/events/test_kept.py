@@ -49,7 +49,9 @@ async def test_a_month_stays_while_anything_of_it_is_to_be_sent(test: Desk, rece
     async with test.working():
         await test.until(event_id, "delivered")
     before = await months(test)
+    assert await test.house.db.execute("SELECT FROM row_digests WHERE kind = 'event' AND id = $1", event_id) == 1
     assert await drop_ended(test.house.db, ended_by) == 2
+    assert await test.house.db.execute("SELECT FROM row_digests WHERE kind = 'event' AND id = $1", event_id) == 0
     assert await months(test) == before - 2
     await partitions.make(test.house.db)
     with pytest.raises(asyncpg.UniqueViolationError):  # the change was told, though nobody can read it any more

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from tollhouse.callers.cleaning import forget
 from tollhouse.events import cleaning_store
 from tollhouse.kernel import clock
 from tollhouse.platform import partitions
@@ -25,7 +26,9 @@ async def drop_ended(db: Pool, ended_by: datetime) -> int:
     row = await db.fetchrow(cleaning_store.OLDEST_PENDING)
     if row is not None and row["event_id"] is not None:
         ended_by = min(ended_by, _born_at(row["event_id"]))
-    return sum([await partitions.drop_past(db, table, ended_by) for table in ("webhook_attempts", "webhook_events")])
+    dropped = sum([await partitions.drop_past(db, table, ended_by) for table in ("webhook_attempts", "webhook_events")])
+    await forget(db, cleaning_store.FORGET_DIGESTS, ended_by)
+    return dropped
 
 
 def _born_at(event_id: UUID) -> datetime:

@@ -1,0 +1,258 @@
+"""A check looks at what no check has seen, whatever its ids and times, and again at the old; or says that it could not."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+
+import asyncpg
+import pytest
+
+from tests.cast import Actor, sign_up
+from tests.command import Outcome, tollhouse
+from tests.payments.bank import sell
+from tests.running import KEY, Service, settings_for
+from tollhouse import main
+from tollhouse.checks import run, store
+from tollhouse.checks.run import CheckUnfinishedError, Scope, check
+from tollhouse.operator import overview_store
+from tollhouse.platform import embedded
+
+NEW = Scope(small=0, again_rows=0)
+PAST_ALL_RULES = "SET session_replication_role = replica"
+SPOIL = "UPDATE ledger_entries SET type = 'refund' WHERE type = 'payment' AND merchant_id = $1::uuid"
+
+
+@pytest.fixture
+def quiet(server: embedded.Server) -> Iterator[Service]:
+    """A service without a worker, on a database in which nothing was checked yet."""
+    with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:
+        yield running
+
+
+@pytest.fixture
+async def shop(quiet: Service) -> AsyncIterator[Actor]:
+    """A merchant who sold once."""
+    async with sign_up(quiet, "shop", "The Shop") as actor:
+        await sell(actor)
+        yield actor
+
+
+@pytest.fixture
+async def knife(quiet: Service) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """A connection that no trigger and no foreign key stops."""
+    connection = await asyncpg.connect(quiet.dsn)
+    await connection.execute(PAST_ALL_RULES)
+    yield connection
+    await connection.close()
+
+
+async def found(service: Service, scope: Scope = NEW) -> tuple[bool, int, list[str]]:
+    """Whether it was a full check, how many rows were verified, and what is broken."""
+    report = await check(service.dsn, scope)
+    assert report is not None
+    return report.full, report.rows, report.broken
+
+
+async def test_the_second_check_looks_at_what_is_new(quiet: Service, shop: Actor) -> None:
+    full, everything, broken = await found(quiet)
+    assert (full, broken) == (True, [])
+    assert await found(quiet) == (False, 0, [])
+    await sell(shop)
+    full, new, broken = await found(quiet)
+    assert (full, broken) == (False, [])
+    assert 0 < new < everything * 2
+    assert (await found(quiet, Scope(full=True, small=0)))[0]
+    assert (await found(quiet, Scope()))[0], "where little is, everything is looked at"
+
+
+async def test_damage_to_what_is_new_is_found_until_it_is_mended(
+    quiet: Service, shop: Actor, knife: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    await found(quiet)
+    await sell(shop)
+    await knife.execute(SPOIL + " AND created_at > now() - interval '1 h'", shop.merchant_id)
+    for _ in range(2):
+        full, _, broken = await found(quiet)
+        assert not full
+        assert any(line.startswith("I21 ") for line in broken), broken
+    await knife.execute(SPOIL.replace("'refund'", "'x'").replace("'payment'", "'refund'"), shop.merchant_id)
+    await knife.execute(SPOIL.replace("'refund'", "'payment'", 1).replace("= 'payment' AND", "= 'x' AND"), shop.merchant_id)
+    assert (await found(quiet))[2] == []
+
+
+async def test_what_commits_late_is_new_all_the_same(
+    quiet: Service, shop: Actor, knife: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    """Its ids and times are older than those that were verified, and so is its place among them."""
+    late = knife.transaction()
+    await late.start()
+    await knife.execute(
+        "INSERT INTO ledger_transactions (id, mode, kind, source_type, source_id, created_at) VALUES"
+        " ('018f0000-0000-7000-8000-000000000001', 'test', 'payment', 'transaction', gen_random_uuid(), '2024-05-01')"
+    )
+    await knife.execute(
+        "INSERT INTO row_digests (kind, id, digest)"
+        " SELECT 'ledger', id, row_digest(t) FROM ledger_transactions t WHERE id = '018f0000-0000-7000-8000-000000000001'"
+    )
+    assert (await found(quiet))[2] == []
+    await sell(shop)
+    assert (await found(quiet))[2] == [], "it is not there yet"
+    await late.commit()
+    full, rows, broken = await found(quiet)
+    assert not full
+    assert rows >= 1
+    assert any(line.startswith("I1 every transaction has lines") for line in broken), broken
+
+
+async def test_what_is_old_is_looked_at_again_bit_by_bit(
+    quiet: Service, shop: Actor, knife: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    _, everything, _ = await found(quiet)
+    await knife.execute(SPOIL, shop.merchant_id)
+    assert (await found(quiet))[2] == [], "nothing is new"
+    some, broken = Scope(small=0, again_rows=max(1, everything // 4)), list[str]()
+    for _ in range(6):
+        full, _, broken = await found(quiet, some)
+        assert not full
+        if broken:
+            break
+    assert any(line.startswith("I21 ") for line in broken), broken
+
+
+async def test_after_a_restore_into_another_cluster_everything_is_new(
+    quiet: Service, shop: Actor, knife: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    await found(quiet)
+    await knife.execute("UPDATE check_state SET cluster = cluster + 1")
+    assert (await found(quiet))[0]
+    assert not (await found(quiet))[0]
+    await knife.execute("UPDATE check_state SET verified = '9999999:9999999:'")
+    assert (await found(quiet))[0]
+    assert shop.merchant_id
+
+
+async def test_one_check_at_a_time(quiet: Service) -> None:
+    other = await asyncpg.connect(quiet.dsn)
+    async with other.transaction():
+        await other.execute(store.LOCK.replace("$1", str(store.LOCK_KEY)))
+        assert await check(quiet.dsn, NEW, wait=False) is None
+        waiting = asyncio.create_task(check(quiet.dsn, NEW))
+        async with asyncio.timeout(10):
+            while not await other.fetchval("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
+                await asyncio.sleep(0.01)
+        assert not waiting.done()
+    assert await waiting is not None
+    await other.close()
+
+
+async def test_a_statement_may_take_longer_than_a_request_may(
+    quiet: Service, shop: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limits of the pool are not those of a check: it ends, and not by its own limit of five seconds."""
+    assert run.SETTINGS["statement_timeout"] == "3600s"
+    seen: list[str] = []
+
+    async def look(tx: run.Tx) -> list[str]:
+        seen.append(await tx.fetchval("SELECT current_setting('statement_timeout')"))
+        return []
+
+    monkeypatch.setattr(run.schema_store, "damage", look)
+    assert (await found(quiet))[2] == []
+    assert seen == ["1h"]
+    assert shop.merchant_id
+
+
+async def check_beside(service: Service, *words: str) -> Outcome:
+    """`tollhouse check` as a process."""
+    return await tollhouse(service, "check", *words)
+
+
+async def test_the_command_tells_what_it_found_by_its_exit_status(
+    quiet: Service, shop: Actor, knife: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    well = await check_beside(quiet, "--json")
+    assert (well.status, well.json["finished"], well.json["broken"], well.json["full"]) == (0, True, [], True)
+    await knife.execute(SPOIL, shop.merchant_id)
+    spoilt = await check_beside(quiet, "--full")
+    assert spoilt.status == 1
+    assert "I21 what was written stays as it was: ledger" in spoilt.out
+    assert "broken" in spoilt.talk
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("INSERT INTO schema_migrations (number, name, digest) VALUES (9999, 'later.sql', '')", "another version"),
+        ("DROP TABLE row_digests CASCADE", "UndefinedTable"),
+    ],
+    ids=["another version", "no such table"],
+)
+async def test_a_check_that_could_not_finish_says_so(
+    quiet: Service, knife: "asyncpg.Connection[asyncpg.Record]", fault: str, reason: str
+) -> None:
+    await knife.execute(fault)
+    ended = await check_beside(quiet, "--json")
+    assert ended.status == 2
+    assert ended.json["finished"] is False
+    assert reason in ended.json["reason"]
+
+
+async def test_a_check_whose_database_is_gone_could_not_finish(service: Service) -> None:
+    ended = await tollhouse(service, "check", DATABASE_URL="postgresql://nobody@127.0.0.1:1/nothing")
+    assert ended.status == 2
+    assert "could not finish" in ended.talk
+
+
+async def test_a_check_whose_connection_is_cut_could_not_finish(quiet: Service) -> None:
+    other = await asyncpg.connect(quiet.dsn)
+    holding = other.transaction()
+    await holding.start()
+    await other.execute("LOCK TABLE row_digests IN ACCESS EXCLUSIVE MODE")
+    checking = asyncio.create_task(check(quiet.dsn, NEW))
+    cut = (
+        "SELECT count(pg_terminate_backend(l.pid)) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
+        " WHERE NOT l.granted AND l.relation = 'row_digests'::regclass AND d.datname = current_database()"
+    )
+    async with asyncio.timeout(10):
+        while not await other.fetchval(cut):
+            await asyncio.sleep(0.01)
+    with pytest.raises(CheckUnfinishedError):
+        await checking
+    await holding.rollback()
+    await other.close()
+
+
+async def test_a_check_that_is_interrupted_could_not_finish(quiet: Service) -> None:
+    other = await asyncpg.connect(quiet.dsn)
+    async with other.transaction():
+        await other.execute(store.LOCK.replace("$1", str(store.LOCK_KEY)))
+        environment = os.environ | {"DATABASE_URL": quiet.dsn, "TOLLHOUSE_SECRET_KEYS": KEY}
+        checking = await asyncio.create_subprocess_exec(sys.executable, "-m", "tollhouse", "check", env=environment)
+        async with asyncio.timeout(20):
+            while not await other.fetchval("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
+                await asyncio.sleep(0.01)
+        checking.send_signal(signal.SIGINT)
+        assert await checking.wait() == 2
+    await other.close()
+
+
+async def test_operators_are_told_of_a_check_that_could_not_finish(
+    quiet: Service, knife: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
+    house = main.open_house(quiet.settings, connections=1)
+    try:
+        await main.watch_invariants(house)
+        seen = (await overview_store.overview(house.db, "1", run.clock.now())).books
+        assert (seen.words, seen.tone) == ("All hold", "ok")
+        await knife.execute("INSERT INTO schema_migrations (number, name, digest) VALUES (9999, 'later.sql', '')")
+        await main.watch_invariants(house)
+        seen = (await overview_store.overview(house.db, "1", run.clock.now())).books
+        assert (seen.words, seen.tone) == ("Could not finish", "warn")
+        assert "Last check finished" in seen.more
+        await knife.execute("DELETE FROM schema_migrations WHERE number = 9999")
+        await main.watch_invariants(house)
+        assert (await overview_store.overview(house.db, "1", run.clock.now())).books.words == "All hold"
+    finally:
+        await house.db.close()
