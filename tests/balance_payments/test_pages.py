@@ -60,8 +60,11 @@ async def test_the_owner_captures_a_part(till: Till) -> None:
     assert "Nothing was done" in (await post(owner, f"{at}/release", 409)).text
     shown = await seen(owner, at)
     assert "It is on your balance." in shown
-    assert forms(shown) == ["/signout"]
+    assert forms(shown) == ["/signout", f"{at}/refund"]
     assert await till.purses() == (9_600, 0, 400)
+    assert (await post(owner, f"{at}/refund")).location == at
+    assert "nothing left to refund" in (await post(owner, f"{at}/refund", 409)).text
+    assert await till.purses() == (10_000, 0, 0)
 
 
 async def test_the_owner_releases(till: Till) -> None:

@@ -1,9 +1,11 @@
 """Who may do what to a balance payment, and that the end of a connection does nothing to it."""
 
+from uuid import uuid4
+
 import pytest
 
 from tests.balance_payments.till import SCOPES, Till, open_till
-from tests.cast import Actor, application
+from tests.cast import INTEGRATION, Actor, application
 
 
 @pytest.mark.covers("P-103")
@@ -54,16 +56,77 @@ async def disconnect(till: Till) -> None:
         (await till.payer.dashboard("DELETE", f"/oauth/grants/{grant['grant_id']}")).ok()
 
 
-async def test_an_api_key_pays_and_does_not_take_back(till: Till) -> None:
+async def test_an_api_key_pays_and_settles_nothing(till: Till) -> None:
     """Else a merchant could undo what it has promised, and help itself from the owner's balance."""
-    first, second = await till.reserve(), await till.reserve()
-    paid = (await till.pay()).ok(201).body
-    for payment, deed, body in ((first, "release", {}), (first, "capture", {"amount": "0.01"}), (paid, "refund", {})):
-        path = f"/balance-payments/{payment['id']}/{deed}"
+    reserved, paid = await till.reserve(), (await till.pay()).ok(201).body
+    asked = (
+        (reserved["id"], "release", {}),
+        (reserved["id"], "capture", {}),
+        (reserved["id"], "capture", {"amount": "0.01"}),
+        (paid["id"], "refund", {}),
+    )
+    for payment_id, deed, body in asked:
+        path = f"/balance-payments/{payment_id}/{deed}"
         (await till.payer.post(path, body, key=deed)).refused("application_required", 403)
-    captured = (await till.payer.post(f"/balance-payments/{second['id']}/capture", {}, key="all")).ok().body
-    assert (captured["status"], captured["captured"]) == ("captured", "10.00")
-    assert await till.purses() == (7_000, 1_000, 2_000)
+    assert await till.purses() == (8_000, 1_000, 1_000)
+
+
+@pytest.mark.parametrize("deed", ["capture", "release", "refund"])
+async def test_an_api_key_is_refused_before_anything_is_looked_at(till: Till, carol: Actor, deed: str) -> None:
+    """The scope comes first; then it does not matter whether there is such a payment, nor what else is wrong."""
+    path = f"/balance-payments/{(await till.reserve())['id']}/{deed}"
+    for named in (path, f"/balance-payments/{uuid4()}/{deed}", f"/balance-payments/none/{deed}"):
+        (await till.payer.post(named, {"amount": 5, "x": 1})).refused("application_required", 403)
+    (await carol.post(path, key="k")).refused("application_required", 403)
+    (await till.payer.post(path, key="k", mode="live")).refused("application_required", 403)
+    reading = {"name": "Reader", "mode": "test", "scopes": ["balance-payments:read"]}
+    key = (await till.payer.dashboard("POST", "/api-keys", reading)).ok(201).body["api_key"]
+    headers = {"X-API-Key": key, "Idempotency-Key": "k"}
+    refused = await till.payer.anonymously("POST", INTEGRATION + path, {}, headers)
+    refused.refused("missing_scope", 403)
+
+
+async def test_a_public_client_captures_in_full_alone(alice: Actor, bob: Actor) -> None:
+    """Its token is in the payer's hands, who must not get back what it has reserved or paid."""
+    till = await open_till(alice, bob, client_type="public")
+    paid, reserved = (await till.pay()).ok(201).body, await till.reserve()
+    for deed, payment in (("release", reserved), ("refund", paid)):
+        (await till.act(payment, deed)).refused("confidential_client_required", 403)
+        (await till.post(f"/{uuid4()}/{deed}")).refused("confidential_client_required", 403)
+    for amount in ("0.01", "9.99"):
+        (await till.act(reserved, "capture", amount)).refused("confidential_client_required", 403)
+    (await till.act(reserved, "capture", "10.01")).refused("amount_above_maximum", 422)
+    assert await till.purses() == (8_000, 1_000, 1_000)
+    assert (await till.act(reserved, "capture", "10.00")).ok().body["status"] == "captured"
+    for amount in (None, "10.00", "5.00"):
+        (await till.act(reserved, "capture", amount)).refused("invalid_state", 409)
+    assert (await till.act(await till.reserve(), "capture")).ok().body["captured_minor"] == 1_000
+    assert await till.purses() == (7_000, 0, 3_000)
+
+
+async def test_the_owner_of_a_public_client_settles_at_the_dashboard(alice: Actor, bob: Actor) -> None:
+    till = await open_till(alice, bob, client_type="public")
+    first, second, paid = await till.reserve(), await till.reserve(), (await till.pay()).ok(201).body
+    assert (await till.as_owner(first, "capture", {"amount": "4.00"})).ok().body["captured_minor"] == 400
+    assert (await till.as_owner(second, "release")).ok().body["status"] == "released"
+    assert (await till.as_owner(paid, "refund")).ok().body["status"] == "refunded"
+    (await till.as_owner(paid, "refund")).refused("invalid_state", 409)
+    assert await till.purses() == (9_600, 0, 400)
+
+
+async def test_the_owner_refunds_what_is_left(till: Till, mallory: Actor) -> None:
+    paid = (await till.pay()).ok(201).body
+    (await till.act(paid, "refund", "4.00")).ok()
+    for somebody in (mallory, till.payer):
+        (await till.as_owner(paid, "refund", by=somebody)).refused("not_found", 404)
+    assert (await till.as_owner(paid, "refund")).ok().body["refunded_minor"] == 1_000
+    assert await till.purses() == (10_000, 0, 0)
+    spent = (await till.pay()).ok(201).body
+    (await till.app.owner.dashboard("DELETE", f"/oauth/clients/{till.app.client_id}")).ok()
+    await till.app.owner.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", till.app.owner.merchant_id)
+    (await till.as_owner(spent, "refund")).refused("account_suspended", 403)
+    await till.app.owner.sql("UPDATE merchants SET suspended_at = NULL WHERE id = $1::uuid", till.app.owner.merchant_id)
+    assert (await till.as_owner(spent, "refund")).ok().body["status"] == "refunded"
 
 
 @pytest.mark.covers("P-100", "P-102")

@@ -54,9 +54,11 @@ async def fund(actor: Actor, amount: str) -> None:
     (await actor.post("/test/balances/fund", {"currency": "EUR", "amount": amount})).ok(201)
 
 
-async def open_till(payer: Actor, owner: Actor, money: str = "100.00", **changes: Any) -> Till:
+async def open_till(
+    payer: Actor, owner: Actor, money: str = "100.00", client_type: str = "confidential", **changes: Any
+) -> Till:
     """An application of the owner, connected to a payer who has so much."""
-    app = await application(owner)
+    app = await application(owner, client_type)
     token = (await app.connect(payer, SCOPES, **changes))["access_token"]
     await fund(payer, money)
     return Till(app, payer, token)

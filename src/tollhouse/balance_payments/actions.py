@@ -13,7 +13,6 @@ from tollhouse.balance_payments import store
 from tollhouse.balance_payments.model import CAPTURED, Application, BalancePayment
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount, check, part_of
 from tollhouse.balance_payments.refusals import (
-    ApplicationRequired,
     ApplicationRevoked,
     CurrencyNotSupported,
     DuplicateExternalId,
@@ -22,7 +21,7 @@ from tollhouse.balance_payments.refusals import (
     NotNow,
     SelfPayment,
 )
-from tollhouse.callers.model import ApplicationSuspended, Caller
+from tollhouse.callers.model import ApplicationSuspended, Caller, ConfidentialClientRequired
 from tollhouse.events.balances import Cause, tell_balance
 from tollhouse.kernel import limits, scopes
 from tollhouse.kernel.environment import MerchantEnv
@@ -82,21 +81,18 @@ async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, house: House, now:
 async def capture(
     tx: Tx, caller: Caller, payment_id: UUID, part: PartialAmount, house: House, now: datetime
 ) -> BalancePayment:
-    """Pay what is reserved, or a part of it; the rest is given back. An API key pays all of it.
+    """Pay what is reserved, or a part of it; the rest is given back. A public client pays all of it.
 
-    Raises `NotFound`, `ValidationFailed`, `ApplicationRequired`, `ApplicationSuspended`, `NotNow` and `MoreThanReserved`.
+    Raises `NotFound`, `ValidationFailed`, `ApplicationSuspended`, `NotNow`, `MoreThanReserved` and
+    `ConfidentialClientRequired`.
     """
     payment = await _held(tx, caller, payment_id)
     amount_minor = part_of(part, payment.currency) or payment.amount_minor
-    if caller.client_id is None and amount_minor < payment.amount_minor:
-        raise ApplicationRequired
-    return await _capture(tx, payment, amount_minor, house, now)
+    return await _capture(tx, payment, amount_minor, house, now, whole=caller.client_is_public)
 
 
 async def release(tx: Tx, caller: Caller, payment_id: UUID, house: House, now: datetime) -> BalancePayment:
-    """Give back what is reserved. Raises `ApplicationRequired`, `NotFound` and `NotNow`."""
-    if caller.client_id is None:
-        raise ApplicationRequired
+    """Give back what is reserved. Raises `NotFound` and `NotNow`."""
     return await _release(tx, await _held(tx, caller, payment_id), house, now)
 
 
@@ -105,27 +101,10 @@ async def refund(
 ) -> BalancePayment:
     """Pay back what was captured, or a part of it, from the owner's balance.
 
-    Raises `ApplicationRequired`, `NotFound`, `ValidationFailed`, `NotNow`, `MoreThanLeft` and `InsufficientFunds`, whose
-    details are the owner's own and not told to whoever holds a merchant's token.
+    Raises `NotFound`, `ValidationFailed`, `NotNow`, `MoreThanLeft` and `InsufficientFunds`, whose details are the owner's
+    own and not told to whoever holds a merchant's token.
     """
-    if caller.client_id is None:
-        raise ApplicationRequired
-    payment = await _held(tx, caller, payment_id)
-    asked_minor = part_of(part, payment.currency)
-    if payment.status not in CAPTURED:
-        raise NotNow(payment.status_at(now))
-    left_minor = payment.refundable_minor
-    amount_minor = asked_minor or left_minor
-    if amount_minor > left_minor:
-        raise MoreThanLeft({"remaining_minor": left_minor, "currency": payment.currency})
-    # The database judges the owner's balance below, and its verdict refuses everything.
-    changed = payment.refunded(amount_minor, now)
-    await store.change(tx, changed)
-    source = Source(SOURCE, payment.id, changed.refunds)
-    line = Line("balance_payment_refund", payment.currency, amount_minor, available(payment.owner), available(payment.env))
-    posted = await post(tx, Posting(payment.env.mode, line.type, source, (line,), now))
-    await _tell(tx, changed, posted, house, now)
-    return changed
+    return await _refund(tx, await _held(tx, caller, payment_id), part, house, now)
 
 
 async def capture_as_owner(
@@ -145,6 +124,18 @@ async def release_as_owner(
     """The owner gives back what its application reserved, revoked or not. Raises `NotFound` and `NotNow`."""
     payment, _ = await _owned(tx, owner, client_id, payment_id)
     return await _release(tx, payment, house, now)
+
+
+async def refund_as_owner(
+    tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, house: House, now: datetime
+) -> BalancePayment:
+    """The owner pays back all that is left of what its application captured, revoked or not.
+
+    Never a part: a request at the dashboard has no key, and asking for everything twice gives it back once. Raises
+    `NotFound`, `NotNow` and `InsufficientFunds`.
+    """
+    payment, _ = await _owned(tx, owner, client_id, payment_id)
+    return await _refund(tx, payment, PartialAmount(), house, now)
 
 
 async def expire_due(tx: Tx, env: MerchantEnv, payment_id: UUID, house: House, now: datetime) -> bool:
@@ -228,16 +219,40 @@ async def _refuse_suspended(tx: Tx, client_id: ClientId) -> None:
         raise ApplicationSuspended
 
 
-async def _capture(tx: Tx, payment: BalancePayment, amount_minor: int, house: House, now: datetime) -> BalancePayment:
+async def _capture(
+    tx: Tx, payment: BalancePayment, amount_minor: int, house: House, now: datetime, *, whole: bool = False
+) -> BalancePayment:
+    """Pay so much of a locked payment. `whole`: all of it or nothing."""
     await _refuse_suspended(tx, payment.client_id)
     hold_id = _hold_of(payment, now)
     if amount_minor > payment.amount_minor:
         raise MoreThanReserved({"reserved_minor": payment.amount_minor, "currency": payment.currency})
+    if whole and amount_minor != payment.amount_minor:
+        raise ConfidentialClientRequired
     # Nothing below this line may refuse.
     changed = payment.captured(amount_minor, now)
     await store.change(tx, changed)
     paid = Part("balance_payment_out", amount_minor, available(payment.owner))
     _, posted = await holds.settle(tx, payment.env, hold_id, (paid,), now)
+    await _tell(tx, changed, posted, house, now)
+    return changed
+
+
+async def _refund(tx: Tx, payment: BalancePayment, part: PartialAmount, house: House, now: datetime) -> BalancePayment:
+    """Pay back so much of a locked payment, or all that is left."""
+    asked_minor = part_of(part, payment.currency)
+    if payment.status not in CAPTURED:
+        raise NotNow(payment.status_at(now))
+    left_minor = payment.refundable_minor
+    amount_minor = asked_minor or left_minor
+    if amount_minor > left_minor:
+        raise MoreThanLeft({"remaining_minor": left_minor, "currency": payment.currency})
+    # The database judges the owner's balance below, and its verdict refuses everything.
+    changed = payment.refunded(amount_minor, now)
+    await store.change(tx, changed)
+    source = Source(SOURCE, payment.id, changed.refunds)
+    line = Line("balance_payment_refund", payment.currency, amount_minor, available(payment.owner), available(payment.env))
+    posted = await post(tx, Posting(payment.env.mode, line.type, source, (line,), now))
     await _tell(tx, changed, posted, house, now)
     return changed
 

@@ -9,7 +9,6 @@ from tollhouse.balance_payments import actions, store
 from tollhouse.balance_payments.model import Status
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
 from tollhouse.balance_payments.refusals import (
-    ApplicationRequired,
     CurrencyNotSupported,
     DuplicateExternalId,
     MoreThanLeft,
@@ -19,8 +18,8 @@ from tollhouse.balance_payments.refusals import (
 )
 from tollhouse.balance_payments.store import PaymentFilter
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
-from tollhouse.callers.guards import scope
-from tollhouse.callers.model import Caller
+from tollhouse.callers.guards import ApplicationCredential, scope
+from tollhouse.callers.model import ApplicationRequired, Caller, ConfidentialClientRequired
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
@@ -30,6 +29,8 @@ from tollhouse.web.paging import SpanQuery
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 READ, WRITE = scope("balance-payments:read"), scope("balance-payments:write")
+APPLICATION = ApplicationCredential("balance-payments:write")
+CONFIDENTIAL = ApplicationCredential("balance-payments:write", confidential=True)
 
 
 class BalancePaymentsQuery(SpanQuery, frozen=True):
@@ -85,23 +86,23 @@ async def read_balance_payment(caller: Caller, payment_id: UUID, db: Pool, now: 
 @INTEGRATION_OPERATIONS.add(
     "POST",
     "/balance-payments/{payment_id}/capture",
-    guard=WRITE,
+    guard=APPLICATION,
     idempotency="required",
-    refuses=(NotFound, ValidationFailed, ApplicationRequired, NotNow, MoreThanReserved),
+    refuses=(ApplicationRequired, NotFound, ValidationFailed, NotNow, MoreThanReserved, ConfidentialClientRequired),
 )
 async def capture_balance_payment(
     caller: Caller, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, house: House
 ) -> BalancePaymentView:
-    """Pay what is reserved, once: all of it, or a part while the rest is released."""
+    """Pay what is reserved, once: all of it, or, by a confidential client, a part while the rest is released."""
     return payment_view(await actions.capture(tx, caller, payment_id, body, house, now), now)
 
 
 @INTEGRATION_OPERATIONS.add(
     "POST",
     "/balance-payments/{payment_id}/release",
-    guard=WRITE,
+    guard=CONFIDENTIAL,
     idempotency="honoured",
-    refuses=(ApplicationRequired, NotFound, NotNow),
+    refuses=(ApplicationRequired, ConfidentialClientRequired, NotFound, NotNow),
 )
 async def release_balance_payment(
     caller: Caller, payment_id: UUID, tx: Tx, now: datetime, house: House
@@ -113,9 +114,17 @@ async def release_balance_payment(
 @INTEGRATION_OPERATIONS.add(
     "POST",
     "/balance-payments/{payment_id}/refund",
-    guard=WRITE,
+    guard=CONFIDENTIAL,
     idempotency="required",
-    refuses=(ApplicationRequired, NotFound, ValidationFailed, NotNow, MoreThanLeft, InsufficientFunds),
+    refuses=(
+        ApplicationRequired,
+        ConfidentialClientRequired,
+        NotFound,
+        ValidationFailed,
+        NotNow,
+        MoreThanLeft,
+        InsufficientFunds,
+    ),
 )
 async def refund_balance_payment(
     caller: Caller, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, house: House

@@ -13,6 +13,7 @@ from tollhouse.callers.guards import signed_in
 from tollhouse.callers.model import ApplicationSuspended, Person
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
 from tollhouse.web.operations import DASHBOARD, Operations
@@ -72,3 +73,16 @@ async def release_owned_balance_payment(
 ) -> BalancePaymentView:
     """Give back what is reserved, whatever became of the connection or the application."""
     return payment_view(await actions.release_as_owner(tx, caller.merchant_id, client_id, payment_id, house, now), now)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "POST",
+    PATH + "/{payment_id}/refund",
+    guard=signed_in,
+    refuses=(NotFound, NotNow, InsufficientFunds),
+)
+async def refund_owned_balance_payment(
+    caller: Person, client_id: str, payment_id: UUID, tx: Tx, now: datetime, house: House
+) -> BalancePaymentView:
+    """Pay back all that is left of what was captured, from the owner's balance, whatever became of the application."""
+    return payment_view(await actions.refund_as_owner(tx, caller.merchant_id, client_id, payment_id, house, now), now)

@@ -1,4 +1,4 @@
-"""The dashboard's pages about what an application reserved and took, for its owner: who can capture and release there."""
+"""The dashboard's pages about what an application reserved and took, for its owner: who can capture, release and refund."""
 
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import ApplicationSuspended, Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
@@ -24,6 +25,7 @@ from tollhouse.web.paging import turn
 OPERATIONS = Operations(PAGES)
 PATH = "/{mode}/balance-payments/received"
 TOO_LATE = "Nothing was done: it is not reserved any more."
+NOT_REFUNDABLE = "Nothing was refunded: there is nothing left to refund."
 
 
 class ReceivedPage(PaymentsPage, frozen=True, forbid_unknown_fields=True):
@@ -93,6 +95,22 @@ async def release(ask: Ask, caller: Person, mode: str, client_id: str, payment_i
         await house.db.transact(lambda tx: actions.release_as_owner(tx, owner, client_id, payment_id, house, ask.now))
     except NotNow as refusal:
         return await _payment(ask, caller, env, client_id, payment_id, _too_late(refusal))
+    return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
+
+
+@OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/refund", guard=signed_in_page)
+async def refund(ask: Ask, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
+    """Pay back all that is left of what was captured, whatever became of the connection or the application."""
+    env, house = caller.env(mode), ask.house
+    caller.refuse_suspended()
+    await _found(ask, env, client_id, payment_id)
+    owner = env.merchant_id
+    try:
+        await house.db.transact(lambda tx: actions.refund_as_owner(tx, owner, client_id, payment_id, house, ask.now))
+    except NotNow as refusal:
+        return await _payment(ask, caller, env, client_id, payment_id, Wrong(NOT_REFUNDABLE, status=refusal.status))
+    except InsufficientFunds as refusal:
+        return await _payment(ask, caller, env, client_id, payment_id, Wrong(refusal.message, status=refusal.status))
     return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
 
 

@@ -63,13 +63,6 @@ class MoreThanLeft(Refusal):
         super().__init__(members={"details": dict(details)})
 
 
-class ApplicationRequired(Refusal):
-    """403: this is up to the application. An API key is the paying merchant's, who may pay and not take back."""
-
-    code, status = "application_required", 403
-    message = "Only the application can do this: use its access token."
-
-
 class ApplicationRevoked(Refusal):
     """409: what a revoked application has reserved can be given back, and nothing else."""
 

@@ -5,7 +5,9 @@ from tollhouse.audit.author import SYSTEM, Author
 from tollhouse.callers import stepup, store
 from tollhouse.callers.model import (
     AccountSuspended,
+    ApplicationRequired,
     Caller,
+    ConfidentialClientRequired,
     InvalidApiKey,
     InvalidToken,
     MissingScope,
@@ -61,6 +63,23 @@ class TestCredential(Credential):
         caller = await super().admit(ask)
         if caller.env.livemode:
             raise TestModeOnly
+        return caller
+
+
+class ApplicationCredential(Credential):
+    """An access token. `confidential`: of a confidential client, because a public client's is in the hands of the payer."""
+
+    def __init__(self, *any_of: str, confidential: bool = False) -> None:
+        super().__init__(*any_of)
+        self._confidential = confidential
+
+    async def admit(self, ask: Ask) -> Caller:
+        """As ever, and then 403 for an API key and, where that is asked for, for a public client."""
+        caller = await super().admit(ask)
+        if caller.client_id is None:
+            raise ApplicationRequired
+        if self._confidential and caller.client_is_public:
+            raise ConfidentialClientRequired
         return caller
 
 

@@ -24,6 +24,7 @@ class Caller(Struct, frozen=True):
     api_key_id: ApiKeyId | None = None
     client_id: ClientId | None = None
     grant_id: GrantId | None = None
+    client_is_public: bool = False
     use_is_stale: bool = False
 
     @property
@@ -139,6 +140,20 @@ class TestModeOnly(Refusal):
 
     code, status = "test_mode_only", 403
     message = "The simulator works in the test environment only."
+
+
+class ApplicationRequired(Refusal):
+    """403: this is up to the application. An API key is the paying merchant's, who may pay and not take back."""
+
+    code, status = "application_required", 403
+    message = "Only the application can do this: use its access token."
+
+
+class ConfidentialClientRequired(Refusal):
+    """403: the token of a public client is in the hands of whoever uses it, such as the merchant who paid."""
+
+    code, status = "confidential_client_required", 403
+    message = "Only a confidential client can do this, or the owner of the application at the dashboard."
 
 
 class SignInFirst(Refusal):

@@ -12,7 +12,7 @@ from tollhouse.platform.db import Pool, Row
 # Both bounds on expires_at let the planner leave out every partition but one.
 BEARER = """
     SELECT t.grant_id, t.scope_mask & g.scope_mask & c.scope_mask AS scope_mask, g.mode, g.merchant_id, g.client_id,
-           m.business_name, m.suspended_at, a.last_used_at,
+           c.client_type, m.business_name, m.suspended_at, a.last_used_at,
            c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS application_suspended
     FROM oauth_access_tokens t
     JOIN oauth_grants g ON g.id = t.grant_id
@@ -59,6 +59,7 @@ async def by_bearer(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller,
         Scopes(row["scope_mask"]),
         client_id=ClientId(row["client_id"]),
         grant_id=GrantId(row["grant_id"]),
+        client_is_public=row["client_type"] == "public",
         use_is_stale=_stale(row, now),
     )
     if row["suspended_at"] is not None:

@@ -55,9 +55,9 @@ class BalancePayments:
     def capture(self, payment: BalancePayment, part: int | None, by: By, at: int) -> None:
         """Pay what is set aside, or a part of it, while the rest is given back."""
         self._require_connected(payment, by)
-        part = part or payment.amount
-        if by == "merchant" and part < payment.amount:
+        if by == "merchant":
             raise RefusedError("application_required")
+        part = part or payment.amount
         _require_reserved(payment, at)
         if part > payment.amount:
             raise RefusedError("amount_above_maximum")
