@@ -59,7 +59,7 @@ async def disconnect(till: Till) -> None:
 async def test_an_api_key_pays_and_settles_nothing(till: Till) -> None:
     """Else a merchant could undo what it has promised, and help itself from the owner's balance."""
     reserved, paid = await till.reserve(), (await till.pay()).ok(201).body
-    asked = (
+    asked: tuple[tuple[str, str, dict[str, str]], ...] = (
         (reserved["id"], "release", {}),
         (reserved["id"], "capture", {}),
         (reserved["id"], "capture", {"amount": "0.01"}),

@@ -1,5 +1,7 @@
 """Amounts: what is read, what is refused, and that reading what was written gives it back."""
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,17 +55,49 @@ def test_more_digits_than_the_currency_has_are_refused_never_rounded(text: str, 
 
 @pytest.mark.parametrize(
     ("minor", "basis_points", "share"),
-    [(1050, 0, 0), (10_000, 290, 290), (1, 5_000, 1), (1, 4_999, 0), (50, 100, 1), (49, 100, 0)],
+    [
+        (1050, 0, 0),
+        (10_000, 290, 290),
+        (10_001, 290, 291),
+        (1, 1, 1),
+        (49, 100, 1),
+        (100, 100, 1),
+        (101, 100, 2),
+        (MINOR_MAX, 10_000, MINOR_MAX),
+        (MINOR_MAX, 1, 900_719_925_475),
+    ],
 )
-def test_a_share_is_rounded_half_up(minor: int, basis_points: int, share: int) -> None:
+def test_a_share_is_rounded_up(minor: int, basis_points: int, share: int) -> None:
     assert percentage(minor, basis_points) == share
+
+
+@given(minor=st.integers(1, MINOR_MAX), basis_points=st.integers(0, 10_000))
+def test_a_share_is_the_least_that_is_no_less_than_its_part(minor: int, basis_points: int) -> None:
+    share = percentage(minor, basis_points)
+    assert Fraction(share - 1) < Fraction(minor * basis_points, 10_000) <= share <= minor
+    assert (share > 0) == (basis_points > 0)
+
+
+@given(
+    minor=st.integers(1, MINOR_MAX),
+    fixed=st.integers(0, 10_000),
+    basis_points=st.integers(1, 10_000),
+    minimum=st.integers(0, 10_000),
+    maximum=st.none() | st.integers(1, 10_000),
+)
+def test_a_fee_with_a_percentage_is_between_one_and_the_amount(
+    minor: int, fixed: int, basis_points: int, minimum: int, maximum: int | None
+) -> None:
+    fee = Fees(fixed, basis_points, minimum, maximum).of(minor)
+    assert 1 <= fee <= minor
+    assert maximum is None or fee <= maximum
 
 
 @pytest.mark.parametrize(
     ("fees", "amount_minor", "fee_minor"),
     [
         (Fees(), 1050, 0),
-        (Fees(fixed_minor=25, basis_points=290), 1050, 55),
+        (Fees(fixed_minor=25, basis_points=290), 1050, 56),
         (Fees(basis_points=1, minimum_minor=10), 1050, 10),
         (Fees(basis_points=5_000, maximum_minor=100), 1050, 100),
         (Fees(fixed_minor=25), 10, 10),

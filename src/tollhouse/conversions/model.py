@@ -133,12 +133,8 @@ def getting(pair: ConversionPair, rate: Rate, to_amount_minor: int) -> Exchange:
     """The least that must be given to get this amount, the fee included."""
     scaled, whole = _scales(pair, rate)
     net_minor = -(-to_amount_minor * whole // scaled)
-    left = WHOLE - pair.fee_basis_points
-    from_minor = net_minor * WHOLE // left
-    while from_minor - percentage(from_minor, pair.fee_basis_points) < net_minor:
-        from_minor += 1
-    while from_minor > 1 and from_minor - 1 - percentage(from_minor - 1, pair.fee_basis_points) >= net_minor:
-        from_minor -= 1
+    # The fee is rounded up, so that what is left of an amount is a share of it rounded down.
+    from_minor = -(-net_minor * WHOLE // (WHOLE - pair.fee_basis_points))
     fee_minor = percentage(from_minor, pair.fee_basis_points)
     return Exchange(pair.from_currency, pair.to_currency, rate, from_minor, fee_minor, to_amount_minor)
 

@@ -34,8 +34,8 @@ def format_minor(minor: int, decimals: int) -> str:
 
 
 def percentage(minor: int, basis_points: int) -> int:
-    """`basis_points` hundredths of a percent of `minor`, rounded half up, in minor units."""
-    return (minor * basis_points * 2 + 10_000) // 20_000
+    """`basis_points` hundredths of a percent of `minor`, rounded up: a share above zero never costs nothing."""
+    return -(-minor * basis_points // 10_000)
 
 
 def short(decimals: int) -> Callable[[int], str]:

@@ -29,8 +29,8 @@ class Fee:
     dispute: int = 0
 
     def of(self, minor: int) -> int:
-        """The fee of an amount, its share rounded half up."""
-        share = (minor * self.bps + 5_000) // 10_000
+        """The fee of an amount, its share rounded up."""
+        share = -(-minor * self.bps // 10_000)
         fee = max(self.fixed + share, self.minimum)
         return min(minor, fee if self.maximum is None else min(fee, self.maximum))
 
