@@ -79,6 +79,21 @@ async def test_small_amounts_wait_until_they_are_enough(shop: Actor, house: Hous
     assert await available(shop, "EUR") == 1_000
 
 
+async def test_without_room_for_what_it_brings_it_waits(shop: Actor, house: House) -> None:
+    made = (await rule(shop)).ok(201).body
+    await fund(shop, "90071992547409.91", "USD")
+    await sell(shop)
+    for _ in range(2):
+        await jobs.follow_rules(house)
+    assert await conversions(shop) == []
+    [row] = await shop.sql("SELECT retry_at, runs FROM conversion_rules WHERE id = $1::uuid", made["id"])
+    assert (row["retry_at"] is not None, row["runs"]) == (True, 0)
+    (await convert(shop, {"from_currency": "USD", "to_currency": "EUR", "amount": "20.00"})).ok(201)
+    await shop.sql("UPDATE conversion_rules SET retry_at = now() - interval '1 s' WHERE id = $1::uuid", made["id"])
+    await jobs.follow_rules(house)
+    assert [one["from_amount"] for one in await conversions(shop, rule_id=made["id"])] == ["10.00"]
+
+
 async def test_without_a_price_it_waits(shop: Actor, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TERMS, "EUR:USD", ConversionPair(pair_id="EUR:USD", enabled=False))
     made = (await rule(shop)).ok(201).body

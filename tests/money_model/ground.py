@@ -75,11 +75,13 @@ OPEN_SHOPS = """
         INSERT INTO test_clocks (merchant_id, ahead)
         SELECT id, date_trunc('day', now(), 'UTC') + interval '30 h' - now() FROM unnest($1::uuid[]) AS id
     ), applications AS (
-        INSERT INTO oauth_clients (id, merchant_id, client_type, name, description, redirect_uris, scope_mask, status,
-                                   created_at, updated_at)
-        SELECT client_id, s.id, 'public', 'Till', 'Charges a partner', '{https://till.example/callback}', $4, 'enabled',
-               now(), now()
-        FROM unnest($1::uuid[], $5::text[]) AS s (id, client_id)
+        -- Of two partners the first has a public client and the second a confidential one, whose secret nobody needs.
+        INSERT INTO oauth_clients (id, merchant_id, client_type, secret_hash, name, description, redirect_uris,
+                                   scope_mask, status, created_at, updated_at)
+        SELECT client_id, s.id, CASE nth % 2 WHEN 1 THEN 'public' ELSE 'confidential' END,
+               CASE nth % 2 WHEN 0 THEN sha256('') END,
+               'Till', 'Charges a partner', '{https://till.example/callback}', $4, 'enabled', now(), now()
+        FROM unnest($1::uuid[], $5::text[]) WITH ORDINALITY AS s (id, client_id, nth)
     )
     INSERT INTO projects (id, merchant_id, mode, name, status, created_at, updated_at)
     SELECT uuidv7(), id, 'test', 'Default', 'approved', now(), now() FROM unnest($1::uuid[]) AS id

@@ -19,6 +19,7 @@ from tollhouse.kernel.money import format_minor
 
 STATUS = {
     "application_required": 403,
+    "confidential_client_required": 403,
     "conversion_rule_conflict": 409,
     "invalid_state": 409,
     "invalid_token": 401,

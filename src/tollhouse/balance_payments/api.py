@@ -21,7 +21,7 @@ from tollhouse.balance_payments.views import BalancePaymentView, payment_view
 from tollhouse.callers.guards import ApplicationCredential, scope
 from tollhouse.callers.model import ApplicationRequired, Caller, ConfidentialClientRequired
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
-from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
 from tollhouse.web.operations import INTEGRATION, Operations
@@ -54,7 +54,15 @@ class BalancePaymentsAnswer(Struct, frozen=True):
     guard=WRITE,
     status=201,
     idempotency="required",
-    refuses=(ValidationFailed, NotFound, DuplicateExternalId, CurrencyNotSupported, SelfPayment, InsufficientFunds),
+    refuses=(
+        ValidationFailed,
+        NotFound,
+        DuplicateExternalId,
+        CurrencyNotSupported,
+        SelfPayment,
+        InsufficientFunds,
+        BalanceLimitExceeded,
+    ),
 )
 async def make_balance_payment(
     caller: Caller, body: NewBalancePayment, tx: Tx, now: datetime, house: House
@@ -88,7 +96,15 @@ async def read_balance_payment(caller: Caller, payment_id: UUID, db: Pool, now: 
     "/balance-payments/{payment_id}/capture",
     guard=APPLICATION,
     idempotency="required",
-    refuses=(ApplicationRequired, NotFound, ValidationFailed, NotNow, MoreThanReserved, ConfidentialClientRequired),
+    refuses=(
+        ApplicationRequired,
+        NotFound,
+        ValidationFailed,
+        NotNow,
+        MoreThanReserved,
+        ConfidentialClientRequired,
+        BalanceLimitExceeded,
+    ),
 )
 async def capture_balance_payment(
     caller: Caller, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, house: House
@@ -124,6 +140,7 @@ async def release_balance_payment(
         NotNow,
         MoreThanLeft,
         InsufficientFunds,
+        BalanceLimitExceeded,
     ),
 )
 async def refund_balance_payment(

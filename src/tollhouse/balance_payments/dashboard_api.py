@@ -13,7 +13,7 @@ from tollhouse.callers.guards import signed_in
 from tollhouse.callers.model import ApplicationSuspended, Person
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
-from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
 from tollhouse.web.operations import DASHBOARD, Operations
@@ -57,7 +57,15 @@ async def read_owned_balance_payment(
     "POST",
     PATH + "/{payment_id}/capture",
     guard=signed_in,
-    refuses=(NotFound, ValidationFailed, ApplicationRevoked, ApplicationSuspended, NotNow, MoreThanReserved),
+    refuses=(
+        NotFound,
+        ValidationFailed,
+        ApplicationRevoked,
+        ApplicationSuspended,
+        NotNow,
+        MoreThanReserved,
+        BalanceLimitExceeded,
+    ),
 )
 async def capture_owned_balance_payment(
     caller: Person, client_id: str, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, house: House
@@ -79,7 +87,7 @@ async def release_owned_balance_payment(
     "POST",
     PATH + "/{payment_id}/refund",
     guard=signed_in,
-    refuses=(NotFound, NotNow, InsufficientFunds),
+    refuses=(NotFound, NotNow, InsufficientFunds, BalanceLimitExceeded),
 )
 async def refund_owned_balance_payment(
     caller: Person, client_id: str, payment_id: UUID, tx: Tx, now: datetime, house: House

@@ -15,7 +15,7 @@ from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import ApplicationSuspended, Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
-from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
@@ -82,6 +82,8 @@ async def capture(ask: Ask, caller: Person, mode: str, client_id: str, payment_i
         return await _payment(ask, caller, env, client_id, payment_id, wrong, amount)
     except (NotNow, ApplicationRevoked, ApplicationSuspended) as refusal:
         return await _payment(ask, caller, env, client_id, payment_id, _too_late(refusal))
+    except BalanceLimitExceeded as refusal:
+        return await _payment(ask, caller, env, client_id, payment_id, Wrong(refusal.message, status=refusal.status), amount)
     return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
 
 
@@ -102,14 +104,13 @@ async def release(ask: Ask, caller: Person, mode: str, client_id: str, payment_i
 async def refund(ask: Ask, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Pay back all that is left of what was captured, whatever became of the connection or the application."""
     env, house = caller.env(mode), ask.house
-    caller.refuse_suspended()
     await _found(ask, env, client_id, payment_id)
     owner = env.merchant_id
     try:
         await house.db.transact(lambda tx: actions.refund_as_owner(tx, owner, client_id, payment_id, house, ask.now))
     except NotNow as refusal:
         return await _payment(ask, caller, env, client_id, payment_id, Wrong(NOT_REFUNDABLE, status=refusal.status))
-    except InsufficientFunds as refusal:
+    except (InsufficientFunds, BalanceLimitExceeded) as refusal:
         return await _payment(ask, caller, env, client_id, payment_id, Wrong(refusal.message, status=refusal.status))
     return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
 

@@ -23,7 +23,7 @@ from tollhouse.conversions.refusals import (
 from tollhouse.conversions.store import ConversionFilter
 from tollhouse.conversions.views import ConversionView, PairView, QuoteView, conversion_view, pair_view, quote_view
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
-from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
 from tollhouse.web.operations import INTEGRATION, Operations
@@ -92,6 +92,7 @@ async def quote_conversion(caller: Caller, body: NewQuote, tx: Tx, now: datetime
         *OF_PAIRS,
         PriceChanged,
         InsufficientFunds,
+        BalanceLimitExceeded,
     ),
 )
 async def convert(caller: Caller, body: NewConversion, tx: Tx, now: datetime, house: House) -> ConversionView:

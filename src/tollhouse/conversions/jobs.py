@@ -6,6 +6,7 @@ from datetime import timedelta
 from tollhouse.conversions import quotes_store, rules, rules_store
 from tollhouse.kernel import clock
 from tollhouse.kernel.refusals import Refusal
+from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.platform.log import log
 from tollhouse.web.house import House
 
@@ -19,6 +20,9 @@ async def follow_rules(house: House) -> None:
     for env, rule_id in await rules_store.due(house.db, now, AT_ONCE):
         try:
             await house.db.transact(lambda tx, env=env, rule_id=rule_id: rules.follow(tx, env, rule_id, house, now))
+        except BalanceLimitExceeded:  # nothing was looked at: the same counts again
+            log.info("rule not followed", detail=BalanceLimitExceeded.code)
+            await house.db.transact(lambda tx, env=env, rule_id=rule_id: rules.put_off(tx, env, rule_id, now))
         except Refusal as lost:  # the money went meanwhile; the rule looks again
             log.info("rule not followed", detail=lost.code)
 

@@ -26,7 +26,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.refusals import NotFound, Refusal
 from tollhouse.ledger import balances
-from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
@@ -36,7 +36,7 @@ from tollhouse.web.paging import PageQuery, turn
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("from_currency", "to_currency", "amount", "to_amount", "external_id", "webhook_url")
-OF_THE_AMOUNT = (AmountBelowMinimum, AmountAboveMaximum, InsufficientFunds)
+OF_THE_AMOUNT = (AmountBelowMinimum, AmountAboveMaximum, InsufficientFunds, BalanceLimitExceeded)
 LOOK_AGAIN = "The quote was not kept any longer. This is a new one: look again before you confirm."
 
 

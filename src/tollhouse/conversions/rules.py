@@ -147,6 +147,13 @@ async def follow(tx: Tx, env: MerchantEnv, rule_id: UUID, house: House, now: dat
     return conversion
 
 
+async def put_off(tx: Tx, env: MerchantEnv, rule_id: UUID, now: datetime) -> None:
+    """Follow a rule later, because the balance cannot hold what it would bring now."""
+    rule = await rules_store.take(tx, env, rule_id)
+    if rule is not None:
+        await rules_store.note(tx, rule, rule.seen_version, rule.waiting_minor, rule.runs, now + RETRY)
+
+
 async def _note(tx: Tx, deed: Deed, before: Rule | None, after: Rule, now: datetime) -> None:
     name = f"{after.from_currency} → {after.to_currency}"
     changed = changes({} if before is None else _said(before), _said(after))

@@ -61,6 +61,11 @@ I3_FLOOR = """
     SELECT format('account %s (%s %s of %s) is at %s', id, mode, currency, merchant_id, balance) AS line
     FROM ledger_accounts WHERE guarded AND balance < 0
 """
+I3_LIMIT = """
+    SELECT format('%s %s of %s holds %s', mode, currency, merchant_id, sum(balance)) AS line
+    FROM ledger_accounts WHERE guarded AND code <> 'debt'
+    GROUP BY merchant_id, mode, currency HAVING sum(balance) > 9007199254740991
+"""
 # Guarded accounts by their rows, platform accounts by their postings: the two books are kept apart, and must agree.
 I4_CONSERVATION = """
     SELECT format('%s %s: debit balances are %s, credit balances %s', mode, currency, debits, credits) AS line
@@ -183,6 +188,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I2", "a balance is what the last entry leaves", I2_LAST, "ledger"),
     Invariant("I2", "entries have no gaps", I2_RUNNING, "ledger"),
     Invariant("I3", "no merchant's account is below zero", I3_FLOOR),
+    Invariant("I3", "no balance is above its limit", I3_LIMIT),
     Invariant("I4", "debits equal credits", I4_CONSERVATION, costly=True),
     Invariant("I5", "currencies and environments never meet", I5_MEETING, "ledger"),
     Invariant("I6", "what is reserved is held", I6_HOLDS),

@@ -147,6 +147,13 @@ class InsufficientFunds(Refusal):
         super().__init__(members={"details": dict(details)} if details else None)
 
 
+class BalanceLimitExceeded(Refusal):
+    """422: the balance cannot hold so much more (2^53 - 1 minor units in all). Nothing was posted."""
+
+    code, status = "balance_limit_exceeded", 422
+    message = "The balance would exceed its limit of 9007199254740991 minor units."
+
+
 class AlreadyPosted(Refusal):
     """409: this very transition is in the ledger already. Whoever posts it again lost a race."""
 

@@ -59,6 +59,7 @@ LOCK_AVAILABLE = """
     SELECT balance FROM ledger_accounts
     WHERE owner = $1 AND mode = $2 AND currency = $3 AND code = 'available' FOR NO KEY UPDATE
 """
+ROOM = "SELECT ledger_room($1, $2, $3)"
 INSERT_HOLD = """
     INSERT INTO ledger_holds (id, merchant_id, mode, currency, source_type, source_id, amount, status, created_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, 'active', $8)
@@ -175,6 +176,11 @@ async def entry(db: Pool, env: MerchantEnv, entry_id: UUID) -> Entry | None:
 async def lock_available(tx: Tx, env: MerchantEnv, currency: str) -> int:
     """What the merchant can spend, which nobody changes until this transaction ends."""
     return await tx.fetchval(LOCK_AVAILABLE, env.merchant_id, env.mode, currency) or 0
+
+
+async def room(tx: Tx, env: MerchantEnv, currency: str) -> int:
+    """How much more the balance can hold, less what it owes; nobody makes it less until this transaction ends."""
+    return await tx.fetchval(ROOM, env.merchant_id, env.mode, currency)
 
 
 async def insert_hold(tx: Tx, hold: Hold, now: datetime) -> None:

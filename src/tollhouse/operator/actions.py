@@ -15,7 +15,7 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId, new_id
 from tollhouse.ledger.balances import in_currency
-from tollhouse.ledger.model import InsufficientFunds, Line, Posting, Source, available, equity
+from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds, Line, Posting, Source, available, equity
 from tollhouse.ledger.post import post
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Letter
@@ -117,6 +117,8 @@ async def adjust(tx: Tx, env: MerchantEnv, currency: Currency, amount_minor: int
             f"The available balance is {currency.format(had.available_minor)} {currency.code}: "
             f"{currency.format(-amount_minor)} cannot be taken from it."
         ) from None
+    except BalanceLimitExceeded as refusal:
+        raise OperatorRefusedError(refusal.message) from None
     cause = Cause(SOURCE, deed.action_id, "posted", 1)
     await tell_balance(tx, env, currency.code, posted, cause, None, house, posted.entries[0].created_at)
     return deed

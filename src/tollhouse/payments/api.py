@@ -10,6 +10,7 @@ from msgspec import Struct
 from tollhouse.callers.guards import scope
 from tollhouse.callers.model import Caller
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.payments import actions, settle, store, transactions_store
 from tollhouse.payments.model import CreatedBy, LinkStatus, TransactionStatus
 from tollhouse.payments.new_link import NewLink
@@ -127,7 +128,7 @@ async def read_transaction(caller: Caller, transaction_id: UUID, db: Pool, now: 
     "/transactions/{transaction_id}/accept",
     guard=scope("payments:write"),
     idempotency="honoured",
-    refuses=(NotFound, NotNow),
+    refuses=(NotFound, NotNow, BalanceLimitExceeded),
 )
 async def accept(caller: Caller, transaction_id: UUID, tx: Tx, now: datetime, house: House) -> TransactionView:
     """Accept money that came late, twice, after a cancel, or in another amount than asked."""

@@ -23,7 +23,7 @@ TransactionStatus = Literal[
     "refunded",
     "chargeback",
 ]
-RefundRequiredReason = Literal["underpaid", "late", "duplicate", "after_cancel", "wrong_asset"]
+RefundRequiredReason = Literal["underpaid", "late", "duplicate", "after_cancel", "wrong_asset", "balance_limit"]
 RefundStatus = Literal["pending", "succeeded", "failed"]
 RefundReason = Literal["duplicate", "fraudulent", "customer_request", "service_issue", "other"]
 ChargebackStatus = Literal["open", "won", "lost"]

@@ -17,6 +17,7 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.ledger import moved_store
+from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.ledger.moved_store import Moved
 from tollhouse.payments import listed_store, settle, store, transactions_store
 from tollhouse.payments.listed import ListedPayment, PaymentsQuery
@@ -114,6 +115,8 @@ async def accept(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> R
         message = await house.db.transact(take)
     except NotNow:
         message = NOT_NOW
+    except BalanceLimitExceeded as refusal:
+        return await _payment(ask, caller, env, transaction_id, Wrong(refusal.message, status=refusal.status))
     if message:
         return await _payment(ask, caller, env, transaction_id, Wrong(message, status=409))
     return see_other(f"/{env.mode}/payments/{transaction_id}")

@@ -18,7 +18,7 @@ from tollhouse.kernel.refusals import NotFound
 from tollhouse.ledger import holds
 from tollhouse.ledger.balances import in_currency
 from tollhouse.ledger.model import InsufficientFunds, Line, Posted, Posting, Source, available, rail, unapplied
-from tollhouse.ledger.post import post
+from tollhouse.ledger.post import ensure_room, post
 from tollhouse.payments import refunds_store, settle, tell, verdict
 from tollhouse.payments.model import Refund, Transaction
 from tollhouse.payments.new_refund import NewRefund, check
@@ -145,7 +145,8 @@ async def drop(tx: Tx, present: Transaction, house: House, now: datetime) -> Tra
 
 
 async def come_back(tx: Tx, env: MerchantEnv, refund_id: UUID, house: House, now: datetime) -> Refund:
-    """The bank returned a refund that had succeeded. Raises `NotFound` and `NotNow`."""
+    """The bank returned a refund that had succeeded. Raises `NotFound`, `NotNow` and `BalanceLimitExceeded`."""
+    await _ensure_room(tx, env, refund_id)
     present, refund = await _ended(tx, env, refund_id, "succeeded", "failed", "returned_by_bank", now)
     changed = await _change(tx, present, refund, "refund returned", now, refunded=-refund.amount_minor)
     of_merchant = refund.amount_minor - refund.unapplied_minor
@@ -185,6 +186,14 @@ def _amount(present: Transaction, new: NewRefund, now: datetime) -> int:
     if not 0 < amount_minor <= left_minor:
         raise RefundTooLarge({"remaining_minor": left_minor, "currency": present.currency})
     return amount_minor
+
+
+async def _ensure_room(tx: Tx, env: MerchantEnv, refund_id: UUID) -> None:
+    """See to it that the balance can hold what a refund gave. Raises `BalanceLimitExceeded`; nothing is written then."""
+    refund = await refunds_store.one(tx, env, refund_id)
+    if refund is not None and refund.status == "succeeded" and refund.hold_id is not None:
+        await settle.hold_still(tx, env, refund.transaction_id)
+        await ensure_room(tx, env, refund.currency, refund.amount_minor - refund.unapplied_minor)
 
 
 async def _ended(

@@ -18,7 +18,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode, new_id
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.ledger.balances import BalanceView
-from tollhouse.ledger.model import Line, Posting, Source, available, equity
+from tollhouse.ledger.model import BalanceLimitExceeded, Line, Posting, Source, available, equity
 from tollhouse.ledger.post import post
 from tollhouse.payments import expiry, refunds, refunds_store, sandbox_store, simulator, store, transactions_store
 from tollhouse.payments.refusals import NotNow
@@ -92,7 +92,7 @@ class ClockView(Struct, frozen=True, kw_only=True):
     "/test/transactions/{transaction_id}/simulate",
     guard=TestCredential("payments:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, NotFound, ValidationFailed, NotNow),
+    refuses=(TestModeOnly, NotFound, ValidationFailed, NotNow, BalanceLimitExceeded),
 )
 async def simulate_transaction(
     caller: Caller, transaction_id: UUID, body: Simulation, tx: Tx, now: datetime, house: House
@@ -109,7 +109,7 @@ async def simulate_transaction(
     "/test/payment-links/{link_id}/simulate",
     guard=TestCredential("payments:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, NotFound, ValidationFailed, NotNow),
+    refuses=(TestModeOnly, NotFound, ValidationFailed, NotNow, BalanceLimitExceeded),
 )
 async def simulate_link(
     caller: Caller, link_id: UUID, body: Simulation, tx: Tx, now: datetime, house: House
@@ -127,7 +127,7 @@ async def simulate_link(
     "/test/refunds/{refund_id}/simulate",
     guard=TestCredential("payments:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, NotFound, NotNow),
+    refuses=(TestModeOnly, NotFound, NotNow, BalanceLimitExceeded),
 )
 async def simulate_refund(
     caller: Caller, refund_id: UUID, body: RefundSimulation, tx: Tx, now: datetime, house: House
@@ -153,12 +153,12 @@ async def simulate_refund(
     guard=TestCredential("payments:write"),
     status=201,
     idempotency="honoured",
-    refuses=(TestModeOnly, ValidationFailed),
+    refuses=(TestModeOnly, ValidationFailed, BalanceLimitExceeded),
 )
 async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, house: House) -> BalanceView:
     """Put test money on a balance."""
     known, amount_minor = CURRENCIES[body.currency], _minor(body.amount, CURRENCIES[body.currency])
-    # Nothing below this line may refuse.
+    # The database judges the room on the balance below, and its verdict refuses everything.
     funding_id = new_id()
     line = Line("test_funding", known.code, amount_minor, equity("test_funding"), available(caller.env))
     posted = await post(tx, Posting("test", "test_funding", Source(SOURCE, funding_id), (line,), now))

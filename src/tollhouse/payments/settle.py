@@ -17,9 +17,10 @@ from tollhouse.catalogue.payment_settings import PaymentSettings
 from tollhouse.events.balances import Cause
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode, new_id
+from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.ledger.model import Line, Posting, Source, available, income, rail, unapplied
-from tollhouse.ledger.post import post
+from tollhouse.ledger.post import has_room, post
 from tollhouse.payments import store, tell, transactions_store, verdict
 from tollhouse.payments.model import Transaction
 from tollhouse.payments.refusals import NotNow
@@ -59,14 +60,10 @@ async def settle(
     if seen.currency is not None and seen.currency not in CURRENCIES:
         log.error("observation in an unknown currency", part=present.rail, mode=env.mode)
         return None
-    stray = seen.outcome == "confirmed" and verdict.is_stray(present, seen.currency)
-    target_id = new_id() if stray else present.id
-    if not await transactions_store.note_observation(tx, present, seen, target_id, now):
-        return None
-    if stray:
-        return await _take_stray(tx, present, target_id, seen, house, now)
     if seen.outcome == "confirmed":
-        return await _receive(tx, present, seen.amount_minor, fees or fees_of(present.method_id), house, now)
+        return await _confirm(tx, present, seen, fees or fees_of(present.method_id), house, now)
+    if not await transactions_store.note_observation(tx, present, seen, present.id, now):
+        return None
     if seen.outcome == "failed":
         return await fail(tx, present, seen.failure_code or "card_declined", house, now) if present.is_open else None
     return await _follow(tx, present, seen, now)
@@ -89,11 +86,11 @@ async def fail(tx: Tx, present: Transaction, failure_code: str, house: House, no
 
 
 async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, house: House, now: datetime) -> Transaction:
-    """Take money that waits for a decision. Raises `NotFound` and `NotNow`."""
+    """Take money that waits for a decision. Raises `NotFound`, `NotNow` and `BalanceLimitExceeded`."""
     present = await hold_still(tx, env, transaction_id)
     if not present.acceptable:
         raise NotNow(present.status_at(now))
-    # Nothing below this line may refuse.
+    # The database judges the room on the balance once more below, and its verdict refuses everything.
     taken = verdict.accept(present)
     fee_minor = max(present.fee_minor, fees_of(present.method_id).of(taken.credited_minor))
     taken = msgspec.structs.replace(taken, fee_minor=fee_minor, succeeded_at=present.succeeded_at or now)
@@ -116,15 +113,43 @@ async def change(tx: Tx, new: Transaction, detail: str | None, now: datetime) ->
     return moved
 
 
-async def _receive(tx: Tx, present: Transaction, arrived_minor: int, fees: Fees, house: House, now: datetime) -> Transaction:
-    """Money is there for good: apply it or keep it apart."""
+async def _confirm(
+    tx: Tx, present: Transaction, seen: Observation, fees: Fees, house: House, now: datetime
+) -> Transaction | None:
+    """Money is there for good. What one payment cannot count is kept apart, and the rest of it as a payment of its own."""
+    fits_minor = MINOR_MAX - present.received_minor
+    stray = verdict.is_stray(present, seen.currency)
+    first = seen if stray or seen.amount_minor <= fits_minor else msgspec.structs.replace(seen, amount_minor=fits_minor)
+    target_id = new_id() if stray else present.id
+    if not await transactions_store.note_observation(tx, present, first, target_id, now):
+        return None
+    if stray:
+        return await _take_stray(tx, present, target_id, seen, house, now)
+    rest_minor = seen.amount_minor - first.amount_minor
+    received = await _receive(tx, present, first.amount_minor, fees, house, now, in_part=rest_minor > 0)
+    if rest_minor:
+        rest = msgspec.structs.replace(seen, amount_minor=rest_minor, external_ref=f"{seen.external_ref}/rest")
+        rest_id = new_id()
+        await transactions_store.note_observation(tx, present, rest, rest_id, now)
+        await _take_stray(tx, received, rest_id, rest, house, now)
+    return received
+
+
+async def _receive(
+    tx: Tx, present: Transaction, arrived_minor: int, fees: Fees, house: House, now: datetime, *, in_part: bool
+) -> Transaction:
+    """Apply money or keep it apart. `in_part`: more came with it than a payment can count, and nothing of it is applied."""
     env, currency = present.env, present.currency
     exact = verdict.fits(present, arrived_minor, now)
     settings = PaymentSettings() if exact else await payment_settings.of(tx, env)
     judged = verdict.receive(present, arrived_minor, settings, now)
-    credited_minor, apart_minor = judged.credited_minor, judged.unapplied_minor - present.unapplied_minor
-    fee_minor = fees.of(credited_minor) if credited_minor else 0
-    detail = None if exact else judged.refund_required_reason or f"{CURRENCIES[currency].format(arrived_minor)} received"
+    fee_minor = fees.of(judged.credited_minor) if judged.credited_minor else 0
+    credited_minor = judged.credited_minor
+    if credited_minor and (in_part or not await has_room(tx, env, currency, credited_minor - fee_minor)):
+        judged = verdict.overflow(present, arrived_minor)
+        credited_minor = fee_minor = 0
+    apart_minor = judged.unapplied_minor - present.unapplied_minor
+    detail = judged.refund_required_reason or (None if exact else f"{CURRENCIES[currency].format(arrived_minor)} received")
     received = await change(tx, msgspec.structs.replace(judged, fee_minor=fee_minor), detail, now)
     lines: list[Line] = []
     if apart_minor < 0:  # what was kept apart before is applied now, together with what has just come

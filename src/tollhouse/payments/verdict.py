@@ -9,7 +9,8 @@ from datetime import datetime
 import msgspec
 
 from tollhouse.catalogue.payment_settings import PaymentSettings
-from tollhouse.payments.model import LinkStatus, RefundRequiredReason, Transaction
+from tollhouse.kernel.money import MINOR_MAX
+from tollhouse.payments.model import LinkStatus, RefundRequiredReason, Transaction, TransactionStatus
 
 BASIS_POINTS = 10_000
 TOO_LATE: dict[LinkStatus, RefundRequiredReason] = {
@@ -18,6 +19,8 @@ TOO_LATE: dict[LinkStatus, RefundRequiredReason] = {
     "completed": "duplicate",
     "canceled": "after_cancel",
 }
+ENDED: frozenset[TransactionStatus] = frozenset({"succeeded", "partially_refunded", "refunded", "chargeback"})
+"""The payment has what it was for: more money is another payment."""
 ENDED_BY: dict[LinkStatus, RefundRequiredReason] = {"completed": "duplicate", "canceled": "after_cancel"}
 
 
@@ -36,9 +39,7 @@ def fits(transaction: Transaction, arrived_minor: int, now: datetime) -> bool:
 def receive(transaction: Transaction, arrived_minor: int, settings: PaymentSettings, now: datetime) -> Transaction:
     """The payment after money of its currency arrived for good. Not for payments that have succeeded: see `is_stray`."""
     received = transaction.received_minor + arrived_minor
-    kept_apart = msgspec.structs.replace(
-        transaction, received_minor=received, unapplied_minor=transaction.unapplied_minor + arrived_minor
-    )
+    kept_apart = _apart(transaction, arrived_minor)
     if transaction.status == "refund_required":
         return kept_apart
     enough = received >= least_minor(transaction.amount_minor, settings)
@@ -51,16 +52,26 @@ def receive(transaction: Transaction, arrived_minor: int, settings: PaymentSetti
     return msgspec.structs.replace(kept_apart, status="refund_required", refund_required_reason=reason, late=late)
 
 
+def overflow(transaction: Transaction, arrived_minor: int) -> Transaction:
+    """The payment after money arrived that the merchant's balance cannot hold: it waits for a decision."""
+    kept_apart = _apart(transaction, arrived_minor)
+    if transaction.status == "refund_required":
+        return kept_apart
+    return msgspec.structs.replace(kept_apart, status="refund_required", refund_required_reason="balance_limit")
+
+
 def is_stray(transaction: Transaction, currency: str | None) -> bool:
-    """Whether money that came for it starts a payment of its own: it is paid already, or this is another currency."""
-    ended = transaction.status in {"succeeded", "partially_refunded", "refunded", "chargeback"}
-    return ended or currency not in {None, transaction.currency}
+    """Whether money that came for it starts a payment of its own: it is paid or full, or this is another currency."""
+    full = transaction.received_minor >= MINOR_MAX
+    return transaction.status in ENDED or full or currency not in {None, transaction.currency}
 
 
 def stray_reason(transaction: Transaction, currency: str | None, now: datetime) -> RefundRequiredReason:
     """Why such money cannot be applied."""
     if currency not in {None, transaction.currency}:
         return "wrong_asset"
+    if transaction.status not in ENDED:
+        return "balance_limit"
     standing = transaction.link_standing(now)
     return "duplicate" if standing == "active" else TOO_LATE[standing]
 
@@ -105,6 +116,14 @@ def settled(transaction: Transaction) -> Transaction:
         whole = transaction.refunded_minor == transaction.received_minor
         status = "refunded" if whole else "partially_refunded"
     return msgspec.structs.replace(transaction, status=status)
+
+
+def _apart(transaction: Transaction, arrived_minor: int) -> Transaction:
+    return msgspec.structs.replace(
+        transaction,
+        received_minor=transaction.received_minor + arrived_minor,
+        unapplied_minor=transaction.unapplied_minor + arrived_minor,
+    )
 
 
 def _is_expected(transaction: Transaction, now: datetime) -> bool:

@@ -11,6 +11,7 @@ from tollhouse.kernel.bank_names import read_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.refusals import Refusal
+from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.bank_transfer import BankAccount
@@ -107,6 +108,8 @@ async def place(tx: Tx, entry: Entry, part: Part, desk: Desk, house: House, now:
         if marked:
             return await _came_back(tx, payout, part.return_reason or NO_REASON, desk, house, now)
         return await _left(tx, payout, desk, house, now)
+    except BalanceLimitExceeded:
+        return _unmatched(payout, "It came back, and the merchant's balance cannot hold it.")
     except Refusal as lost:  # before anything was written
         return _unmatched(payout, f"What the payout was for has ended otherwise: {lost.code}.")
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 from tollhouse.callers.guards import TestCredential
 from tollhouse.callers.model import Caller, TestModeOnly
 from tollhouse.kernel.refusals import NotFound
+from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.platform.db import Tx
 from tollhouse.web.house import House
 from tollhouse.web.operations import INTEGRATION, Operations
@@ -29,7 +30,7 @@ class WithdrawalSimulation(Struct, frozen=True, forbid_unknown_fields=True):
     "/test/withdrawals/{withdrawal_id}/simulate",
     guard=TestCredential("withdrawals:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, NotFound, NotNow),
+    refuses=(TestModeOnly, NotFound, NotNow, BalanceLimitExceeded),
 )
 async def simulate_withdrawal(
     caller: Caller, withdrawal_id: UUID, body: WithdrawalSimulation, tx: Tx, now: datetime, house: House

@@ -10,7 +10,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger import holds
 from tollhouse.ledger.holds import Part
 from tollhouse.ledger.model import Line, Posting, Source, available, expense, income, rail
-from tollhouse.ledger.post import post
+from tollhouse.ledger.post import ensure_room, post
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import PayoutFault, PayoutState, Submission
 from tollhouse.web.house import House
@@ -74,8 +74,12 @@ async def fail(
 
 
 async def come_back(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, house: House, now: datetime) -> Withdrawal:
-    """What had arrived was sent back: the merchant has it again, less the fees. Raises `NotFound` and `NotNow`."""
+    """What had arrived was sent back: the merchant has it again, less the fees.
+
+    Raises `NotFound`, `NotNow` and `BalanceLimitExceeded`, before anything is written.
+    """
     present = await changes.in_state(tx, env, withdrawal_id, "completed")
+    await ensure_room(tx, env, present.currency, present.receive_minor)
     back = await changes.change(tx, present, now, status="failed", failure_code="returned")
     await store.uncount(tx, back)
     line = Line("withdrawal_return", back.currency, back.receive_minor, rail(back.rail), available(env))

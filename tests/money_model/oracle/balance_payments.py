@@ -8,6 +8,9 @@ from tests.money_model.oracle.balances import GUEST, SHOP, Balance, Purse, Refus
 OWNER = {SHOP: GUEST, GUEST: SHOP}
 """Who owns the application that charges the other one."""
 
+PUBLIC = SHOP
+"""Whose application is a public client; the other's is confidential."""
+
 By = Literal["application", "merchant", "owner"]
 """Who settles a payment: the application by its token, the paying merchant by its API key, the owner at the dashboard."""
 
@@ -55,12 +58,13 @@ class BalancePayments:
     def capture(self, payment: BalancePayment, part: int | None, by: By, at: int) -> None:
         """Pay what is set aside, or a part of it, while the rest is given back."""
         self._require_connected(payment, by)
-        if by == "merchant":
-            raise RefusedError("application_required")
+        _require_application(by)
         part = part or payment.amount
         _require_reserved(payment, at)
         if part > payment.amount:
             raise RefusedError("amount_above_maximum")
+        if part < payment.amount:
+            _require_confidential(payment, by)
         payment.status, payment.captured, payment.released = "captured", part, payment.amount - part
         self._payer(payment).take(part, "balance_payments")
         self._payer(payment).release(payment.released, "balance_payments")
@@ -69,16 +73,16 @@ class BalancePayments:
     def release(self, payment: BalancePayment, by: By, at: int) -> None:
         """Give back what is set aside."""
         self._require_connected(payment, by)
-        if by == "merchant":
-            raise RefusedError("application_required")
+        _require_application(by)
+        _require_confidential(payment, by)
         _require_reserved(payment, at)
         self._give_back(payment, "released")
 
     def refund(self, payment: BalancePayment, part: int | None, by: By) -> None:
         """The owner pays back what it got, or a part of it."""
         self._require_connected(payment, by)
-        if by == "merchant":
-            raise RefusedError("application_required")
+        _require_application(by)
+        _require_confidential(payment, by)
         if payment.status not in {"captured", "partially_refunded"}:
             raise RefusedError("invalid_state")
         left = payment.captured - payment.refunded
@@ -113,6 +117,18 @@ class BalancePayments:
 
     def _owner(self, payment: BalancePayment) -> Balance:
         return self.purses[OWNER[payment.payer]][payment.currency]
+
+
+def _require_application(by: By) -> None:
+    """Whoever pays must not take back what was promised."""
+    if by == "merchant":
+        raise RefusedError("application_required")
+
+
+def _require_confidential(payment: BalancePayment, by: By) -> None:
+    """The token of a public client is in the payer's hands."""
+    if by == "application" and OWNER[payment.payer] == PUBLIC:
+        raise RefusedError("confidential_client_required")
 
 
 def _require_reserved(payment: BalancePayment, at: int) -> None:
