@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from aiohttp import web
 
 from tests.events.desk import Desk, eventually, open_desk
 from tests.events.raw import RawServer, stays_silent
@@ -27,7 +28,7 @@ def key_of(merchant: int, host: int = 0) -> int:
 def remembering(**durations_ms: int) -> Memory:
     memory = Memory()
     for key, duration_ms in durations_ms.items():
-        memory.learn(int(key[1:]), duration_ms)
+        memory.learn(int(key[1:]), duration_ms, delivered=False)
     return memory
 
 
@@ -40,8 +41,18 @@ def test_what_a_destination_is_follows_its_last_call() -> None:
     assert [memory.kind(key, Lane.FIRST) for key in (1, 2, 3, 4)] == [Kind.PROMPT, Kind.SLOW, Kind.DEAD, Kind.TRIAL]
     assert memory.kind(1, Lane.AGAIN) is Kind.TRIAL
     assert memory.kind(1, Lane.ASIDE) is Kind.PROMPT
-    memory.learn(3, 40)
+    memory.learn(3, 40, delivered=False)
     assert memory.kind(3, Lane.FIRST) is Kind.PROMPT
+
+
+def test_where_the_last_call_delivered_retries_have_the_full_share() -> None:
+    memory = Memory()
+    for delivered, kind, places in ((False, Kind.TRIAL, 1), (True, Kind.PROMPT, 4), (False, Kind.TRIAL, 1)):
+        memory.learn(1, 80, delivered=delivered)
+        assert rooms_of(Places([], memory, 0), Lane.AGAIN, [1]) == [(1, places, kind)]
+        assert memory.any_prompt(Lane.AGAIN, [2, 1]) is delivered
+    memory.learn(1, 1_001, delivered=True)
+    assert memory.kind(1, Lane.AGAIN) is Kind.SLOW
 
 
 def test_each_gets_as_much_as_there_is_room_for() -> None:
@@ -67,14 +78,14 @@ def test_one_merchant_cannot_fill_a_room() -> None:
 def test_nobody_else_fills_the_room_of_the_prompt(kind: Kind) -> None:
     calls = [Call(key_of(merchant), kind, 0) for merchant in range(100, 1_000)]
     memory = Memory()
-    memory.learn(key_of(1), 50)
+    memory.learn(key_of(1), 50, delivered=True)
     assert rooms_of(Places(calls, memory, 9_000), Lane.FIRST, [key_of(1)]) == [(key_of(1), 4, Kind.PROMPT)]
 
 
 def test_a_call_that_lasts_leaves_its_room() -> None:
     calls = [Call(key_of(merchant), Kind.PROMPT, 0) for merchant in range(ROOMS[Kind.PROMPT].calls)]
     memory = Memory()
-    memory.learn(key_of(999), 50)
+    memory.learn(key_of(999), 50, delivered=True)
     full, later = Places(calls, memory, 1_000), Places(calls, memory, 1_001)
     assert rooms_of(full, Lane.FIRST, [key_of(999)]) == []
     assert rooms_of(later, Lane.FIRST, [key_of(999)]) == [(key_of(999), 4, Kind.PROMPT)]
@@ -83,7 +94,7 @@ def test_a_call_that_lasts_leaves_its_room() -> None:
 def test_while_too_many_linger_no_stranger_is_tried() -> None:
     calls = [Call(key_of(merchant), Kind.TRIAL, 0) for merchant in range(LINGERING_MAX)]
     memory = Memory()
-    memory.learn(key_of(999), 50)
+    memory.learn(key_of(999), 50, delivered=True)
     places = Places(calls, memory, 2_000)
     shared = places.share_out(Lane.FIRST, [key_of(998), key_of(999)])
     assert [turn.key for turn in shared.turns] == [key_of(999)]
@@ -158,6 +169,32 @@ async def test_a_thousand_hosts_that_hang_do_not_hold_up_another(house: House, r
         over = await house.db.fetch("SELECT 1 FROM webhook_events WHERE status = 'failed'")
         assert len(over) < 500  # whoever waited for the strangers would have waited for most of them
     assert len(set(heard)) == len(heard)
+
+
+async def test_what_piled_up_is_sent_when_its_destination_is_healthy_again(test: Desk, receiver: Receiver) -> None:
+    """With as many calls at once as for first attempts, from the first call on that delivers."""
+    together = ROOMS[Kind.PROMPT].per_destination
+    waiting, most = 0, 0
+    all_there = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.Response:
+        """The first is answered at once; of those after it none until there are as many as may be."""
+        nonlocal waiting, most
+        if len(receiver.received) > 1 and not all_there.is_set():
+            waiting += 1
+            most = max(most, waiting)
+            if waiting == together:
+                all_there.set()
+            await all_there.wait()
+        return web.Response()
+
+    receiver.answer = answer
+    await test.secret()
+    events = await record_many(test, [receiver.url] * 200)
+    await test.execute("UPDATE webhook_deliveries SET lane = $1", Lane.AGAIN)
+    async with test.working():
+        await all_delivered(test, events)
+    assert most == together
 
 
 @pytest.mark.covers("W-54")

@@ -65,6 +65,7 @@ class Worker:
         self._began = dict.fromkeys(Lane, FIRST_KEY)
         self._last = dict.fromkeys(Lane, FIRST_KEY)
         self._more_of: list[int] = []
+        self._more_later = False
         self._later_at = self._walk_at = self._idle_since = time.monotonic()
         self._noticed_ms = 0
         self._stopping = asyncio.Event()
@@ -121,7 +122,7 @@ class Worker:
         self._noticed_ms = now_ms
         for _, call in self._under_way.values():
             if call.kind_at(now_ms) is not call.kind:
-                self._memory.learn(call.key, now_ms - call.since_ms)
+                self._memory.learn(call.key, now_ms - call.since_ms, delivered=False)
 
     async def _start(self, known: Outbound, strangers: Outbound) -> tuple[int, bool]:
         """Claim and begin; how many, and whether there is room for more that is due."""
@@ -130,7 +131,9 @@ class Worker:
         places = Places((call for _, call in self._under_way.values()), self._memory, _now_ms())
         turns: list[Turn] = []
         full = more = False
-        for lane in await self._lanes():
+        lanes = await self._lanes()
+        self._more_later = self._more_later and len(lanes) == 1
+        for lane in lanes:
             if places.any_for(lane):
                 shared, whole = await self._turns(lane, places)
                 turns += shared.turns
@@ -170,10 +173,13 @@ class Worker:
         self._more_of = [key for key in self._more_of if key not in gone]
 
     async def _lanes(self) -> Sequence[Lane]:
-        """The lane of first attempts each time; the others now and then, after what has become due has joined them."""
+        """The lane of first attempts each time; the others now and then, after what has become due has joined them.
+
+        And at every look, while the last one found something there for a destination that answers promptly.
+        """
         now = time.monotonic()
         if now < self._later_at:
-            return (Lane.FIRST,)
+            return tuple(Lane) if self._more_later else (Lane.FIRST,)
         while await self._house.db.execute(delivery_store.PROMOTE, PROMOTED_AT_ONCE) == PROMOTED_AT_ONCE:
             pass
         self._later_at = now + LATER_EVERY_S
@@ -188,6 +194,8 @@ class Worker:
             keys, whole = self._more_of, True
         else:
             keys, whole = await self._walk(lane)
+        if lane is not Lane.FIRST:
+            self._more_later = self._more_later or self._memory.any_prompt(lane, keys)
         last = self._last[lane]
         keys = [key for key in keys if key > last] + [key for key in keys if key <= last]
         shared = places.share_out(lane, keys)
@@ -227,7 +235,7 @@ class Worker:
             outcome = Outcome("signing_secret_missing", None, 0)
         else:
             outcome = await outbound.post(sent.url, sent.body, sent.headers)
-            self._memory.learn(claim.destination_key, outcome.duration_ms)
+            self._memory.learn(claim.destination_key, outcome.duration_ms, delivered=outcome.succeeded)
         if outcome.error is not None:
             log.info("attempt failed", event_id=str(claim.event_id), attempt=attempt, mode=claim.mode, error=outcome.error)
         self._results.add(Result(claim, attempt, outcome))

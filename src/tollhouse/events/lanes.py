@@ -1,7 +1,8 @@
 """Who may call now: rooms for kinds of destinations, so that slow and dead ones cannot delay those that answer promptly.
 
-A destination is what its last call showed, in the memory of each worker: prompt, slow, dead, or not known yet. Each kind
-has a room of calls that nobody else can fill. A call that lasts longer than is prompt leaves its room at once and counts
+A destination is what its last call showed, in the memory of each worker: prompt, slow, dead, or not known yet. Where that
+call delivered, retries have the same places as first attempts, so that what piled up is sent as soon as it is healthy again. Each
+kind has a room of calls that nobody else can fill. A call that lasts longer than is prompt leaves its room at once and counts
 as slow, so that even a destination that has just turned bad holds a place among the prompt ones for a second only.
 """
 
@@ -91,23 +92,38 @@ def kind_of(duration_ms: int) -> Kind:
     return Kind.PROMPT if duration_ms <= PROMPT_MS else Kind.SLOW if duration_ms <= SLOW_MS else Kind.DEAD
 
 
+class Shown(Struct, frozen=True):
+    """What a call showed of its destination."""
+
+    kind: Kind
+    delivered: bool
+
+
+UNKNOWN = Shown(Kind.TRIAL, delivered=False)
+
+
 class Memory:
     """What the last call to each destination showed. Lost with the worker; learnt again from the next call."""
 
     def __init__(self) -> None:
-        self._kinds: OrderedDict[int, Kind] = OrderedDict()
+        self._shown: OrderedDict[int, Shown] = OrderedDict()
 
-    def learn(self, key: int, duration_ms: int) -> None:
+    def learn(self, key: int, duration_ms: int, *, delivered: bool) -> None:
         """A call has ended, or has lasted so long already."""
-        self._kinds[key] = kind_of(duration_ms)
-        self._kinds.move_to_end(key)
-        if len(self._kinds) > REMEMBERED_MAX:
-            self._kinds.popitem(last=False)
+        self._shown[key] = Shown(kind_of(duration_ms), delivered)
+        self._shown.move_to_end(key)
+        if len(self._shown) > REMEMBERED_MAX:
+            self._shown.popitem(last=False)
 
     def kind(self, key: int, lane: Lane) -> Kind:
-        """Of a call to this destination. Only first attempts to a prompt one have the room of the prompt."""
-        known = self._kinds.get(key, Kind.TRIAL)
-        return Kind.TRIAL if known is Kind.PROMPT and lane is Lane.AGAIN else known
+        """Of a call to this destination. A retry has the room of the prompt only where the last call delivered."""
+        known = self._shown.get(key, UNKNOWN)
+        failing = known.kind is Kind.PROMPT and not known.delivered
+        return Kind.TRIAL if failing and lane is Lane.AGAIN else known.kind
+
+    def any_prompt(self, lane: Lane, keys: Iterable[int]) -> bool:
+        """Whether one of these destinations of a lane has the room of the prompt: such a lane is soon worth another look."""
+        return any(self.kind(key, lane) is Kind.PROMPT for key in keys)
 
 
 class Places:
