@@ -23,6 +23,7 @@ from tollhouse.statements.store import Placed
 from tollhouse.web.house import House
 
 NO_REASON = "unknown"
+NO_ROOM = "It came back, and the merchant's balance cannot hold it."
 
 
 async def gather(tx: Tx, desk: Desk, now: datetime) -> None:
@@ -108,10 +109,9 @@ async def place(tx: Tx, entry: Entry, part: Part, desk: Desk, house: House, now:
         if marked:
             return await _came_back(tx, payout, part.return_reason or NO_REASON, desk, house, now)
         return await _left(tx, payout, desk, house, now)
-    except BalanceLimitExceeded:
-        return _unmatched(payout, "It came back, and the merchant's balance cannot hold it.")
     except Refusal as lost:  # before anything was written
-        return _unmatched(payout, f"What the payout was for has ended otherwise: {lost.code}.")
+        full = isinstance(lost, BalanceLimitExceeded)
+        return _unmatched(payout, NO_ROOM if full else f"What the payout was for has ended otherwise: {lost.code}.")
 
 
 async def _place_batch(tx: Tx, entry: Entry, part: Part, desk: Desk, house: House, now: datetime) -> Placed | None:
