@@ -177,7 +177,7 @@ async def test_what_piled_up_is_sent_when_its_destination_is_healthy_again(test:
     waiting, most = 0, 0
     all_there = asyncio.Event()
 
-    async def answer(request: web.Request) -> web.Response:
+    async def answer(_: web.Request) -> web.Response:
         """The first is answered at once; of those after it none until there are as many as may be."""
         nonlocal waiting, most
         if len(receiver.received) > 1 and not all_there.is_set():

@@ -15,6 +15,10 @@ Amount = Annotated[Any, Meta(extra_json_schema=AMOUNT_SCHEMA)]
 """A member of a body that is an amount. A number here is an invalid amount, like any other."""
 
 
+SCALES = range(DECIMALS_MAX + 1)
+"""Any of them may be that of a currency: what is too much in one is an amount in another."""
+
+
 def minor_of(amount: Any, known: Currency | None) -> int | None:
     """Minor units; None where it is no amount. Without a currency the finest scale counts, to tell all faults at once."""
     return parse_amount(amount, known.decimals if known else DECIMALS_MAX) if isinstance(amount, str) else None
@@ -28,7 +32,7 @@ def amount_fault(known: Currency | None, member: str = "amount") -> Fault:
 
 def optional_amount_faults(amount: Any) -> Iterator[Fault]:
     """What is wrong with an amount whose currency is not known yet, and that may be left out."""
-    if amount is not None and minor_of(amount, None) is None:
+    if amount is not None and not (isinstance(amount, str) and any(parse_amount(amount, scale) for scale in SCALES)):
         yield amount_fault(None)
 
 

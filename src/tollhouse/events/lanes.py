@@ -1,9 +1,9 @@
 """Who may call now: rooms for kinds of destinations, so that slow and dead ones cannot delay those that answer promptly.
 
 A destination is what its last call showed, in the memory of each worker: prompt, slow, dead, or not known yet. Where that
-call delivered, retries have the same places as first attempts, so that what piled up is sent as soon as it is healthy again. Each
-kind has a room of calls that nobody else can fill. A call that lasts longer than is prompt leaves its room at once and counts
-as slow, so that even a destination that has just turned bad holds a place among the prompt ones for a second only.
+call delivered, retries have the same places as first attempts, so that what piled up is sent once it is healthy again. Each
+kind has a room of calls that nobody else can fill. A call that lasts longer than is prompt leaves its room at once and
+counts as slow, so that even a destination that has just turned bad holds a place among the prompt ones for a second only.
 """
 
 from collections import Counter, OrderedDict, defaultdict
