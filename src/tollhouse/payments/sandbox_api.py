@@ -62,7 +62,7 @@ class Funding(Struct, frozen=True, forbid_unknown_fields=True):
     currency: str
     amount: Amount
 
-    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, _facts: RequestFacts | None = None) -> Iterator[Fault]:
         """Everything that is wrong."""
         known = currency(self.currency)
         if known is None or not known.operations.balances:
@@ -157,6 +157,8 @@ async def simulate_refund(
 )
 async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, house: House) -> BalanceView:
     """Put test money on a balance."""
+    if faults := list(body.rule_faults()):
+        raise ValidationFailed(*faults)
     known, amount_minor = CURRENCIES[body.currency], _minor(body.amount, CURRENCIES[body.currency])
     # The database judges the room on the balance below, and its verdict refuses everything.
     funding_id = new_id()
