@@ -165,11 +165,37 @@ BEGIN
     )
     SELECT * FROM written;
 END $$;
+CREATE FUNCTION public.ledger_refuse_above_limit() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF (SELECT sum(a.balance) FROM ledger_accounts a
+        WHERE a.owner = NEW.owner AND a.mode = NEW.mode AND a.currency = NEW.currency AND a.code <> 'debt') > 9007199254740991
+    THEN
+        RAISE EXCEPTION 'a merchant''s balance never exceeds 2^53 - 1 minor units: % % of %', NEW.mode, NEW.currency, NEW.owner
+            USING ERRCODE = 'check_violation', TABLE = 'ledger_accounts', CONSTRAINT = 'ledger_accounts_limit';
+    END IF;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.ledger_refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
     RAISE EXCEPTION 'what is posted is never changed: % on %', TG_OP, TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation';
+END $$;
+CREATE FUNCTION public.ledger_room(p_merchant uuid, p_mode text, p_currency text) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO ledger_accounts (mode, currency, merchant_id, code, normal_side, guarded)
+    SELECT p_mode, p_currency, p_merchant, 'available', ledger_normal_side(true, 'available'), true
+    WHERE ledger_account_id(p_merchant, p_mode, p_currency, 'available') IS NULL
+    ON CONFLICT DO NOTHING;
+    PERFORM FROM ledger_accounts a
+    WHERE a.owner = p_merchant AND a.mode = p_mode AND a.currency = p_currency AND a.code = 'available'
+    FOR NO KEY UPDATE;
+    RETURN (SELECT 9007199254740991 - sum(CASE a.code WHEN 'debt' THEN -a.balance ELSE a.balance END)
+            FROM ledger_accounts a WHERE a.owner = p_merchant AND a.mode = p_mode AND a.currency = p_currency);
 END $$;
 CREATE FUNCTION public.partition_start(p_step interval, p_moment timestamp with time zone) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE STRICT
@@ -749,7 +775,7 @@ CREATE TABLE public.transactions (
     CONSTRAINT transactions_given_back_once CHECK ((((refunded_minor + returning_minor) + charged_back_minor) <= (received_minor - (unapplied_minor - returning_unapplied_minor)))),
     CONSTRAINT transactions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT transactions_received_minor_check CHECK ((received_minor >= 0)),
-    CONSTRAINT transactions_refund_required_reason_check CHECK ((refund_required_reason = ANY (ARRAY['underpaid'::text, 'late'::text, 'duplicate'::text, 'after_cancel'::text, 'wrong_asset'::text]))),
+    CONSTRAINT transactions_refund_required_reason_check CHECK ((refund_required_reason = ANY (ARRAY['underpaid'::text, 'late'::text, 'duplicate'::text, 'after_cancel'::text, 'wrong_asset'::text, 'balance_limit'::text]))),
     CONSTRAINT transactions_refunded_minor_check CHECK ((refunded_minor >= 0)),
     CONSTRAINT transactions_returning_minor_check CHECK ((returning_minor >= 0)),
     CONSTRAINT transactions_returning_unapplied_minor_check CHECK ((returning_unapplied_minor >= 0)),
@@ -1982,6 +2008,8 @@ CREATE TRIGGER digested AFTER INSERT ON public.webhook_events FOR EACH ROW EXECU
 CREATE TRIGGER digested AFTER INSERT ON public.withdrawals FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('withdrawal');
 CREATE TRIGGER fulfillments_step BEFORE UPDATE OF status ON public.fulfillments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.fulfillments_refuse_step();
 CREATE TRIGGER kept_a_year BEFORE DELETE ON public.audit_lines FOR EACH ROW WHEN ((old.created_at > (now() - '365 days'::interval))) EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_above_limit AFTER UPDATE OF balance ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > old.balance))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
+CREATE TRIGGER never_begun_above_limit AFTER INSERT ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > 0))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.audit_lines FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.row_digests FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
