@@ -8,10 +8,11 @@ from typing import Any, Self
 from uuid import uuid4
 
 import asyncpg
+import msgspec
 
 from tollhouse import main
 from tollhouse.doors.worker import work
-from tollhouse.platform import config, http_server
+from tollhouse.platform import config, http_server, roles
 from tollhouse.platform.config import Settings
 from tollhouse.platform.migrations import migrate
 
@@ -100,9 +101,10 @@ class Service:
 
     async def _live(self) -> None:
         self._loop = asyncio.get_running_loop()
-        await migrate(self.dsn)
+        settings = msgspec.structs.replace(self.settings, database_url=roles.as_application(self.dsn))
+        await migrate(settings.database_url or "", self.dsn)
         stop = asyncio.Event()
-        front = main.build(main.open_house(self.settings))
+        front = main.build(main.open_house(settings))
         listener = http_server.bind("127.0.0.1", int(self.url.rpartition(":")[2]))
         server = http_server.make(front, self.settings)
         server.config.timeout_graceful_shutdown = 3
@@ -114,7 +116,7 @@ class Service:
         self._stop = halt
         tasks = [asyncio.create_task(server.serve([listener]))]
         if self._worker:
-            house = main.open_house(self.settings)
+            house = main.open_house(settings)
             tasks.append(asyncio.create_task(work(house, stop, main.JOBS)))
         while not server.started and not tasks[0].done():
             await asyncio.sleep(0.01)

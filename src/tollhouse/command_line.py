@@ -20,6 +20,7 @@ from tollhouse.demo.seed import DemoError
 from tollhouse.doors import OPERATIONS
 from tollhouse.doors.worker import run, work
 from tollhouse.events import status as delivery_status
+from tollhouse.kernel.refusals import TemporarilyUnavailable
 from tollhouse.platform import config, embedded, http_server, log, migrations
 from tollhouse.platform.db import Pool
 
@@ -50,6 +51,9 @@ def main() -> NoReturn:
         for line in fault.faults:
             talk.print(line, style="red", markup=False)
         sys.exit(1)
+    except TemporarilyUnavailable as fault:
+        talk.print(f"The database is not available: {fault.detail}", style="red", markup=False)
+        sys.exit(1)
     except (
         embedded.EmbeddedError,
         http_server.ListenError,
@@ -76,9 +80,12 @@ def demo(
     port: Port = 8000,
     receiver_port: Annotated[int, Parameter(help="Port of the page that shows arriving webhooks.")] = 8001,
 ) -> None:
-    """Serve with a sample merchant, application and payment link, and print what to open."""
+    """Serve with a sample merchant, application and payment link, and print what to open.
+
+    It keeps its data in a folder of its own, beside that of `serve`: its name ends in `-demo`.
+    """
     os.environ.setdefault("TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8")
-    asyncio.run(run_demo(_settings_for(port), supervisor.Serve(host, port, 1), receiver_port))
+    asyncio.run(run_demo(_settings_for_demo(port), supervisor.Serve(host, port, 1), receiver_port))
 
 
 @app.command
@@ -91,6 +98,8 @@ def web(
 ) -> int:
     """Serve the web. Needs DATABASE_URL."""
     settings = _with_database(_settings_for(port))
+    if socket_fd is None:
+        asyncio.run(root.verify(settings))
     if socket_fd is None and workers > 1:
         return _many_webs(host, port, workers)
     if socket_fd is not None:
@@ -107,14 +116,16 @@ def worker(*, supervised: Annotated[bool, Hidden] = False) -> None:
     settings = _with_database(config.load())
     if supervised:
         _end_with_parent()
+    else:
+        asyncio.run(root.verify(settings))
     run(_work(settings))
 
 
 @app.command
 def migrate() -> None:
     """Bring the database to this version."""
-    with _database(config.load()) as dsn:
-        for name in asyncio.run(migrations.migrate(dsn)):
+    with _database(config.load()) as settings:
+        for name in asyncio.run(migrations.migrate(settings.database_url or "", settings.migration_database_url)):
             print(name)
 
 
@@ -147,8 +158,8 @@ def routes() -> None:
 @app.command
 def status(*, as_json: Json = False) -> None:
     """Print how delivery is doing: the age of the oldest undelivered event in each lane, what waits, recent results."""
-    with _database(config.load()) as dsn:
-        seen = asyncio.run(_status(dsn))
+    with _database(config.load()) as settings:
+        seen = asyncio.run(_status(settings.database_url or ""))
     if as_json:
         print(msgspec.json.encode(seen).decode())
         return
@@ -188,6 +199,15 @@ def _settings_for(port: int) -> config.Settings:
     return config.load(environ)
 
 
+def _settings_for_demo(port: int) -> config.Settings:
+    """The same, in a data folder of its own: sample data never meets what is in use."""
+    settings = _settings_for(port)
+    if settings.database_url is not None:
+        raise config.SettingsRefusedError(["tollhouse demo brings its own database: unset DATABASE_URL"])
+    folder = settings.data_dir.absolute()
+    return msgspec.structs.replace(settings, data_dir=folder.with_name(f"{folder.name}-demo"), secret_keys=())
+
+
 def _with_database(settings: config.Settings) -> config.Settings:
     if settings.database_url is None:
         raise config.SettingsRefusedError(["DATABASE_URL is needed here (tollhouse serve brings its own database)"])
@@ -195,13 +215,14 @@ def _with_database(settings: config.Settings) -> config.Settings:
 
 
 @contextmanager
-def _database(settings: config.Settings) -> Iterator[str]:
-    """The database of a short command: the set one, or the embedded one, started for it when it does not run."""
+def _database(settings: config.Settings) -> Iterator[config.Settings]:
+    """The settings with a database: the set one, or the embedded one, started for the command when it does not run."""
     if settings.database_url is not None:
-        yield settings.database_url
+        yield settings
         return
-    with embedded.borrowed(settings.data_dir) as dsn:
-        yield dsn
+    settings = supervisor.with_keys(settings)  # a new data folder gets its keys before its database
+    with embedded.borrowed(settings.data_dir) as cluster:
+        yield msgspec.structs.replace(settings, database_url=cluster.application_dsn, migration_database_url=cluster.dsn)
 
 
 def _end_with_parent() -> None:

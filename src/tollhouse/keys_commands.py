@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 from msgspec import Struct
 from rich.console import Console
 
+from tollhouse import key_checks
 from tollhouse.callers import second_factor_keys
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import Timestamp, stamp
@@ -78,6 +79,17 @@ def rotate(*, as_json: Json = False) -> int:
     if not done.in_the_way:
         talk.print("Every older key may be taken out of the ring.")
     return 1 if done.in_the_way else 0
+
+
+@app.command
+def forget(key_id: str) -> int:
+    """Give up a key that is lost for good: the service starts without it, what it encrypted stays unreadable."""
+    try:
+        in_house(lambda house: key_checks.give_up(house.db, key_id))
+    except NoHouseError as fault:
+        talk.print(str(fault), style="red", markup=False)
+        return 1
+    return 0
 
 
 async def rotate_ring(house: House) -> Rotation:

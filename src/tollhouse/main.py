@@ -5,6 +5,7 @@ from pathlib import Path
 
 from starlette.staticfiles import StaticFiles
 
+from tollhouse import key_checks
 from tollhouse.audit_log import cleaning as audit_log_cleaning
 from tollhouse.balance_payments import jobs as balance_payments_jobs
 from tollhouse.callers import cleaning as callers_cleaning
@@ -25,6 +26,7 @@ from tollhouse.platform import common_passwords, partitions
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
+from tollhouse.platform.migrations import require_current
 from tollhouse.platform.peers import name_of
 from tollhouse.platform.sealing import KeyRing
 from tollhouse.rails import configured
@@ -71,10 +73,15 @@ def open_house(settings: Settings, *, connections: int = WEB_POOL) -> House:
     return House(settings, pool, keys, Templates())
 
 
-async def hold_scales(settings: Settings) -> None:
-    """Keep the decimals that money counts in. Raises `SettingsRefusedError` where the catalogue file changes them."""
+async def verify(settings: Settings) -> None:
+    """Compare program and settings with the database: its schema, its keys, the decimals that money counts in.
+
+    Raises `MigrationsDisagreeError` and `SettingsRefusedError`, with what to do.
+    """
     house = open_house(settings, connections=1)
     try:
+        await require_current(house.db)
+        await key_checks.verify(house.db, house.keys)
         await scales.hold(house.db)
     finally:
         await house.db.close()

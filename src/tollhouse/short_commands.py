@@ -27,7 +27,7 @@ def in_house(deed: Callable[[House], Awaitable[T]]) -> T:
     try:
         with _database() as settings:
             return asyncio.run(_do(settings, deed))
-    except asyncpg.UndefinedTableError:
+    except (asyncpg.UndefinedTableError, asyncpg.InsufficientPrivilegeError):
         raise NoHouseError("The database is not of this version: run `tollhouse migrate`.") from None
     except (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError):
         raise NoHouseError("The database is busy: run it again.") from None
@@ -50,5 +50,6 @@ def _database() -> Iterator[config.Settings]:
     if settings.database_url is not None:
         yield settings
         return
-    with embedded.borrowed(settings.data_dir) as dsn:
-        yield msgspec.structs.replace(supervisor.with_keys(settings), database_url=dsn)
+    settings = supervisor.with_keys(settings)
+    with embedded.borrowed(settings.data_dir) as cluster:
+        yield msgspec.structs.replace(settings, database_url=cluster.application_dsn)

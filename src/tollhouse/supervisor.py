@@ -19,8 +19,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tollhouse.main import hold_scales
-from tollhouse.platform import embedded, http_server
+from tollhouse.main import verify
+from tollhouse.platform import data_folder, embedded, http_server
 from tollhouse.platform.config import KEY_BYTES, Settings, SettingsRefusedError, key_ring
 from tollhouse.platform.log import log
 from tollhouse.platform.migrations import migrate
@@ -45,9 +45,15 @@ def with_keys(settings: Settings) -> Settings:
     """The settings with a key ring: the embedded default makes its own, once, in the data folder."""
     if settings.secret_keys:
         return settings
-    file = settings.data_dir / "secret-keys"
+    file = settings.data_dir / data_folder.KEYS
     if not file.exists():
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        if data_folder.has_database(settings.data_dir):
+            lost = (
+                f"The key ring {file} is missing, and the database beside it was used with it. Put it back from your "
+                f"backup. If it is lost for good: `tollhouse keys new > {file}`, then follow docs/keys.md."
+            )
+            raise SettingsRefusedError([lost])
+        data_folder.begin(settings.data_dir)
         aside = file.with_suffix(f".{secrets.token_hex(4)}")
         aside.touch(mode=0o600)
         aside.write_text(new_key("k1"))
@@ -86,10 +92,12 @@ async def serve(settings: Settings, how: Serve) -> None:
             database = _Database(settings.data_dir)
             await database.start()
             stack.push_async_callback(database.stop)
-            settings = msgspec.structs.replace(settings, database_url=database.dsn)
-        for name in await migrate(settings.database_url or ""):
+            settings = msgspec.structs.replace(
+                settings, database_url=database.dsn, migration_database_url=database.owner_dsn
+            )
+        for name in await migrate(settings.database_url or "", settings.migration_database_url):
             log.info("migrated", migration=name)
-        await hold_scales(settings)
+        await verify(settings)
         http_server.listen(listener)
         parts = [*_webs(how, listener), _Part("worker", ["worker", "--supervised"])]
         tasks = [asyncio.create_task(part.keep(settings, listener, stop)) for part in parts]
@@ -138,11 +146,12 @@ class _Database:
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
         self._server: embedded.Server | None = None
-        self.dsn = ""
+        self.dsn = self.owner_dsn = ""
 
     async def start(self) -> None:
         self._server = await asyncio.to_thread(embedded.start, self._data_dir)
-        self.dsn = self._server.cluster.dsn
+        self.dsn = self._server.cluster.application_dsn
+        self.owner_dsn = self._server.cluster.dsn
 
     async def keep(self, stop: asyncio.Event) -> None:
         failures = 0

@@ -22,6 +22,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be set. `decisions.md` names them; `tollhouse config` prints them."""
 
     database_url: str | None
+    migration_database_url: str | None
     deprecated_webhooks: bool
     base_url: str
     data_dir: Path
@@ -137,6 +138,14 @@ def default_data_dir(environ: Mapping[str, str]) -> str:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("DATABASE_URL", "database_url", "PostgreSQL to use; empty: the embedded one", "", _or_none(str), secret=True),
+    Setting(
+        "TOLLHOUSE_MIGRATION_DATABASE_URL",
+        "migration_database_url",
+        "PostgreSQL as the owner of the tables, for migrations; empty: the role of DATABASE_URL owns them",
+        "",
+        _or_none(str),
+        secret=True,
+    ),
     Setting("NOTIFY_DEPRECATED_WH", "deprecated_webhooks", "true: saved webhook URLs still work", "", "true".__eq__),
     Setting(
         "TOLLHOUSE_BASE_URL",

@@ -15,6 +15,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -23,18 +24,17 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from tollhouse.platform import data_folder, roles
+from tollhouse.platform.data_folder import EmbeddedError
+
 MAJOR = 18
 STARTS_WITHIN_S = 60
 STOPS_WITHIN_S = 30
 EARLIER_GOES_WITHIN_S = 15
 SOCKET_PATH_MAX = 90
-OUTSIDE = Path("/var/lib/tollhouse")
 ACCOUNTS = ("postgres", "nobody", "daemon")
 CREATE = "CREATE DATABASE tollhouse\n"
-
-
-class EmbeddedError(Exception):
-    """The embedded database cannot be had; the text says why and what to do."""
+OWNER = "tollhouse"
 
 
 class Cluster(Struct, frozen=True):
@@ -74,8 +74,16 @@ class Cluster(Struct, frozen=True):
 
     @property
     def dsn(self) -> str:
-        """How to connect."""
-        return f"postgresql://tollhouse@/tollhouse?host={quote(str(self.sockets), safe='')}"
+        """How to connect as the owner of everything: for migrations, backups and restoring."""
+        return self._dsn(OWNER)
+
+    @property
+    def application_dsn(self) -> str:
+        """How to connect as the role of web and worker, which owns nothing."""
+        return self._dsn(roles.APPLICATION)
+
+    def _dsn(self, role: str) -> str:
+        return f"postgresql://{role}@/tollhouse?host={quote(str(self.sockets), safe='')}"
 
     @property
     def answers(self) -> bool:
@@ -135,7 +143,7 @@ class Server:
                 time.sleep(0.01)
 
     def _signal(self, how: signal.Signals) -> bool:
-        if self.pid is None or self._gone():
+        if self.pid is None or self._gone() or not (self._child or _is_server(self.cluster, self.pid)):
             return False
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, how)
@@ -161,16 +169,16 @@ def sole_supervisor(data_dir: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def borrowed(data_dir: Path) -> Iterator[str]:
-    """The DSN of the embedded database for a short command: of the server that runs, or of one started for it."""
+def borrowed(data_dir: Path) -> Iterator[Cluster]:
+    """The embedded database for a short command: the server that runs, or one started for it."""
     cluster = locate(data_dir)
     if cluster.answers:
-        yield cluster.dsn
+        yield cluster
         return
     with sole_supervisor(data_dir):
         server = start(data_dir)
         try:
-            yield server.cluster.dsn
+            yield server.cluster
         finally:
             server.stop()
 
@@ -179,16 +187,21 @@ def start(data_dir: Path) -> Server:
     """The running server of this data folder: adopted if one answers, else made and started."""
     cluster = locate(data_dir)
     if _comes_up(cluster):
+        _make_role(cluster)
         return Server(cluster, None)
     _make_sockets(cluster)
     if not (cluster.data / "PG_VERSION").exists():
+        data_folder.allow_new_database(data_dir.absolute())
         _initialise(cluster)
+    data_folder.mark_used(data_dir.absolute())
+    _disown(cluster)
     child = _launch(cluster)
     until = time.monotonic() + STARTS_WITHIN_S
     while time.monotonic() < until:
         if child.poll() is not None:
             raise EmbeddedError(f"the database did not start; {cluster.folder / 'postgres.log'} says why")
         if cluster.pid == child.pid and cluster.answers:
+            _make_role(cluster)
             return Server(cluster, child)
         time.sleep(0.01)
     child.kill()
@@ -199,20 +212,41 @@ def _comes_up(cluster: Cluster) -> bool:
     """Whether a server that is there answers, at once or soon: it may be recovering, or dead and not yet buried."""
     until = time.monotonic() + EARLIER_GOES_WITHIN_S
     while not cluster.answers:
-        if cluster.pid is None or not _exists(cluster.pid) or time.monotonic() > until:
+        if cluster.pid is None or not _is_server(cluster, cluster.pid) or time.monotonic() > until:
             return False
         time.sleep(0.02)
     return True
 
 
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return False  # somebody else's process got the number of ours
-    return True
+def _is_server(cluster: Cluster, pid: int) -> bool:
+    """Whether this process is a PostgreSQL of this data folder, and not a stranger that got the number of ours."""
+    if Path("/proc/self/cmdline").exists():
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
+    else:
+        listed = subprocess.run(["ps", "-o", "args=", "-p", str(pid)], capture_output=True, check=False)  # noqa: S603, S607
+        words = listed.stdout.split()
+    return words[0].endswith(b"postgres") and str(cluster.data).encode() in words if words else False
+
+
+def _disown(cluster: Cluster) -> None:
+    """Let PostgreSQL start although a stranger, or a dead process nobody buried, has the number of an earlier server.
+
+    It refuses while the process in its lock file exists. So the file gets the number of a process that is gone. The rest of
+    it stays: by that PostgreSQL still notices sessions of the earlier server.
+    """
+    if cluster.pid is None or _is_server(cluster, cluster.pid):
+        return
+    gone = subprocess.Popen([sys.executable, "-S", "-c", ""])
+    gone.wait()
+    with (cluster.data / "postmaster.pid").open("r+") as file:
+        lines = file.readlines()
+        file.seek(0)
+        file.writelines([f"{gone.pid}\n", *lines[1:]])
+        file.truncate()
+    (cluster.sockets / ".s.PGSQL.5432.lock").unlink(missing_ok=True)
 
 
 def locate(data_dir: Path) -> Cluster:
@@ -225,7 +259,7 @@ def locate(data_dir: Path) -> Cluster:
         folder.mkdir(mode=0o700, exist_ok=True)
         return Cluster(folder, carried, None)
     account = _account()
-    folder = _folder_for(account, data_dir)
+    folder = data_folder.database_folder(data_dir, account)
     return Cluster(folder, _readable_binaries(carried, folder), account)
 
 
@@ -241,25 +275,6 @@ def _account() -> pwd.struct_passwd:
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
     raise EmbeddedError("as root, an account named postgres or nobody is needed to run the database")
-
-
-def _folder_for(account: pwd.struct_passwd, data_dir: Path) -> Path:
-    """`postgres` in the data folder. Where only root may enter that, it is a link to a folder of its own elsewhere."""
-    folder = data_dir / "postgres"
-    if folder.exists():
-        return folder.resolve()
-    if folder.is_symlink():
-        folder.unlink()
-    if all(path.stat().st_mode & stat.S_IXOTH for path in (data_dir, *data_dir.parents)):
-        folder.mkdir(mode=0o700)
-        os.chown(folder, account.pw_uid, account.pw_gid)
-        return folder
-    OUTSIDE.mkdir(parents=True, exist_ok=True, mode=0o711)
-    elsewhere = OUTSIDE / secrets.token_hex(8)
-    elsewhere.mkdir(mode=0o700)
-    os.chown(elsewhere, account.pw_uid, account.pw_gid)
-    folder.symlink_to(elsewhere)
-    return elsewhere
 
 
 def _readable_binaries(carried: Path, folder: Path) -> Path:
@@ -298,6 +313,10 @@ def _initialise(cluster: Cluster) -> None:
     )  # fmt: skip
     _run(cluster, "postgres", "--single", "-D", str(aside), "postgres", typed=CREATE)
     aside.rename(cluster.data)
+
+
+def _make_role(cluster: Cluster) -> None:
+    _run(cluster, "psql", "--no-psqlrc", "--quiet", f"--dbname={cluster.dsn}", f"--command={roles.CREATE}")
 
 
 def _run(cluster: Cluster, program: str, *arguments: str, typed: str = "") -> None:

@@ -1,10 +1,13 @@
 """One look at the database, for the readiness probe."""
 
+from tollhouse.kernel.refusals import TemporarilyUnavailable
 from tollhouse.platform.db import Pool
-
-REACH = "SELECT max(number) FROM schema_migrations"
+from tollhouse.platform.migrations import MigrationsDisagreeError, require_current
 
 
 async def reach(db: Pool) -> None:
-    """Ask the database one thing. Raises what an unreachable or unmigrated database raises."""
-    await db.fetchrow(REACH)
+    """Raises what an unreachable database raises, and `TemporarilyUnavailable` where its schema is not this program's."""
+    try:
+        await require_current(db)
+    except MigrationsDisagreeError as fault:
+        raise TemporarilyUnavailable(detail=str(fault)) from None

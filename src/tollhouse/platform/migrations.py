@@ -2,10 +2,14 @@
 
 import hashlib
 import re
+from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from tollhouse.platform.db import Tx, connect
+import asyncpg
+
+from tollhouse.platform import roles
+from tollhouse.platform.db import Pool, Tx, connect
 
 LOCK_KEY = 0x746F6C6C  # "toll"
 NUMBERED = re.compile(r"(?P<number>[0-9]{4})_[a-z_]+\.sql")
@@ -17,6 +21,9 @@ CREATE_RECORD = """
 PATIENCE = "SELECT set_config('lock_timeout', '60s', true), set_config('statement_timeout', '0', true)"
 LOCK = "SELECT pg_advisory_xact_lock($1)"
 APPLIED = "SELECT number, digest FROM schema_migrations ORDER BY number"
+LAST = "SELECT number, digest FROM schema_migrations ORDER BY number DESC LIMIT 1"
+MIGRATES_WITHIN_S = 3600
+"""For one statement of a migration."""
 RECORD = "INSERT INTO schema_migrations (number, name, digest) VALUES ($1, $2, $3)"
 
 
@@ -34,7 +41,7 @@ class Migration(NamedTuple):
 
 
 class MigrationsDisagreeError(Exception):
-    """The database was migrated by files that are not ours."""
+    """The database was migrated by files that are not ours, or not by all of ours. The text says what to do."""
 
 
 def ours() -> list[Migration]:
@@ -46,10 +53,13 @@ def ours() -> list[Migration]:
     return found
 
 
-async def migrate(dsn: str) -> list[str]:
-    """Apply what is missing; the names of what was applied. Any number of processes may call it at once."""
+async def migrate(dsn: str, owner_dsn: str | None = None) -> list[str]:
+    """Apply what is missing; the names of what was applied. Any number of processes may call it at once.
+
+    Where `owner_dsn` is given, its role owns everything, and the role of `dsn` is let work with it.
+    """
     done: list[str] = []
-    raw = await connect(dsn)
+    raw = await connect(owner_dsn or dsn)
     tx = Tx(raw)
     try:
         for migration in ours():
@@ -58,13 +68,52 @@ async def migrate(dsn: str) -> list[str]:
                 await raw.fetch(LOCK, LOCK_KEY)
                 await raw.execute(CREATE_RECORD)
                 applied = {row["number"]: row["digest"] for row in await raw.fetch(APPLIED)}
+                _refuse_newer(max(applied, default=0))
                 if migration.number in applied:
                     if applied[migration.number] != migration.digest:
                         raise MigrationsDisagreeError(f"{migration.name} was changed after it was applied")
                     continue
-                await raw.execute(migration.sql)
+                await raw.execute(migration.sql, timeout=MIGRATES_WITHIN_S)
                 await tx.execute(RECORD, migration.number, migration.name, migration.digest)
                 done.append(migration.name)
+        application = roles.role_of(dsn)
+        if owner_dsn is not None and application is not None and application != roles.role_of(owner_dsn):
+            async with raw.transaction():
+                await raw.execute(PATIENCE)
+                await raw.fetch(LOCK, LOCK_KEY)
+                await roles.grant(raw, application)
     finally:
         await raw.close()
     return done
+
+
+async def require_current(db: Pool) -> None:
+    """Raises `MigrationsDisagreeError` unless exactly our migrations were applied to this database."""
+    try:
+        row = await db.fetchrow(LAST)
+    except asyncpg.UndefinedTableError:
+        row = None
+    if row is None:
+        raise MigrationsDisagreeError("the database is empty: run `tollhouse migrate`")
+    last = _last()
+    _refuse_newer(row["number"])
+    if row["number"] < last.number:
+        raise MigrationsDisagreeError(
+            f"the database is at migration {row['number']:04d} and this program needs {last.number:04d}: "
+            "run `tollhouse migrate`"
+        )
+    if row["digest"] != last.digest:
+        raise MigrationsDisagreeError(f"{last.name} was changed after it was applied")
+
+
+@cache
+def _last() -> Migration:
+    return ours()[-1]
+
+
+def _refuse_newer(number: int) -> None:
+    if number > _last().number:
+        raise MigrationsDisagreeError(
+            f"the database is at migration {number:04d}, newer than this program, which ends at {_last().number:04d}: "
+            "install the newer version"
+        )

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 NONCE_BYTES = 12
 MAC_BYTES_MIN, MAC_BYTES = 16, 32
+CHECK_BYTES = 16
 
 
 class Sealed(Struct, frozen=True):
@@ -40,6 +41,8 @@ class KeyRing:
         """The id of the first key."""
         self._sealing = {name: AESGCM(_derive(key, b"tollhouse sealing")) for name, key in keys}
         self._signing = [_derive(key, b"tollhouse mac") for _, key in keys]
+        self.check_values = {name: _derive(key, b"tollhouse key check")[:CHECK_BYTES] for name, key in keys}
+        """What shows that a key is the same one, by its id; nothing of the key follows from it."""
 
     def seal(self, plain: bytes, bound_to: str) -> Sealed:
         """Seal under the first key."""

@@ -1,0 +1,72 @@
+"""The key ring must be the one this database was used with: a lost or wrong key is noticed before anything starts."""
+
+from tollhouse import key_checks_store as store
+from tollhouse.callers import second_factor_keys
+from tollhouse.events import secrets
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.platform.config import SettingsRefusedError
+from tollhouse.platform.db import Pool
+from tollhouse.platform.sealing import CHECK_BYTES, KeyRing, SealBrokenError, Sealed
+from tollhouse.webhooks import resealing
+
+RING = "TOLLHOUSE_SECRET_KEYS"
+
+
+async def verify(db: Pool, keys: KeyRing) -> None:
+    """Compare the ring with the database, and remember new keys. Raises `SettingsRefusedError`, having changed nothing."""
+    rows = {row["key_id"]: row for row in await db.fetch(store.ALL)}
+    used = {key_id for key_id, row in rows.items() if row["given_up_at"] is None}
+    faults = [
+        f"{RING}: {key_id} is not the key of that id which this database was used with. Put the right one back."
+        for key_id, check_value in keys.check_values.items()
+        if (row := rows.get(key_id)) is not None and row["check_value"] != check_value
+    ]
+    needed = await _sealed(db)
+    faults += [
+        f"{RING}: the key {key_id} is missing, and {count} secrets are encrypted under it. Put it back, at the end. If "
+        f"it is lost for good, run `tollhouse keys forget {key_id}`: these secrets cannot be read again (docs/keys.md)."
+        for key_id, count in sorted(needed.items())
+        if key_id not in keys.check_values and (key_id in used or key_id not in rows)
+    ]
+    if not faults and used and not used & set(keys.check_values):
+        faults.append(
+            f"{RING}: none of its keys was used with this database, whose keys are {', '.join(sorted(used))}. Put them "
+            "back; a new key stands in front of the others, never instead of them (docs/keys.md)."
+        )
+    new = [key_id for key_id in keys.check_values if key_id not in rows]
+    faults += [
+        f"{RING}: {key_id} is not the key which this database was encrypted with. Put the right one back."
+        for key_id in new
+        if key_id in needed and not await _opens(db, keys, key_id)
+    ]
+    if faults:
+        raise SettingsRefusedError(faults)
+    for key_id in new:
+        await db.execute(store.ADD, key_id, keys.check_values[key_id], clock.now())
+
+
+async def give_up(db: Pool, key_id: str) -> None:
+    """Remember that a key is lost, so that the service starts without it."""
+    await db.execute(store.GIVE_UP, key_id, bytes(CHECK_BYTES), clock.now())
+
+
+async def _sealed(db: Pool) -> dict[str, int]:
+    """How many secrets are encrypted under each key."""
+    counts = dict(await resealing.sealed_by_key(db))
+    for key_id, count in (await second_factor_keys.sealed_by_key(db)).items():
+        counts[key_id] = counts.get(key_id, 0) + count
+    return counts
+
+
+async def _opens(db: Pool, keys: KeyRing, key_id: str) -> bool:
+    row = await db.fetchrow(store.SEALED_UNDER, key_id)
+    if row is None:
+        return True
+    env = MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
+    try:
+        secrets.reseal(keys, env, row["version"], Sealed(key_id, row["nonce"], row["ciphertext"]))
+    except SealBrokenError:
+        return False
+    return True

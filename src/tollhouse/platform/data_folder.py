@@ -1,0 +1,128 @@
+"""The data folder: what stands in it, whether it was used before, and that the account of the database can reach it.
+
+postgres/     the embedded database
+secret-keys   the key ring
+state         `used`, once there was a database: from then on none is created in silence
+lock          held by the one supervisor
+"""
+
+import os
+import pwd
+import stat
+import struct
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from tollhouse.platform.log import log
+
+KEYS, STATE, DATABASE = "secret-keys", "state", "postgres"
+NEW, USED = "new\n", "used\n"
+ACL = "system.posix_acl_access"
+ACL_VERSION, ACL_ENTRY = struct.Struct("<I"), struct.Struct("<HHI")
+USER_OBJ, USER, GROUP_OBJ, GROUP, MASK, OTHER = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20
+NO_ID = 0xFFFFFFFF
+SEARCH = 1
+
+
+class EmbeddedError(Exception):
+    """The embedded database cannot be had; the text says why and what to do."""
+
+
+def begin(data_dir: Path) -> None:
+    """Note that a folder that nobody used yet is about to be: keys and database are made in it one after the other."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    state = data_dir / STATE
+    if not state.exists() and not (data_dir / KEYS).exists():
+        state.write_text(NEW)
+
+
+def allow_new_database(data_dir: Path) -> None:
+    """Raises `EmbeddedError` where there was a database before: a new one would be taken for it, empty."""
+    begin(data_dir)
+    state = data_dir / STATE
+    if not state.exists() or state.read_text() == USED:
+        raise EmbeddedError(
+            f"{data_dir} was used before, but its database is missing. Restore it from a backup into another folder with "
+            f"`tollhouse restore`. To start with nothing instead, move {data_dir} away."
+        )
+
+
+def mark_used(data_dir: Path) -> None:
+    """Note that there is a database."""
+    state = data_dir / STATE
+    if not state.exists() or state.read_text() != USED:
+        aside = data_dir / f"{STATE}.new"
+        aside.write_text(USED)
+        aside.replace(state)
+
+
+def has_database(data_dir: Path) -> bool:
+    """Whether a database was ever made in it."""
+    state = data_dir / STATE
+    return (state.exists() and state.read_text() == USED) or any((data_dir / DATABASE).glob("data-*/PG_VERSION"))
+
+
+def database_folder(data_dir: Path, account: pwd.struct_passwd) -> Path:
+    """The folder of the database, which is the account's, below folders that it may pass through. Only root asks."""
+    folder = data_dir / DATABASE
+    if folder.is_symlink():
+        return _linked(folder)
+    _open_way(data_dir, account)
+    if not folder.exists():
+        folder.mkdir(mode=0o700)
+        os.chown(folder, account.pw_uid, account.pw_gid)
+    return folder
+
+
+def _linked(folder: Path) -> Path:
+    """Earlier versions put the database elsewhere, where only root may enter the data folder, and left a link."""
+    target = folder.resolve()
+    if not target.is_dir():
+        raise EmbeddedError(
+            f"{folder} is a link to {target}, which is not there: this data folder, or the backup it comes from, holds no "
+            f"database. Copy {target} from the machine it was made on, or restore a backup with `tollhouse restore`."
+        )
+    log.warning(
+        "database_outside_data_folder",
+        folder=str(target),
+        advice="a copy of the data folder misses it: use `tollhouse backup`",
+    )
+    return target
+
+
+def _open_way(data_dir: Path, account: pwd.struct_passwd) -> None:
+    """Let the account, and nobody else, pass through the folders above the database: by an ACL entry, as setfacl would."""
+    for path in (data_dir, *data_dir.parents):
+        if path.stat().st_mode & stat.S_IXOTH:
+            continue
+        with suppress(OSError, AttributeError):
+            _allow_search(path, account.pw_uid)
+            continue
+        raise EmbeddedError(
+            f"as root, the database runs as {account.pw_name}, which may not enter {path}. Run `chmod o+x {path}`, or "
+            "choose another folder in TOLLHOUSE_DATA_DIR, such as /var/lib/tollhouse."
+        )
+
+
+def _allow_search(path: Path, uid: int) -> None:
+    """Add `user:uid:--x` to the folder's ACL. Raises `OSError` where the file system has none, AttributeError off Linux."""
+    if sys.platform != "linux":
+        raise AttributeError
+    try:
+        raw = os.getxattr(path, ACL)
+        entries = [ACL_ENTRY.unpack_from(raw, at) for at in range(ACL_VERSION.size, len(raw), ACL_ENTRY.size)]
+    except OSError:
+        mode = path.stat().st_mode
+        owner, group, other = mode >> 6 & 7, mode >> 3 & 7, mode & 7
+        entries = [(USER_OBJ, owner, NO_ID), (GROUP_OBJ, group, NO_ID), (MASK, group, NO_ID), (OTHER, other, NO_ID)]
+    if (USER, SEARCH, uid) in entries:
+        return
+    entries = [entry for entry in entries if entry[0] != USER or entry[2] != uid]
+    entries = [(tag, bits | SEARCH if tag == MASK else bits, who) for tag, bits, who in entries]
+    if all(tag != MASK for tag, _, _ in entries):
+        entries.append((MASK, SEARCH, NO_ID))
+    entries.append((USER, SEARCH, uid))
+    entries.sort(key=lambda entry: (entry[0], entry[2]))
+    raw = ACL_VERSION.pack(2) + b"".join(ACL_ENTRY.pack(*entry) for entry in entries)
+    os.setxattr(path, ACL, raw)

@@ -1,0 +1,44 @@
+"""Two roles: the owner of the tables migrates, the application works. What the application may not do binds it.
+
+It reads and writes rows. It cannot switch off a trigger, empty or alter a table, or create one: partitions are made and
+dropped by functions that run as the owner.
+"""
+
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+
+APPLICATION = "tollhouse_application"
+"""The role of web and worker on the embedded database."""
+CREATE = f"""
+    DO $$ BEGIN
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{APPLICATION}') THEN
+            CREATE ROLE {APPLICATION} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT;
+        END IF;
+    END $$
+"""
+GRANTS = (
+    "GRANT USAGE ON SCHEMA public TO {}",
+    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {}",
+    "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {}",
+    "REVOKE INSERT, UPDATE, DELETE ON schema_migrations FROM {}",
+)
+QUOTED = "SELECT quote_ident($1)"
+
+
+def role_of(dsn: str) -> str | None:
+    """The role that a DSN connects as, where it names one."""
+    return urlsplit(dsn).username
+
+
+def as_application(dsn: str) -> str:
+    """The same database as the application's role, for a server that trusts whoever reaches it."""
+    parts = urlsplit(dsn)
+    return urlunsplit(parts._replace(netloc=f"{APPLICATION}@{parts.netloc.rpartition('@')[2]}"))
+
+
+async def grant(connection: "asyncpg.Connection[asyncpg.Record]", role: str) -> None:
+    """Let a role work with every table there is now. Run by the owner after each migration."""
+    quoted = await connection.fetchval(QUOTED, role)
+    for statement in GRANTS:
+        await connection.execute(statement.format(quoted))

@@ -1,0 +1,61 @@
+"""A program meets only the schema it was made for, and says what to do about another."""
+
+import asyncpg
+import pytest
+
+from tests.command import tollhouse
+from tests.running import KEY, Service, new_database, settings_for
+from tollhouse import main
+from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.platform import embedded, health
+from tollhouse.platform.db import Pool
+from tollhouse.platform.migrations import MigrationsDisagreeError, migrate
+
+NEWER = "INSERT INTO schema_migrations (number, name, digest) VALUES (9999, '9999_later.sql', '')"
+
+
+async def run(dsn: str, statement: str) -> None:
+    """One statement on a database."""
+    connection = await asyncpg.connect(dsn)
+    await connection.execute(statement)
+    await connection.close()
+
+
+async def test_an_older_program_refuses_a_newer_database(server: embedded.Server) -> None:
+    dsn = await new_database(server.cluster.dsn)
+    await migrate(dsn)
+    await main.verify(settings_for(dsn))
+    await run(dsn, NEWER)
+    with pytest.raises(MigrationsDisagreeError, match="newer than this program"):
+        await migrate(dsn)
+    with pytest.raises(MigrationsDisagreeError, match="newer than this program"):
+        await main.verify(settings_for(dsn))
+
+
+async def test_a_newer_program_asks_for_the_migration(server: embedded.Server) -> None:
+    dsn = await new_database(server.cluster.dsn)
+    await migrate(dsn)
+    await run(dsn, "DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations)")
+    with pytest.raises(MigrationsDisagreeError, match="run `tollhouse migrate`"):
+        await main.verify(settings_for(dsn))
+
+
+async def test_readiness_is_503_where_the_schema_is_not_ours(server: embedded.Server) -> None:
+    dsn = await new_database(server.cluster.dsn)
+    pool = Pool(dsn, 1)
+    with pytest.raises(TemporarilyUnavailable):
+        await health.reach(pool)
+    await migrate(dsn)
+    await health.reach(pool)
+    await run(dsn, NEWER)
+    with pytest.raises(TemporarilyUnavailable):
+        await health.reach(pool)
+    await pool.close()
+
+
+@pytest.mark.parametrize("part", ["web", "worker"])
+async def test_a_part_on_an_empty_database_says_what_to_do(service: Service, server: embedded.Server, part: str) -> None:
+    dsn = await new_database(server.cluster.dsn)
+    outcome = await tollhouse(service, part, DATABASE_URL=dsn, TOLLHOUSE_SECRET_KEYS=KEY)
+    assert outcome.status == 1
+    assert "run `tollhouse migrate`" in outcome.talk

@@ -1,0 +1,71 @@
+"""The service works with a role that owns nothing, so that what keeps history from being rewritten binds it."""
+
+import asyncpg
+import pytest
+
+from tests.cast import sign_up
+from tests.running import Service, new_database
+from tollhouse.platform import embedded, roles
+from tollhouse.platform.migrations import migrate
+
+FORBIDDEN = {
+    "disable a trigger": "ALTER TABLE ledger_postings DISABLE TRIGGER ALL",
+    "create a trigger": "CREATE TRIGGER t BEFORE INSERT ON audit_lines EXECUTE FUNCTION ledger_refuse_change()",
+    "drop a trigger": "DROP TRIGGER never_changed ON audit_lines",
+    "truncate": "TRUNCATE audit_lines",
+    "replica role": "SET session_replication_role = replica",
+    "alter": "ALTER TABLE audit_lines DROP CONSTRAINT audit_lines_author",
+    "drop": "DROP TABLE audit_lines CASCADE",
+    "create": "CREATE TABLE mine (x int)",
+    "replace a function": "CREATE OR REPLACE FUNCTION ledger_refuse_change() RETURNS trigger LANGUAGE sql AS 'SELECT NULL'",
+    "rewrite migrations": "DELETE FROM schema_migrations",
+    "become the owner": "SET ROLE tollhouse",
+    "create a role": "CREATE ROLE more SUPERUSER",
+}
+
+
+@pytest.mark.parametrize("statement", FORBIDDEN.values(), ids=FORBIDDEN.keys())
+async def test_the_application_cannot(service: Service, statement: str) -> None:
+    connection = await asyncpg.connect(roles.as_application(service.dsn))
+    try:
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+async def test_the_application_is_no_superuser_and_owns_nothing(service: Service) -> None:
+    async with sign_up(service, "alice", "Alice's Coffee") as alice:
+        (await alice.get("/balances")).ok()
+    [row] = await service.sql(
+        """
+        SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls AS mighty,
+               (SELECT count(*) FROM pg_class c WHERE c.relowner = r.oid) AS owned,
+               (SELECT count(*) FROM pg_stat_activity a
+                WHERE a.usename = r.rolname AND a.datname = current_database()) AS used
+        FROM pg_roles r WHERE rolname = $1
+        """,
+        roles.APPLICATION,
+    )
+    assert (row["mighty"], row["owned"]) == (False, 0)
+    assert row["used"] > 0
+
+
+async def test_partitions_are_made_and_dropped_with_the_owners_rights(service: Service) -> None:
+    connection = await asyncpg.connect(roles.as_application(service.dsn))
+    await connection.execute("SELECT partitions_make('2001-01-01')")
+    assert await connection.fetchval("SELECT partitions_drop('api_requests', '2002-01-01')") == 3
+    await connection.fetchval("SELECT partitions_drop('oauth_access_tokens', '2002-01-01')")
+    await connection.close()
+
+
+async def test_an_existing_database_gets_the_role_at_the_next_start(server: embedded.Server) -> None:
+    dsn = await new_database(server.cluster.dsn)
+    await migrate(dsn)
+    application = roles.as_application(dsn)
+    connection = await asyncpg.connect(application)
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await connection.fetch("SELECT 1 FROM merchants")
+    assert await migrate(application, dsn) == []
+    assert await connection.fetch("SELECT 1 FROM merchants") == []
+    await connection.close()
