@@ -13,7 +13,15 @@ import msgspec
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
-from tollhouse import application_commands, bank_commands, check_commands, keys_commands, operator_commands, supervisor
+from tollhouse import (
+    application_commands,
+    backup_commands,
+    bank_commands,
+    check_commands,
+    keys_commands,
+    operator_commands,
+    supervisor,
+)
 from tollhouse import main as root
 from tollhouse.demo.run import run as run_demo
 from tollhouse.demo.seed import DemoError
@@ -22,6 +30,7 @@ from tollhouse.doors.worker import run, work
 from tollhouse.events import status as delivery_status
 from tollhouse.kernel.refusals import TemporarilyUnavailable
 from tollhouse.platform import config, embedded, http_server, log, migrations
+from tollhouse.platform.backup import BackupError
 from tollhouse.platform.db import Pool
 
 talk = Console(stderr=True, highlight=False)
@@ -32,6 +41,8 @@ operator_commands.app.command(bank_commands.payouts)
 app.command(operator_commands.app)
 app.command(keys_commands.app)
 app.command(check_commands.app)
+app.command(backup_commands.write_backup, name="backup")
+app.command(backup_commands.restore_backup, name="restore")
 
 Host = Annotated[str, Parameter(help="Address to listen on.")]
 Port = Annotated[int, Parameter(help="Port to listen on.")]
@@ -56,6 +67,7 @@ def main() -> NoReturn:
         sys.exit(1)
     except (
         embedded.EmbeddedError,
+        BackupError,
         http_server.ListenError,
         DemoError,
         migrations.MigrationsDisagreeError,

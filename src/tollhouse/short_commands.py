@@ -25,7 +25,7 @@ class NoHouseError(Exception):
 def in_house(deed: Callable[[House], Awaitable[T]]) -> T:
     """Do one deed; what came of it. Raises `NoHouseError` with a sentence for whoever typed the command."""
     try:
-        with _database() as settings:
+        with database() as settings:
             return asyncio.run(_do(settings, deed))
     except (asyncpg.UndefinedTableError, asyncpg.InsufficientPrivilegeError):
         raise NoHouseError("The database is not of this version: run `tollhouse migrate`.") from None
@@ -44,7 +44,7 @@ async def _do(settings: config.Settings, deed: Callable[[House], Awaitable[T]]) 
 
 
 @contextmanager
-def _database() -> Iterator[config.Settings]:
+def database() -> Iterator[config.Settings]:
     """The settings with the catalogue read and a database."""
     settings = config.load()
     if settings.database_url is not None:
@@ -52,4 +52,4 @@ def _database() -> Iterator[config.Settings]:
         return
     settings = supervisor.with_keys(settings)
     with embedded.borrowed(settings.data_dir) as cluster:
-        yield msgspec.structs.replace(settings, database_url=cluster.application_dsn)
+        yield msgspec.structs.replace(settings, database_url=cluster.application_dsn, migration_database_url=cluster.dsn)

@@ -54,16 +54,22 @@ def with_keys(settings: Settings) -> Settings:
             )
             raise SettingsRefusedError([lost])
         data_folder.begin(settings.data_dir)
-        aside = file.with_suffix(f".{secrets.token_hex(4)}")
-        aside.touch(mode=0o600)
-        aside.write_text(new_key("k1"))
-        with suppress(FileExistsError):
-            os.link(aside, file)  # the first of two makers wins, and no reader sees half a key
-        aside.unlink()
+        keep_keys(settings.data_dir, new_key("k1"))
     try:
         return msgspec.structs.replace(settings, secret_keys=key_ring(file.read_text().strip()))
     except ValueError as fault:
         raise SettingsRefusedError([f"{file} {fault}"]) from None
+
+
+def keep_keys(data_dir: Path, ring: str) -> None:
+    """Write the key file of a data folder, unless there is one."""
+    file = data_dir / data_folder.KEYS
+    aside = file.with_suffix(f".{secrets.token_hex(4)}")
+    aside.touch(mode=0o600)
+    aside.write_text(ring)
+    with suppress(FileExistsError):
+        os.link(aside, file)  # the first of two makers wins, and no reader sees half a key
+    aside.unlink()
 
 
 def keys_text(settings: Settings) -> str:

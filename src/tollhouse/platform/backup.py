@@ -1,0 +1,145 @@
+"""A backup is one tar file: a dump of one snapshot of the database, the key ring, and a manifest that vouches for both.
+
+manifest.json   what wrote it, when, the schema's version, check values of the keys, SHA-256 of the other members
+database.dump   `pg_dump` in its custom format
+secret-keys     the ring as its setting spells it; absent with `--without-keys`
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.kernel.clock import Timestamp
+from tollhouse.platform import embedded
+
+FORMAT = 1
+MANIFEST, DUMP, KEYS = "manifest.json", "database.dump", "secret-keys"
+LOCK_WAIT = "60s"
+ENDINGS = ".tar"
+
+
+class BackupError(Exception):
+    """A backup cannot be written or used; the text says why."""
+
+
+class Manifest(Struct, frozen=True, kw_only=True):
+    """What a backup says of itself. `check_values` are hexadecimal, by key id."""
+
+    format: int = FORMAT
+    created_at: Timestamp
+    program: str
+    migration: int
+    check_values: dict[str, str]
+    sha256: dict[str, str] = {}
+
+
+class Opened(Struct, frozen=True):
+    """A backup whose check sums hold, unpacked. `keys` is the text of the ring."""
+
+    manifest: Manifest
+    dump: Path
+    keys: str | None
+
+
+def target(path: Path, moment: str) -> Path:
+    """The file to write: the path itself, or one named after the moment in the folder it names. Raises `BackupError`."""
+    file = path / f"tollhouse-{moment}{ENDINGS}" if path.is_dir() else path
+    if file.exists():
+        raise BackupError(f"{file} exists already: name another file")
+    if not file.parent.is_dir():
+        raise BackupError(f"{file.parent} is not a folder")
+    return file
+
+
+def write(dsn: str, file: Path, manifest: Manifest, keys: str | None) -> None:
+    """Dump the database into `file`, which appears when it is complete. Raises `BackupError`."""
+    with tempfile.TemporaryDirectory(prefix=f".{file.name}-", dir=file.parent) as name:
+        folder = Path(name)
+        (folder / DUMP).touch(mode=0o600)
+        options = ["--format=custom", "--no-owner", "--no-privileges", f"--lock-wait-timeout={LOCK_WAIT}"]
+        _run("pg_dump", dsn, *options, f"--file={folder / DUMP}")
+        members = [DUMP]
+        if keys is not None:
+            (folder / KEYS).touch(mode=0o600)
+            (folder / KEYS).write_text(keys)
+            members.append(KEYS)
+        sums = {member: _sha256(folder / member) for member in members}
+        (folder / MANIFEST).write_bytes(msgspec.json.encode(msgspec.structs.replace(manifest, sha256=sums)))
+        whole = folder / "whole"
+        whole.touch(mode=0o600)
+        with whole.open("wb") as out:
+            with tarfile.open(fileobj=out, mode="w") as tar:
+                for member in (MANIFEST, *members):
+                    tar.add(folder / member, arcname=member)
+            out.flush()
+            os.fsync(out.fileno())
+        whole.rename(file)
+
+
+@contextmanager
+def unpacked(file: Path) -> Iterator[Opened]:
+    """A backup, for the length of a block. Raises `BackupError` where it is none, or not as it was written."""
+    with tempfile.TemporaryDirectory(prefix="tollhouse-restore-") as name:
+        folder = Path(name)
+        try:
+            with tarfile.open(file) as tar:
+                tar.extractall(folder, members=[tar.getmember(MANIFEST)], filter="data")
+                manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+                names = [member for member in (DUMP, KEYS) if member in manifest.sha256]
+                tar.extractall(folder, members=[tar.getmember(member) for member in names], filter="data")
+        except (OSError, KeyError, tarfile.TarError, msgspec.MsgspecError) as fault:
+            raise BackupError(f"{file} is not a complete backup: {fault}") from None
+        if manifest.format != FORMAT:
+            raise BackupError(f"{file} was written by a newer version of Tollhouse: install that")
+        for member in names:
+            if _sha256(folder / member) != manifest.sha256[member]:
+                raise BackupError(f"{file} is damaged: the check sum of {member} differs")
+        keys = (folder / KEYS).read_text().strip() if KEYS in names else None
+        yield Opened(manifest, folder / DUMP, keys)
+
+
+def load(dsn: str, dump: Path) -> None:
+    """Fill an empty database from a dump, completely or not at all. Raises `BackupError`."""
+    options = ["--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"]
+    _run("pg_restore", dsn, *options, str(dump))
+
+
+def _run(program: str, dsn: str, *arguments: str) -> None:
+    parts = urlsplit(dsn)
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("PG")}
+    if parts.password is not None:  # arguments can be read by everybody on the machine
+        environment["PGPASSWORD"] = unquote(parts.password)
+        parts = parts._replace(netloc=parts.netloc.replace(f":{parts.password}@", "@", 1))
+    done = subprocess.run(  # noqa: S603 - PostgreSQL's own program
+        [_program(program), f"--dbname={urlunsplit(parts)}", *arguments],
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        raise BackupError(f"{program} failed: {done.stderr.decode(errors='replace').strip()}")
+
+
+def _program(name: str) -> str:
+    try:
+        return str(embedded.carried_binaries() / "bin" / name)
+    except embedded.EmbeddedError:
+        found = shutil.which(name)
+        if found is None:
+            raise BackupError(f"{name} is needed here: install PostgreSQL's client programs") from None
+        return found
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
