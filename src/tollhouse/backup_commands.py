@@ -12,16 +12,16 @@ from rich.console import Console
 
 from tollhouse import main as root
 from tollhouse import supervisor
+from tollhouse.checks.run import Scope, check
 from tollhouse.kernel import clock
-from tollhouse.platform import backup, config, embedded, migrations
+from tollhouse.platform import backup, backup_store, config, embedded, migrations
 from tollhouse.platform.backup import BackupError, Manifest, Opened
 from tollhouse.platform.config import Settings
-from tollhouse.platform.db import LONG_S, Pool, connect
+from tollhouse.platform.db import connect
 from tollhouse.platform.sealing import KeyRing
 from tollhouse.short_commands import database
 
 talk = Console(stderr=True, highlight=False)
-IS_EMPTY = "SELECT count(*) = 0 FROM pg_class WHERE relnamespace = 'public'::regnamespace"
 WithoutKeys = Annotated[bool, Parameter(name="--without-keys", negative=(), help="Leave the key ring out.")]
 Backup = Annotated[Path, Parameter(help="A file that `tollhouse backup` wrote.")]
 
@@ -87,7 +87,7 @@ async def _into_database(settings: Settings, opened: Opened) -> list[str]:
     owner = settings.migration_database_url or settings.database_url or ""
     connection = await connect(owner)
     try:
-        if not await connection.fetchval(IS_EMPTY):
+        if not await connection.fetchval(backup_store.IS_EMPTY):
             raise BackupError("the database is not empty: create a new one, and name it in DATABASE_URL")
     finally:
         await connection.close()
@@ -97,11 +97,8 @@ async def _into_database(settings: Settings, opened: Opened) -> list[str]:
         talk.print(f"Migrated: {name}", markup=False)
     await root.verify(settings)
     talk.print("Checking it.")
-    pool = Pool(settings.database_url or "", 1, answers_within_s=LONG_S)
-    try:
-        return await root.broken_invariants(pool)
-    finally:
-        await pool.close()
+    report = await check(settings.database_url or "", Scope(full=True))
+    return [] if report is None else report.broken
 
 
 def _with_ring(settings: Settings, opened: Opened) -> Settings:
@@ -118,7 +115,7 @@ def _compare_ring(settings: Settings, opened: Opened) -> None:
     ours, theirs = _check_values(settings), opened.manifest.check_values
     if lacking := [key_id for key_id, check_value in theirs.items() if ours.get(key_id) != check_value]:
         raise BackupError(
-            f"TOLLHOUSE_SECRET_KEYS does not have the backup's key {', '.join(lacking)}: the ring stands in the backup's member "
+            f"TOLLHOUSE_SECRET_KEYS does not have the backup's key {', '.join(lacking)}: the ring is the backup's member "
             f"{backup.KEYS}, unless it was left out"
         )
 

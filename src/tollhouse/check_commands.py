@@ -2,8 +2,6 @@
 
 import asyncio
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import msgspec
@@ -13,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tollhouse.checks.run import CheckUnfinishedError, Report, Scope, check
 from tollhouse.platform import config, embedded
+from tollhouse.short_commands import database
 
 BROKEN, UNFINISHED = 1, 2
 talk = Console(stderr=True, highlight=False)
@@ -28,8 +27,8 @@ Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")
 def run_check(*, full: Full = False, as_json: Json = False) -> int:
     """Print a line for each invariant that is broken. Exits 0, 1 where one is, and 2 where it could not finish."""
     try:
-        with _database() as dsn:
-            report = asyncio.run(_check(dsn, Scope(full=full)))
+        with database() as settings:
+            report = asyncio.run(_check(settings.database_url or "", Scope(full=full)))
     except (CheckUnfinishedError, config.SettingsRefusedError, embedded.EmbeddedError, OSError) as fault:
         return _unfinished(str(fault), as_json=as_json)
     except (asyncio.CancelledError, KeyboardInterrupt):
@@ -69,14 +68,3 @@ def _unfinished(reason: str, *, as_json: bool) -> int:
         print(msgspec.json.encode({"finished": False, "reason": reason}).decode())
     talk.print(f"The check could not finish: {reason}", style="red", markup=False)
     return UNFINISHED
-
-
-@contextmanager
-def _database() -> Iterator[str]:
-    """The set database, or the embedded one, started for it where it does not run."""
-    settings = config.load()
-    if settings.database_url is not None:
-        yield settings.database_url
-        return
-    with embedded.borrowed(settings.data_dir) as dsn:
-        yield dsn

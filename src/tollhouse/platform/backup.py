@@ -73,7 +73,7 @@ def write(dsn: str, file: Path, manifest: Manifest, keys: str | None) -> None:
             (folder / KEYS).touch(mode=0o600)
             (folder / KEYS).write_text(keys)
             members.append(KEYS)
-        sums = {member: _sha256(folder / member) for member in members}
+        sums = {member: sha256(folder / member) for member in members}
         (folder / MANIFEST).write_bytes(msgspec.json.encode(msgspec.structs.replace(manifest, sha256=sums)))
         whole = folder / "whole"
         whole.touch(mode=0o600)
@@ -102,7 +102,7 @@ def unpacked(file: Path) -> Iterator[Opened]:
         if manifest.format != FORMAT:
             raise BackupError(f"{file} was written by a newer version of Tollhouse: install that")
         for member in names:
-            if _sha256(folder / member) != manifest.sha256[member]:
+            if sha256(folder / member) != manifest.sha256[member]:
                 raise BackupError(f"{file} is damaged: the check sum of {member} differs")
         keys = (folder / KEYS).read_text().strip() if KEYS in names else None
         yield Opened(manifest, folder / DUMP, keys)
@@ -140,6 +140,7 @@ def _program(name: str) -> str:
         return found
 
 
-def _sha256(file: Path) -> str:
+def sha256(file: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
