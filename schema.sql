@@ -1445,6 +1445,13 @@ CREATE TABLE public.second_factors (
     confirmed_at timestamp with time zone,
     CONSTRAINT second_factors_nonce_check CHECK ((octet_length(nonce) = 12))
 );
+CREATE TABLE public.secret_keys (
+    key_id text NOT NULL,
+    check_value bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    given_up_at timestamp with time zone,
+    CONSTRAINT secret_keys_check_value_check CHECK ((octet_length(check_value) = 16))
+);
 CREATE TABLE public.sessions (
     id_hash bytea NOT NULL,
     user_id uuid NOT NULL,
@@ -1850,6 +1857,8 @@ ALTER TABLE ONLY public.scope_bits
     ADD CONSTRAINT scope_bits_pkey PRIMARY KEY (scope);
 ALTER TABLE ONLY public.second_factors
     ADD CONSTRAINT second_factors_pkey PRIMARY KEY (holder_id);
+ALTER TABLE ONLY public.secret_keys
+    ADD CONSTRAINT secret_keys_pkey PRIMARY KEY (key_id);
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (id_hash);
 ALTER TABLE ONLY public.test_clocks
