@@ -53,7 +53,7 @@ async def test_what_was_done_is_told_and_filtered(alice: Actor, bob: Actor) -> N
         "Account opened",
     ]
     assert f'<a href="/test/withdrawals/{withdrawal["id"]}">10.00 EUR</a>' in page
-    assert "/test/developers/requests?request_id=" in page
+    assert "/test/developers/requests/" in page
     assert "127.0.0.1" in page
     raw = (await alice.send("GET", PATH)).ok().text
     assert "<ins>&lt;b&gt;Tea&lt;/b&gt;</ins>" in raw

@@ -50,14 +50,14 @@ def asked_by(author: Author) -> None:
 
 def person(ask: Ask, user_id: UUID) -> Author:
     """One of a merchant's people, where they sit."""
-    return Author("person", str(user_id), ask.address, ask.request_id)
+    return Author("person", str(user_id), ask.address, ask.own_id)
 
 
 def api_key(ask: Ask, api_key_id: UUID) -> Author:
     """A program of the merchant's own."""
-    return Author("api_key", str(api_key_id), ask.address, ask.request_id)
+    return Author("api_key", str(api_key_id), ask.address, ask.own_id)
 
 
 def application(ask: Ask, client_id: str) -> Author:
     """An application that the merchant is connected to."""
-    return Author("application", client_id, ask.address, ask.request_id)
+    return Author("application", client_id, ask.address, ask.own_id)

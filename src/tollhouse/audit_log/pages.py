@@ -152,7 +152,7 @@ def _requests(line: Line) -> str:
     """Where the request is logged, for as long as it is."""
     if line.author_kind not in OF_PROGRAMS or line.mode is None or line.request_id is None:
         return ""
-    return f"/{line.mode}/developers/requests?request_id={line.request_id}"
+    return f"/{line.mode}/developers/requests/{line.request_id}"
 
 
 def _said(value: Value) -> str:

@@ -97,6 +97,8 @@ class Session:
 
     async def admit(self, ask: Ask) -> Person:
         """Session 401 (or 303), then cross-origin 403, then suspension 403, then the content type 415."""
+        if self._page:
+            cookies.refuse_other_host(ask)
         person = await person_of(ask)
         if person is None:
             if self._page:
@@ -127,7 +129,9 @@ class Anyone:
         self._cookie = cookie
 
     async def admit(self, ask: Ask) -> None:
-        """Only the cross-origin rule, where cookies count at all."""
+        """Only the rules of host and origin, where cookies count at all."""
+        if self._own_forms:
+            cookies.refuse_other_host(ask)
         if self._own_forms or (self._cookie and cookies.session_id(ask) is not None):
             cookies.refuse_cross_origin(ask)
 

@@ -24,7 +24,8 @@ class AtTheDesk:
     label = "operator"
 
     async def admit(self, ask: Ask) -> Operator:
-        """Session 303, then cross-origin 403."""
+        """Host 421, session 303, then cross-origin 403."""
+        cookies.refuse_other_host(ask)
         operator = await operator_of(ask)
         if operator is None:
             raise SignInFirst(f"{SIGN_IN}?{urlencode({'to': _page_of(ask)})}")

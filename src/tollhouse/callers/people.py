@@ -10,6 +10,7 @@ from tollhouse.callers.known_devices import known_device
 from tollhouse.callers.model import InvalidCredentials
 from tollhouse.callers.throttle import RateLimited, Watch
 from tollhouse.kernel import limits, messages
+from tollhouse.kernel.names import is_readable
 from tollhouse.kernel.refusals import Fault
 from tollhouse.platform import passwords
 from tollhouse.platform.common_passwords import is_common
@@ -17,7 +18,6 @@ from tollhouse.platform.db import Pool, Row
 from tollhouse.web.ask import Ask
 
 EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
-CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 COMMON = "This password is one of the 30,000 most common ones, or repeats fewer than 10 characters. Choose another one."
 SPAN = timedelta(seconds=limits.SIGN_IN_SPAN_S)
 Find = Callable[[Pool, str], Awaitable[Row | None]]
@@ -34,7 +34,7 @@ def email_key(email: str) -> str:
 
 def email_faults(field: str, email: str) -> list[Fault]:
     """What is wrong with an e-mail address."""
-    if len(email) > limits.EMAIL_CHARS_MAX or not EMAIL.fullmatch(email) or CONTROL.search(email):
+    if len(email) > limits.EMAIL_CHARS_MAX or not EMAIL.fullmatch(email) or not is_readable(email):
         return [Fault(field, "invalid_email", messages.AN_EMAIL)]
     return []
 

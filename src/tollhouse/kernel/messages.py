@@ -40,8 +40,8 @@ A_CHOICE = "This must be one of the list."
 A_PROJECT = "This must be a project of this environment."
 A_METADATA_KEY = "This must have keys of 1 to 40 letters, digits, dots, dashes and underscores."
 A_LINK_EXPIRY = "This must be 5 minutes to 365 days in the future."
-NO_CONTROLS = "This must not contain control characters."
-ONLY_LINE_BREAKS = "This must not contain control characters other than line breaks."
+NO_CONTROLS = "This must not contain control, bidirectional or zero-width characters."
+ONLY_LINE_BREAKS = "This must not contain control, bidirectional or zero-width characters other than line breaks."
 NO_REPEAT = "This must not repeat an earlier entry."
 CONFIDENTIAL = "This must be confidential: a public application has no secret."
 FIXED = "This cannot be changed after creation."
@@ -91,8 +91,8 @@ def pattern(expression: str) -> str:
 def text(least: int | None, most: int) -> str:
     """A text of bounded length without control characters."""
     if least:
-        return f"This must be {least:,} to {most:,} characters long, without control characters."
-    return f"This must be at most {most:,} characters long, without control characters."
+        return f"This must be {least:,} to {most:,} characters long, without control or invisible characters."
+    return f"This must be at most {most:,} characters long, without control or invisible characters."
 
 
 def decimal(digits: int) -> str:

@@ -114,6 +114,13 @@ class TooManyConnections(Refusal):
         super().__init__(headers={"Retry-After": "1"})
 
 
+class MisdirectedRequest(Refusal):
+    """421: a page with a session was asked for under another host than that of the base URL."""
+
+    code, status = "misdirected_request", 421
+    message = "This page is served under another address. Open it at the address that your operator gave you."
+
+
 class UnsupportedMediaType(Refusal):
     """415: a body that is not application/json."""
 

@@ -19,7 +19,7 @@ from tollhouse.catalogue import projects
 from tollhouse.kernel import tokens
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId, UserId, new_id
+from tollhouse.kernel.ids import MerchantId, Mode, UserId, new_id
 from tollhouse.kernel.refusals import AuthenticationRequired, NotFound, ValidationFailed
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Letter
@@ -142,16 +142,16 @@ async def make_api_key(tx: Tx, person: Person, new: NewApiKey, now: datetime) ->
     return view
 
 
-async def revoke_api_key(tx: Tx, person: Person, api_key_id: UUID, now: datetime) -> ApiKeyView:
-    """Revoke a key; revoking it again changes nothing. Raises `NotFound`."""
-    revoked = await store.revoke_api_key(tx, person.merchant_id, api_key_id, now)
-    if revoked is not None:
-        await _note_key(tx, person, revoked, "api_key.revoked", now)
-        return revoked
+async def revoke_api_key(tx: Tx, person: Person, api_key_id: UUID, now: datetime, mode: Mode | None = None) -> ApiKeyView:
+    """Revoke a key, of this mode where one is named; revoking it again changes nothing. Raises `NotFound`."""
     key = await store.api_key(tx, person.merchant_id, api_key_id)
-    if key is None:
+    if key is None or mode not in {None, key.mode}:
         raise NotFound
-    return key
+    revoked = await store.revoke_api_key(tx, person.merchant_id, api_key_id, now)
+    if revoked is None:
+        return await store.api_key(tx, person.merchant_id, api_key_id) or key
+    await _note_key(tx, person, revoked, "api_key.revoked", now)
+    return revoked
 
 
 async def change_business(tx: Tx, person: Person, new: Business, seen: Business, now: datetime) -> Business:

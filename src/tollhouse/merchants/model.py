@@ -5,10 +5,11 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.callers.people import CONTROL, email_faults, password_faults
+from tollhouse.callers.people import email_faults, password_faults
 from tollhouse.kernel import limits, messages, scopes, zones
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, Mode
+from tollhouse.kernel.names import is_readable
 from tollhouse.kernel.refusals import Fault, Refusal
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.web.bodies import RequestFacts
@@ -167,6 +168,6 @@ def name_faults(field: str, name: str, chars_max: int) -> list[Fault]:
     """A name must say something, on one line, within its length."""
     if not len(name.strip()) >= 1 or len(name) > chars_max:
         return [Fault(field, "invalid_length", messages.characters(1, chars_max))]
-    if CONTROL.search(name):
+    if not is_readable(name):
         return [Fault(field, "invalid_characters", messages.NO_CONTROLS)]
     return []

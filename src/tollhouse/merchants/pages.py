@@ -11,6 +11,7 @@ from tollhouse.callers.model import Person, SignInFirst
 from tollhouse.callers.second_factor import SecondFactorChanged, SecondFactorRequired
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import AuthenticationRequired, Fault, Refusal, ValidationFailed
+from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.merchants import actions, store
 from tollhouse.merchants.model import EmailTaken, NewApiKey, SignIn, SignUp
 from tollhouse.platform.db import Tx
@@ -20,6 +21,7 @@ from tollhouse.web.forms import Form, parse_form, what_was_done
 from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
+KEY_PERMISSIONS = [one for one in PERMISSIONS if one.access != "offline"]
 NOTICES = {"reset": "Your password was changed. Sign in with the new one."}
 
 
@@ -155,12 +157,13 @@ async def keys_page(ask: Ask, caller: Person, mode: str) -> Response:
 async def make_key(ask: Ask, caller: Person, mode: str) -> Response:
     """Make a key and show it once."""
     env = caller.env(mode)
-    name = ask.form().one("name") or ""
+    form = ask.form()
+    new = NewApiKey(form.one("name") or "", env.mode, form.all("scope") if form.one("choice") else None)
     try:
         async with ask.house.db.transaction() as tx:
-            made = await actions.make_api_key(tx, caller, NewApiKey(name, env.mode), ask.now)
+            made = await actions.make_api_key(tx, caller, new, ask.now)
     except ValidationFailed as refusal:
-        return await _keys_page(ask, caller, env, name=name, refusal=refusal)
+        return await _keys_page(ask, caller, env, new=new, refusal=refusal)
     return await _keys_page(ask, caller, env, secret=made.api_key)
 
 
@@ -170,12 +173,18 @@ async def make_key(ask: Ask, caller: Person, mode: str) -> Response:
 async def revoke_key(ask: Ask, caller: Person, mode: str, api_key_id: UUID, tx: Tx) -> Response:
     """Revoke a key and show the rest."""
     env = caller.env(mode)
-    await actions.revoke_api_key(tx, caller, api_key_id, ask.now)
+    await actions.revoke_api_key(tx, caller, api_key_id, ask.now, env.mode)
     return see_other(f"/{env.mode}/developers/keys")
 
 
 async def _keys_page(
-    ask: Ask, caller: Person, env: MerchantEnv, *, secret: str = "", name: str = "", refusal: Refusal | None = None
+    ask: Ask,
+    caller: Person,
+    env: MerchantEnv,
+    *,
+    secret: str = "",
+    new: NewApiKey | None = None,
+    refusal: Refusal | None = None,
 ) -> Response:
     return page(
         ask,
@@ -185,7 +194,9 @@ async def _keys_page(
         mode=env.mode,
         here="keys",
         secret=secret,
-        name=name,
+        name=new.name if new else "",
+        permissions=KEY_PERMISSIONS,
+        ticked=[one.scope for one in KEY_PERMISSIONS] if new is None or new.scopes is None else new.scopes,
         message=refusal.message if refusal else "",
         faults=_by_field(refusal.faults) if refusal else {},
         keys=[key for key in await store.api_keys(ask.house.db, caller.merchant_id) if key.mode == env.mode],

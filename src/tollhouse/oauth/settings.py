@@ -1,6 +1,5 @@
 """The settings body of an application, and its rules. One answer names every field that is refused."""
 
-import unicodedata
 from typing import Annotated, Any, cast
 
 from msgspec import UNSET, Meta, Struct
@@ -11,6 +10,7 @@ from tollhouse.kernel.limits import (
     CALLBACK_URLS_MAX,
     DESCRIPTION_CHARS_MAX,
 )
+from tollhouse.kernel.names import LINE_BREAKS, is_readable
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import callbacks
@@ -19,7 +19,6 @@ from tollhouse.oauth.model import ClientType
 from tollhouse.web.bodies import RequestFacts
 
 VERSION_BITS = 63  # any whole number that fits a bigint may be a version, if a stale one
-LINE_BREAKS = frozenset("\r\n\t")
 TEXT = Meta(extra_json_schema={"type": "string"})
 TEXTS = Meta(extra_json_schema={"type": "array", "items": {"type": "string"}})
 NUMBER = Meta(extra_json_schema={"type": "integer"})
@@ -156,7 +155,7 @@ def _name(sent: object, found: _Faults) -> str:
         return ""
     if not name.strip() or len(name) > APPLICATION_NAME_CHARS_MAX:
         found.add("name", "invalid_length", messages.characters(1, APPLICATION_NAME_CHARS_MAX))
-    elif _has_control(name):
+    elif not is_readable(name):
         found.add("name", "invalid_characters", messages.NO_CONTROLS)
     return name
 
@@ -172,7 +171,7 @@ def _description(sent: object, found: _Faults) -> str:
     description = _text("description", sent, found, required=False) or ""
     if len(description) > DESCRIPTION_CHARS_MAX:
         found.add("description", "invalid_length", messages.characters(None, DESCRIPTION_CHARS_MAX))
-    elif _has_control(description, but=LINE_BREAKS):
+    elif not is_readable(description, LINE_BREAKS):
         found.add("description", "invalid_characters", messages.ONLY_LINE_BREAKS)
     return description
 
@@ -254,7 +253,3 @@ def _texts(field: str, sent: object, found: _Faults) -> list[str | None] | None:
     else:
         found.add(field, "invalid_type", messages.A_LIST)
     return None
-
-
-def _has_control(text: str, *, but: frozenset[str] = frozenset()) -> bool:
-    return any(unicodedata.category(char) in {"Cc", "Zl", "Zp"} and char not in but for char in text)

@@ -15,6 +15,7 @@ from tollhouse.catalogue.methods import METHODS
 from tollhouse.events.destination import check_destination_url
 from tollhouse.kernel import limits, messages
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.names import is_readable
 from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.payments.refusals import CurrencyNotSupported
 from tollhouse.platform.config import Settings
@@ -83,10 +84,10 @@ def _faults(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime | 
 
 def _text_faults(new: NewLink) -> Iterator[Fault]:
     name = new.display_name.strip()
-    if not 1 <= len(name) <= limits.LINK_NAME_CHARS_MAX or not name.isprintable():
+    if not 1 <= len(name) <= limits.LINK_NAME_CHARS_MAX or not is_readable(name):
         yield Fault("display_name", "invalid_value", messages.text(1, limits.LINK_NAME_CHARS_MAX))
     email = new.customer_email
-    if email is not None and not (len(email) <= limits.EMAIL_CHARS_MAX and email.isprintable() and EMAIL.fullmatch(email)):
+    if email is not None and not (len(email) <= limits.EMAIL_CHARS_MAX and is_readable(email) and EMAIL.fullmatch(email)):
         yield Fault("customer_email", "invalid_email", messages.AN_EMAIL)
 
 

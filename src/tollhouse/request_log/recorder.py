@@ -113,7 +113,7 @@ def _entry(ask: Ask, caller: Caller, operation: Operation, answer: Response, dur
     keys = ask.headers.getlist("idempotency-key")
     declared = () if operation.query is None else operation.query.__struct_encode_fields__
     return Entry(
-        id=new_id(),
+        id=parse_id(ask.own_id) or new_id(),
         merchant_id=caller.env.merchant_id,
         mode=caller.env.mode,
         created_at=ask.now,

@@ -24,6 +24,7 @@ from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import EMAIL_CHARS_MAX
+from tollhouse.kernel.names import is_readable
 from tollhouse.kernel.refusals import Fault, Refusal
 from tollhouse.web.bodies import RequestFacts, shown
 
@@ -158,13 +159,13 @@ class SettingsChanged(Refusal):
 
 def _branding_faults(branding: Branding) -> Iterator[Fault]:
     name, email = branding.display_name, branding.support_email
-    if name is not None and not (1 <= len(name.strip()) <= len(name) <= BRAND_CHARS_MAX and name.isprintable()):
+    if name is not None and not (1 <= len(name.strip()) <= len(name) <= BRAND_CHARS_MAX and is_readable(name)):
         yield Fault("branding.display_name", "invalid_value", messages.text(1, BRAND_CHARS_MAX))
     if branding.logo_url is not None and not is_web_address(branding.logo_url, https_only=True):
         yield Fault("branding.logo_url", "invalid_url", messages.AN_HTTPS_ADDRESS)
     if branding.accent_color is not None and not re.fullmatch(COLOR, branding.accent_color):
         yield Fault("branding.accent_color", "invalid_value", messages.A_COLOR)
-    if email is not None and not (len(email) <= EMAIL_CHARS_MAX and email.isprintable() and EMAIL.fullmatch(email)):
+    if email is not None and not (len(email) <= EMAIL_CHARS_MAX and is_readable(email) and EMAIL.fullmatch(email)):
         yield Fault("branding.support_email", "invalid_email", messages.AN_EMAIL)
 
 

@@ -17,6 +17,7 @@ from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import DESCRIPTION_CHARS_MAX
+from tollhouse.kernel.names import LINE_BREAKS, is_readable
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.bodies import RequestFacts
@@ -45,12 +46,12 @@ class SaidProject(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         return self._faults()
 
     def _faults(self) -> Iterator[Fault]:
-        if not (1 <= len(self.name.strip()) <= len(self.name) <= NAME_CHARS_MAX and self.name.isprintable()):
+        if not (1 <= len(self.name.strip()) <= len(self.name) <= NAME_CHARS_MAX and is_readable(self.name)):
             yield Fault("name", "invalid_value", messages.text(1, NAME_CHARS_MAX))
         if self.website_url is not None and not is_web_address(self.website_url, https_only=False):
             yield Fault("website_url", "invalid_url", messages.A_WEB_ADDRESS)
         text = self.description or ""
-        if len(text) > DESCRIPTION_CHARS_MAX or any(not char.isprintable() and char not in "\r\n\t" for char in text):
+        if len(text) > DESCRIPTION_CHARS_MAX or not is_readable(text, LINE_BREAKS):
             yield Fault("description", "invalid_value", messages.text(None, DESCRIPTION_CHARS_MAX))
 
 

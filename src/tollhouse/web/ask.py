@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, tzinfo
 
+from tollhouse.kernel.ids import new_id_text
 from tollhouse.kernel.refusals import InvalidRequest, UnsupportedMediaType
 from tollhouse.web.forms import FORM, Form, parse_form
 from tollhouse.web.house import House
@@ -35,12 +36,25 @@ class Ask:
 
     `caller` is whoever a credential turned out to belong to, also where the request is refused all the same. `zone` is whose
     clocks a page goes by: UTC, until a person with a session turns out to sit there. `cookies_to_set` go with whatever is
-    answered: name, value and seconds.
+    answered: name, value and seconds. `request_id` is what the caller calls this request, where it does, and `own_id`
+    ours: what is kept for ever names nothing that a caller chose.
     """
 
     __slots__ = (
-        "address", "caller", "cookies_to_set", "headers", "house", "method", "now", "params", "path", "query", "raw",
-        "request_id", "zone",
+        "address",
+        "caller",
+        "cookies_to_set",
+        "headers",
+        "house",
+        "method",
+        "now",
+        "own_id",
+        "params",
+        "path",
+        "query",
+        "raw",
+        "request_id",
+        "zone",
     )  # fmt: skip
 
     def __init__(
@@ -53,7 +67,7 @@ class Ask:
         query: bytes,
         raw: bytes,
         address: str,
-        request_id: str,
+        request_id: str | None,
         now: datetime,
     ) -> None:
         self.house = house
@@ -63,7 +77,8 @@ class Ask:
         self.query = query
         self.raw = raw
         self.address = address
-        self.request_id = request_id
+        self.own_id = new_id_text()
+        self.request_id = request_id or self.own_id
         self.now = now
         self.params: dict[str, str] = {}
         self.caller: object = None

@@ -1,12 +1,13 @@
 """The cookies of sessions, and the rule that a browser may not be made to use it from another site."""
 
 from typing import Literal
+from urllib.parse import urlsplit
 
 from starlette.requests import cookie_parser
 from starlette.responses import Response
 
-from tollhouse.kernel.refusals import CrossOriginForbidden
-from tollhouse.platform.config import Settings
+from tollhouse.kernel.refusals import CrossOriginForbidden, MisdirectedRequest
+from tollhouse.platform.config import Settings, bare_host, is_local_name
 from tollhouse.web.ask import Ask
 
 Kind = Literal["session", "operator", "signin", "operator_signin"]
@@ -60,6 +61,22 @@ def drop_session(response: Response, settings: Settings, kind: Kind = "session")
     """Take the session from the browser."""
     name = cookie_name(settings, kind)
     response.delete_cookie(name, path="/", secure=settings.secure, httponly=True, samesite="lax")
+
+
+def refuse_other_host(ask: Ask) -> None:
+    """Refuse a page that is asked for under another host than ours. Raises `MisdirectedRequest`.
+
+    A base URL on this machine takes every name of this machine, whatever the port: nobody else can be reached by them.
+    """
+    settings = ask.house.settings
+    sent = ask.headers.getlist("host")
+    named = f"{'https' if settings.secure else 'http'}://{sent[0] if len(sent) == 1 else ''}"
+    try:
+        host, local = bare_host(named), is_local_name(urlsplit(named).hostname or "")
+    except ValueError:
+        host, local = "", False
+    if host != settings.host and not (settings.is_local and local):
+        raise MisdirectedRequest
 
 
 def refuse_cross_origin(ask: Ask) -> None:

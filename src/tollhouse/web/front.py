@@ -201,10 +201,10 @@ class Front:
                 headers += PREFLIGHT
 
 
-def _request_id(sent: str | None) -> str:
-    """The caller's own id of this request, where it is one, or a new one."""
+def _request_id(sent: str | None) -> str | None:
+    """The caller's own id of this request, where it is one."""
     own = parse_id(sent) if sent else None
-    return new_id_text() if own is None else str(own)
+    return None if own is None else str(own)
 
 
 async def _read(headers: Headers, receive: Receive, bytes_max: int) -> bytes:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from tollhouse.kernel import limits, messages
+from tollhouse.kernel.names import LINE_BREAKS, is_readable
 from tollhouse.kernel.refusals import Fault
 
 METADATA_KEY = re.compile(r"[A-Za-z0-9_.-]{1,40}")
@@ -15,7 +16,9 @@ def reference_faults(
     """Everything that is wrong with them."""
     if external_id is not None and not (1 <= len(external_id) <= limits.EXTERNAL_ID_CHARS_MAX and external_id.isprintable()):
         yield Fault("external_id", "invalid_value", messages.text(1, limits.EXTERNAL_ID_CHARS_MAX))
-    if description is not None and (len(description) > limits.DESCRIPTION_CHARS_MAX or _has_controls(description)):
+    if description is not None and (
+        len(description) > limits.DESCRIPTION_CHARS_MAX or not is_readable(description, LINE_BREAKS)
+    ):
         yield Fault("description", "invalid_value", messages.text(None, limits.DESCRIPTION_CHARS_MAX))
     yield from _metadata_faults(metadata or {})
 
@@ -28,7 +31,3 @@ def _metadata_faults(metadata: dict[str, str]) -> Iterator[Fault]:
             yield Fault("metadata", "invalid_key", messages.A_METADATA_KEY)
         elif len(value) > limits.METADATA_VALUE_CHARS_MAX:
             yield Fault(f"metadata.{key}", "too_long", messages.characters(None, limits.METADATA_VALUE_CHARS_MAX))
-
-
-def _has_controls(text: str) -> bool:
-    return any(not char.isprintable() and char not in "\n\t" for char in text)

@@ -27,9 +27,9 @@ class SchemaField(Struct, frozen=True, kw_only=True):
     plain: bool
     choices: tuple[tuple[str, str], ...] = ()
 
-    def shown(self, typed: str) -> str:
-        """The words for what was typed."""
-        return dict(self.choices).get(typed, typed)
+    def words(self, typed: str) -> str:
+        """Our words for what was chosen; nothing for what somebody wrote themselves, which is shown as it is."""
+        return dict(self.choices).get(typed, "")
 
 
 def fields_of(schema: dict[str, Any], member: str) -> list[SchemaField]:

@@ -26,6 +26,8 @@ SENTENCES = re.compile(r"(?<=[.?!]) (?=[A-Z])")
 SENTENCES_MAX = 8
 """Nothing of ours says more at once; what somebody else wrote is not searched through."""
 FROM_PYTHON = ".py"
+OF_OTHERS = frozenset({"email", "expression", "msg", "name", "own_text", "reference", "text"})
+"""The places of a sentence in which somebody else's words stand: they are never translated."""
 Pattern = tuple[re.Pattern[str], str]
 
 
@@ -59,11 +61,13 @@ class Texts:
         for pattern, said in self._patterns:
             match = pattern.fullmatch(text)
             if match is not None:
-                return said % {name: self._value(value) for name, value in match.groupdict().items()}
+                return said % {name: self._value(name, value) for name, value in match.groupdict().items()}
         return None
 
-    def _value(self, value: str) -> str:
-        """A value in a sentence: a number, an amount, a word of ours, another sentence, or what only its writer knows."""
+    def _value(self, name: str, value: str) -> str:
+        """A value in a sentence: a number, an amount, a word of ours, another sentence, or what somebody else wrote."""
+        if name in OF_OTHERS:
+            return value
         if EXACT.fullmatch(value):
             return self.formats.amount(value)
         return self.formats.number(int(value.replace(",", ""))) if GROUPED.fullmatch(value) else self.told(value)

@@ -1,0 +1,54 @@
+"""Names show what they hold."""
+
+import pytest
+
+from tollhouse.kernel.names import LINE_BREAKS, is_readable
+
+HIDDEN = [
+    0x00,
+    0x0A,
+    0x7F,
+    0xAD,
+    0x061C,
+    0x180E,
+    0x200B,
+    0x200C,
+    0x200D,
+    0x200E,
+    0x200F,
+    0x2028,
+    0x202A,
+    0x202E,
+    0x2060,
+    0x2066,
+    0x2069,
+    0x3164,
+    0xFEFF,
+    0xE0041,
+]
+
+
+@pytest.mark.parametrize("code", HIDDEN, ids=hex)
+def test_what_does_not_show_is_refused(code: int) -> None:
+    assert not is_readable(f"Alice{chr(code)} Ltd")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Alice's Coffee",
+        "Caf\u00e9 \u00dcber",
+        "\u05e9\u05dc\u05d5\u05dd",
+        "\u0645\u0642\u0647\u0649",
+        "\u30ab\u30d5\u30a7",
+        "Soci\u00e9t\u00e9\u00a0X",
+        "\N{HOT BEVERAGE}",
+    ],
+)
+def test_every_script_is_taken(name: str) -> None:
+    assert is_readable(name)
+
+
+def test_texts_of_several_lines_may_break() -> None:
+    assert is_readable("one\r\ntwo", LINE_BREAKS)
+    assert not is_readable("one\u2028two", LINE_BREAKS)
