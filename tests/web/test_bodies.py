@@ -98,7 +98,8 @@ async def test_types_and_rules_are_told_at_once(alice: Actor) -> None:
     }  # fmt: skip
     messages = {fault["field"]: fault["message"] for fault in refused.body["errors"]}
     assert all(message.startswith(f"`{field}` ") and message.endswith(".") for field, message in messages.items())
-    assert messages["display_name"] == "`display_name` must be 1 to 120 characters long, without control or invisible characters."
+    rule = "must be 1 to 120 characters long, without control or invisible characters."
+    assert messages["display_name"] == f"`display_name` {rule}"
     assert messages["metadata.b"] == "`metadata.b` must be at most 500 characters long."
 
 

@@ -78,28 +78,17 @@ class Settings(Struct, frozen=True, kw_only=True):
     @property
     def host(self) -> str:
         """Host and port of the base URL, as browsers name them in Host: without the port that the scheme has anyway."""
-        return bare_host(self.base_url)
+        return setting_values.bare_host(self.base_url)
 
     @property
     def is_local(self) -> bool:
         """Whether the base URL is on the machine that the service runs on, as on a developer's."""
-        return is_local_name(urlsplit(self.base_url).hostname or "")
+        return setting_values.is_local_name(urlsplit(self.base_url).hostname or "")
 
     @property
     def sender(self) -> str:
         """Who our mail is from."""
         return self.mail_from or f"Tollhouse <tollhouse@{urlsplit(self.base_url).hostname}>"
-
-
-def bare_host(url: str) -> str:
-    """Host and port of an address in lower case, without the port that its scheme has anyway."""
-    parts = urlsplit(url.lower())
-    return parts.netloc.removesuffix({"http": ":80", "https": ":443"}.get(parts.scheme, ":"))
-
-
-def is_local_name(name: str) -> bool:
-    """Whether a host is this machine itself, whatever names it."""
-    return name in {"localhost", "127.0.0.1", "::1"}
 
 
 class Setting(NamedTuple):

@@ -142,3 +142,14 @@ def at_most(ceiling: int) -> Callable[[str], int]:
         return number
 
     return read
+
+
+def bare_host(url: str) -> str:
+    """Host and port of an address in lower case, without the port that its scheme has anyway."""
+    parts = urlsplit(url.lower())
+    return parts.netloc.removesuffix({"http": ":80", "https": ":443"}.get(parts.scheme, ":"))
+
+
+def is_local_name(name: str) -> bool:
+    """Whether a host is this machine itself, whatever names it."""
+    return name in {"localhost", "127.0.0.1", "::1"}

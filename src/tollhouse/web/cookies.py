@@ -7,7 +7,8 @@ from starlette.requests import cookie_parser
 from starlette.responses import Response
 
 from tollhouse.kernel.refusals import CrossOriginForbidden, MisdirectedRequest
-from tollhouse.platform.config import Settings, bare_host, is_local_name
+from tollhouse.platform.config import Settings
+from tollhouse.platform.setting_values import bare_host, is_local_name
 from tollhouse.web.ask import Ask
 
 Kind = Literal["session", "operator", "signin", "operator_signin"]
