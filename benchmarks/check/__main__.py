@@ -27,13 +27,14 @@ NEW_PAYMENTS = 1_000
 LARGE_ROWS = 10_000
 LARGE = "SELECT relname FROM pg_class WHERE relkind = 'r' AND reltuples > $1"
 POST = """
-    SELECT count(*) FROM ledger_post(uuidv7(), 'test', 'payment', 'transaction', uuidv7(), 0, now(), '{payment,payment_fee}',
+    SELECT count(*) FROM ledger_post(uuidv7(), 'test', 'payment', 'transaction', uuidv7(), 0, now(),
+             '{payment,payment_fee}',
         '{EUR,EUR}', '{1000,10}', ARRAY[NULL, $1::uuid], '{rail:sandbox,available}', ARRAY[$1::uuid, NULL],
-        '{available,income:payment_fee}', ARRAY[uuidv7(), uuidv7(), uuidv7(), uuidv7(), uuidv7(), uuidv7(), uuidv7(), uuidv7()])
+        '{available,income:payment_fee}', ARRAY(SELECT uuidv7() FROM generate_series(1, 8)))
 """
 EVENT = """
-    INSERT INTO webhook_events (id, merchant_id, mode, type, source_type, source_id, sequence, body, destination_source, status,
-                                created_at)
+    INSERT INTO webhook_events (id, merchant_id, mode, type, source_type, source_id, sequence, body, destination_source,
+                                status, created_at)
     VALUES (uuidv7(), $1, 'test', 'balance.updated', 'ledger_entry', uuidv7(), 1, $2, 'none', 'skipped', now())
 """
 
@@ -101,7 +102,8 @@ async def run(dsn: str, postings: int, rounds: int) -> bool:
     found = await history.sizes(dsn)
     print(f"made        {found['postings']:>12,} postings in {time.perf_counter() - begun:.0f} s", flush=True)
     print(
-        f"database    {found['bytes'] / 1e9:>12.2f} GB, of it {found['digest_bytes'] / 1e9:.2f} GB of {found['digests']:,} digests"
+        f"database    {found['bytes'] / 1e9:>12.2f} GB,
+             of it {found['digest_bytes'] / 1e9:.2f} GB of {found['digests']:,} digests"
     )
     full_s, rows, broken = await timed(dsn, Scope(full=True))
     print(f"full        {full_s:>12.1f} s, {rows:,} rows, {len(broken)} broken", flush=True)

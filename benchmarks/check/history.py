@@ -28,30 +28,35 @@ ACCOUNTS = """
 # One row for each payment: the ids it is made of, and when it was made, in the order of its account.
 PLAN = """
     CREATE TEMP TABLE plan ON COMMIT DROP AS
-    SELECT n, $1::uuid AS merchant_id, $2::uuid AS project_id, at, uuidv7(at - now()) AS link_id, uuidv7(at - now()) AS payment_id,
-           uuidv7(at - now()) AS posting_id, uuidv7(at - now()) AS entry_id, uuidv7(at - now()) AS fee_id,
+    SELECT n, $1::uuid AS merchant_id, $2::uuid AS project_id, at, uuidv7(at - now()) AS link_id,
+           uuidv7(at - now()) AS payment_id, uuidv7(at - now()) AS posting_id, uuidv7(at - now()) AS entry_id,
+             uuidv7(at - now()) AS fee_id,
            uuidv7(at - now()) AS paid_event_id, uuidv7(at - now()) AS moved_event_id
     FROM (SELECT n, $3::timestamptz + n * interval '1 s' AS at FROM generate_series(1, $4::int) AS n) moments
 """
 ROWS = (
     """
     INSERT INTO payment_links (id, merchant_id, mode, token, project_id, display_name, amount_minor, currency, metadata,
-                               max_payments, payments_count, amount_paid_minor, latest_transaction_id, created_by_type, status,
-                               created_at, updated_at, expires_at, completed_at)
-    SELECT link_id, merchant_id, 'test', substr(translate(encode(sha256(uuid_send(link_id)), 'hex'), '0189', 'wxyz'), 1, 26),
-           project_id, 'Coffee', 1000, 'EUR', '{}', 1, 1, 1000, payment_id, 'api_key', 'completed', at, at, at + '1 day', at
+                               max_payments, payments_count, amount_paid_minor, latest_transaction_id, created_by_type,
+                               status, created_at, updated_at, expires_at, completed_at)
+    SELECT link_id, merchant_id, 'test',
+           substr(translate(encode(sha256(uuid_send(link_id)), 'hex'), '0189', 'wxyz'), 1, 26), project_id, 'Coffee',
+             1000, 'EUR', '{}', 1, 1, 1000, payment_id, 'api_key', 'completed', at, at, at + '1 day', at
     FROM plan
     """,
     """
-    INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference, instructions,
-                              currency, amount_minor, received_minor, credited_minor, fee_minor, status, created_at,
+    INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
+                              instructions, currency, amount_minor, received_minor, credited_minor, fee_minor, status,
+             created_at,
                               updated_at, succeeded_at)
-    SELECT payment_id, merchant_id, 'test', link_id, 'sandbox:EUR', 'sandbox', 'sandbox', payment_id::text, '{}', 'EUR', 1000,
+    SELECT payment_id, merchant_id, 'test', link_id, 'sandbox:EUR', 'sandbox', 'sandbox', payment_id::text, '{}', 'EUR',
+             1000,
            1000, 1000, 10, 'succeeded', at, at, at
     FROM plan
     """,
     """
-    INSERT INTO rail_observations (rail, mode, external_ref, outcome, merchant_id, transaction_id, currency, amount_minor, at)
+    INSERT INTO rail_observations (rail, mode, external_ref, outcome, merchant_id, transaction_id, currency,
+             amount_minor, at)
     SELECT 'sandbox', 'test', payment_id::text, 'confirmed', merchant_id, payment_id, 'EUR', 1000, at FROM plan
     """,
     """
@@ -85,8 +90,8 @@ ROWS = (
     UNION ALL SELECT entry_id, 'ledger_entry', 'balance.updated', 2 * n FROM plan
     """,
     """
-    INSERT INTO webhook_events (id, merchant_id, mode, type, source_type, source_id, sequence, body, destination_source, status,
-                                created_at)
+    INSERT INTO webhook_events (id, merchant_id, mode, type, source_type, source_id, sequence, body, destination_source,
+                                status, created_at)
     SELECT e.id, p.merchant_id, 'test', e.type, e.source_type, e.source_id, e.sequence,
            convert_to(jsonb_build_object('id', e.id, 'data', repeat('x', 400))::text, 'UTF8'), 'none', 'skipped', p.at
     FROM plan p

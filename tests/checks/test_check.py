@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -236,6 +237,21 @@ async def test_a_check_that_is_interrupted_could_not_finish(quiet: Service) -> N
         checking.send_signal(signal.SIGINT)
         assert await checking.wait() == 2
     await other.close()
+
+
+async def test_a_role_that_owns_nothing_can_check(quiet: Service, knife: "asyncpg.Connection[asyncpg.Record]") -> None:
+    role = f"checker_{uuid4().hex[:8]}"
+    await knife.execute(
+        f"CREATE ROLE {role}; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role};"
+        f" GRANT INSERT, UPDATE ON check_state TO {role}"
+    )
+    try:
+        report = await check(f"{quiet.dsn}&role={role}", NEW)
+        assert report is not None
+        assert report.broken == []
+        assert await knife.fetchval("SELECT count(*) FROM check_state") == 1
+    finally:
+        await knife.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
 
 
 async def test_operators_are_told_of_a_check_that_could_not_finish(

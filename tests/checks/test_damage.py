@@ -77,6 +77,10 @@ DAMAGE = {
         "I21 .* ledger .* was changed",
         "UPDATE ledger_transactions SET created_at = created_at - interval '1 day'",
     ),
+    "an account's merchant": (
+        "I5 an entry is of the account's merchant",
+        "UPDATE ledger_accounts SET merchant_id = gen_random_uuid() WHERE code = 'available'",
+    ),
     "a deleted ledger transaction": (
         "I21 .* ledger .* was deleted",
         "DELETE FROM ledger_transactions WHERE source_type = 'transaction'",

@@ -76,6 +76,26 @@ async def test_broken_books_are_seen_at_once(otto: Actor) -> None:
     assert "1 broken" not in await overview(otto)
 
 
+async def test_a_check_that_could_not_finish_is_seen_beside_the_last_that_did(otto: Actor, alone: Service) -> None:
+    house = main.open_house(alone.settings, connections=1)
+    try:
+        await jobs.keep_watch(house, [])
+        await jobs.keep_failed_watch(house, "QueryCanceledError: <too long>")
+        shown = await overview(otto)
+        for words in ("Could not finish", "Last check finished", "QueryCanceledError: &lt;too long&gt;"):
+            assert words in shown, words
+        assert "All hold" not in shown
+        await jobs.keep_watch(house, ["I2 broken"])
+        await jobs.keep_failed_watch(house, "gone")
+        shown = await overview(otto)
+        assert "1 broken" in shown
+        assert "gone" in shown
+        await jobs.keep_watch(house, [])
+        assert "Could not finish" not in await overview(otto)
+    finally:
+        await house.db.close()
+
+
 async def test_the_database_keeps_one_last_look(otto: Actor, alone: Service) -> None:
     house = main.open_house(alone.settings, connections=1)
     try:

@@ -89,6 +89,13 @@ I5_MEETING = """
     WHERE p.transaction_id = ANY ($1::uuid[])
       AND ((t.mode, p.currency) <> (d.mode, d.currency) OR (t.mode, p.currency) <> (c.mode, c.currency))
 """
+I5_OWNERS = """
+    SELECT format('entry %s is of %s %s %s of %s, its account %s of %s %s %s of %s', e.id, e.mode, e.currency, e.account,
+                  e.merchant_id, a.id, a.mode, a.currency, a.code, a.merchant_id) AS line
+    FROM ledger_entries e JOIN ledger_accounts a ON a.id = e.account_id
+    WHERE e.transaction_id = ANY ($1::uuid[])
+      AND (e.merchant_id, e.mode, e.currency, e.account) IS DISTINCT FROM (a.merchant_id, a.mode, a.currency, a.code)
+"""
 I6_HOLDS = """
     SELECT format('%s %s of %s: %s is reserved, active holds hold %s', mode, currency, merchant_id, reserved, held) AS line
     FROM (SELECT merchant_id, mode, currency, sum(reserved) AS reserved, sum(held) AS held
@@ -191,6 +198,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I3", "no balance is above its limit", I3_LIMIT),
     Invariant("I4", "debits equal credits", I4_CONSERVATION, costly=True),
     Invariant("I5", "currencies and environments never meet", I5_MEETING, "ledger"),
+    Invariant("I5", "an entry is of the account's merchant", I5_OWNERS, "ledger"),
     Invariant("I6", "what is reserved is held", I6_HOLDS),
     Invariant("I10", "debt is repaid first", I10_DEBT),
     Invariant("I12", "reports begin with nothing", I12_BEGINNING, costly=True),
