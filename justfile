@@ -60,6 +60,6 @@ pictures:
 bench *args:
     python -m benchmarks.oauth "$@"
 
-# Prove what must hold of webhook delivery, such as `just prove kills`; `--quick` is a short run.
+# Prove what must hold of the service and of webhook delivery, such as `just prove kills`; `--quick` is a short run.
 prove *args:
     python -m proving "$@"

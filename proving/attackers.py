@@ -13,7 +13,7 @@ from itertools import cycle
 from proving.receiving import hosts
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-AGAIN_AFTER_S = 0.5
+AGAIN_AFTER_S = 1.0
 EVERY_S = 0.05
 PIECE = b"x" * 16_384
 ADDRESSES = hosts(60, 250)

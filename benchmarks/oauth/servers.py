@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import http.client
 import os
 import signal
 import socket
@@ -19,7 +20,7 @@ from msgspec import Struct
 from benchmarks.oauth.deeds import Job, Load
 from benchmarks.oauth.seed import KEYS
 
-STARTS_WITHIN_S = 30
+STARTS_WITHIN_S = 60
 
 
 class Server(Struct, frozen=True):
@@ -39,19 +40,18 @@ class Server(Struct, frozen=True):
 
 @contextmanager
 def product(dsn: str) -> Iterator[Server]:
-    """`tollhouse web`, one worker, logging JSON."""
-    port = _free_port()
+    """The service as a user starts it: `tollhouse serve`, one web process, logging JSON."""
     keys = ",".join(f"{name}:{base64.urlsafe_b64encode(key).decode().rstrip('=')}" for name, key in KEYS)
-    with _running(port, "tollhouse", "web", "--port", str(port), DATABASE_URL=dsn, TOLLHOUSE_SECRET_KEYS=keys) as pid:
-        yield Server(port, pid)
+    settings = {"DATABASE_URL": dsn, "TOLLHOUSE_SECRET_KEYS": keys}
+    with started(["tollhouse", "serve", "--port"], settings) as server:
+        yield server
 
 
 @contextmanager
 def bare(dsn: str) -> Iterator[Server]:
     """The bare application."""
-    port = _free_port()
-    with _running(port, "benchmarks.oauth.bare", dsn, str(port)) as pid:
-        yield Server(port, pid)
+    with started(["benchmarks.oauth.bare", dsn], {}) as server:
+        yield server
 
 
 async def load(job: Job) -> Load:
@@ -69,10 +69,12 @@ async def load(job: Job) -> Load:
 
 
 @contextmanager
-def _running(port: int, *module: str, **environment: str) -> Iterator[int]:
+def started(module: list[str], environment: dict[str, str], *more: str) -> Iterator[Server]:
+    """A module of ours as a process, given these words, a free port, and more words, once it answers."""
+    port = _free_port()
     outside = {name: value for name, value in os.environ.items() if not name.startswith(("TOLLHOUSE_", "DATABASE_URL"))}
     child = subprocess.Popen(  # noqa: S603 - our own modules
-        [sys.executable, "-m", *module],
+        [sys.executable, "-m", *module, str(port), *more],
         env=outside | environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -80,22 +82,36 @@ def _running(port: int, *module: str, **environment: str) -> Iterator[int]:
     )
     try:
         _wait_for(port, child)
-        yield child.pid
+        yield Server(port, _web_of(child.pid))
     finally:
         child.send_signal(signal.SIGTERM)
         child.wait()
 
 
 def _wait_for(port: int, child: "subprocess.Popen[bytes]") -> None:
+    """Until it answers anything: a supervisor listens before its web process is there."""
     until = time.monotonic() + STARTS_WITHIN_S
     while time.monotonic() < until and child.poll() is None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=STARTS_WITHIN_S)
         try:
-            socket.create_connection(("127.0.0.1", port)).close()
+            connection.request("GET", "/healthz")
+            connection.getresponse().read()
         except OSError:
             time.sleep(0.05)
         else:
             return
+        finally:
+            connection.close()
     raise RuntimeError("a server did not start")
+
+
+def _web_of(pid: int) -> int:
+    """The web process of a supervisor; the process itself where it has none."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    for child in children.read_text().split() if children.exists() else ():
+        if "\0web\0" in Path(f"/proc/{child}/cmdline").read_text():
+            return int(child)
+    return pid
 
 
 def _free_port() -> int:

@@ -16,8 +16,9 @@ from uuid import UUID
 from msgspec import Struct
 from tests.cast import Actor, sign_up
 from tests.payments.bank import sell
+from tests.processes import Serving
 from tests.request_log.reading import all_written
-from tests.running import Service, settings_for
+from tests.running import KEY, Service, settings_for
 from tests.web.test_weight import MINE
 
 from benchmarks.pages import history
@@ -95,6 +96,16 @@ async def measure(service: Service, count: int, rounds: int) -> list[Row]:
         return rows
 
 
+async def serve_and_measure(dsn: str, folder: Path, count: int, rounds: int) -> list[Row]:
+    """Measure the service as a user starts it."""
+    serving = Serving(folder, DATABASE_URL=dsn, TOLLHOUSE_SECRET_KEYS=KEY, TOLLHOUSE_RATE_LIMITS="off")
+    await serving.start()
+    try:
+        return await measure(Service(settings_for(dsn, TOLLHOUSE_BASE_URL=serving.url)), count, rounds)
+    finally:
+        serving.stop()
+
+
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pages", description=__doc__)
@@ -105,8 +116,7 @@ def main() -> int:
         Path(folder).chmod(0o711)
         server = embedded.start(Path(folder) / "data")
         try:
-            with Service(settings_for(server.cluster.dsn), worker=False) as service:
-                rows = asyncio.run(measure(service, chosen.payments, chosen.rounds))
+            rows = asyncio.run(serve_and_measure(server.cluster.dsn, Path(folder), chosen.payments, chosen.rounds))
         finally:
             server.stop()
     slow = [row.path for row in rows if row.ms > PAGE_MS_MAX]

@@ -238,7 +238,7 @@ SETTINGS: tuple[Setting, ...] = (
         "TOLLHOUSE_CONNECTIONS_MAX",
         "connections_max",
         "open connections of one web process",
-        "1000",
+        "4000",
         setting_values.connections,
     ),
     Setting(

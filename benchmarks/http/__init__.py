@@ -1,0 +1,1 @@
+"""What a request costs before anything of ours is asked."""
