@@ -12,7 +12,20 @@ from typing import Any
 
 import uvloop
 
-from proving import backlog, hostile, kills, logs, outages, rebinding, sealed, sockets, spawning, strangers
+from proving import (
+    backlog,
+    hostile,
+    jump,
+    kills,
+    logs,
+    outages,
+    rebinding,
+    sealed,
+    silence,
+    sockets,
+    spawning,
+    strangers,
+)
 from proving.results import Figure, table
 
 Proof = Callable[..., Coroutine[Any, Any, list[Figure]]]
@@ -20,6 +33,8 @@ Proof = Callable[..., Coroutine[Any, Any, list[Figure]]]
 PROOFS: dict[str, Proof] = {
     "kills": kills.prove,
     "outages": outages.prove,
+    "silence": silence.prove,
+    "jump": jump.prove,
     "strangers": strangers.prove,
     "backlog": backlog.prove,
     "rebinding": rebinding.prove,
@@ -40,6 +55,8 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.proof in SEALED:
         sealed.enter()
+    if chosen.proof == "jump":
+        jump.enter()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # nothing that was started may outlive us

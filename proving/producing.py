@@ -44,6 +44,7 @@ class Producer:
         self._bed = bed
         self._numbers = itertools.count()
         self.committed: dict[int, float] = {}
+        self.repeated = 0
 
     async def produce(self, destinations: Sequence[Destination], per_s: float, seconds: float) -> list[int]:
         """That many a second for so long, to all destinations in turn; the numbers, all committed by then.
@@ -74,6 +75,7 @@ class Producer:
                 break
             except UNSURE:
                 unsure = True
+                self.repeated += 1
                 await asyncio.sleep(random.uniform(0, 2 * AGAIN_AFTER_S))
             else:
                 break

@@ -1,15 +1,28 @@
-/* Moves the calendar clock of every process that preloads this by the seconds in FAKETIME; monotonic clocks stay. */
+/* Moves the calendar clock of every process that preloads this by the seconds in FAKETIME, or by the 64-bit number of seconds
+   in the file that FAKETIME_SHARED names, which may change at any time. Monotonic clocks stay. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
-static long offset_s(void) {
-    const char *text = getenv("FAKETIME");
-    return text ? atol(text) : 0;
+static volatile long zero, *offset = &zero;
+
+__attribute__((constructor)) static void prepare(void) {
+    const char *text = getenv("FAKETIME"), *path = getenv("FAKETIME_SHARED");
+    if (text) zero = atol(text);
+    int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (file < 0) return;
+    void *shared = mmap(NULL, sizeof(long), PROT_READ, MAP_SHARED, file, 0);
+    if (shared != MAP_FAILED) offset = shared;
+    close(file);
 }
+
+static long offset_s(void) { return *offset; }
 
 int clock_gettime(clockid_t clock, struct timespec *result) {
     static int (*real)(clockid_t, struct timespec *);
