@@ -73,7 +73,7 @@ def main() -> NoReturn:
         migrations.MigrationsDisagreeError,
         OSError,
     ) as fault:
-        talk.print(str(fault), style="red", markup=False)
+        talk.print(str(fault) or type(fault).__name__, style="red", markup=False)
         sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)
 
@@ -97,7 +97,7 @@ def demo(
     It keeps its data in a folder of its own, beside that of `serve`: its name ends in `-demo`.
     """
     os.environ.setdefault("TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8")
-    asyncio.run(run_demo(_settings_for_demo(port), supervisor.Serve(host, port, 1), receiver_port))
+    asyncio.run(run_demo(settings_for_demo(port), supervisor.Serve(host, port, 1), receiver_port))
 
 
 @app.command
@@ -211,7 +211,7 @@ def _settings_for(port: int) -> config.Settings:
     return config.load(environ)
 
 
-def _settings_for_demo(port: int) -> config.Settings:
+def settings_for_demo(port: int) -> config.Settings:
     """The same, in a data folder of its own: sample data never meets what is in use."""
     settings = _settings_for(port)
     if settings.database_url is not None:
