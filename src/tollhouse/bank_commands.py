@@ -9,12 +9,13 @@ import msgspec
 from cyclopts import App, Parameter
 
 from tollhouse.doors.bank_desk import BANK_DESK
-from tollhouse.operator_commands import Json, Reason, hand_of, listed, run, talk
+from tollhouse.kernel import clock
+from tollhouse.operator_commands import By, Json, Reason, hand_of, listed, run, talk
 from tollhouse.platform.db import Pool
 from tollhouse.rails.bank_transfer_batch import CURRENCY, Batch, total, write
 from tollhouse.rails.bank_transfer_xml import DOCUMENT_BYTES_MAX
 from tollhouse.rails.configured import bank_account
-from tollhouse.statements import actions, payouts_store, shown_store, store
+from tollhouse.statements import actions, shown_store, store
 from tollhouse.statements import payouts as deeds
 from tollhouse.statements.model import BankRefusedError, Clerk, Decided, PayoutStatus
 from tollhouse.web.house import House
@@ -30,11 +31,11 @@ Status = Annotated[PayoutStatus | None, Parameter(help="Only those.")]
 
 
 @statements.command(name="import")
-def import_statements(file: File, /, *, as_json: Json = False) -> int:
+def import_statements(file: File, /, *, by: By = None, as_json: Json = False) -> int:
     """Take everything new from a file of statements. What was imported before changes nothing."""
-    clerk = _clerk("")
 
     async def deed(house: House) -> Any:
+        clerk = await _clerk(house, "", by)
         return await actions.import_file(_bytes_of(file), bank_account(house.settings), BANK_DESK, clerk, house)
 
     done = run(deed)
@@ -67,42 +68,43 @@ def unmatched(*, as_json: Json = False) -> int:
 
 
 @statements.command
-def assign(transfer_id: TransferArgument, reference: str, /, *, reason: Reason, as_json: Json = False) -> int:
+def assign(transfer_id: TransferArgument, reference: str, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Take a transfer that waits for the payment of this reference."""
-    clerk = _clerk(reason)
 
     async def deed(house: House) -> Decided:
+        clerk = await _clerk(house, reason, by)
         return await house.db.transact(lambda tx: actions.assign(tx, transfer_id, reference, BANK_DESK, clerk, house))
 
     return _decided(run(deed), as_json=as_json)
 
 
 @statements.command
-def dismiss(transfer_id: TransferArgument, /, *, reason: Reason, as_json: Json = False) -> int:
+def dismiss(transfer_id: TransferArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Say that a transfer that waits is no business of any merchant, such as the bank's own fee."""
-    clerk = _clerk(reason)
-    return _decided(
-        run(lambda house: house.db.transact(lambda tx: actions.dismiss(tx, transfer_id, BANK_DESK, clerk))), as_json=as_json
-    )
+
+    async def deed(house: House) -> Decided:
+        clerk = await _clerk(house, reason, by)
+        return await house.db.transact(lambda tx: actions.dismiss(tx, transfer_id, BANK_DESK, clerk))
+
+    return _decided(run(deed), as_json=as_json)
 
 
 @payouts.command(name="list")
 def list_payouts(*, status: Status = None, as_json: Json = False) -> int:
     """List payouts, newest first. What is prepared leaves with the next export."""
-    now = _clerk("").at
 
     async def read(house: House) -> list[Any]:
-        return list(await house.db.transact(lambda tx: deeds.listed(tx, BANK_DESK, status, now)))
+        return list(await house.db.transact(lambda tx: deeds.listed(tx, BANK_DESK, status, clock.now())))
 
     return listed("payouts", read, as_json=as_json)
 
 
 @payouts.command
-def export(*payout_ids: PayoutArgument) -> int:
+def export(*payout_ids: PayoutArgument, by: By = None) -> int:
     """Write what is prepared, or these payouts of it, as a pain.001 file for the bank, on standard output."""
-    clerk = _clerk("")
 
     async def deed(house: House) -> Batch:
+        clerk = await _clerk(house, "", by)
         account, wanted = bank_account(house.settings), payout_ids or None
         return await house.db.transact(lambda tx: deeds.export(tx, account, wanted, BANK_DESK, clerk))
 
@@ -120,19 +122,30 @@ def batch(batch_id: Annotated[UUID, Parameter(help="The batch's id.")], /) -> in
 
 
 @payouts.command
-def refuse(payout_id: PayoutArgument, /, *, reason: Reason, as_json: Json = False) -> int:
-    """Keep a payout here, or say that the bank did not carry it out. Its money goes back to where it came from."""
-    clerk = _clerk(reason)
+def approve(payout_id: PayoutArgument, /, *, by: By = None, as_json: Json = False) -> int:
+    """Be the second operator behind a payout of a merchant whose password was reset in the last 72 hours."""
 
     async def deed(house: House) -> Decided:
+        clerk = await _clerk(house, "", by)
+        return await house.db.transact(lambda tx: deeds.approve(tx, payout_id, BANK_DESK, clerk))
+
+    return _decided(run(deed), as_json=as_json)
+
+
+@payouts.command
+def refuse(payout_id: PayoutArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
+    """Keep a payout here, or say that the bank did not carry it out. Its money goes back to where it came from."""
+
+    async def deed(house: House) -> Decided:
+        clerk = await _clerk(house, reason, by)
         return await house.db.transact(lambda tx: deeds.refuse(tx, payout_id, BANK_DESK, clerk, house))
 
     return _decided(run(deed), as_json=as_json)
 
 
-def _clerk(reason: str) -> Clerk:
-    hand = hand_of(None)
-    return Clerk(hand.operator, hand.at, reason)
+async def _clerk(house: House, reason: str, by: str | None) -> Clerk:
+    hand = await hand_of(house, None, by)
+    return Clerk(hand.operator, hand.at, reason, hand.on_command_line)
 
 
 def _bytes_of(file: Path) -> bytes:
@@ -145,7 +158,7 @@ def _bytes_of(file: Path) -> bytes:
 
 
 async def _batch(db: Pool, batch_id: UUID) -> Batch:
-    found = await payouts_store.batch(db, batch_id)
+    found = await deeds.batch(db, batch_id)
     if found is None:
         raise BankRefusedError(f"There is no batch {batch_id}.")
     return found

@@ -1,7 +1,5 @@
 """`tollhouse operator`: what the people who run a house do at its command line."""
 
-import os
-import pwd
 import re
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal, TypeVar
@@ -11,17 +9,20 @@ import msgspec
 from cyclopts import App, Parameter
 from rich.console import Console
 
+from tollhouse.approvals import rules
+from tollhouse.approvals.model import LOCAL_ADMINISTRATOR
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.conversions import prices
-from tollhouse.doors import withdrawal_reviews
+from tollhouse.doors import reviews
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.money import parse_amount
 from tollhouse.operator import actions, store, users, users_store
 from tollhouse.operator.model import REASON_RULE, Deed, Hand, OperatorRefusedError, is_reason
+from tollhouse.payments import refund_review_store
+from tollhouse.platform.db import Tx
 from tollhouse.short_commands import NoHouseError, in_house
-from tollhouse.statements.model import BankRefusedError
 from tollhouse.web.house import House
 from tollhouse.withdrawals import review_store
 from tollhouse.withdrawals.model import WithdrawalStatus
@@ -38,11 +39,13 @@ app = App(
 merchants = App(name="merchants", help="See, suspend and reactivate merchants, and let their people in.")
 projects = App(name="projects", help="See, approve and reject projects.")
 withdrawals = App(name="withdrawals", help="See, approve and reject withdrawals.")
+refunds = App(name="refunds", help="See, approve and reject refunds to another account than the one that paid.")
 people = App(name="users", help="Who may use the pages under /operator.")
 price_list = App(name="prices", help="See and post what currencies cost, for conversions in live mode.")
 app.command(merchants)
 app.command(projects)
 app.command(withdrawals)
+app.command(refunds)
 app.command(people)
 app.command(price_list)
 
@@ -64,6 +67,11 @@ MerchantArgument = Annotated[UUID, Parameter(help="The merchant's id.")]
 Standing = Annotated[WithdrawalStatus, Parameter(name="--status", help="Only those.")]
 CurrencyArgument = Annotated[str, Parameter(help="The currency's code.")]
 PriceArgument = Annotated[str, Parameter(help="How much of it one euro buys, such as 1.0842.")]
+ReviewStatus = Annotated[Literal["required", "approved", "rejected"], Parameter(help="Only those.")]
+RefundArgument = Annotated[UUID, Parameter(help="The refund's id.")]
+By = Annotated[
+    str | None, Parameter(name="--as", help="The operator who does it, by e-mail. Left out: the local administrator.")
+]
 WithdrawalArgument = Annotated[UUID, Parameter(help="The withdrawal's id.")]
 ProjectArgument = Annotated[UUID, Parameter(help="The project's id.")]
 Email = Annotated[str, Parameter(help="The operator's e-mail.")]
@@ -81,28 +89,21 @@ def list_merchants(*, as_json: Json = False) -> int:
 
 
 @merchants.command
-def suspend(merchant_id: MerchantArgument, /, *, reason: MaybeReason = None, as_json: Json = False) -> int:
+def suspend(merchant_id: MerchantArgument, /, *, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
     """Refuse every call with the merchant's credentials from now on. Its grants stay."""
-    hand = hand_of(reason)
-    return _done(
-        lambda house: house.db.transact(lambda tx: actions.suspend(tx, MerchantId(merchant_id), hand)), as_json=as_json
-    )
+    return _done(lambda tx, hand: actions.suspend(tx, MerchantId(merchant_id), hand), reason, by, as_json=as_json)
 
 
 @merchants.command
-def reactivate(merchant_id: MerchantArgument, /, *, reason: MaybeReason = None, as_json: Json = False) -> int:
+def reactivate(merchant_id: MerchantArgument, /, *, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
     """Let a suspended merchant's credentials work again."""
-    hand = hand_of(reason)
-    return _done(
-        lambda house: house.db.transact(lambda tx: actions.reactivate(tx, MerchantId(merchant_id), hand)), as_json=as_json
-    )
+    return _done(lambda tx, hand: actions.reactivate(tx, MerchantId(merchant_id), hand), reason, by, as_json=as_json)
 
 
 @merchants.command
-def drop_second_factor(*, email: PersonsEmail, reason: Reason, as_json: Json = False) -> int:
+def drop_second_factor(*, email: PersonsEmail, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Let somebody in again who lost authenticator and backup codes: the password alone counts, and every session ends."""
-    hand = hand_of(reason)
-    return _done(lambda house: house.db.transact(lambda tx: actions.remove_second_factor(tx, email, hand)), as_json=as_json)
+    return _done(lambda tx, hand: actions.remove_second_factor(tx, email, hand), reason, by, as_json=as_json)
 
 
 @projects.command(name="list")
@@ -116,17 +117,15 @@ def list_projects(*, status: Status = None, as_json: Json = False) -> int:
 
 
 @projects.command
-def approve(project_id: ProjectArgument, /, *, reason: MaybeReason = None, as_json: Json = False) -> int:
+def approve(project_id: ProjectArgument, /, *, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
     """Let a project sell."""
-    hand = hand_of(reason)
-    return _done(lambda house: house.db.transact(lambda tx: actions.approve(tx, project_id, hand)), as_json=as_json)
+    return _done(lambda tx, hand: actions.approve(tx, project_id, hand), reason, by, as_json=as_json)
 
 
 @projects.command
-def reject(project_id: ProjectArgument, /, *, reason: Reason, as_json: Json = False) -> int:
+def reject(project_id: ProjectArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Refuse a project. Its merchant sees the reason, and can change the project to have it reviewed again."""
-    hand = hand_of(reason)
-    return _done(lambda house: house.db.transact(lambda tx: actions.reject(tx, project_id, hand)), as_json=as_json)
+    return _done(lambda tx, hand: actions.reject(tx, project_id, hand), reason, by, as_json=as_json)
 
 
 @people.command(name="list")
@@ -140,24 +139,21 @@ def list_users(*, as_json: Json = False) -> int:
 
 
 @people.command
-def create(*, email: Email, reason: MaybeReason = None, as_json: Json = False) -> int:
+def create(*, email: Email, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
     """Let somebody use the pages. Prints a link, good for a day and once, on which they choose their password."""
-    hand = hand_of(reason)
-    return _invited(lambda house: house.db.transact(lambda tx: users.invite(tx, email, hand)), as_json=as_json)
+    return _invited(lambda tx, hand: users.invite(tx, email, hand), reason, by, as_json=as_json)
 
 
 @people.command
-def reset(*, email: Email, reason: MaybeReason = None, as_json: Json = False) -> int:
+def reset(*, email: Email, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
     """Take an operator's password and second factor away, end every session, and print a link to choose a password."""
-    hand = hand_of(reason)
-    return _invited(lambda house: house.db.transact(lambda tx: users.invite_again(tx, email, hand)), as_json=as_json)
+    return _invited(lambda tx, hand: users.invite_again(tx, email, hand), reason, by, as_json=as_json)
 
 
 @people.command
-def close(*, email: Email, reason: MaybeReason = None, as_json: Json = False) -> int:
+def close(*, email: Email, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
     """Let an operator use the pages no more, from this moment on. What they did stays in the history."""
-    hand = hand_of(reason)
-    return _done(lambda house: house.db.transact(lambda tx: users.close(tx, email, hand)), as_json=as_json)
+    return _done(lambda tx, hand: users.close(tx, email, hand), reason, by, as_json=as_json)
 
 
 @withdrawals.command(name="list")
@@ -171,17 +167,39 @@ def list_withdrawals(*, status: Standing = "pending_review", as_json: Json = Fal
 
 
 @withdrawals.command(name="approve")
-def approve_withdrawal(withdrawal_id: WithdrawalArgument, /, *, reason: MaybeReason = None, as_json: Json = False) -> int:
+def approve_withdrawal(
+    withdrawal_id: WithdrawalArgument, /, *, reason: MaybeReason = None, by: By = None, as_json: Json = False
+) -> int:
     """Let the money leave. Above the method's limit for one operator, a second one must approve too."""
-    hand = hand_of(reason)
-    return _done(lambda house: withdrawal_reviews.approve(house, withdrawal_id, hand), as_json=as_json)
+    return _reviewed(reviews.approve, reviews.WITHDRAWALS, withdrawal_id, reason, by, as_json=as_json)
 
 
 @withdrawals.command(name="reject")
-def reject_withdrawal(withdrawal_id: WithdrawalArgument, /, *, reason: Reason, as_json: Json = False) -> int:
+def reject_withdrawal(withdrawal_id: WithdrawalArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Refuse a withdrawal that was not sent yet. Its merchant sees the reason, and has the money again."""
-    hand = hand_of(reason)
-    return _done(lambda house: withdrawal_reviews.reject(house, withdrawal_id, hand), as_json=as_json)
+    return _reviewed(reviews.reject, reviews.WITHDRAWALS, withdrawal_id, reason, by, as_json=as_json)
+
+
+@refunds.command(name="list")
+def list_refunds(*, review: ReviewStatus = "required", as_json: Json = False) -> int:
+    """List the refunds that wait for review, or those whose review has ended, oldest first."""
+
+    async def read(house: House) -> list[Any]:
+        return list(await refund_review_store.queue(house.db, review, LISTED_MAX))
+
+    return listed("refunds", read, as_json=as_json)
+
+
+@refunds.command(name="approve")
+def approve_refund(refund_id: RefundArgument, /, *, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
+    """Let a refund leave to another account than the one that paid. Where two operators must approve, be one of them."""
+    return _reviewed(reviews.approve, reviews.REFUNDS, refund_id, reason, by, as_json=as_json)
+
+
+@refunds.command(name="reject")
+def reject_refund(refund_id: RefundArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
+    """Refuse a refund that was not sent yet. Its merchant sees the reason, and has the money again."""
+    return _reviewed(reviews.reject, reviews.REFUNDS, refund_id, reason, by, as_json=as_json)
 
 
 @price_list.command(name="list")
@@ -195,11 +213,11 @@ def list_prices(*, as_json: Json = False) -> int:
 
 
 @price_list.command(name="post")
-def post_price(currency: CurrencyArgument, per_euro: PriceArgument, /, *, as_json: Json = False) -> int:
+def post_price(currency: CurrencyArgument, per_euro: PriceArgument, /, *, by: By = None, as_json: Json = False) -> int:
     """Say how much of a currency one euro buys, from now until it is too old. Kept for ever."""
-    hand = hand_of(None)
 
     async def deed(house: House) -> list[Any]:
+        hand = await hand_of(house, None, by)
         if currency not in CURRENCIES or currency == prices.EURO:
             raise UsageError(f"There is no currency {currency} to be priced in euros.")
         if not prices.is_price(per_euro):
@@ -219,19 +237,21 @@ def adjust(
     currency: Annotated[str, Parameter(help="The currency's code.")],
     amount: Annotated[str, Parameter(help="Such as 100.00; below zero takes.", allow_leading_hyphen=True)],
     reason: Reason,
+    by: By = None,
     as_json: Json = False,
 ) -> int:
     """Give to a merchant's available balance, or take from it with an amount below zero."""
-    hand, env = hand_of(reason), MerchantEnv(MerchantId(merchant_id), mode)
+    env = MerchantEnv(MerchantId(merchant_id), mode)
 
     async def deed(house: House) -> Deed:
+        hand = await hand_of(house, reason, by)
         known = CURRENCIES.get(currency)
         if known is None:
             raise UsageError(f"There is no currency {currency}. There are {', '.join(CURRENCIES)}.")
         amount_minor = _signed(amount, known)
         return await house.db.transact(lambda tx: actions.adjust(tx, env, known, amount_minor, hand, house))
 
-    return _done(deed, as_json=as_json)
+    return _told(run(deed), as_json=as_json)
 
 
 def _signed(text: str, currency: Currency) -> int:
@@ -243,13 +263,13 @@ def _signed(text: str, currency: Currency) -> int:
     return -amount_minor if parts["sign"] else amount_minor
 
 
-def hand_of(reason: str | None) -> Hand:
-    """Whoever runs this process: its environment could name anybody."""
-    try:
-        operator = pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        operator = f"uid {os.getuid()}"
-    return Hand(operator, clock.now(), reason)
+async def hand_of(house: House, reason: str | None, by: str | None) -> Hand:
+    """The operator of this e-mail, or else the local administrator, whoever runs this process.
+
+    Raises `OperatorRefusedError` where there is no such operator.
+    """
+    name = LOCAL_ADMINISTRATOR if by is None else await rules.ensure_operator(house.db, by)
+    return Hand(name, clock.now(), reason, on_command_line=True)
 
 
 def listed(name: str, read: Callable[[House], Awaitable[list[Any]]], *, as_json: bool) -> int:
@@ -267,8 +287,30 @@ def listed(name: str, read: Callable[[House], Awaitable[list[Any]]], *, as_json:
     return 0
 
 
-def _done(deed: Callable[[House], Awaitable[Deed]], *, as_json: bool) -> int:
-    done = run(deed)
+def _done(action: Callable[[Tx, Hand], Awaitable[Deed]], reason: str | None, by: str | None, *, as_json: bool) -> int:
+    async def deed(house: House) -> Deed:
+        hand = await hand_of(house, reason, by)
+        return await house.db.transact(lambda tx: action(tx, hand))
+
+    return _told(run(deed), as_json=as_json)
+
+
+def _reviewed(
+    decide: Callable[[House, reviews.Kind, UUID, Hand], Awaitable[Deed]],
+    kind: reviews.Kind,
+    subject_id: UUID,
+    reason: str | None,
+    by: str | None,
+    *,
+    as_json: bool,
+) -> int:
+    async def deed(house: House) -> Deed:
+        return await decide(house, kind, subject_id, await hand_of(house, reason, by))
+
+    return _told(run(deed), as_json=as_json)
+
+
+def _told(done: Deed | int, *, as_json: bool) -> int:
     if isinstance(done, int):
         return done
     if as_json:
@@ -279,11 +321,14 @@ def _done(deed: Callable[[House], Awaitable[Deed]], *, as_json: bool) -> int:
     return 0
 
 
-def _invited(deed: Callable[[House], Awaitable[tuple[Deed, str]]], *, as_json: bool) -> int:
+def _invited(
+    action: Callable[[Tx, Hand], Awaitable[tuple[Deed, str]]], reason: str | None, by: str | None, *, as_json: bool
+) -> int:
     """The link goes to standard output, once: we keep only its digest."""
 
     async def with_link(house: House) -> tuple[Deed, str]:
-        kept, secret = await deed(house)
+        hand = await hand_of(house, reason, by)
+        kept, secret = await house.db.transact(lambda tx: action(tx, hand))
         return kept, f"{house.settings.base_url}/operator/welcome/{secret}"
 
     done = run(with_link)
@@ -302,6 +347,6 @@ def run(deed: Callable[[House], Awaitable[T]]) -> T | int:
     except UsageError as fault:
         talk.print(str(fault), style="red", markup=False)
         return 2
-    except (OperatorRefusedError, BankRefusedError, NoHouseError) as fault:
+    except (OperatorRefusedError, NoHouseError) as fault:
         talk.print(str(fault), style="red", markup=False)
         return 1

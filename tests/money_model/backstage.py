@@ -14,7 +14,7 @@ from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.conversions import rules
 from tollhouse.conversions.model import Conversion
-from tollhouse.doors import withdrawal_reviews
+from tollhouse.doors import reviews
 from tollhouse.fulfillments import jobs as fulfillment_jobs
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -68,12 +68,12 @@ class Backstage:
     def approve(self, withdrawal_id: str, operator: str) -> str:
         """An operator lets a withdrawal go."""
         hand = Hand(operator, clock.now())
-        return self._reviewed(withdrawal_reviews.approve(self._house, UUID(withdrawal_id), hand))
+        return self._reviewed(reviews.approve(self._house, reviews.WITHDRAWALS, UUID(withdrawal_id), hand))
 
     def reject(self, withdrawal_id: str) -> str:
         """An operator keeps a withdrawal here."""
         hand = Hand("olga", clock.now(), "Unknown payee")
-        return self._reviewed(withdrawal_reviews.reject(self._house, UUID(withdrawal_id), hand))
+        return self._reviewed(reviews.reject(self._house, reviews.WITHDRAWALS, UUID(withdrawal_id), hand))
 
     def carry(self, withdrawal_id: str, bank: Bank) -> str:
         """The worker takes up a withdrawal of live mode, if it is one that it looks after; the bank does this."""

@@ -1,8 +1,6 @@
 """What an operator does at the command line, and what comes of it over HTTP."""
 
 import asyncio
-import os
-import pwd
 from typing import Any
 
 import asyncpg
@@ -14,7 +12,7 @@ from tests.payments.shop import COFFEE, events
 from tests.running import Service, new_database
 
 NOBODY = "018f0000-0000-7000-8000-000000000000"
-ME = pwd.getpwuid(os.getuid()).pw_name
+ME = "local administrator"
 KEPT = "SELECT * FROM operator_actions WHERE merchant_id = $1::uuid ORDER BY at, id"
 
 

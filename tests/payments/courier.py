@@ -27,11 +27,13 @@ class Courier:
         """A ticket for the envelope, and where to leave it."""
         return Instructions(reference=f"ticket-{attempt.id}", words="Leave it at the kiosk.", address="Kiosk 7, Quay Street")
 
-    def receiver_fault(self, receiver: str | None) -> str | None:
+    def receiver_fault(self, receiver: str) -> str | None:
         """Cash is brought to a door."""
-        if receiver is None:
-            return "Say which door to bring it to."
         return None if receiver.startswith(DOOR) else "This is no door."
+
+    def account_of(self, receiver: str) -> str:
+        """As it stands on the door."""
+        return receiver
 
     async def refund(self, order: RefundOrder) -> Submission:
         """Taken along; the same one once."""

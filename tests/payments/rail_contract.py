@@ -14,7 +14,8 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.payments import settle, transactions_store
 from tollhouse.payments.model import Transaction
-from tollhouse.rails.provider import Attempt, Observation, Provider, RefundOrder
+from tollhouse.rails.provider import Attempt, Observation, Payer, Provider, RefundOrder
+from tollhouse.rails.sandbox import PAYER
 from tollhouse.web.house import House
 
 
@@ -29,7 +30,12 @@ class RailContract:
     def confirmed(self, reference: str, name: str, minor: int, currency: str | None = None) -> Observation:
         """The money is there for good, as this rail says it."""
         return Observation(
-            reference=reference, outcome="confirmed", external_ref=name, amount_minor=minor, currency=currency
+            reference=reference,
+            outcome="confirmed",
+            external_ref=name,
+            amount_minor=minor,
+            currency=currency,
+            payer=Payer(self.receiver or PAYER),
         )
 
     def on_its_way(self, reference: str, name: str, minor: int, confirmations: int = 0) -> Observation:
@@ -142,7 +148,7 @@ class RailContract:
         to = {} if self.receiver is None else {"receiver": self.receiver}
         back = (await refund(alice, {"id": paid.id}, "4.00", mode=self.provider.mode, **to)).ok(201).body
         reference = paid.instructions.reference
-        order = RefundOrder(UUID(back["id"]), reference, self.currency, 400, self.receiver, 1_000, clock.now())
+        order = RefundOrder(UUID(back["id"]), reference, self.currency, 400, back["receiver"], 1_000, clock.now())
         first, second = await self.provider.refund(order), await self.provider.refund(order)
         assert first == second
         assert first.outcome == "accepted"

@@ -1,7 +1,7 @@
 """Live money over a rail that is not the sandbox: taken, settled, and given back only to where it can be brought."""
 
 from collections.abc import AsyncIterator
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -13,7 +13,9 @@ from tests.payments.shop import COFFEE, approve_project, choose, visit
 from tests.running import Service
 from tollhouse import main
 from tollhouse.catalogue.methods import METHODS
+from tollhouse.doors import reviews
 from tollhouse.kernel import clock
+from tollhouse.operator.model import Hand
 from tollhouse.payments import settle
 from tollhouse.rails.configured import RAILS
 from tollhouse.rails.provider import Observation
@@ -54,15 +56,16 @@ async def test_a_refund_needs_its_receiver(alice: Actor, courier: Courier, house
     assert await settle.observe(house, courier.name, courier.mode, seen, clock.now()) is not None
 
     path = f"/transactions/{paid['id']}/refunds"
-    missing = await alice.post(path, {}, key="r", mode="live")
-    assert missing.faults() == {"receiver": "missing"}
-    assert missing.body["errors"][0]["message"] == "Say which door to bring it to."
+    missing = (await alice.post(path, {}, key="r", mode="live")).refused("receiver_required", 422)
+    assert [fault["field"] for fault in missing.body["errors"]] == ["receiver"]
     assert (await alice.post(path, {"receiver": "Window 3"}, key="r", mode="live")).faults() == {"receiver": "invalid_value"}
     assert (await alice.get("/refunds", mode="live")).ok().body["refunds"] == []
     assert (await alice.get("/balances/EUR", mode="live")).ok().body["available"] == "4.20"
 
     back = (await alice.post(path, {"receiver": "Door 3"}, key="r", mode="live")).ok(201).body
-    assert back["receiver"] == "Door 3"
+    assert (back["receiver"], back["review"]) == ("Door 3", "required")
+    hand = Hand("olga@house.example", clock.now())
+    await reviews.approve(house, reviews.REFUNDS, UUID(back["id"]), hand)
     done = await until(alice, f"/refunds/{back['id']}", "succeeded", mode="live")
     assert done["provider_reference"] == f"trip-{back['id']}"
     assert courier.carried[back["id"]].receiver == "Door 3"

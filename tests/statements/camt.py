@@ -32,6 +32,7 @@ class Line:
     currency: str = "EUR"
     batch: str | None = None
     parts: tuple["Line", ...] = ()
+    account: str | None = CUSTOMER_IBAN
 
 
 def paid(reference: str, minor: int, **changes: Any) -> Line:
@@ -88,7 +89,8 @@ def _details(part: Line, line: Line, version: str) -> str:
         amounts = f"<AmtDtls><TxAmt>{amount}</TxAmt></AmtDtls>"
     role, name = ("Dbtr" if line.side == "CRDT" else "Cdtr"), _text("Nm", part.name)
     who = f"<Pty>{name}</Pty>" if version == "08" else name
-    parties = f"<{role}>{who}</{role}><{role}Acct><Id><IBAN>{CUSTOMER_IBAN}</IBAN></Id></{role}Acct>" if part.name else ""
+    account = f"<{role}Acct><Id><IBAN>{part.account}</IBAN></Id></{role}Acct>" if part.account else ""
+    parties = f"<{role}>{who}</{role}>{account}" if part.name else ""
     structured = f"<Strd><CdtrRefInf>{_text('Ref', part.structured)}</CdtrRefInf></Strd>" if part.structured else ""
     told = f"{_text('Ustrd', part.words)}{structured}"
     back = f"<RtrInf><Rsn><Cd>{part.return_reason}</Cd></Rsn></RtrInf>" if part.return_reason else ""

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 from tests.cast import Actor
 from tests.payments.shop import approve_project, choose
 from tests.statements.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, Line, statement
+from tollhouse.approvals.model import Reviewer
 from tollhouse.doors.bank_desk import BANK_DESK
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -123,7 +124,7 @@ async def withdrawn(actor: Actor, bank: Bank, amount: str = "4.00") -> str:
 
     async def approve(tx: Any) -> None:
         present = await changes.hold_still(tx, env, UUID(asked["id"]))
-        await review.approve(tx, present, "olga", None, clock.now())
+        await review.approve(tx, present, Reviewer("olga"), None, clock.now())
 
     await bank.house.db.transact(approve)
     return await _prepared(bank, asked["id"])

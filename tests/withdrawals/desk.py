@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 from tests.cast import Actor, Answer
 from tests.payments.shop import events
+from tollhouse.approvals.model import Reviewer
 from tollhouse.kernel import clock
 from tollhouse.platform.db import Tx
 from tollhouse.web.house import House
@@ -87,7 +88,7 @@ async def review(
     async def decide(tx: Tx) -> Withdrawal:
         present = await reviewing.held(tx, UUID(withdrawal["id"]))
         if rejected is None:
-            return await reviewing.approve(tx, present, operator, None, now)
+            return await reviewing.approve(tx, present, Reviewer(operator), None, now)
         return await reviewing.reject(tx, present, rejected, house, now)
 
     return await house.db.transact(decide)

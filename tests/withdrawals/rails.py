@@ -41,9 +41,13 @@ class PaperBank:
         """Pay by reference."""
         return Instructions(reference=str(attempt.id), words="Pay at the counter.", address=OWN_IBAN)
 
-    def receiver_fault(self, receiver: str | None) -> str | None:
+    def receiver_fault(self, receiver: str) -> str | None:
         """Nobody pays the house's own account."""
         return "This is our own account." if receiver == OWN_IBAN else None
+
+    def account_of(self, receiver: str) -> str:
+        """As it is written."""
+        return receiver
 
     async def refund(self, order: RefundOrder) -> Submission:
         """As a payout."""
@@ -98,9 +102,13 @@ class Line:
         """The rail's."""
         return await self.rail.start_payment(attempt)
 
-    def receiver_fault(self, receiver: str | None) -> str | None:
+    def receiver_fault(self, receiver: str) -> str | None:
         """The rail's."""
         return self.rail.receiver_fault(receiver)
+
+    def account_of(self, receiver: str) -> str:
+        """The rail's."""
+        return self.rail.account_of(receiver)
 
     async def refund(self, order: RefundOrder) -> Submission:
         """The rail's."""

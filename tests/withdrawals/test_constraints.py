@@ -46,12 +46,14 @@ async def test_no_money_leaves_live_mode_without_a_review(rich: Actor) -> None:
     new = await asked(rich, BY_SEPA, mode="live")
     for change in (
         "status = 'approved'",
-        "approvals_needed = 0, status = 'approved'",
         "rail = 'sandbox'",
         "processing_at = now(), submission = 'prepared'",
     ):
         with pytest.raises(asyncpg.CheckViolationError):
             await write(rich, new, change)
+    for change in ("review = 'approved'", "approvals_needed = 0, review = 'approved'", "released_at = now()"):
+        with pytest.raises(asyncpg.IntegrityConstraintViolationError):
+            await rich.sql(f"UPDATE outgoing_transfers SET {change} WHERE id = $1::uuid", new["id"])  # noqa: S608
 
 
 async def test_no_step_back(rich: Actor, house: House, line: Line) -> None:

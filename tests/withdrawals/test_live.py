@@ -12,11 +12,12 @@ from tests.invariants import broken_invariants
 from tests.operator.desk import operator
 from tests.withdrawals.desk import BY_SEPA, asked, cancel, carry, fresh, purse_live, review, told, withdraw
 from tests.withdrawals.rails import OWN_IBAN, Line, PaperBank
+from tollhouse.approvals.model import ApprovedBefore
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.rails.provider import PayoutState
 from tollhouse.web.house import House
-from tollhouse.withdrawals.refusals import ApprovedBefore, NotNow
+from tollhouse.withdrawals.refusals import NotNow
 
 
 @pytest.fixture(autouse=True)

@@ -47,6 +47,8 @@ Deed = Literal[
     "project.rejected",
     "payment.accepted",
     "refund.requested",
+    "refund.approved",
+    "refund.rejected",
     "withdrawal.requested",
     "withdrawal.canceled",
     "withdrawal.approved",

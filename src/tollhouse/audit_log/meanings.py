@@ -66,6 +66,8 @@ DEEDS: Mapping[Deed, str] = {
     "project.rejected": "Project rejected",
     "payment.accepted": "Payment accepted",
     "refund.requested": "Refund requested",
+    "refund.approved": "Refund approved",
+    "refund.rejected": "Refund rejected",
     "withdrawal.requested": "Withdrawal requested",
     "withdrawal.canceled": "Withdrawal canceled",
     "withdrawal.approved": "Withdrawal approved",

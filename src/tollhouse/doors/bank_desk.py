@@ -15,11 +15,12 @@ from tollhouse.withdrawals import sending
 
 async def keep(tx: Tx, clerk: Clerk, doing: Doing, subject_id: UUID, env: MerchantEnv | None) -> UUID:
     """Keep a deed in the history; its id."""
-    hand = Hand(clerk.name, clerk.at, clerk.reason or None)
+    hand = Hand(clerk.name, clerk.at, clerk.reason or None, clerk.on_command_line)
     return (await actions.keep(tx, hand, doing, env, subject_id=subject_id)).action_id
 
 
 BANK_DESK = Desk(
+    payments_by_bank.owner,
     payments_by_bank.observe,
     payments_by_bank.take_back,
     {

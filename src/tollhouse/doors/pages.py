@@ -4,7 +4,14 @@ from tollhouse.audit_log import pages as audit_log
 from tollhouse.balance_payments import operations as balance_payments
 from tollhouse.books import pages as books
 from tollhouse.conversions import operations as conversions
-from tollhouse.doors import choices, payout_pages, reference_pages, statement_pages, withdrawal_review_pages
+from tollhouse.doors import (
+    choices,
+    payout_pages,
+    reference_pages,
+    refund_review_pages,
+    statement_pages,
+    withdrawal_review_pages,
+)
 from tollhouse.fulfillments import operations as fulfillments
 from tollhouse.guide import pages as guide
 from tollhouse.home import pages as home
@@ -45,6 +52,7 @@ OPERATIONS: list[Operation] = [
     *audit_log.OPERATIONS,
     *operator.OPERATIONS,
     *withdrawal_review_pages.OPERATIONS,
+    *refund_review_pages.OPERATIONS,
     *statement_pages.OPERATIONS,
     *payout_pages.OPERATIONS,
     *guide.OPERATIONS,

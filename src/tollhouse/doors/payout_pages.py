@@ -5,12 +5,16 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.approvals import rules
+from tollhouse.approvals.model import Reviewer
 from tollhouse.callers.model import Operator
 from tollhouse.callers.operators import operator_page
 from tollhouse.doors.bank_desk import BANK_DESK
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.refusals import InvalidRequest, NotFound
 from tollhouse.operator.desk import DoneQuery, just_done, reason_in, show
+from tollhouse.operator.model import OperatorRefusedError
+from tollhouse.outgoing import store as outgoing_store
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer_batch import Batch, write
 from tollhouse.rails.configured import bank_account
@@ -60,7 +64,7 @@ async def export(ask: Ask, caller: Operator) -> Response:
 
     try:
         batch = await house.db.transact(deed)
-    except BankRefusedError as refused:
+    except OperatorRefusedError as refused:
         message, ticked = f"Nothing was done. {refused}", wanted if all_seen is None else None
         return await _payouts(ask, caller, PayoutsQuery(), 409, message=message, ticked=ticked)
     return see_other(f"/operator/batches/{batch.id}")
@@ -84,9 +88,20 @@ async def refuse(ask: Ask, caller: Operator, payout_id: UUID) -> Response:
     clerk, house = Clerk(caller.email, ask.now, reason), ask.house
     try:
         decided = await house.db.transact(lambda tx: deeds.refuse(tx, payout_id, BANK_DESK, clerk, house, seen))
-    except BankRefusedError as refused:
+    except OperatorRefusedError as refused:
         message = f"Nothing was done. {refused}"
         return await _payout(ask, caller, payout_id, status=409, message=message, reason=reason)
+    return see_other(f"/operator/payouts/{payout_id}?deed={decided.deed_id}")
+
+
+@OPERATIONS.add("POST", "/operator/payouts/{payout_id}/approve", guard=operator_page)
+async def approve(ask: Ask, caller: Operator, payout_id: UUID) -> Response:
+    """Be the second operator behind a payout whose merchant's password was reset."""
+    clerk, house = Clerk(caller.email, ask.now), ask.house
+    try:
+        decided = await house.db.transact(lambda tx: deeds.approve(tx, payout_id, BANK_DESK, clerk))
+    except OperatorRefusedError as refused:
+        return await _payout(ask, caller, payout_id, status=409, message=f"Nothing was done. {refused}")
     return see_other(f"/operator/payouts/{payout_id}?deed={decided.deed_id}")
 
 
@@ -100,17 +115,27 @@ async def batches(ask: Ask, caller: Operator, query: PageQuery) -> Response:
 @OPERATIONS.add("GET", "/operator/batches/{batch_id}", guard=operator_page)
 async def batch(ask: Ask, caller: Operator, batch_id: UUID, query: PageQuery) -> Response:
     """One batch: its file, and its payouts."""
+    return await _batch(ask, caller, batch_id, query)
+
+
+async def _batch(
+    ask: Ask, caller: Operator, batch_id: UUID, query: PageQuery, status: int = 200, *, message: str = ""
+) -> Response:
     found = await payouts_store.listed_batch(ask.house.db, batch_id)
     if found is None:
         raise NotFound
     shown, more = query.cut(await payouts_store.of_batch(ask.house.db, batch_id, query.fetch, query.offset))
-    return show(ask, caller, "batch", here="payouts", batch=found, payouts=shown, turn=turn(query, more=more))
+    turned = turn(query, more=more)
+    return show(ask, caller, "batch", status, here="payouts", batch=found, payouts=shown, turn=turned, message=message)
 
 
 @OPERATIONS.add("GET", "/operator/batches/{batch_id}/file", guard=operator_page)
-async def batch_file(ask: Ask, batch_id: UUID) -> Response:
-    """The file for the bank: the same bytes each time, and the bank knows it again by its id."""
-    found = await payouts_store.batch(ask.house.db, batch_id)
+async def batch_file(ask: Ask, caller: Operator, batch_id: UUID) -> Response:
+    """The file for the bank, which knows it again by its id. Payouts that were refused meanwhile are not in it."""
+    try:
+        found = await deeds.batch(ask.house.db, batch_id)
+    except OperatorRefusedError as refused:
+        return await _batch(ask, caller, batch_id, PageQuery(), 409, message=f"Nothing was done. {refused}")
     if found is None:
         raise NotFound
     headers = {"Content-Disposition": f'attachment; filename="pain.001-{batch_id}.xml"'}
@@ -131,7 +156,7 @@ async def _payouts(
 
     async def look(tx: Tx) -> tuple[list[ListedPayout], Prepared]:
         found = await deeds.listed(tx, BANK_DESK, wanted, ask.now, query.fetch, query.offset)
-        return found, await payouts_store.prepared(tx)
+        return found, await deeds.exportable(tx, Clerk(caller.email, ask.now))
 
     found, prepared = await ask.house.db.transact(look)
     shown, more = query.cut(found)
@@ -166,6 +191,9 @@ async def _payout(
     found = await payouts_store.payout(ask.house.db, payout_id)
     if found is None:
         raise NotFound
+    merchant_id = found.listed.merchant_id
+    reset_counts = await ask.house.db.transact(lambda tx: rules.reset_counts_until(tx, merchant_id, ask.now))
+    transfer = await outgoing_store.one(ask.house.db, payout_id)
     return show(
         ask,
         caller,
@@ -173,6 +201,8 @@ async def _payout(
         status,
         here="payouts",
         payout=found,
+        needs_second=reset_counts is not None,
+        approved_by_me=transfer is not None and Reviewer(caller.email).is_among(transfer.approvals.given),
         deeds=await just_done(ask, done, payout_id),
         done=done,
         message=message,

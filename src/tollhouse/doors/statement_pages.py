@@ -11,11 +11,12 @@ from tollhouse.doors.bank_desk import BANK_DESK
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.operator.desk import DoneQuery, just_done, reason_in, show
+from tollhouse.operator.model import OperatorRefusedError
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer_xml import DOCUMENT_BYTES_MAX
 from tollhouse.rails.configured import bank_account
 from tollhouse.statements import actions, shown_store, store
-from tollhouse.statements.model import BankRefusedError, Clerk, Decided
+from tollhouse.statements.model import Clerk, Decided
 from tollhouse.web.answers import see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
@@ -41,7 +42,7 @@ async def import_statements(ask: Ask, caller: Operator) -> Response:
     clerk = Clerk(caller.email, ask.now)
     try:
         done = await actions.import_file(raw, bank_account(ask.house.settings), BANK_DESK, clerk, ask.house)
-    except BankRefusedError as refused:
+    except OperatorRefusedError as refused:
         return await _statements(ask, caller, PageQuery(), 422, fault=str(refused))
     return await _statements(ask, caller, PageQuery(), done=done.words)
 
@@ -120,7 +121,7 @@ async def _decide(
 ) -> Response:
     try:
         decided = await ask.house.db.transact(deed)
-    except BankRefusedError as refused:
+    except OperatorRefusedError as refused:
         message = f"Nothing was done. {refused}"
         return await _transfer(ask, caller, transfer_id, status=409, message=message, typed=typed)
     return see_other(f"/operator/transfers/{transfer_id}?deed={decided.deed_id}")

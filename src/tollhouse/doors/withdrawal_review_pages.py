@@ -6,10 +6,11 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.approvals.model import Reviewer
 from tollhouse.callers.model import Operator
 from tollhouse.callers.operators import operator_page
 from tollhouse.catalogue.currencies import format_amount
-from tollhouse.doors import withdrawal_reviews
+from tollhouse.doors import reviews
 from tollhouse.kernel.refusals import InvalidRequest, NotFound
 from tollhouse.operator import store as operator_store
 from tollhouse.operator.desk import DoneQuery, reason_in, show
@@ -25,7 +26,7 @@ from tollhouse.withdrawals.model import WithdrawalStatus
 OPERATIONS = Operations(PAGES)
 DEEDS_SHOWN = 50
 STATUSES: tuple[str, ...] = get_args(WithdrawalStatus)
-Decide = Callable[[House, UUID, Hand, int], Awaitable[Deed]]
+Decide = Callable[[House, reviews.Kind, UUID, Hand, int], Awaitable[Deed]]
 
 
 class WithdrawalsQuery(PageQuery, frozen=True):
@@ -63,7 +64,7 @@ async def approve(ask: Ask, caller: Operator, withdrawal_id: UUID) -> Response:
     remark, fault = reason_in(ask, "remark")
     if fault and remark:
         return await _withdrawal(ask, caller, withdrawal_id, status=422, remark=remark, faults={"remark": fault})
-    return await _decide(ask, caller, withdrawal_id, withdrawal_reviews.approve, remark or None)
+    return await _decide(ask, caller, withdrawal_id, reviews.approve, remark or None)
 
 
 @OPERATIONS.add("POST", "/operator/withdrawals/{withdrawal_id}/reject", guard=operator_page)
@@ -72,7 +73,7 @@ async def reject(ask: Ask, caller: Operator, withdrawal_id: UUID) -> Response:
     reason, fault = reason_in(ask)
     if fault:
         return await _withdrawal(ask, caller, withdrawal_id, status=422, reason=reason, faults={"reason": fault})
-    return await _decide(ask, caller, withdrawal_id, withdrawal_reviews.reject, reason)
+    return await _decide(ask, caller, withdrawal_id, reviews.reject, reason)
 
 
 async def _decide(ask: Ask, caller: Operator, withdrawal_id: UUID, decide: Decide, reason: str | None) -> Response:
@@ -80,7 +81,7 @@ async def _decide(ask: Ask, caller: Operator, withdrawal_id: UUID, decide: Decid
     if not (seen.isascii() and seen.isdigit()):
         raise InvalidRequest("The form does not say which state of the withdrawal was seen.")
     try:
-        deed = await decide(ask.house, withdrawal_id, Hand(caller.email, ask.now, reason), int(seen))
+        deed = await decide(ask.house, reviews.WITHDRAWALS, withdrawal_id, Hand(caller.email, ask.now, reason), int(seen))
     except NothingThereError:
         raise NotFound from None
     except OperatorRefusedError as refused:
@@ -115,7 +116,7 @@ async def _withdrawal(
         merchant=merchant,
         amount=format_amount,
         deeds=await operator_store.deeds_about(db, found.env.merchant_id, withdrawal_id, DEEDS_SHOWN),
-        approved_by_me=caller.email in found.approvals,
+        approved_by_me=Reviewer(caller.email).is_among(found.approvals),
         done=done,
         message=message,
         remark=remark,

@@ -11,7 +11,9 @@ LOCK = """
 """
 # A link that was mailed and came back shows too that mails reach the address.
 SET_BY_MAIL = """
-    UPDATE users SET password_hash = $2, password_changed_at = $3, verified_at = coalesce(verified_at, $3) WHERE id = $1
+    UPDATE users SET password_hash = $2, password_changed_at = $3, password_reset_at = $3,
+        verified_at = coalesce(verified_at, $3)
+    WHERE id = $1
 """
 CHANGE = """
     UPDATE users SET password_hash = $2, password_changed_at = $3

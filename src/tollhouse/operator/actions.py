@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from tollhouse.approvals import rules
 from tollhouse.audit import author, record
 from tollhouse.audit.changes import made
 from tollhouse.audit.deeds import Deed as Audited
@@ -20,7 +21,7 @@ from tollhouse.ledger.post import post
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Letter
 from tollhouse.operator import store
-from tollhouse.operator.model import Action, Deed, Hand, NothingThereError, OperatorRefusedError
+from tollhouse.operator.model import Action, ChangedMeanwhileError, Deed, Hand, NothingThereError, OperatorRefusedError
 from tollhouse.platform.db import Tx
 from tollhouse.web.house import House
 
@@ -33,6 +34,8 @@ TOLD: dict[Action, Audited] = {
     "balance_adjusted": "balance.adjusted",
     "withdrawal_approved": "withdrawal.approved",
     "withdrawal_rejected": "withdrawal.rejected",
+    "refund_approved": "refund.approved",
+    "refund_rejected": "refund.rejected",
     "second_factor_removed": "second_factor.removed",
     "application_suspended": "application.suspended",
     "application_reactivated": "application.reactivated",
@@ -56,16 +59,27 @@ async def suspend(tx: Tx, merchant_id: MerchantId, hand: Hand) -> Deed:
 
 async def reactivate(tx: Tx, merchant_id: MerchantId, hand: Hand) -> Deed:
     """What the merchant had works again."""
+    await rules.ensure_independent(tx, merchant_id, hand.reviewer)
     if not await store.reactivate(tx, merchant_id):
         raise await _why_not_merchant(tx, merchant_id, "is not suspended")
     return await keep(tx, hand, "merchant_reactivated", merchant_id, subject_id=merchant_id)
 
 
 async def approve(tx: Tx, project_id: UUID, hand: Hand, seen: datetime | None = None) -> Deed:
-    """The project can sell. `seen`: as it was at that moment, and not as its merchant has changed it since."""
-    env = await store.approve(tx, project_id, hand.at, seen)
-    if env is None:
+    """The project can sell, or needs a second operator. `seen`: as it was then, not as its merchant has changed it since."""
+    present = await store.lock_project(tx, project_id)
+    if present is None or present["status"] == "approved" or (seen is not None and present["updated_at"] != seen):
         raise await _why_not_project(tx, project_id, "approved")
+    env = MerchantEnv(MerchantId(present["merchant_id"]), present["mode"])
+    await rules.ensure_independent(tx, env.merchant_id, hand.reviewer)
+    await rules.ensure_active(tx, env.merchant_id)
+    needed = await rules.approvals_needed(tx, env.merchant_id, 1, hand.at)
+    approvals = rules.approve(await store.approvals(tx, project_id, needed), hand.reviewer)
+    # Nothing below this line may refuse.
+    if not approvals.complete:
+        return await keep(tx, hand, "project_approval_given", env, subject_id=project_id)
+    if await store.approve(tx, project_id, hand.at, seen) is None:
+        raise AssertionError("a project that is locked does not change")
     return await keep(tx, hand, "project_approved", env, subject_id=project_id)
 
 
@@ -97,6 +111,8 @@ async def adjust(tx: Tx, env: MerchantEnv, currency: Currency, amount_minor: int
     """Give to the merchant's available balance, or, with an amount below zero, take from it."""
     if not await store.is_merchant(tx, env.merchant_id):
         raise OperatorRefusedError(f"There is no merchant {env.merchant_id}.")
+    await rules.ensure_independent(tx, env.merchant_id, hand.reviewer)
+    await rules.ensure_no_reset(tx, env.merchant_id, hand.at)
     had = await in_currency(tx, env, currency.code)
     deed = await keep(
         tx,
@@ -147,6 +163,7 @@ async def keep(
         reason=hand.reason,
         currency=currency,
         amount_minor=amount_minor,
+        on_command_line=hand.on_command_line,
         at=stamp(hand.at),
         client_id=None if client is None else client.client_id,
     )
@@ -170,5 +187,5 @@ async def _why_not_project(tx: Tx, project_id: UUID, wanted: str) -> OperatorRef
     if status is None:
         return NothingThereError(f"There is no project {project_id}.")
     if status == wanted:
-        return OperatorRefusedError(f"Project {project_id} is {status} already.")
-    return OperatorRefusedError(f"Project {project_id} was changed meanwhile. Look again.")
+        return ChangedMeanwhileError(f"Project {project_id} is {status} already.")
+    return ChangedMeanwhileError(f"Project {project_id} was changed meanwhile. Look again.")

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.approvals.model import OperatorRefusedError, Reviewer
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
 from tollhouse.kernel.limits import REASON_CHARS_MAX
@@ -14,6 +15,7 @@ from tollhouse.kernel.refusals import Refusal
 Action = Literal[
     "merchant_suspended",
     "merchant_reactivated",
+    "project_approval_given",
     "project_approved",
     "project_rejected",
     "balance_adjusted",
@@ -22,10 +24,13 @@ Action = Literal[
     "operator_closed",
     "withdrawal_approved",
     "withdrawal_rejected",
+    "refund_approved",
+    "refund_rejected",
     "statement_imported",
     "transfer_assigned",
     "transfer_dismissed",
     "batch_exported",
+    "payout_approved",
     "payout_refused",
     "second_factor_removed",
     "application_suspended",
@@ -43,6 +48,12 @@ class Hand(Struct, frozen=True):
     operator: str
     at: datetime
     reason: str | None = None
+    on_command_line: bool = False
+
+    @property
+    def reviewer(self) -> Reviewer:
+        """Whose approval it is."""
+        return Reviewer(self.operator, self.on_command_line)
 
 
 class Deed(Struct, frozen=True, kw_only=True):
@@ -60,6 +71,7 @@ class Deed(Struct, frozen=True, kw_only=True):
     reason: str | None
     currency: str | None = None
     amount_minor: int | None = None
+    on_command_line: bool = False
     at: Timestamp
     client_id: ClientId | None = None
 
@@ -156,12 +168,12 @@ class FailingEvent(Struct, frozen=True):
     created_at: Timestamp
 
 
-class OperatorRefusedError(Exception):
-    """What was asked cannot be done; the sentence says why. Nothing changed."""
-
-
 class NothingThereError(OperatorRefusedError):
     """There is no such merchant, application or project."""
+
+
+class ChangedMeanwhileError(OperatorRefusedError):
+    """It is not any more what was looked at, or was decided before."""
 
 
 class LinkIsOver(Refusal):

@@ -58,6 +58,7 @@ class Overview(Struct, frozen=True, kw_only=True):
     oldest_undelivered: datetime | None
     projects_in_review: int
     withdrawals_in_review: int
+    refunds_in_review: int
     refunds_waiting: int
     transfers_waiting: int
     payouts_waiting: int

@@ -24,11 +24,14 @@ OLDEST_UNDELIVERED = """
 WAITING = """
     SELECT (SELECT count(*) FROM projects WHERE status = 'in_review') AS projects,
            (SELECT count(*) FROM withdrawals WHERE status = 'pending_review') AS withdrawals,
+           (SELECT count(*) FROM outgoing_transfers
+            WHERE kind = 'refund' AND review = 'required' AND closed_at IS NULL) AS refunds_in_review,
            (SELECT count(*) FROM refunds WHERE next_look_at IS NOT NULL) AS refunds,
            (SELECT count(*) FROM bank_entry_parts WHERE outcome = 'unmatched') AS transfers,
            (SELECT count(*)
             FROM (SELECT id FROM refunds
                   WHERE rail = 'bank' AND mode = 'live' AND status = 'pending' AND provider_reference IS NOT NULL
+                    AND next_look_at IS NOT NULL
                   UNION ALL
                   SELECT id FROM withdrawals
                   WHERE rail = 'bank' AND mode = 'live' AND status = 'processing' AND submission = 'accepted'
@@ -76,6 +79,7 @@ async def overview(db: Pool, version: str, now: datetime) -> Overview:
         oldest_undelivered=oldest,
         projects_in_review=waiting["projects"],
         withdrawals_in_review=waiting["withdrawals"],
+        refunds_in_review=waiting["refunds_in_review"],
         refunds_waiting=waiting["refunds"],
         transfers_waiting=waiting["transfers"],
         payouts_waiting=waiting["payouts"],

@@ -7,12 +7,21 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.approvals import rules
+from tollhouse.approvals.model import Approvals, Reviewer
 from tollhouse.callers.model import Operator
 from tollhouse.callers.operators import operator_page
 from tollhouse.kernel.refusals import InvalidRequest, NotFound
 from tollhouse.operator import actions, store
 from tollhouse.operator.desk import DoneQuery, reason_in, show
-from tollhouse.operator.model import Deed, Hand, OperatorRefusedError
+from tollhouse.operator.model import (
+    ChangedMeanwhileError,
+    Deed,
+    Hand,
+    ListedProject,
+    NothingThereError,
+    OperatorRefusedError,
+)
 from tollhouse.platform.db import Tx
 from tollhouse.web.answers import see_other
 from tollhouse.web.ask import Ask
@@ -81,8 +90,10 @@ async def _decide(ask: Ask, caller: Operator, project_id: UUID, decide: Decide, 
     hand, seen = Hand(caller.email, ask.now, reason), _seen(ask)
     try:
         deed = await ask.house.db.transact(lambda tx: decide(tx, project_id, hand, seen))
-    except OperatorRefusedError:
-        return await _project(ask, caller, project_id, status=409, message=TOO_LATE)
+    except OperatorRefusedError as refused:
+        changed = isinstance(refused, NothingThereError | ChangedMeanwhileError)
+        message = TOO_LATE if changed else f"Nothing was done. {refused}"
+        return await _project(ask, caller, project_id, status=409, message=message)
     return see_other(f"/operator/projects/{project_id}?deed={deed.action_id}")
 
 
@@ -108,7 +119,10 @@ async def _project(
     reason: str = "",
     faults: dict[str, str] | None = None,
 ) -> Response:
-    found = await store.project(ask.house.db, project_id)
+    async def look(tx: Tx) -> tuple[ListedProject | None, Approvals]:
+        return await store.project(tx, project_id), await store.approvals(tx, project_id, rules.TWO)
+
+    found, approvals = await ask.house.db.transact(look)
     if found is None:
         raise NotFound
     return show(
@@ -118,6 +132,8 @@ async def _project(
         status,
         here="projects",
         project=found,
+        approved_by=approvals.given,
+        approved_by_me=Reviewer(caller.email).is_among(approvals.given),
         deeds=await store.deeds_about(ask.house.db, found.merchant_id, project_id, DEEDS_SHOWN),
         done=done,
         message=message,

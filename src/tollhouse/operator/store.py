@@ -3,6 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
+from tollhouse.approvals.model import Approvals
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId
@@ -48,6 +49,14 @@ PROJECT = """
     FROM projects p JOIN merchants m ON m.id = p.merchant_id WHERE p.id = $1
 """
 STATUS = "SELECT status FROM projects WHERE id = $1"
+LOCK_PROJECT = "SELECT merchant_id, mode, status, updated_at FROM projects WHERE id = $1 FOR NO KEY UPDATE"
+# What was approved is the project as it is: one that its merchant changed since is to be approved anew.
+APPROVALS = """
+    SELECT a.operator, a.on_command_line FROM operator_actions a JOIN projects p ON p.id = a.subject_id
+    WHERE a.merchant_id = p.merchant_id AND a.subject_id = $1 AND a.action = 'project_approval_given'
+      AND a.at >= p.updated_at
+    ORDER BY a.at, a.id
+"""
 APPROVE = """
     UPDATE projects SET status = 'approved', rejected_because = NULL, updated_at = $2
     WHERE id = $1 AND status <> 'approved' AND ($3::timestamptz IS NULL OR updated_at = $3) RETURNING merchant_id, mode
@@ -58,13 +67,14 @@ REJECT = """
 """
 KEEP = """
     INSERT INTO operator_actions
-        (id, operator, action, merchant_id, mode, subject_id, reason, currency, amount_minor, at, client_id)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+        (id, operator, action, merchant_id, mode, subject_id, reason, currency, amount_minor, at, client_id,
+         on_command_line)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 """
 # Ids are in the order of time.
 DEEDS = """
     SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
-           a.client_id, m.business_name, o.email, c.name AS application
+           a.client_id, a.on_command_line, m.business_name, o.email, c.name AS application
     FROM operator_actions a
     LEFT JOIN merchants m ON m.id = a.merchant_id
     LEFT JOIN oauth_clients c ON c.id = a.client_id
@@ -73,18 +83,18 @@ DEEDS = """
 """
 DEED = """
     SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
-           a.client_id, NULL AS business_name, NULL AS email, NULL AS application
+           a.client_id, a.on_command_line, NULL AS business_name, NULL AS email, NULL AS application
     FROM operator_actions a WHERE a.id = $1
 """
 DEEDS_OF_MERCHANT = """
     SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
-           a.client_id, m.business_name, NULL AS email, NULL AS application
+           a.client_id, a.on_command_line, m.business_name, NULL AS email, NULL AS application
     FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id
     WHERE a.merchant_id = $1 ORDER BY a.at DESC, a.id DESC LIMIT $2
 """
 DEEDS_ABOUT = """
     SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
-           a.client_id, m.business_name, NULL AS email, NULL AS application
+           a.client_id, a.on_command_line, m.business_name, NULL AS email, NULL AS application
     FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id
     WHERE a.merchant_id = $1 AND a.subject_id = $2 ORDER BY a.at DESC, a.id DESC LIMIT $3
 """
@@ -138,7 +148,7 @@ async def projects_of(db: Pool, merchant_id: MerchantId, limit: int) -> list[Lis
     return [_project(row) for row in await db.fetch(PROJECTS_OF_MERCHANT, merchant_id, limit)]
 
 
-async def project(db: Pool, project_id: UUID) -> ListedProject | None:
+async def project(db: Pool | Tx, project_id: UUID) -> ListedProject | None:
     """One project."""
     row = await db.fetchrow(PROJECT, project_id)
     return None if row is None else _project(row)
@@ -147,6 +157,18 @@ async def project(db: Pool, project_id: UUID) -> ListedProject | None:
 async def status_of(tx: Tx, project_id: UUID) -> str | None:
     """How far the project is; None when there is none."""
     return await tx.fetchval(STATUS, project_id)
+
+
+async def lock_project(tx: Tx, project_id: UUID) -> Row | None:
+    """Whose project it is, its status, and when it was last changed; nobody else changes it until this transaction ends."""
+    return await tx.fetchrow(LOCK_PROJECT, project_id)
+
+
+async def approvals(tx: Tx, project_id: UUID, needed: int) -> Approvals:
+    """Who approved the project as it is."""
+    rows = await tx.fetch(APPROVALS, project_id)
+    given = tuple(row["operator"] for row in rows)
+    return Approvals(given, sum(row["on_command_line"] for row in rows), needed)
 
 
 async def approve(tx: Tx, project_id: UUID, now: datetime, seen: datetime | None) -> MerchantEnv | None:
@@ -165,7 +187,8 @@ async def keep(tx: Tx, deed: Deed, now: datetime) -> None:
     """Keep what was done, for ever."""
     whom = (deed.merchant_id, deed.mode, deed.subject_id)
     what = (deed.reason, deed.currency, deed.amount_minor)
-    await tx.execute(KEEP, deed.action_id, deed.operator, deed.action, *whom, *what, now, deed.client_id)
+    last = (now, deed.client_id, deed.on_command_line)
+    await tx.execute(KEEP, deed.action_id, deed.operator, deed.action, *whom, *what, *last)
 
 
 async def deeds(db: Pool, limit: int, offset: int) -> list[ListedDeed]:
@@ -231,6 +254,7 @@ def _deed(row: Row) -> ListedDeed:
         reason=row["reason"],
         currency=row["currency"],
         amount_minor=row["amount_minor"],
+        on_command_line=row["on_command_line"],
         at=stamp(row["at"]),
         client_id=row["client_id"],
     )

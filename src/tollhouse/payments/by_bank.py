@@ -4,6 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.payments import by_bank_store, chargebacks, refunds, settle, transactions_store
 from tollhouse.payments.model import Refund
@@ -14,6 +15,12 @@ from tollhouse.rails.provider import Observation
 from tollhouse.web.house import House
 
 TAKEN_BACK = "bank_reversal"
+
+
+async def owner(tx: Tx, reference: str) -> MerchantId | None:
+    """Whose payment has this reference; None where none has."""
+    found = await transactions_store.by_reference(tx, NAME, "live", reference)
+    return None if found is None else found[0].merchant_id
 
 
 async def observe(tx: Tx, seen: Observation, house: House, now: datetime) -> bool:

@@ -7,8 +7,10 @@ from tollhouse.rails.bank_transfer import CURRENCY, NAME, Payout
 
 # Across merchants: they leave in one file.
 WAITING_REFUNDS = """
-    SELECT r.id, r.merchant_id, r.currency, r.amount_minor, r.receiver, split_part(t.rail_reference, '/', 1) AS reference
+    SELECT r.id, r.merchant_id, r.currency, r.amount_minor, o.receiver, o.receiver_name,
+           split_part(t.rail_reference, '/', 1) AS reference
     FROM refunds r JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (r.merchant_id, r.mode, r.transaction_id)
+    JOIN outgoing_transfers o ON o.id = r.id AND o.released_at IS NOT NULL
     WHERE r.rail = $1 AND r.mode = 'live' AND r.currency = $2 AND r.status = 'pending' AND r.provider_reference IS NOT NULL
     ORDER BY r.created_at
 """
@@ -23,8 +25,8 @@ async def waiting_refunds(tx: Tx) -> list[Payout]:
             currency=row["currency"],
             amount_minor=row["amount_minor"],
             receiver_iban=row["receiver"],
+            receiver_name=row["receiver_name"],
             words=f"Refund {row['reference']}",
-            reference=row["reference"],
         )
         for row in await tx.fetch(WAITING_REFUNDS, NAME, CURRENCY)
     ]

@@ -15,7 +15,7 @@ from tollhouse.ledger.model import EntryType, Line, Posting, Source, available, 
 from tollhouse.ledger.post import post
 from tollhouse.payments import refunds, refunds_store, settle, tell, verdict
 from tollhouse.payments.model import CREDITED, Chargeback, ChargebackStatus, Transaction
-from tollhouse.payments.refusals import NotNow
+from tollhouse.payments.refusals import ChargedBack, NotNow
 from tollhouse.platform.db import Tx
 from tollhouse.web.house import House
 
@@ -34,18 +34,15 @@ async def open_one(
 ) -> Transaction:
     """Take back what the merchant has kept of the payment, at most, and its method's fee. Raises `NotFound` and `NotNow`.
 
-    Refunds that the rail has accepted go on and are left out of it; the others fail.
+    Refunds that were released to the rail go on and are left out of it; the others fail.
     """
     present = await settle.hold_still(tx, env, transaction_id)
-    on_the_way = sum(
-        one.amount_minor - one.unapplied_minor
-        for one in present.refunds
-        if one.status == "pending" and one.provider_reference is None
-    )
+    stoppable = await refunds.unreleased(tx, present)
+    on_the_way = sum(one.amount_minor - one.unapplied_minor for one in stoppable)
     if present.status not in CREDITED or present.kept_minor + on_the_way <= 0:
         raise NotNow(present.status_at(now))
     # Nothing below this line may refuse.
-    present = await refunds.drop(tx, present, house, now)
+    present = await refunds.stop(tx, present, stoppable, ChargedBack.code, house, now)
     taken_minor = min(amount_minor or present.kept_minor, present.kept_minor)
     chargeback = Chargeback(
         id=new_id(),

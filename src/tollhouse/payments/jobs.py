@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from tollhouse.kernel import clock
 from tollhouse.kernel.refusals import Refusal
+from tollhouse.outgoing import gate
 from tollhouse.payments import (
     chargebacks,
     expiry,
@@ -50,8 +51,8 @@ async def carry_refunds(house: House) -> None:
     for due in await refunds_store.take_due(house.db, now, PATIENCE, AT_ONCE):
         try:
             await _carry(house, due, now)
-        except Refusal as lost:  # somebody ended it meanwhile: the simulator, a dispute
-            log.info("refund had ended", detail=lost.code)
+        except Refusal as lost:  # somebody ended it meanwhile, such as a dispute, or its merchant is suspended
+            log.info("refund not carried", detail=lost.code)
 
 
 async def play_plans(house: House) -> None:
@@ -72,6 +73,8 @@ async def _carry(house: House, due: Due, now: datetime) -> None:
     if provider is None:
         log.error("refund of a rail that is gone", part=due.rail, mode=due.env.mode)
         return
+    if not due.released:
+        await house.db.transact(lambda tx: gate.release(tx, due.order.id, now))
     if not due.accepted:
         handed_in = await provider.refund(due.order)
         if handed_in.outcome == "rejected":

@@ -9,6 +9,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.outgoing.model import Review
 from tollhouse.rails.provider import Instructions
 
 LinkStatus = Literal["active", "completed", "expired", "canceled"]
@@ -49,6 +50,7 @@ REFUND_FAILURES = {
     "receiver_invalid": "The receiver cannot be paid.",
     "returned_by_bank": "The customer's bank sent it back.",
     "payment_charged_back": "The customer's bank took the money back itself.",
+    "review_rejected": "The refund was not approved.",
 }
 NO_LEAD = timedelta()
 
@@ -125,6 +127,7 @@ class Refund(Struct, frozen=True, kw_only=True):
     status: RefundStatus
     reason: RefundReason
     receiver: str | None
+    review: Review
     failure_code: str | None
     provider_reference: str | None
     external_id: str | None

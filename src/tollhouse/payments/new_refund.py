@@ -14,7 +14,7 @@ from tollhouse.web.references import reference_faults
 
 
 class NewRefund(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a merchant asks for. No amount: everything that is left."""
+    """What a merchant asks for. No amount: everything that is left. No receiver: the account that paid."""
 
     amount: Amount = None
     reason: RefundReason = "customer_request"
@@ -43,6 +43,6 @@ def check(new: NewRefund, currency: Currency, provider: Provider | None) -> int 
 def _faults(new: NewRefund, currency: Currency, amount_minor: int | None, provider: Provider | None) -> Iterator[Fault]:
     if new.amount is not None and amount_minor is None:
         yield amount_fault(currency)
-    wrong = provider.receiver_fault(new.receiver) if provider is not None else None
+    wrong = provider.receiver_fault(new.receiver) if provider is not None and new.receiver is not None else None
     if wrong is not None:
-        yield Fault("receiver", "missing" if new.receiver is None else "invalid_value", wrong)
+        yield Fault("receiver", "invalid_value", wrong)

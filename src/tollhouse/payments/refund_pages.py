@@ -19,14 +19,15 @@ from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.kernel.refusals import Fault, NotFound, Refusal, ValidationFailed
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.outgoing.refusals import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
 from tollhouse.payments import refunds, refunds_store, settle, transactions_store
 from tollhouse.payments.model import REFUND_REASONS, Transaction
 from tollhouse.payments.new_refund import NewRefund
+from tollhouse.payments.refund_destination import payer_of
 from tollhouse.payments.refunds import Offer
-from tollhouse.payments.refusals import ChargedBack, RefundNotAllowed, RefundTooLarge
+from tollhouse.payments.refusals import ChargedBack, MethodUnavailable, ReceiverRequired, RefundNotAllowed, RefundTooLarge
 from tollhouse.payments.views import transaction_view
 from tollhouse.platform.db import Tx
-from tollhouse.rails import configured
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
@@ -35,7 +36,8 @@ from tollhouse.web.operations import PAGES, Operations
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("amount", "reason", "receiver", "external_id")
-OF_THE_AMOUNT = (RefundTooLarge, InsufficientFunds)
+OF_THE_AMOUNT = (RefundTooLarge, InsufficientFunds, AmountBelowMinimum, AmountAboveMaximum, DailyLimitExceeded)
+OF_THE_RECEIVER = (ReceiverRequired, MethodUnavailable)
 NOT_REFUNDABLE = {
     "status": "There is nothing of this payment that could be refunded.",
     "not_refundable_method": "What was paid this way cannot be refunded here. Send the money yourself.",
@@ -108,7 +110,7 @@ async def confirm(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> 
             present = await settle.hold_still(tx, env, transaction_id)
             if str(present.version) != seen:
                 raise SeenOtherwise
-            made, _ = await refunds.request(tx, env, transaction_id, typed.new, house, ask.now)
+            made, _ = await refunds.request(tx, env, transaction_id, typed.new, house, ask.now, may_withdraw=True)
             return made.id
 
         return await made_once(tx, ask, env, key, typed.new, make)
@@ -141,7 +143,9 @@ async def _review(
     ask: Ask, person: Person, env: MerchantEnv, transaction_id: UUID, typed: Typed, message: str = ""
 ) -> Response:
     try:
-        offer = await ask.house.db.transact(lambda tx: refunds.offer(tx, env, transaction_id, typed.new, ask.now))
+        offer = await ask.house.db.transact(
+            lambda tx: refunds.offer(tx, env, transaction_id, typed.new, ask.now, may_withdraw=True)
+        )
     except NotFound:
         raise
     except Refusal as refusal:
@@ -161,6 +165,7 @@ async def _review(
         reason=REFUND_REASONS[typed.new.reason],
         typed=typed.values,
         message=message,
+        destination=offer.destination,
         amounts=_amounts(offer, there),
     )
 
@@ -189,7 +194,7 @@ async def _form_anew(
 async def _form(
     ask: Ask, person: Person, env: MerchantEnv, found: Transaction, typed: Typed, wrong: Wrong = NOTHING_WRONG
 ) -> Response:
-    provider = configured.rail(found.rail, env.mode)
+    payer = await payer_of(ask.house.db, found)
     there = (await balances.in_currency(ask.house.db, env, found.currency)).available_minor
     return page(
         ask,
@@ -203,7 +208,7 @@ async def _form(
         left=format_amount(found.refundable_minor, found.currency),
         on_the_way=format_amount(found.returning_minor, found.currency) if found.returning_minor else "",
         available=format_amount(there, found.currency),
-        receiver_needed=provider is not None and provider.receiver_fault(None) is not None,
+        payer=payer,
         receiver_label="IBAN" if found.method_type == "bank_transfer" else "Receiver",
         reasons=list(REFUND_REASONS.items()),
         typed=typed.values,
@@ -222,4 +227,5 @@ def _unfit(found: Transaction, ask: Ask) -> str:
 
 
 def _said(refusal: Refusal, typed: Typed) -> Wrong:
-    return wrong_with(refusal, typed.values, "amount" if isinstance(refusal, OF_THE_AMOUNT) else "")
+    field = "amount" if isinstance(refusal, OF_THE_AMOUNT) else "receiver" if isinstance(refusal, OF_THE_RECEIVER) else ""
+    return wrong_with(refusal, typed.values, field)

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.approvals.model import Approvals
 from tollhouse.audit import record
 from tollhouse.audit.changes import made
 from tollhouse.catalogue.currencies import CURRENCIES, priced
@@ -17,11 +18,14 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.ledger import holds
 from tollhouse.ledger.balances import in_currency
-from tollhouse.ledger.model import InsufficientFunds, Line, Posted, Posting, Source, available, rail, unapplied
+from tollhouse.ledger.model import Account, InsufficientFunds, Line, Posted, Posting, Source, available, rail, unapplied
 from tollhouse.ledger.post import ensure_room, post
+from tollhouse.outgoing import gate, limits
+from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.payments import refunds_store, settle, tell, verdict
-from tollhouse.payments.model import Refund, Transaction
+from tollhouse.payments.model import Refund, RefundStatus, Transaction
 from tollhouse.payments.new_refund import NewRefund, check
+from tollhouse.payments.refund_destination import Destination, destination
 from tollhouse.payments.refusals import ChargedBack, NotNow, RefundNotAllowed, RefundTooLarge
 from tollhouse.platform.db import Tx
 from tollhouse.rails import configured
@@ -35,6 +39,7 @@ class Offer(Struct, frozen=True):
     """A refund that can be asked for now: of which payment, how much, and how much of it the merchant never had."""
 
     payment: Transaction
+    destination: Destination
     amount_minor: int
     unapplied_minor: int
 
@@ -44,14 +49,24 @@ class Offer(Struct, frozen=True):
         return self.amount_minor - self.unapplied_minor
 
 
-async def offer(tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, now: datetime) -> Offer:
-    """What this refund would take of a payment, which is held still from now on.
+async def offer(
+    tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, now: datetime, *, may_withdraw: bool
+) -> Offer:
+    """What this refund would take of a payment, which is locked from now on, and where it would go.
 
-    Raises `NotFound`, the refusals of `_amount`, and `InsufficientFunds`.
+    Raises `NotFound`, `ValidationFailed`, `ChargedBack`, `RefundNotAllowed`, what `destination` does, `RefundTooLarge`, the
+    limits of an amount, and `InsufficientFunds`.
     """
     present = await settle.hold_still(tx, env, transaction_id)
-    amount_minor = _amount(present, new, now)
-    offered = Offer(present, amount_minor, min(amount_minor, present.unapplied_free_minor))
+    asked_minor = check(new, CURRENCIES[present.currency], configured.rail(present.rail, present.env.mode))
+    refused = objection(present, now)
+    if refused is not None:
+        raise refused
+    goes_to = await destination(tx, present, new, may_withdraw=may_withdraw)
+    amount_minor = _amount(present, asked_minor)
+    if goes_to.method is not None:
+        limits.ensure_amount(goes_to.method, amount_minor)
+    offered = Offer(present, goes_to, amount_minor, min(amount_minor, present.unapplied_free_minor))
     of_merchant = offered.of_merchant_minor
     if of_merchant:
         there = (await in_currency(tx, env, present.currency)).available_minor
@@ -62,14 +77,15 @@ async def offer(tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, 
 
 
 async def request(
-    tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, house: House, now: datetime
+    tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, house: House, now: datetime, *, may_withdraw: bool
 ) -> tuple[Refund, Transaction]:
-    """Set money aside to be given back. Raises what `offer` raises."""
-    offered = await offer(tx, env, transaction_id, new, now)
+    """Set money aside to be given back. Raises what `offer` raises, and `DailyLimitExceeded`."""
+    offered = await offer(tx, env, transaction_id, new, now, may_withdraw=may_withdraw)
     present, amount_minor, from_unapplied = offered.payment, offered.amount_minor, offered.unapplied_minor
     of_merchant = offered.of_merchant_minor
-    # The database judges the balance once more below, and its verdict refuses everything.
+    # The database judges the limit and the balance once more below, and its verdict refuses everything.
     refund_id = new_id()
+    transfer = await _admit(tx, offered, refund_id, now)
     hold_id, posted = None, None
     if of_merchant:
         hold, posted = await holds.reserve(tx, env, Source(SOURCE, refund_id), present.currency, of_merchant, now)
@@ -83,7 +99,8 @@ async def request(
         hold_id=hold_id,
         status="pending",
         reason=new.reason,
-        receiver=new.receiver,
+        receiver=transfer.receiver,
+        review=transfer.review,
         failure_code=None,
         provider_reference=None,
         external_id=new.external_id,
@@ -107,47 +124,51 @@ async def request(
 
 
 async def succeed(tx: Tx, env: MerchantEnv, refund_id: UUID, house: House, now: datetime) -> Refund:
-    """The customer has the money. Raises `NotFound` and `NotNow`."""
-    present, refund = await _ended(tx, env, refund_id, "pending", "succeeded", None, now)
+    """The customer has the money. Raises `NotFound`, `NotNow`, and what `gate.release` does."""
+    present = await _in_state(tx, env, refund_id, "pending")
+    out = gate.outgoing_side(await gate.release(tx, refund_id, now))
+    refund = await _end(tx, env, refund_id, "pending", "succeeded", None, now)
     changed = await _change(tx, present, refund, "refunded", now, refunded=refund.amount_minor, freed=True)
-    given = _from_unapplied(present, refund)
+    given = _from_unapplied(present, refund, out)
     if refund.hold_id is None:
         posted = await post(tx, Posting(env.mode, "refund", Source(SOURCE, refund.id), given, now))
     else:
         of_merchant = refund.amount_minor - refund.unapplied_minor
-        _, posted = await holds.capture(
-            tx, env, refund.hold_id, of_merchant, now, entry_type="refund", to=rail(present.rail), along=given
-        )
+        _, posted = await holds.capture(tx, env, refund.hold_id, of_merchant, now, entry_type="refund", to=out, along=given)
     await tell.payment(tx, "payment.refunded", changed, house, now, refund=refund)
     await _tell_balance(tx, changed, refund, posted, house, now)
     return refund
 
 
 async def fail(tx: Tx, env: MerchantEnv, refund_id: UUID, failure_code: str, house: House, now: datetime) -> Refund:
-    """The rail refused it: the money comes back. Raises `NotFound` and `NotNow`."""
-    present, refund = await _ended(tx, env, refund_id, "pending", "failed", failure_code, now)
-    changed = await _change(tx, present, refund, f"refund failed: {failure_code}", now, freed=True)
-    await _give_back(tx, changed, refund, house, now)
+    """The rail refused it: the money comes back. Raises `NotFound`, `NotNow`, and what `gate.release` does."""
+    present = await _in_state(tx, env, refund_id, "pending")
+    await gate.close(tx, await gate.release(tx, refund_id, now), now)
+    _, refund = await _fail(tx, present, refund_id, failure_code, house, now)
     return refund
 
 
-async def drop(tx: Tx, present: Transaction, house: House, now: datetime) -> Transaction:
-    """Fail the refunds of a held payment that no rail has accepted yet: the customer's bank took the money itself."""
-    for one in present.refunds:
-        if one.status == "pending" and one.provider_reference is None:
-            code = ChargedBack.code
-            refund = await refunds_store.end_if(tx, present.env, one.id, "pending", "failed", code, now)
-            if refund is None:
-                raise AssertionError("refunds of a held payment do not change")
-            present = await _change(tx, present, refund, f"refund failed: {code}", now, freed=True)
-            await _give_back(tx, present, refund, house, now)
+async def unreleased(tx: Tx, present: Transaction) -> tuple[Refund, ...]:
+    """The pending refunds of a locked payment that were not released, and are not until this transaction ends."""
+    pending = [one for one in present.refunds if one.status == "pending"]
+    return tuple([one for one in pending if (await gate.lock(tx, one.id)).released_at is None])
+
+
+async def stop(
+    tx: Tx, present: Transaction, refunds: Sequence[Refund], failure_code: str, house: House, now: datetime
+) -> Transaction:
+    """Fail refunds of a locked payment that were not released; the payment then."""
+    for one in refunds:
+        await gate.close_by_id(tx, one.id, now)
+        present, _ = await _fail(tx, present, one.id, failure_code, house, now)
     return present
 
 
 async def come_back(tx: Tx, env: MerchantEnv, refund_id: UUID, house: House, now: datetime) -> Refund:
     """The bank returned a refund that had succeeded. Raises `NotFound`, `NotNow` and `BalanceLimitExceeded`."""
-    await _ensure_room(tx, env, refund_id)
-    present, refund = await _ended(tx, env, refund_id, "succeeded", "failed", "returned_by_bank", now)
+    present = await _in_state(tx, env, refund_id, "succeeded")
+    await _ensure_room(tx, present, refund_id)
+    refund = await _end(tx, env, refund_id, "succeeded", "failed", "returned_by_bank", now)
     changed = await _change(tx, present, refund, "refund returned", now, refunded=-refund.amount_minor)
     of_merchant = refund.amount_minor - refund.unapplied_minor
     to_merchant = (
@@ -157,6 +178,7 @@ async def come_back(tx: Tx, env: MerchantEnv, refund_id: UUID, house: House, now
     back = Line("refund_reversal", refund.currency, apart, rail(present.rail), unapplied(present.rail)) if apart else None
     lines = tuple(line for line in (to_merchant, back) if line is not None)
     posted = await post(tx, Posting(env.mode, "refund_reversal", Source(SOURCE, refund.id), lines, now))
+    await gate.close_by_id(tx, refund.id, now)
     await _tell_balance(tx, changed, refund, posted, house, now)
     return refund
 
@@ -175,12 +197,8 @@ def objection(present: Transaction, now: datetime) -> ChargedBack | RefundNotAll
     return None
 
 
-def _amount(present: Transaction, new: NewRefund, now: datetime) -> int:
-    """How much, in minor units. Raises `ValidationFailed`, `ChargedBack`, `RefundNotAllowed` and `RefundTooLarge`."""
-    asked_minor = check(new, CURRENCIES[present.currency], configured.rail(present.rail, present.env.mode))
-    refused = objection(present, now)
-    if refused is not None:
-        raise refused
+def _amount(present: Transaction, asked_minor: int | None) -> int:
+    """How much, in minor units. Raises `RefundTooLarge`."""
     left_minor = present.refundable_minor
     amount_minor = asked_minor or left_minor
     if not 0 < amount_minor <= left_minor:
@@ -188,26 +206,64 @@ def _amount(present: Transaction, new: NewRefund, now: datetime) -> int:
     return amount_minor
 
 
-async def _ensure_room(tx: Tx, env: MerchantEnv, refund_id: UUID) -> None:
+async def _ensure_room(tx: Tx, present: Transaction, refund_id: UUID) -> None:
     """See to it that the balance can hold what a refund gave. Raises `BalanceLimitExceeded`; nothing is written then."""
-    refund = await refunds_store.one(tx, env, refund_id)
-    if refund is not None and refund.status == "succeeded" and refund.hold_id is not None:
-        await settle.hold_still(tx, env, refund.transaction_id)
-        await ensure_room(tx, env, refund.currency, refund.amount_minor - refund.unapplied_minor)
+    refund = next(one for one in present.refunds if one.id == refund_id)
+    if refund.hold_id is not None:
+        await ensure_room(tx, present.env, refund.currency, refund.amount_minor - refund.unapplied_minor)
 
 
-async def _ended(
-    tx: Tx, env: MerchantEnv, refund_id: UUID, was: str, becomes: str, failure_code: str | None, now: datetime
-) -> tuple[Transaction, Refund]:
-    """The held payment and its refund, which ends now. Raises `NotFound`, and `NotNow` where it is in another state."""
+async def _admit(tx: Tx, offered: Offer, refund_id: UUID, now: datetime) -> OutgoingTransfer:
+    """What leaves by the rail: reviewed and counted where it goes to another account than the one that paid."""
+    present, goes_to, amount_minor = offered.payment, offered.destination, offered.amount_minor
+    method, needed = goes_to.method, goes_to.approvals_needed(amount_minor)
+    transfer = OutgoingTransfer(
+        id=refund_id,
+        kind="refund",
+        env=present.env,
+        rail=present.rail,
+        currency=present.currency,
+        amount_minor=amount_minor,
+        receiver=goes_to.account,
+        receiver_name=goes_to.name,
+        payer_account=goes_to.payer_account,
+        count=None if method is None else await limits.count(tx, present.env, method, amount_minor, now),
+        review="required" if needed else "not_required",
+        approvals=Approvals((), 0, needed),
+        created_at=now,
+    )
+    return await gate.admit(tx, transfer)
+
+
+async def _in_state(tx: Tx, env: MerchantEnv, refund_id: UUID, status: RefundStatus) -> Transaction:
+    """The locked payment of a refund in this state. Raises `NotFound`, and `NotNow` where it is in another one."""
     found = await refunds_store.one(tx, env, refund_id)
     if found is None:
         raise NotFound
     present = await settle.hold_still(tx, env, found.transaction_id)
+    now_is = next(one.status for one in present.refunds if one.id == refund_id)
+    if now_is != status:
+        raise NotNow(now_is)
+    return present
+
+
+async def _end(
+    tx: Tx, env: MerchantEnv, refund_id: UUID, was: str, becomes: str, failure_code: str | None, now: datetime
+) -> Refund:
     refund = await refunds_store.end_if(tx, env, refund_id, was, becomes, failure_code, now)
     if refund is None:
-        raise NotNow(next(one.status for one in present.refunds if one.id == refund_id))
-    return present, refund
+        raise AssertionError("refunds of a locked payment do not change")
+    return refund
+
+
+async def _fail(
+    tx: Tx, present: Transaction, refund_id: UUID, failure_code: str, house: House, now: datetime
+) -> tuple[Transaction, Refund]:
+    """Fail a pending refund of a locked payment, whose transfer is closed; both then."""
+    refund = await _end(tx, present.env, refund_id, "pending", "failed", failure_code, now)
+    changed = await _change(tx, present, refund, f"refund failed: {failure_code}", now, freed=True)
+    await _give_back(tx, changed, refund, house, now)
+    return changed, refund
 
 
 async def _change(
@@ -234,9 +290,9 @@ async def _give_back(tx: Tx, changed: Transaction, refund: Refund, house: House,
         await _tell_balance(tx, changed, refund, posted, house, now)
 
 
-def _from_unapplied(present: Transaction, refund: Refund) -> tuple[Line, ...]:
+def _from_unapplied(present: Transaction, refund: Refund, out: Account) -> tuple[Line, ...]:
     apart = refund.unapplied_minor
-    return (Line("refund", refund.currency, apart, unapplied(present.rail), rail(present.rail)),) if apart else ()
+    return (Line("refund", refund.currency, apart, unapplied(present.rail), out),) if apart else ()
 
 
 def _with(refunds: Sequence[Refund], changed: Refund) -> tuple[Refund, ...]:

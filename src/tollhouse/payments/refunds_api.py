@@ -10,11 +10,19 @@ from tollhouse.callers.guards import scope
 from tollhouse.callers.model import Caller
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.outgoing.refusals import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
 from tollhouse.payments import refunds, refunds_store, transactions_store
 from tollhouse.payments.model import RefundStatus
 from tollhouse.payments.new_refund import NewRefund
+from tollhouse.payments.refund_destination import SCOPE_FOR_OTHERS
 from tollhouse.payments.refunds_store import RefundFilter
-from tollhouse.payments.refusals import ChargedBack, RefundNotAllowed, RefundTooLarge
+from tollhouse.payments.refusals import (
+    ChargedBack,
+    MethodUnavailable,
+    ReceiverRequired,
+    RefundNotAllowed,
+    RefundTooLarge,
+)
 from tollhouse.payments.views import RefundView, refund_view
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
@@ -46,13 +54,30 @@ class RefundsAnswer(Struct, frozen=True):
     guard=scope("payments:write"),
     status=201,
     idempotency="required",
-    refuses=(NotFound, ValidationFailed, ChargedBack, RefundNotAllowed, RefundTooLarge, InsufficientFunds),
+    refuses=(
+        NotFound,
+        ValidationFailed,
+        ChargedBack,
+        RefundNotAllowed,
+        ReceiverRequired,
+        MethodUnavailable,
+        RefundTooLarge,
+        AmountBelowMinimum,
+        AmountAboveMaximum,
+        DailyLimitExceeded,
+        InsufficientFunds,
+    ),
 )
 async def request_refund(
     caller: Caller, transaction_id: UUID, body: NewRefund, tx: Tx, now: datetime, house: House
 ) -> RefundView:
-    """Give money back to the customer: all that is left, or a part."""
-    refund, _ = await refunds.request(tx, caller.env, transaction_id, body, house, now)
+    """Give money back to the customer: all that is left, or a part. It goes to the account that paid.
+
+    Another receiver also needs the permission to withdraw, counts against the limits of the withdrawal method, and waits
+    for an operator's approval.
+    """
+    may_withdraw = SCOPE_FOR_OTHERS in caller.scopes
+    refund, _ = await refunds.request(tx, caller.env, transaction_id, body, house, now, may_withdraw=may_withdraw)
     return refund_view(refund, caller.env)
 
 

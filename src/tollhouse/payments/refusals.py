@@ -70,6 +70,16 @@ class RefundNotAllowed(Refusal):
         self.reason = reason
 
 
+class ReceiverRequired(Refusal):
+    """422: nobody knows one account that all of the payment came from, so the request has to name a receiver."""
+
+    code, status = "receiver_required", 422
+    message = "The account that paid is not known. Name the receiver of the refund."
+
+    def __init__(self) -> None:
+        super().__init__(faults=[Fault("receiver", self.code, self.message)])
+
+
 class RefundTooLarge(Refusal):
     """422: more than is left of the payment, the refunds under way counted as gone."""
 

@@ -89,5 +89,6 @@ async def _play(tx: Tx, env: MerchantEnv, new: NewLink, sample: Sample, house: H
 
 
 async def _refund(tx: Tx, env: MerchantEnv, transaction_id: UUID, amount: str, house: House, at: datetime) -> None:
-    refund, _ = await refunds.request(tx, env, transaction_id, NewRefund(amount=amount), house, at)
+    new = NewRefund(amount=amount)  # to the account that paid
+    refund, _ = await refunds.request(tx, env, transaction_id, new, house, at, may_withdraw=False)
     await refunds.succeed(tx, env, refund.id, house, at + HOUR)

@@ -20,7 +20,16 @@ from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.ledger.balances import BalanceView
 from tollhouse.ledger.model import BalanceLimitExceeded, Line, Posting, Source, available, equity
 from tollhouse.ledger.post import post
-from tollhouse.payments import expiry, refunds, refunds_store, sandbox_store, simulator, store, transactions_store
+from tollhouse.payments import (
+    expiry,
+    refund_review,
+    refunds,
+    refunds_store,
+    sandbox_store,
+    simulator,
+    store,
+    transactions_store,
+)
 from tollhouse.payments.refusals import NotNow
 from tollhouse.payments.simulator import Outcome, Simulated
 from tollhouse.payments.views import RefundView, TransactionView, refund_view, transaction_view
@@ -51,9 +60,9 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class RefundSimulation(Struct, frozen=True, forbid_unknown_fields=True):
-    """What shall become of a refund; `return`: the bank sends it back later."""
+    """What shall become of a refund; `return`: the bank sends it back later. Before the bank has it, it is approved."""
 
-    outcome: Literal["succeed", "fail", "return"]
+    outcome: Literal["approve", "reject", "succeed", "fail", "return"]
 
 
 class Funding(Struct, frozen=True, forbid_unknown_fields=True):
@@ -132,9 +141,16 @@ async def simulate_link(
 async def simulate_refund(
     caller: Caller, refund_id: UUID, body: RefundSimulation, tx: Tx, now: datetime, house: House
 ) -> RefundView:
-    """Play the bank for a refund."""
+    """Play the operator and the bank for a refund."""
     env = caller.env
+    present = await refund_review.lock_own(tx, env, refund_id)
+    if body.outcome == "approve" or (present.status == "required" and body.outcome != "reject"):
+        await refund_review.approve_as_simulator(tx, present, now)
     match body.outcome:
+        case "approve":
+            refund = (await refund_review.lock_own(tx, env, refund_id)).refund
+        case "reject":
+            refund = await refund_review.reject(tx, present, simulator.REJECTED_REASON, house, now)
         case "succeed":
             refund = await refunds.succeed(tx, env, refund_id, house, now)
         case "fail":

@@ -15,7 +15,7 @@ from tollhouse.payments.refusals import NotNow
 from tollhouse.platform.db import Tx
 from tollhouse.rails import sandbox
 from tollhouse.rails.configured import SANDBOX
-from tollhouse.rails.provider import Attempt, Decline, Observation
+from tollhouse.rails.provider import Attempt, Decline, Observation, Payer
 from tollhouse.web.house import House
 
 Outcome = Literal[
@@ -34,6 +34,8 @@ Outcome = Literal[
 CONFIRMATIONS = 3
 """So many, where there are no blocks to count: for money that is on no chain, and where the chain itself decides."""
 
+PAYER = Payer(sandbox.PAYER)
+REJECTED_REASON = "Rejected by the simulator."
 SLOW = timedelta(seconds=5)
 SOON = timedelta(seconds=1)
 
@@ -133,7 +135,9 @@ class Simulated:
 
     async def _pay(self, amount_minor: int) -> None:
         await self._report(
-            Observation(reference=str(self.id), outcome="confirmed", external_ref=_ref(), amount_minor=amount_minor)
+            Observation(
+                reference=str(self.id), outcome="confirmed", external_ref=_ref(), amount_minor=amount_minor, payer=PAYER
+            )
         )
 
     async def _pay_late(self, present: Transaction, amount_minor: int | None) -> None:

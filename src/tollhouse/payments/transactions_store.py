@@ -11,7 +11,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.payments.model import Chargeback, PaymentLink, Refund, RefundRequiredReason, Step, Transaction
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.rails.provider import Instructions, Observation
+from tollhouse.rails.provider import Instructions, Observation, Payer
 
 BEGIN = """
     WITH begun AS (
@@ -37,12 +37,17 @@ BEGIN_STRAY = """
 # A transfer that was confirmed or is gone is not on its way any more, whatever a straggler says.
 OBSERVE = """
     INSERT INTO rail_observations (rail, mode, external_ref, outcome, merchant_id, transaction_id, currency, amount_minor,
-                                   confirmations, at)
-    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
+                                   confirmations, at, payer_account, payer_name)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
     WHERE $4 <> 'seen' OR NOT EXISTS (
         SELECT FROM rail_observations
         WHERE rail = $1 AND mode = $2 AND external_ref = $3 AND outcome IN ('confirmed', 'vanished'))
     ON CONFLICT DO NOTHING
+"""
+PAYER = """
+    SELECT min(payer_account) AS account, min(payer_name) AS name FROM rail_observations
+    WHERE transaction_id = $1 AND outcome = 'confirmed'
+    HAVING count(*) = count(payer_account) AND count(DISTINCT payer_account) = 1
 """
 # Part of the money came, and then the link ended otherwise than by its time.
 STRANDED = """
@@ -136,7 +141,14 @@ async def note_observation(tx: Tx, of: Transaction, seen: Observation, transacti
     """Note what the rail saw, for this transaction; False where it was noted before."""
     step = (seen.confirmations or 0) if seen.outcome == "seen" else 0
     whose = (of.env.merchant_id, transaction_id, seen.currency or of.currency, seen.amount_minor, step, now)
-    return await tx.execute(OBSERVE, of.rail, of.env.mode, seen.external_ref, seen.outcome, *whose) == 1
+    payer = (None, None) if seen.payer is None else (seen.payer.account, seen.payer.name)
+    return await tx.execute(OBSERVE, of.rail, of.env.mode, seen.external_ref, seen.outcome, *whose, *payer) == 1
+
+
+async def payer(db: Pool | Tx, transaction_id: UUID) -> Payer | None:
+    """The account that all of a payment's money came from; None where the rail does not know it, or there are several."""
+    row = await db.fetchrow(PAYER, transaction_id)
+    return None if row is None else Payer(row["account"], row["name"])
 
 
 async def stranded(db: Pool, limit: int) -> list[tuple[MerchantEnv, UUID]]:

@@ -101,6 +101,7 @@ class RefundView(Struct, frozen=True, kw_only=True):
     status: RefundStatus
     reason: RefundReason
     receiver: str | None
+    review: Literal["not_required", "required", "approved", "rejected"]
     failure_code: str | None
     provider_reference: str | None
     external_id: str | None
@@ -258,6 +259,7 @@ def refund_view(refund: Refund, env: MerchantEnv) -> RefundView:
         status=refund.status,
         reason=refund.reason,
         receiver=refund.receiver,
+        review="not_required" if refund.review == "before_reviews" else refund.review,
         failure_code=refund.failure_code,
         provider_reference=refund.provider_reference,
         external_id=refund.external_id,

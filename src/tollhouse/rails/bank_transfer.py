@@ -43,7 +43,7 @@ class BankAccount(Struct, frozen=True):
 class Payout(Struct, frozen=True, kw_only=True):
     """Money that was handed in to leave by the bank. Its id is our order's: of the refund, say, that it carries out.
 
-    No name: that of whoever paid with `reference`.
+    `receiver_name` is the receiver's own; none where it is not known.
     """
 
     id: UUID
@@ -53,7 +53,6 @@ class Payout(Struct, frozen=True, kw_only=True):
     receiver_iban: str
     receiver_name: str | None = None
     words: str
-    reference: str | None = None
 
 
 class BankTransfer:
@@ -79,12 +78,16 @@ class BankTransfer:
             bic=self.account.bic,
         )
 
-    def receiver_fault(self, receiver: str | None) -> str | None:
+    def receiver_fault(self, receiver: str) -> str | None:
         """Money goes to an account that a euro transfer reaches, and that is not the one it comes from."""
-        iban = None if receiver is None else read_iban(receiver)
+        iban = read_iban(receiver)
         if iban is None:
             return "This must be the IBAN of a SEPA account, such as FR14 2004 1010 0505 0001 3M02 606."
         return "This must be another account than the one that the money leaves." if iban == self.account.iban else None
+
+    def account_of(self, receiver: str) -> str:
+        """The IBAN, without spaces and in capitals."""
+        return read_iban(receiver) or receiver
 
     async def refund(self, order: RefundOrder) -> Submission:
         """It waits for an operator to export it. Its id is the end-to-end id that statements show."""

@@ -45,12 +45,20 @@ class Instructions(Struct, frozen=True):
     bic: str | None = None
 
 
+class Payer(Struct, frozen=True):
+    """Who paid: the account or address that money came from, as the rail writes it, and whose it is."""
+
+    account: str
+    name: str | None = None
+
+
 class Observation(Struct, frozen=True, kw_only=True):
     """What a rail saw happen to the attempt of this reference. Repeats and stragglers are expected, and change nothing.
 
     `seen`: money is on its way and may still not come; `vanished`: it will not; `confirmed`: it is there for good;
     `failed`: the attempt was declined. `external_ref` is the rail's own name of the transfer or callback: two observations
     with the same one and the same outcome are one. No currency: that of the attempt.
+    `payer`: the account that the money came from, where the rail knows it.
     """
 
     reference: str
@@ -61,6 +69,7 @@ class Observation(Struct, frozen=True, kw_only=True):
     failure_code: Decline | None = None
     confirmations: int | None = None
     required_confirmations: int | None = None
+    payer: Payer | None = None
 
 
 class RefundOrder(Struct, frozen=True):
@@ -70,7 +79,7 @@ class RefundOrder(Struct, frozen=True):
     reference: str
     currency: str
     amount_minor: int
-    receiver: str | None
+    receiver: str
     payment_minor: int
     ordered_at: datetime
 
@@ -136,8 +145,12 @@ class Provider(Protocol):
         """Begin an attempt; the same id begins it once. Called with no transaction open."""
         ...
 
-    def receiver_fault(self, receiver: str | None) -> str | None:
-        """Why money cannot go to this receiver, in a sentence; None where it can. None is no receiver at all."""
+    def receiver_fault(self, receiver: str) -> str | None:
+        """Why money cannot go to this receiver, in a sentence; None where it can."""
+        ...
+
+    def account_of(self, receiver: str) -> str:
+        """The receiver as the rail writes it: two that are spelt otherwise are the same account."""
         ...
 
     async def refund(self, order: RefundOrder) -> Submission:

@@ -21,6 +21,9 @@ RECEIVER_CHARS_MAX = 256
 MAGIC_DIGITS = 10_000
 """The last four digits of an amount in minor units say what becomes of the payment."""
 
+PAYER = "sandbox-payer"
+"""The account that every test payment comes from."""
+
 INVALID_RECEIVER, DECLINING_RECEIVER, FAILING_RECEIVER, STUCK_RECEIVER = (
     f"sandbox-{what}" for what in ("invalid", "declined", "fails", "stuck")
 )
@@ -48,13 +51,17 @@ class Sandbox:
         """The attempt's id is all the reference it needs."""
         return Instructions(reference=str(attempt.id), words=WORDS)
 
-    def receiver_fault(self, receiver: str | None) -> str | None:
-        """The money of nobody can go back to nobody; a receiver that is named must be readable."""
+    def receiver_fault(self, receiver: str) -> str | None:
+        """A receiver must be readable."""
         if receiver == INVALID_RECEIVER:
             return "This must be another receiver: the sandbox always refuses this one."
-        if receiver is None or (1 <= len(receiver) <= RECEIVER_CHARS_MAX and receiver.isprintable()):
+        if 1 <= len(receiver) <= RECEIVER_CHARS_MAX and receiver.isprintable():
             return None
         return "This must be 1 to 256 printable characters long."
+
+    def account_of(self, receiver: str) -> str:
+        """Without spaces around it."""
+        return receiver.strip() or receiver
 
     async def refund(self, order: RefundOrder) -> Submission:
         """Every order is accepted."""

@@ -4,8 +4,9 @@ import asyncio
 from datetime import datetime
 from uuid import UUID
 
+from tollhouse.approvals import rules
 from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.kernel.bank_names import creditor_references
+from tollhouse.kernel.bank_names import creditor_references, read_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.refusals import Refusal
@@ -13,7 +14,7 @@ from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer import BankAccount
 from tollhouse.rails.bank_transfer_statement import Entry, Part, Statement, read
 from tollhouse.rails.bank_transfer_xml import UnreadableStatementError
-from tollhouse.rails.provider import Observation
+from tollhouse.rails.provider import Observation, Payer
 from tollhouse.statements import payouts, store
 from tollhouse.statements.model import BankRefusedError, Clerk, Decided, Desk, Imported
 from tollhouse.statements.store import Placed
@@ -60,7 +61,12 @@ async def assign(tx: Tx, part_id: UUID, reference: str, desk: Desk, clerk: Clerk
     if waiting.side != "credit":
         raise BankRefusedError("Money that left pays for nothing.")
     [name] = names
-    seen = _seen(name, waiting.identity, waiting.nth, waiting.amount_minor, waiting.currency)
+    owner = await desk.owner(tx, name)
+    if owner is None:
+        raise BankRefusedError(f"No payment has the reference {name}.")
+    await rules.ensure_independent(tx, owner, clerk.reviewer)
+    payer = _payer(waiting.other_iban, waiting.other_name)
+    seen = _seen(name, waiting.identity, waiting.nth, waiting.amount_minor, waiting.currency, payer)
     if not await desk.observe(tx, seen, house, clerk.at):
         raise BankRefusedError(f"No payment has the reference {name}.")
     return await _decide(tx, part_id, Placed("payment", reference=name), desk, clerk)
@@ -115,7 +121,8 @@ async def _place(tx: Tx, entry: Entry, nth: int, desk: Desk, house: House, now: 
     if len(names) != 1:
         return Placed("unmatched", because="It has more than one reference." if names else "It has no reference of ours.")
     [name] = names
-    seen = _seen(name, entry.identity, nth, part.amount_minor, entry.currency)
+    payer = _payer(part.other_iban, part.other_name)
+    seen = _seen(name, entry.identity, nth, part.amount_minor, entry.currency, payer)
     undoes = entry.is_reversal or part.return_reason is not None
     if entry.side == "debit":
         taken_back = undoes and await desk.take_back(tx, seen, house, now)
@@ -135,13 +142,19 @@ def _references(part: Part) -> set[str]:
     return names | creditor_references(part.unstructured) | creditor_references(part.end_to_end_id or "")
 
 
-def _seen(reference: str, identity: bytes, nth: int, amount_minor: int, currency: str) -> Observation:
+def _payer(iban: str | None, name: str | None) -> Payer | None:
+    account = None if iban is None else read_iban(iban)
+    return None if account is None else Payer(account, name)
+
+
+def _seen(reference: str, identity: bytes, nth: int, amount_minor: int, currency: str, payer: Payer | None) -> Observation:
     return Observation(
         reference=reference,
         outcome="confirmed",
         external_ref=f"{identity.hex()}/{nth}",
         amount_minor=amount_minor,
         currency=currency,
+        payer=payer,
     )
 
 

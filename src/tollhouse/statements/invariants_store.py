@@ -28,7 +28,7 @@ I15_LEFT = """
                count(*) FILTER (WHERE p.outcome = 'payout_return') AS back
         FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
         WHERE p.payout_id = b.id
-           OR (p.outcome = 'payout' AND p.payout_id IS NULL
+           OR (p.outcome = 'payout' AND p.payout_id IS NULL AND b.status <> 'refused'
                AND lower(e.batch_reference) = replace(b.batch_id::text, '-', ''))
     ) seen
     WHERE b.id = ANY ($1::uuid[])

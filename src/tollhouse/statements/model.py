@@ -7,6 +7,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.approvals.model import OperatorRefusedError, Reviewer
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -20,7 +21,9 @@ PayoutKind = Literal["refund", "withdrawal"]
 PayoutStatus = Literal["prepared", "exported", "confirmed", "returned", "refused"]
 Outcome = Literal["payment", "payment_return", "payout", "payout_return", "unmatched", "dismissed"]
 
-Doing = Literal["statement_imported", "transfer_assigned", "transfer_dismissed", "batch_exported", "payout_refused"]
+Doing = Literal[
+    "statement_imported", "transfer_assigned", "transfer_dismissed", "batch_exported", "payout_approved", "payout_refused"
+]
 
 
 class Clerk(Struct, frozen=True):
@@ -29,7 +32,16 @@ class Clerk(Struct, frozen=True):
     name: str
     at: datetime
     reason: str = ""
+    on_command_line: bool = False
 
+    @property
+    def reviewer(self) -> Reviewer:
+        """Whose approval it is."""
+        return Reviewer(self.name, self.on_command_line)
+
+
+Owner = Callable[[Tx, str], Awaitable[MerchantId | None]]
+"""Whose payment has this reference; None where none has."""
 
 Effect = Callable[[Tx, Observation, House, datetime], Awaitable[bool]]
 """What a transfer means for the payment of its reference, in the transaction of the import; False: there is none for it."""
@@ -56,6 +68,7 @@ class Origin(Struct, frozen=True):
 class Desk(Struct, frozen=True):
     """What the rest of the house does with what the bank says. Handed in by the doors."""
 
+    owner: Owner
     observe: Effect
     take_back: Effect
     origins: Mapping[PayoutKind, Origin]
@@ -223,5 +236,5 @@ class Decided(Struct, frozen=True):
     deed_id: UUID
 
 
-class BankRefusedError(Exception):
+class BankRefusedError(OperatorRefusedError):
     """What was asked cannot be done; the sentence says why. Nothing changed."""

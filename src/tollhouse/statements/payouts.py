@@ -7,18 +7,30 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
+from tollhouse.approvals import rules
+from tollhouse.catalogue.currencies import format_amount
 from tollhouse.kernel.bank_names import read_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.refusals import Refusal
 from tollhouse.ledger.model import BalanceLimitExceeded
-from tollhouse.platform.db import Tx
+from tollhouse.outgoing import exports
+from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.log import log
-from tollhouse.rails.bank_transfer import BankAccount
+from tollhouse.rails.bank_transfer import CURRENCY, BankAccount
 from tollhouse.rails.bank_transfer_batch import Batch, id_in
 from tollhouse.rails.bank_transfer_statement import Entry, Part
 from tollhouse.statements import payouts_store
-from tollhouse.statements.model import BankRefusedError, Clerk, Decided, Desk, KeptPayout, ListedPayout, PayoutStatus
+from tollhouse.statements.model import (
+    BankRefusedError,
+    Clerk,
+    Decided,
+    Desk,
+    KeptPayout,
+    ListedPayout,
+    PayoutStatus,
+    Prepared,
+)
 from tollhouse.statements.store import Placed
 from tollhouse.web.house import House
 
@@ -49,16 +61,24 @@ async def listed(
     return await payouts_store.listed(tx, status, limit, offset)
 
 
-async def export(tx: Tx, account: BankAccount | None, wanted: Sequence[UUID] | None, desk: Desk, clerk: Clerk) -> Batch:
-    """Put what is prepared, or what is wanted of it, into a batch for the bank. Raises `BankRefusedError`.
+async def exportable(tx: Tx, clerk: Clerk) -> Prepared:
+    """All that is prepared and that this operator may export."""
+    leaving = await exports.exportable(tx, clerk.reviewer, clerk.at)
+    return Prepared(len(leaving), format_amount(sum(one.amount_minor for one in leaving), CURRENCY), CURRENCY)
 
-    It can be written as often as needed, by its id, and is the same each time.
+
+async def export(tx: Tx, account: BankAccount | None, wanted: Sequence[UUID] | None, desk: Desk, clerk: Clerk) -> Batch:
+    """Put what is prepared and may leave, or what is wanted of it, into a batch for the bank.
+
+    Raises `BankRefusedError`, and `OperatorRefusedError` where something that is wanted may not leave. The batch can be
+    written as often as needed, by its id.
     """
     if account is None:
         raise BankRefusedError("This house has no bank account: see TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
     await gather(tx, desk, clerk.at)
     batch_id = new_id()
-    exported = await payouts_store.export(tx, batch_id, account, wanted, clerk)
+    leaving = [one.id for one in await exports.lock_exportable(tx, wanted, clerk.reviewer, clerk.at)]
+    exported = await payouts_store.export(tx, batch_id, account, leaving, clerk)
     if exported == 0:
         raise BankRefusedError("Nothing is prepared.")
     if wanted is not None and exported != len(set(wanted)):
@@ -68,6 +88,36 @@ async def export(tx: Tx, account: BankAccount | None, wanted: Sequence[UUID] | N
         raise AssertionError("it was made just now")
     await desk.keep(tx, clerk, "batch_exported", batch_id, None)
     return batch
+
+
+async def batch(db: Pool, batch_id: UUID) -> Batch | None:
+    """A batch that was exported, to be written once more; payouts that were refused meanwhile are left out.
+
+    Raises `BankRefusedError` where nothing is left, or a merchant was suspended before its money left.
+    """
+    found = await payouts_store.batch(db, batch_id)
+    if found is None:
+        return None
+    if not found.transfers:
+        raise BankRefusedError("All payouts of this batch were refused.")
+    if suspended := await payouts_store.suspended_in(db, batch_id):
+        raise BankRefusedError(
+            f"Payouts of suspended merchants are in this batch: {', '.join(map(str, suspended))}. Refuse them first."
+        )
+    return found
+
+
+async def approve(tx: Tx, payout_id: UUID, desk: Desk, clerk: Clerk) -> Decided:
+    """Be the second operator behind a payout that waits to be exported. Raises `OperatorRefusedError`."""
+    await gather(tx, desk, clerk.at)
+    payout = await payouts_store.hold(tx, payout_id)
+    if payout is None:
+        raise BankRefusedError(f"There is no payout {payout_id}.")
+    if payout.status != "prepared":
+        raise BankRefusedError(f"Payout {payout_id} is {payout.status} already.")
+    await exports.approve(tx, payout_id, clerk.reviewer, clerk.at)
+    deed_id = await desk.keep(tx, clerk, "payout_approved", payout_id, payout.env)
+    return Decided(payout_id, "approved", clerk.name, clerk.reason, stamp(clerk.at), deed_id)
 
 
 async def refuse(
@@ -85,6 +135,7 @@ async def refuse(
         raise BankRefusedError(f"Payout {payout_id} is {payout.status} already.")
     if seen is not None and payout.status != seen:
         raise BankRefusedError(f"Payout {payout_id} is {payout.status} meanwhile. Look again.")
+    await rules.ensure_independent(tx, payout.env.merchant_id, clerk.reviewer)
     try:
         await desk.origins[payout.kind].refused(tx, payout.env, payout.id, house, clerk.at)
     except Refusal as lost:
@@ -119,7 +170,7 @@ async def _place_batch(tx: Tx, entry: Entry, part: Part, desk: Desk, house: Hous
     batch_id = id_in(entry.batch_id)
     if batch_id is None or entry.side != "debit" or entry.is_reversal or len(entry.parts) != 1 or part.end_to_end_id:
         return None
-    payouts = await payouts_store.hold_batch(tx, batch_id)
+    payouts = [one for one in await payouts_store.hold_batch(tx, batch_id) if one.status != "refused"]
     if not payouts:
         return None
     open_ones = [one for one in payouts if one.status == "exported"]

@@ -17,19 +17,13 @@ from tollhouse.statements.model import (
     ListedBatch,
     ListedPayout,
     PayoutKind,
-    Prepared,
     ShownPayout,
 )
 
-# The name of a customer is the one that the bank showed when the payment came.
 PREPARE = """
     INSERT INTO bank_payouts (id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words,
                               status, prepared_at, updated_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7,
-            coalesce($8, (SELECT p.other_name FROM bank_entry_parts p
-                          WHERE p.reference = $10 AND p.outcome = 'payment' AND p.other_name IS NOT NULL
-                          ORDER BY p.id DESC LIMIT 1), $12),
-            $9, 'prepared', $11, $11)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, $11), $9, 'prepared', $10, $10)
     ON CONFLICT (id) DO NOTHING
 """
 KEPT = "SELECT id FROM bank_payouts WHERE id = ANY ($1::uuid[])"
@@ -38,10 +32,6 @@ LIST = """
            m.business_name, p.batch_id, p.prepared_at, p.ended_because
     FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id
     WHERE $1::text IS NULL OR p.status = $1 ORDER BY p.prepared_at DESC, p.id DESC LIMIT $2 OFFSET $3
-"""
-PREPARED = """
-    SELECT count(*) AS payouts, coalesce(sum(amount_minor), 0)::bigint AS amount_minor
-    FROM bank_payouts WHERE status = 'prepared'
 """
 LIST_OF_BATCH = """
     SELECT p.id, p.kind, p.status, p.amount_minor, p.currency, p.receiver_iban, p.receiver_name, p.merchant_id,
@@ -77,12 +67,17 @@ KEEP_BATCH = """
 """
 EXPORT = """
     UPDATE bank_payouts SET status = 'exported', batch_id = $1, updated_at = $3
-    WHERE status = 'prepared' AND ($2::uuid[] IS NULL OR id = ANY ($2))
+    WHERE status = 'prepared' AND id = ANY ($2::uuid[])
 """
 BATCH = """
     SELECT b.id AS batch_id, b.iban, b.bic, b.holder, b.exported_at, p.id, p.amount_minor, p.receiver_iban,
            p.receiver_name, p.words
-    FROM bank_batches b JOIN bank_payouts p ON p.batch_id = b.id WHERE b.id = $1 ORDER BY p.id
+    FROM bank_batches b LEFT JOIN bank_payouts p ON p.batch_id = b.id AND p.status <> 'refused'
+    WHERE b.id = $1 ORDER BY p.id
+"""
+SUSPENDED_IN = """
+    SELECT p.id FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id AND m.suspended_at IS NOT NULL
+    WHERE p.batch_id = $1 AND p.status = 'exported' ORDER BY p.id
 """
 HOLD = """
     SELECT id, kind, merchant_id, mode, currency, amount_minor, status, debited_at
@@ -115,21 +110,13 @@ async def kept(tx: Tx, payout_ids: Sequence[UUID]) -> set[UUID]:
 async def prepare(tx: Tx, kind: PayoutKind, payout: Payout, receiver_iban: str, now: datetime) -> None:
     """Keep a payout that is to leave; one that is kept already stays as it is."""
     env = payout.env
-    what = (payout.currency, payout.amount_minor, receiver_iban, payout.receiver_name, payout.words, payout.reference)
+    what = (payout.currency, payout.amount_minor, receiver_iban, payout.receiver_name, payout.words)
     await tx.execute(PREPARE, payout.id, kind, env.merchant_id, env.mode, *what, now, NOT_PROVIDED)
 
 
 async def listed(db: Pool | Tx, status: str | None, limit: int | None = None, offset: int = 0) -> list[ListedPayout]:
     """All payouts, or those of this status, newest first."""
     return [_listed(row) for row in await db.fetch(LIST, status, limit, offset)]
-
-
-async def prepared(tx: Tx) -> Prepared:
-    """All that is prepared."""
-    row = await tx.fetchrow(PREPARED)
-    if row is None:
-        raise AssertionError("a statement that counts answers one row")
-    return Prepared(row["payouts"], format_amount(row["amount_minor"], CURRENCY), CURRENCY)
 
 
 async def of_batch(db: Pool, batch_id: UUID, limit: int, offset: int) -> list[ListedPayout]:
@@ -176,8 +163,14 @@ async def batch(db: Pool | Tx, batch_id: UUID) -> Batch | None:
         tuple(
             Transfer(row["id"].hex, row["amount_minor"], row["receiver_iban"], row["receiver_name"], row["words"])
             for row in rows
+            if row["id"] is not None
         ),
     )
+
+
+async def suspended_in(db: Pool, batch_id: UUID) -> list[UUID]:
+    """The payouts of a batch that no statement has shown yet, and whose merchant is suspended."""
+    return [row["id"] for row in await db.fetch(SUSPENDED_IN, batch_id)]
 
 
 async def hold(tx: Tx, payout_id: UUID) -> KeptPayout | None:

@@ -38,7 +38,7 @@ UNMATCHED = """
     WHERE p.outcome = 'unmatched' ORDER BY p.id LIMIT $1 OFFSET $2
 """
 HOLD_PART = """
-    SELECT e.identity, p.nth, p.amount_minor, p.outcome, e.side, e.currency
+    SELECT e.identity, p.nth, p.amount_minor, p.outcome, e.side, e.currency, p.other_iban, p.other_name
     FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id WHERE p.id = $1 FOR NO KEY UPDATE OF p
 """
 DECIDE = """
@@ -66,6 +66,8 @@ class Waiting(Struct, frozen=True):
     outcome: Outcome
     side: Side
     currency: str
+    other_iban: str | None
+    other_name: str | None
 
 
 async def keep_statement(tx: Tx, statement: Statement, clerk: Clerk) -> tuple[UUID, bool]:

@@ -1,8 +1,9 @@
 """What a merchant does: ask for a quote, ask for a withdrawal, cancel one that was not sent yet."""
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
+from tollhouse.approvals.model import Approvals
 from tollhouse.audit import record
 from tollhouse.audit.changes import made
 from tollhouse.audit.deeds import Deed
@@ -13,7 +14,10 @@ from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.ledger import holds
 from tollhouse.ledger.balances import in_currency
 from tollhouse.ledger.model import InsufficientFunds, Source
+from tollhouse.outgoing import gate, limits
+from tollhouse.outgoing.model import Count, OutgoingTransfer
 from tollhouse.platform.db import Tx
+from tollhouse.rails import configured
 from tollhouse.web.house import House
 from tollhouse.withdrawals import changes, quotes_store, store, tell
 from tollhouse.withdrawals.model import CANCELABLE, Quote, Terms, Withdrawal, terms
@@ -26,7 +30,7 @@ from tollhouse.withdrawals.new_withdrawal import (
     refuse_unusable,
     understand,
 )
-from tollhouse.withdrawals.refusals import DailyLimitExceeded, DuplicateExternalId, NotNow, QuoteAlreadyUsed, QuoteExpired
+from tollhouse.withdrawals.refusals import DuplicateExternalId, NotNow, QuoteAlreadyUsed, QuoteExpired
 
 QUOTE_LASTS = timedelta(seconds=60)
 TEST_WAIT = timedelta(seconds=2)
@@ -68,11 +72,12 @@ async def request(tx: Tx, env: MerchantEnv, new: NewWithdrawal, house: House, no
     # The database judges quote, limit, balance and external id once more below, and its verdict refuses everything.
     if new.quote_id is not None and not await quotes_store.use(tx, env, new.quote_id, now):
         raise await _why_not_quote(tx, env, new.quote_id)
-    day = await _count(tx, env, asked, now)
+    counted = await limits.count(tx, env, asked.method, asked.amount_minor, now)
     withdrawal_id = new_id()
     source = Source(tell.SOURCE, withdrawal_id)
     hold, posted = await holds.reserve(tx, env, source, asked.method.currency, costs.debit_minor, now)
-    withdrawal = _withdrawal(withdrawal_id, env, new, asked, costs, hold.id, day, now)
+    withdrawal = _withdrawal(withdrawal_id, env, new, asked, costs, hold.id, now)
+    await gate.admit(tx, _transfer(withdrawal, counted))
     if not await store.insert(tx, withdrawal):
         await _refuse_second(tx, env, new.external_id)
     await tell.moved(tx, withdrawal, posted, house, now)
@@ -141,16 +146,6 @@ async def _refuse_without_funds(tx: Tx, env: MerchantEnv, currency: str, needed_
         raise InsufficientFunds({"available_minor": there_minor, "required_minor": needed_minor, "currency": currency})
 
 
-async def _count(tx: Tx, env: MerchantEnv, asked: Asked, now: datetime) -> date:
-    """Add the amount to its day; which day that is. Raises `DailyLimitExceeded`."""
-    day = await store.today(tx, env, now)
-    method_id, limit_minor = asked.method.method_id, asked.method.daily_limit_minor
-    if not await store.count(tx, env, method_id, day, asked.amount_minor, limit_minor):
-        left_minor = (limit_minor or 0) - await store.counted(tx, env, method_id, day)
-        raise DailyLimitExceeded(max(0, left_minor), datetime.combine(day + timedelta(days=1), time(), UTC))
-    return day
-
-
 def _withdrawal(
     withdrawal_id: UUID,
     env: MerchantEnv,
@@ -158,7 +153,6 @@ def _withdrawal(
     asked: Asked,
     costs: Terms,
     hold_id: UUID,
-    day: date,
     now: datetime,
 ) -> Withdrawal:
     """In live mode it waits for operators, in test mode for a moment."""
@@ -178,7 +172,6 @@ def _withdrawal(
         provider_fields=new.provider_fields,
         quote_id=new.quote_id,
         hold_id=hold_id,
-        limit_day=day,
         status="pending_review" if env.livemode else "approved",
         approvals_needed=asked.method.approvals_needed(costs.amount_minor) if env.livemode else 0,
         webhook_url=new.webhook_url,
@@ -188,4 +181,24 @@ def _withdrawal(
         next_look_at=None if env.livemode else now + TEST_WAIT,
         created_at=now,
         updated_at=now,
+    )
+
+
+def _transfer(withdrawal: Withdrawal, counted: Count) -> OutgoingTransfer:
+    """What leaves by the rail, to be reviewed in live mode."""
+    provider = configured.rail(withdrawal.rail, withdrawal.env.mode)
+    receiver = withdrawal.receiver if provider is None else provider.account_of(withdrawal.receiver)
+    return OutgoingTransfer(
+        id=withdrawal.id,
+        kind="withdrawal",
+        env=withdrawal.env,
+        rail=withdrawal.rail,
+        currency=withdrawal.currency,
+        amount_minor=withdrawal.receive_minor,
+        receiver=receiver,
+        receiver_name=withdrawal.provider_fields.get("account_holder_name"),
+        count=counted,
+        review="required" if withdrawal.approvals_needed else "not_required",
+        approvals=Approvals((), 0, withdrawal.approvals_needed),
+        created_at=withdrawal.created_at,
     )

@@ -9,6 +9,7 @@ from tollhouse.callers.guards import scope
 from tollhouse.callers.model import Caller
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.outgoing.refusals import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded, MethodUnavailable
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
 from tollhouse.web.operations import INTEGRATION, Operations
@@ -17,13 +18,9 @@ from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.model import WithdrawalStatus
 from tollhouse.withdrawals.new_withdrawal import NewQuote, NewWithdrawal
 from tollhouse.withdrawals.refusals import (
-    AmountAboveMaximum,
     AmountBelowFees,
-    AmountBelowMinimum,
-    DailyLimitExceeded,
     DuplicateExternalId,
     InvalidReceiver,
-    MethodUnavailable,
     NotNow,
     QuoteAlreadyUsed,
     QuoteExpired,

@@ -9,8 +9,8 @@ from tollhouse.rails.bank_transfer import CURRENCY, NAME, Payout
 
 # Across merchants: they leave in one file. Each was approved, one by one, before it was handed to the rail.
 WAITING_WITHDRAWALS = """
-    SELECT w.id, w.merchant_id, w.currency, w.receive_minor, w.receiver, w.provider_fields
-    FROM withdrawals w
+    SELECT w.id, w.merchant_id, w.currency, w.receive_minor, o.receiver, o.receiver_name, w.provider_fields
+    FROM withdrawals w JOIN outgoing_transfers o ON o.id = w.id AND o.released_at IS NOT NULL
     WHERE w.rail = $1 AND w.mode = 'live' AND w.currency = $2 AND w.status = 'processing' AND w.submission = 'accepted'
     ORDER BY w.created_at
 """
@@ -29,6 +29,6 @@ def _payout(row: Row) -> Payout:
         currency=row["currency"],
         amount_minor=row["receive_minor"],
         receiver_iban=row["receiver"],
-        receiver_name=said.get("account_holder_name"),
+        receiver_name=row["receiver_name"],
         words=said.get("reference") or f"Withdrawal {row['id']}",
     )

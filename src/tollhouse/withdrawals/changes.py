@@ -9,6 +9,7 @@ import msgspec
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.ledger import holds
+from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
 from tollhouse.web.house import House
 from tollhouse.withdrawals import store, tell
@@ -52,7 +53,7 @@ async def give_back(
 ) -> Withdrawal:
     """End a withdrawal that was never sent: the money is available again, and the day's limit has room again."""
     ended = await change(tx, present, now, status=status, failure_code=failure_code, next_look_at=None, **members)
-    await store.uncount(tx, ended)
+    await gate.close_by_id(tx, ended.id, now)
     _, posted = await holds.release(tx, ended.env, ended.hold_id, now)
     if status == "failed":
         await tell.state(tx, "withdrawal.failed", ended, house, now)

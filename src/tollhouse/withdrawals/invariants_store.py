@@ -19,12 +19,12 @@ I8_ORPHANS = """
     WHERE h.id = ANY ($1::uuid[]) AND h.source_type = 'withdrawal' AND w.id IS NULL
 """
 I8_DAYS = """
-    SELECT format('%s %s of %s counts %s on %s, its withdrawals sum to %s', mode, method_id, merchant_id, sum(counted), day,
+    SELECT format('%s %s of %s counts %s on %s, its transfers sum to %s', mode, method_id, merchant_id, sum(counted), day,
                   sum(asked)) AS line
     FROM (SELECT merchant_id, mode, method_id, day, amount_minor AS counted, 0 AS asked FROM withdrawal_days
           UNION ALL
-          SELECT merchant_id, mode, method_id, limit_day, 0, amount_minor FROM withdrawals
-          WHERE status NOT IN ('failed', 'canceled')) x
+          SELECT merchant_id, mode, method_id, limit_day, 0, counted_minor FROM outgoing_transfers
+          WHERE method_id IS NOT NULL AND closed_at IS NULL) x
     GROUP BY merchant_id, mode, method_id, day HAVING sum(counted) <> sum(asked)
 """
 I14_TOLD = """
@@ -68,7 +68,7 @@ I15_RAILS = """
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I8", "a withdrawal has its money on hold until it ends", I8_HELD, "withdrawal"),
     Invariant("I8", "nothing else is on hold for withdrawals", I8_ORPHANS, "hold"),
-    Invariant("I8", "a day counts its withdrawals", I8_DAYS, costly=True),
+    Invariant("I8", "a day counts its transfers", I8_DAYS, costly=True),
     Invariant("I14", "every change of a balance is told once", I14_TOLD, "ledger"),
     Invariant("I14", "every state of a withdrawal is told", I14_STATES, "withdrawal"),
     Invariant("I15", "the books agree with the rails", I15_RAILS, costly=True),

@@ -1,6 +1,6 @@
 """Withdrawals and their quotes: what they are, what they cost, and which state allows what."""
 
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
@@ -79,7 +79,6 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     provider_fields: dict[str, Any]
     quote_id: UUID | None
     hold_id: UUID
-    limit_day: date
     status: WithdrawalStatus
     submission: Submission | None = None
     provider_reference: str | None = None

@@ -19,6 +19,7 @@ from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.refusals import NotFound, Refusal
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.outgoing.refusals import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
@@ -29,10 +30,7 @@ from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.methods import UnavailableReason
 from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
 from tollhouse.withdrawals.refusals import (
-    AmountAboveMaximum,
     AmountBelowFees,
-    AmountBelowMinimum,
-    DailyLimitExceeded,
     DuplicateExternalId,
     QuoteAlreadyUsed,
     QuoteExpired,

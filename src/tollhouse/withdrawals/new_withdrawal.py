@@ -17,19 +17,15 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.outgoing import limits
+from tollhouse.outgoing.refusals import AmountAboveMaximum, MethodUnavailable
 from tollhouse.platform.config import Settings
 from tollhouse.rails.configured import rail
 from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.references import reference_faults
 from tollhouse.withdrawals.methods import unavailable_reason
 from tollhouse.withdrawals.model import Terms
-from tollhouse.withdrawals.refusals import (
-    AmountAboveMaximum,
-    AmountBelowFees,
-    AmountBelowMinimum,
-    InvalidReceiver,
-    MethodUnavailable,
-)
+from tollhouse.withdrawals.refusals import AmountBelowFees, InvalidReceiver
 
 
 class NewQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -103,10 +99,7 @@ def refuse_receiver(method: WithdrawalMethod, mode: Mode, receiver: str) -> None
 
 def refuse_unfitting(method: WithdrawalMethod, terms: Terms) -> None:
     """The limits are of the amount that is asked for. Raises the refusals of amounts."""
-    if terms.amount_minor < method.minimum_minor:
-        raise AmountBelowMinimum(method.minimum_minor)
-    if method.maximum_minor is not None and terms.amount_minor > method.maximum_minor:
-        raise AmountAboveMaximum(method.maximum_minor)
+    limits.ensure_amount(method, terms.amount_minor)
     if terms.receive_minor <= 0:
         raise AmountBelowFees(terms.debit_minor - terms.receive_minor)
     if terms.debit_minor > MINOR_MAX:

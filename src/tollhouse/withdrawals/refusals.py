@@ -1,22 +1,9 @@
 """How requests about withdrawals are refused."""
 
-from datetime import datetime
 from uuid import UUID
 
-from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.refusals import Fault, Refusal
 from tollhouse.withdrawals.model import WithdrawalStatus
-
-
-class MethodUnavailable(Refusal):
-    """422: there is no such method, or it cannot be used in this environment now."""
-
-    code, status = "method_unavailable", 422
-    message = "This withdrawal method is not available here."
-
-    def __init__(self, reason: str | None = None) -> None:
-        details = {} if reason is None else {"details": {"unavailable_reason": reason}}
-        super().__init__(faults=[Fault("method_id", self.code, self.message)], members=details)
 
 
 class InvalidReceiver(Refusal):
@@ -29,24 +16,6 @@ class InvalidReceiver(Refusal):
         super().__init__(faults=[Fault("receiver", self.code, why)])
 
 
-class AmountBelowMinimum(Refusal):
-    """422: less than the method takes."""
-
-    code, status, message = "amount_below_minimum", 422, "The amount is below the minimum of the method."
-
-    def __init__(self, minimum_minor: int) -> None:
-        super().__init__(members={"details": {"minimum_minor": minimum_minor}})
-
-
-class AmountAboveMaximum(Refusal):
-    """422: more than the method takes."""
-
-    code, status, message = "amount_above_maximum", 422, "The amount is above the maximum of the method."
-
-    def __init__(self, maximum_minor: int) -> None:
-        super().__init__(members={"details": {"maximum_minor": maximum_minor}})
-
-
 class AmountBelowFees(Refusal):
     """422: the fees would leave nothing to send."""
 
@@ -54,15 +23,6 @@ class AmountBelowFees(Refusal):
 
     def __init__(self, fees_minor: int) -> None:
         super().__init__(members={"details": {"fees_minor": fees_minor}})
-
-
-class DailyLimitExceeded(Refusal):
-    """422: more than is left of the method's limit for this day."""
-
-    code, status, message = "daily_limit_exceeded", 422, "The amount is more than is left of the daily limit of the method."
-
-    def __init__(self, remaining_minor: int, resets_at: datetime) -> None:
-        super().__init__(members={"details": {"remaining_minor": remaining_minor, "resets_at": stamp(resets_at)}})
 
 
 class QuoteExpired(Refusal):
@@ -93,9 +53,3 @@ class NotNow(Refusal):
 
     def __init__(self, status: WithdrawalStatus) -> None:
         super().__init__(members={"details": {"status": status}})
-
-
-class ApprovedBefore(Refusal):
-    """409: this operator has approved it; another one must."""
-
-    code, status, message = "invalid_state", 409, "You have approved it: a second operator must approve it too."

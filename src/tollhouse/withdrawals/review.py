@@ -1,14 +1,19 @@
-"""What operators decide: in live mode no money leaves before as many of them as the method wants have approved it."""
+"""What operators' decisions about its transfer make of a withdrawal."""
 
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
+
+from tollhouse.approvals.model import Reviewer
 from tollhouse.kernel.refusals import NotFound
+from tollhouse.outgoing import gate
+from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
 from tollhouse.web.house import House
 from tollhouse.withdrawals import changes, review_store
 from tollhouse.withdrawals.model import CANCELABLE, Withdrawal
-from tollhouse.withdrawals.refusals import ApprovedBefore, NotNow
+from tollhouse.withdrawals.refusals import NotNow
 
 
 async def held(tx: Tx, withdrawal_id: UUID) -> Withdrawal:
@@ -19,33 +24,32 @@ async def held(tx: Tx, withdrawal_id: UUID) -> Withdrawal:
     return await changes.hold_still(tx, env, withdrawal_id)
 
 
-async def approve(tx: Tx, present: Withdrawal, operator: str, note: str | None, now: datetime) -> Withdrawal:
-    """One operator's approval of a withdrawal that is held still. Raises `NotNow` and `ApprovedBefore`."""
+async def approve(tx: Tx, present: Withdrawal, reviewer: Reviewer, note: str | None, now: datetime) -> Withdrawal:
+    """One operator's approval of a withdrawal that is locked. Raises `NotNow` and what `gate.approve` does."""
     if present.status != "pending_review":
         raise NotNow(present.status)
-    if operator in present.approvals:
-        raise ApprovedBefore
+    transfer = await gate.approve(tx, present.id, reviewer, note, now)
     # Nothing below this line may refuse.
-    approvals = (*present.approvals, operator)
-    if len(approvals) < present.approvals_needed:
-        return await changes.change(tx, present, now, approvals=approvals, review_note=note or present.review_note)
-    return await changes.change(
-        tx,
-        present,
-        now,
-        status="approved",
-        approvals=approvals,
-        reviewed_at=now,
-        review_note=note or present.review_note,
-        next_look_at=now,
-    )
+    seen = _with(present, transfer)
+    if transfer.review != "approved":
+        return await changes.change(tx, seen, now)
+    return await changes.change(tx, seen, now, status="approved", next_look_at=now)
 
 
 async def reject(tx: Tx, present: Withdrawal, reason: str, house: House, now: datetime) -> Withdrawal:
-    """Refuse one that is held still and was not sent yet; its merchant sees why. Raises `NotNow`."""
+    """Refuse one that is locked and was not sent yet; its merchant sees why. Raises `NotNow`."""
     if present.status not in CANCELABLE:
         raise NotNow(present.status)
     # Nothing below this line may refuse.
-    return await changes.give_back(
-        tx, present, house, now, status="failed", failure_code="review_rejected", reviewed_at=now, review_note=reason
+    seen = _with(present, await gate.reject(tx, present.id, reason, now))
+    return await changes.give_back(tx, seen, house, now, status="failed", failure_code="review_rejected")
+
+
+def _with(present: Withdrawal, transfer: OutgoingTransfer) -> Withdrawal:
+    return msgspec.structs.replace(
+        present,
+        approvals_needed=transfer.approvals.needed,
+        approvals=transfer.approvals.given,
+        reviewed_at=transfer.reviewed_at,
+        review_note=transfer.review_note,
     )

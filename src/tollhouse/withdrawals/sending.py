@@ -9,18 +9,23 @@ from uuid import UUID
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger import holds
 from tollhouse.ledger.holds import Part
-from tollhouse.ledger.model import Line, Posting, Source, available, expense, income, rail
+from tollhouse.ledger.model import Account, Line, Posting, Source, available, expense, income, rail
 from tollhouse.ledger.post import ensure_room, post
+from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import PayoutFault, PayoutState, Submission
 from tollhouse.web.house import House
-from tollhouse.withdrawals import changes, store, tell
+from tollhouse.withdrawals import changes, tell
 from tollhouse.withdrawals.model import Withdrawal
 
 
 async def begin(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, house: House, now: datetime) -> Withdrawal:
-    """From here on it may be on its way. Raises `NotFound`, and `NotNow` where it was canceled or somebody began before."""
+    """From here on it may be on its way.
+
+    Raises `NotFound`, `MerchantSuspended`, and `NotNow` where it was canceled or somebody began before.
+    """
     present = await changes.in_state(tx, env, withdrawal_id, "approved")
+    await gate.release(tx, withdrawal_id, now)
     begun = await changes.change(tx, present, now, status="processing", submission="prepared", processing_at=now)
     await tell.state(tx, "withdrawal.processing", begun, house, now)
     return begun
@@ -59,7 +64,9 @@ async def complete(
         next_look_at=None,
         completed_at=now,
     )
-    _, posted = await holds.spend(tx, env, done.hold_id, _parts(done, paid_minor), now, along=_overpaid(done, paid_minor))
+    out = gate.outgoing_side(await gate.lock(tx, done.id))
+    along = _overpaid(done, paid_minor, out)
+    _, posted = await holds.spend(tx, env, done.hold_id, _parts(done, paid_minor, out), now, along=along)
     await tell.state(tx, "withdrawal.completed", done, house, now)
     await tell.moved(tx, done, posted, house, now)
     return done
@@ -81,7 +88,7 @@ async def come_back(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, house: House,
     present = await changes.in_state(tx, env, withdrawal_id, "completed")
     await ensure_room(tx, env, present.currency, present.receive_minor)
     back = await changes.change(tx, present, now, status="failed", failure_code="returned")
-    await store.uncount(tx, back)
+    await gate.close_by_id(tx, back.id, now)
     line = Line("withdrawal_return", back.currency, back.receive_minor, rail(back.rail), available(env))
     posted = await post(tx, Posting(env.mode, "withdrawal_return", Source(tell.SOURCE, back.id), (line,), now))
     await tell.state(tx, "withdrawal.failed", back, house, now)
@@ -89,21 +96,21 @@ async def come_back(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, house: House,
     return back
 
 
-def _parts(done: Withdrawal, paid_minor: int) -> tuple[Part, ...]:
+def _parts(done: Withdrawal, paid_minor: int, out: Account) -> tuple[Part, ...]:
     """Where the money on hold goes: to the receiver, to the rail for its way, and to the platform."""
     by_rail_minor = min(paid_minor, done.network_fee_minor)
     parts = (
-        Part("withdrawal", done.receive_minor, rail(done.rail)),
-        Part("network_fee", by_rail_minor, rail(done.rail)),
+        Part("withdrawal", done.receive_minor, out),
+        Part("network_fee", by_rail_minor, out),
         Part("network_fee", done.network_fee_minor - by_rail_minor, expense("network_fee")),
         Part("withdrawal_fee", done.system_fee_minor, income("withdrawal_fee")),
     )
     return tuple(part for part in parts if part.amount_minor)
 
 
-def _overpaid(done: Withdrawal, paid_minor: int) -> tuple[Line, ...]:
+def _overpaid(done: Withdrawal, paid_minor: int, out: Account) -> tuple[Line, ...]:
     """What the rail took for the way beyond what the merchant was charged is the platform's to pay."""
     beyond_minor = paid_minor - done.network_fee_minor
     if beyond_minor <= 0:
         return ()
-    return (Line("network_fee", done.currency, beyond_minor, expense("network_fee"), rail(done.rail)),)
+    return (Line("network_fee", done.currency, beyond_minor, expense("network_fee"), out),)

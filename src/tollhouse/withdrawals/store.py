@@ -1,6 +1,6 @@
 """Every SQL statement about withdrawals and the amounts of a day."""
 
-from datetime import date, datetime
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
@@ -11,57 +11,20 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.withdrawals.model import Withdrawal
 
-# The day is that of the test clock, where a merchant has moved it. A limit that is null is none.
-COUNT = """
-    INSERT INTO withdrawal_days AS d (merchant_id, mode, method_id, day, amount_minor)
-    SELECT $1, $2, $3, $4, $5 WHERE $6::bigint IS NULL OR $5::bigint <= $6
-    ON CONFLICT (merchant_id, mode, method_id, day) DO UPDATE SET amount_minor = d.amount_minor + excluded.amount_minor
-    WHERE $6::bigint IS NULL OR d.amount_minor + excluded.amount_minor <= $6
-    RETURNING d.amount_minor
-"""
-COUNTED = "SELECT amount_minor FROM withdrawal_days WHERE merchant_id = $1 AND mode = $2 AND method_id = $3 AND day = $4"
-UNCOUNT = """
-    UPDATE withdrawal_days SET amount_minor = amount_minor - $5
-    WHERE merchant_id = $1 AND mode = $2 AND method_id = $3 AND day = $4
-"""
-TODAY = """
-    SELECT (($3::timestamptz + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))
-            AT TIME ZONE 'UTC')::date
-"""
 INSERT = """
     INSERT INTO withdrawals (id, merchant_id, mode, method_id, rail, currency, amount_minor, network_fee_mode,
                              system_fee_minor, network_fee_minor, debit_minor, receive_minor, receiver, provider_fields,
-                             quote_id, hold_id, limit_day, status, approvals_needed, webhook_url, external_id, description,
-                             metadata, next_look_at, created_at, updated_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,
-            $25, $25)
+                             quote_id, hold_id, status, webhook_url, external_id, description, metadata, next_look_at,
+                             created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $23)
     ON CONFLICT (merchant_id, mode, external_id) DO NOTHING
 """
 ID_OF_EXTERNAL = "SELECT id FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND external_id = $3"
 ID_OF_QUOTE = "SELECT id FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND quote_id = $3"
-ONE = """
-    SELECT id, merchant_id, mode, method_id, rail, currency, amount_minor, network_fee_mode, system_fee_minor,
-           network_fee_minor, debit_minor, receive_minor, receiver, provider_fields, quote_id, hold_id, limit_day, status,
-           submission, provider_reference, tx_hash, network_paid_minor, failure_code, approvals_needed, approvals,
-           reviewed_at, review_note, webhook_url, external_id, description, metadata, version, next_look_at, created_at,
-           updated_at, processing_at, completed_at
-    FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND id = $3
-"""
-LOCK = """
-    SELECT id, merchant_id, mode, method_id, rail, currency, amount_minor, network_fee_mode, system_fee_minor,
-           network_fee_minor, debit_minor, receive_minor, receiver, provider_fields, quote_id, hold_id, limit_day, status,
-           submission, provider_reference, tx_hash, network_paid_minor, failure_code, approvals_needed, approvals,
-           reviewed_at, review_note, webhook_url, external_id, description, metadata, version, next_look_at, created_at,
-           updated_at, processing_at, completed_at
-    FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND id = $3 FOR NO KEY UPDATE
-"""
+ONE = "SELECT * FROM whole_withdrawals WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+LOCK = "SELECT * FROM whole_withdrawals WHERE merchant_id = $1 AND mode = $2 AND id = $3 FOR NO KEY UPDATE"
 LIST = """
-    SELECT id, merchant_id, mode, method_id, rail, currency, amount_minor, network_fee_mode, system_fee_minor,
-           network_fee_minor, debit_minor, receive_minor, receiver, provider_fields, quote_id, hold_id, limit_day, status,
-           submission, provider_reference, tx_hash, network_paid_minor, failure_code, approvals_needed, approvals,
-           reviewed_at, review_note, webhook_url, external_id, description, metadata, version, next_look_at, created_at,
-           updated_at, processing_at, completed_at
-    FROM withdrawals
+    SELECT * FROM whole_withdrawals
     WHERE merchant_id = $1 AND mode = $2 AND ($3::text IS NULL OR status = $3) AND ($4::text IS NULL OR currency = $4)
       AND ($5::text IS NULL OR method_id = $5) AND ($6::text IS NULL OR external_id = $6)
       AND ($7::timestamptz IS NULL OR created_at >= $7) AND ($8::timestamptz IS NULL OR created_at < $8)
@@ -69,14 +32,16 @@ LIST = """
 """
 # Taken for a while by moving the next look: a worker that dies leaves it to the next one.
 TAKE_DUE = """
-    UPDATE withdrawals SET next_look_at = $1::timestamptz + $2::interval
-    WHERE id IN (SELECT id FROM withdrawals WHERE next_look_at <= $1
-                 ORDER BY next_look_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED)
-    RETURNING id, merchant_id, mode, method_id, rail, currency, amount_minor, network_fee_mode, system_fee_minor,
-              network_fee_minor, debit_minor, receive_minor, receiver, provider_fields, quote_id, hold_id, limit_day, status,
-              submission, provider_reference, tx_hash, network_paid_minor, failure_code, approvals_needed, approvals,
-              reviewed_at, review_note, webhook_url, external_id, description, metadata, version, next_look_at, created_at,
-              updated_at, processing_at, completed_at
+    UPDATE withdrawals w SET next_look_at = $1::timestamptz + $2::interval
+    FROM (SELECT id FROM withdrawals WHERE next_look_at <= $1
+          ORDER BY next_look_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED) due, outgoing_transfers o
+    WHERE w.id = due.id AND o.id = w.id
+    RETURNING w.id, w.merchant_id, w.mode, w.method_id, w.rail, w.currency, w.amount_minor, w.network_fee_mode,
+              w.system_fee_minor, w.network_fee_minor, w.debit_minor, w.receive_minor, w.receiver, w.provider_fields,
+              w.quote_id, w.hold_id, w.status, w.submission, w.provider_reference, w.tx_hash, w.network_paid_minor,
+              w.failure_code, w.webhook_url, w.external_id, w.description, w.metadata, w.version, w.next_look_at,
+              w.created_at, w.updated_at, w.processing_at, w.completed_at, o.approvals_needed, o.approvals, o.reviewed_at,
+              o.review_note
 """
 LOOK_AGAIN = """
     UPDATE withdrawals SET next_look_at = $4 WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'processing'
@@ -85,8 +50,7 @@ LOOK_AGAIN = """
 CHANGE = """
     UPDATE withdrawals
     SET status = $6, submission = $7, provider_reference = $8, tx_hash = $9, network_paid_minor = $10, failure_code = $11,
-        approvals = $12, reviewed_at = $13, review_note = $14, next_look_at = $15, processing_at = $16, completed_at = $17,
-        updated_at = $18, version = version + 1
+        next_look_at = $12, processing_at = $13, completed_at = $14, updated_at = $15, version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = $4 AND version = $5
 """
 
@@ -102,35 +66,14 @@ class WithdrawalFilter(Struct, frozen=True):
     created_to: datetime | None = None
 
 
-async def today(tx: Tx, env: MerchantEnv, now: datetime) -> date:
-    """The day in UTC, by the merchant's test clock."""
-    return await tx.fetchval(TODAY, env.merchant_id, env.mode, now)
-
-
-async def count(tx: Tx, env: MerchantEnv, method_id: str, day: date, amount_minor: int, limit_minor: int | None) -> bool:
-    """Add to what was asked for on a day; False, and nothing is added, where that would be over the limit."""
-    return await tx.fetchval(COUNT, env.merchant_id, env.mode, method_id, day, amount_minor, limit_minor) is not None
-
-
-async def counted(tx: Tx, env: MerchantEnv, method_id: str, day: date) -> int:
-    """What was asked for on a day."""
-    return await tx.fetchval(COUNTED, env.merchant_id, env.mode, method_id, day) or 0
-
-
-async def uncount(tx: Tx, withdrawal: Withdrawal) -> None:
-    """Take it out of its day."""
-    env, day = withdrawal.env, withdrawal.limit_day
-    await tx.execute(UNCOUNT, env.merchant_id, env.mode, withdrawal.method_id, day, withdrawal.amount_minor)
-
-
 async def insert(tx: Tx, new: Withdrawal) -> bool:
     """Keep a new withdrawal; False where one has its external id."""
     what = (new.method_id, new.rail, new.currency)
     terms = (new.amount_minor, new.network_fee_mode, new.system_fee_minor, new.network_fee_minor)
     money = (*terms, new.debit_minor, new.receive_minor)
-    whom = (new.receiver, _json(new.provider_fields), new.quote_id, new.hold_id, new.limit_day)
+    whom = (new.receiver, _json(new.provider_fields), new.quote_id, new.hold_id)
     said = (new.webhook_url, new.external_id, new.description, _json(new.metadata))
-    state = (new.status, new.approvals_needed, *said, new.next_look_at, new.created_at)
+    state = (new.status, *said, new.next_look_at, new.created_at)
     return await tx.execute(INSERT, new.id, new.env.merchant_id, new.env.mode, *what, *money, *whom, *state) == 1
 
 
@@ -178,9 +121,8 @@ async def change(tx: Tx, present: Withdrawal, new: Withdrawal, now: datetime) ->
     """Write the state that a withdrawal comes into; False where it is not any more what was read."""
     whose = (present.env.merchant_id, present.env.mode, present.id, present.status, present.version)
     sent = (new.submission, new.provider_reference, new.tx_hash, new.network_paid_minor, new.failure_code)
-    review = (list(new.approvals), new.reviewed_at, new.review_note)
     when = (new.next_look_at, new.processing_at, new.completed_at, now)
-    return await tx.execute(CHANGE, *whose, new.status, *sent, *review, *when) == 1
+    return await tx.execute(CHANGE, *whose, new.status, *sent, *when) == 1
 
 
 def withdrawal_of(row: Row) -> Withdrawal:

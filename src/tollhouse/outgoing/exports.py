@@ -1,0 +1,94 @@
+"""What of the transfers that wait at the bank rail may leave in a batch, and by whose hand."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from tollhouse.approvals import rules
+from tollhouse.approvals.model import OperatorRefusedError, Reviewer
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.outgoing import gate, store
+from tollhouse.outgoing.model import OutgoingTransfer
+from tollhouse.platform.db import Tx
+
+
+async def lock_exportable(
+    tx: Tx, wanted: Sequence[UUID] | None, reviewer: Reviewer, now: datetime
+) -> list[OutgoingTransfer]:
+    """Lock the prepared transfers that this operator may export; none of their merchants is suspended meanwhile.
+
+    Raises `OperatorRefusedError` where one that is wanted by its id may not be.
+    """
+    prepared = await store.lock_prepared(tx, None if wanted is None else list(wanted))
+    active = await store.active(tx, {one.env.merchant_id for one in prepared})
+    return await _may_leave(tx, prepared, active, reviewer, now, strict=wanted is not None)
+
+
+async def exportable(tx: Tx, reviewer: Reviewer, now: datetime) -> list[OutgoingTransfer]:
+    """The prepared transfers that this operator could export now."""
+    prepared = await store.prepared(tx)
+    active = await store.active(tx, {one.env.merchant_id for one in prepared})
+    return await _may_leave(tx, prepared, active, reviewer, now, strict=False)
+
+
+async def approve(tx: Tx, transfer_id: UUID, reviewer: Reviewer, now: datetime) -> OutgoingTransfer:
+    """Be the second operator behind a transfer that waits at the bank rail. Raises `NotFound` and `OperatorRefusedError`."""
+    present = await gate.lock(tx, transfer_id)
+    merchant_id = present.env.merchant_id
+    await rules.ensure_independent(tx, merchant_id, reviewer)
+    await rules.ensure_active(tx, merchant_id)
+    needed = await rules.approvals_needed(tx, merchant_id, present.approvals.needed, now)
+    approvals = rules.approve(msgspec.structs.replace(present.approvals, needed=needed), reviewer)
+    # Nothing below this line may refuse.
+    kept = msgspec.structs.replace(approvals, needed=present.approvals.needed)
+    await store.approve(tx, transfer_id, kept, present.review, present.reviewed_at, None)
+    return msgspec.structs.replace(present, approvals=kept)
+
+
+async def _may_leave(
+    tx: Tx,
+    prepared: Sequence[OutgoingTransfer],
+    active: set[MerchantId],
+    reviewer: Reviewer,
+    now: datetime,
+    *,
+    strict: bool,
+) -> list[OutgoingTransfer]:
+    hindrances: dict[MerchantId, str | None] = {}
+    needed: dict[MerchantId, int] = {}
+    leaving: list[OutgoingTransfer] = []
+    for one in prepared:
+        merchant_id = one.env.merchant_id
+        if merchant_id not in needed:
+            hindrances[merchant_id] = await _hindrance(tx, merchant_id, active, reviewer)
+            needed[merchant_id] = await rules.approvals_needed(tx, merchant_id, 1, now)
+        why = hindrances[merchant_id] or _too_few(one, needed[merchant_id], reviewer)
+        if why is None:
+            leaving.append(one)
+        elif strict:
+            raise OperatorRefusedError(f"Payout {one.id} cannot be exported. {why}")
+    return leaving
+
+
+async def _hindrance(tx: Tx, merchant_id: MerchantId, active: set[MerchantId], reviewer: Reviewer) -> str | None:
+    if merchant_id not in active:
+        return f"Merchant {merchant_id} is suspended."
+    try:
+        await rules.ensure_independent(tx, merchant_id, reviewer)
+    except OperatorRefusedError as refused:
+        return str(refused)
+    return None
+
+
+def _too_few(one: OutgoingTransfer, needed: int, reviewer: Reviewer) -> str | None:
+    """Whoever exports stands behind the transfer like those who approved it."""
+    if one.released_at is None or one.closed_at is not None:
+        return "It was not released."
+    given, by_command = len(one.approvals.given), one.approvals.by_command
+    if not reviewer.is_among(one.approvals.given):
+        given, by_command = given + 1, by_command + reviewer.on_command_line
+    if needed < rules.TWO or (given >= needed and by_command <= 1):
+        return None
+    return "A password of its merchant was reset in the last 72 hours. A second operator must approve it on the pages."

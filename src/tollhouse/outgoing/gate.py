@@ -1,0 +1,110 @@
+"""The gate. A transfer is admitted, approved where it must be, released, and closed where it does not arrive.
+
+The database keeps the same rules: it takes no posting to a rail's outgoing side, no order at a rail and no payout in a
+batch without a transfer that was released here.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from tollhouse.approvals import rules
+from tollhouse.approvals import store as approvals_store
+from tollhouse.approvals.model import Approvals, Reviewer
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.ledger.model import Account, rail
+from tollhouse.outgoing import store
+from tollhouse.outgoing.model import OutgoingTransfer
+from tollhouse.outgoing.refusals import MerchantSuspended, NotReleased
+from tollhouse.platform.db import Tx
+
+SIMULATOR = "simulator"
+MAY_LEAVE = frozenset({"not_required", "approved", "before_reviews"})
+
+
+async def admit(tx: Tx, new: OutgoingTransfer) -> OutgoingTransfer:
+    """Keep a transfer that somebody asks for, in the transaction that sets its money aside."""
+    await store.insert(tx, new)
+    return new
+
+
+async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer:
+    """The transfer, which nobody else changes until this transaction ends. Raises `NotFound`."""
+    present = await store.lock(tx, transfer_id)
+    if present is None:
+        raise NotFound
+    return present
+
+
+async def approve(tx: Tx, transfer_id: UUID, reviewer: Reviewer, note: str | None, now: datetime) -> OutgoingTransfer:
+    """One operator's approval; its `review` says whether it was the last one.
+
+    Raises `NotFound`, `NotReleased` where no review is open, and `OperatorRefusedError` as the rules of approvals say.
+    """
+    present = await lock(tx, transfer_id)
+    if present.review != "required" or present.closed_at is not None:
+        raise NotReleased(present.review)
+    merchant_id = present.env.merchant_id
+    await rules.ensure_independent(tx, merchant_id, reviewer)
+    await rules.ensure_active(tx, merchant_id)
+    needed = await rules.approvals_needed(tx, merchant_id, present.approvals.needed, now)
+    approvals = rules.approve(msgspec.structs.replace(present.approvals, needed=needed), reviewer)
+    # Nothing below this line may refuse.
+    review = "approved" if approvals.complete else "required"
+    reviewed_at = now if approvals.complete else None
+    await store.approve(tx, transfer_id, approvals, review, reviewed_at, note)
+    return msgspec.structs.replace(
+        present, approvals=approvals, review=review, reviewed_at=reviewed_at, review_note=note or present.review_note
+    )
+
+
+async def approve_as_simulator(tx: Tx, transfer_id: UUID, now: datetime) -> None:
+    """In test mode the simulator plays the operators, as many as are needed. Raises `NotFound` and `NotReleased`."""
+    present = await lock(tx, transfer_id)
+    if present.env.livemode or present.review != "required" or present.closed_at is not None:
+        raise NotReleased(present.review)
+    needed = present.approvals.needed
+    await store.approve(tx, transfer_id, Approvals((SIMULATOR,) * needed, 0, needed), "approved", now, None)
+
+
+async def reject(tx: Tx, transfer_id: UUID, reason: str, now: datetime) -> OutgoingTransfer:
+    """Refuse a transfer that was not released, and close it. Raises `NotFound` and `NotReleased`."""
+    present = await lock(tx, transfer_id)
+    if present.closed_at is not None or not await store.reject(tx, transfer_id, reason, now):
+        raise NotReleased(present.review)
+    # Nothing below this line may refuse.
+    await close(tx, present, now)
+    return msgspec.structs.replace(present, review="rejected", reviewed_at=now, review_note=reason, closed_at=now)
+
+
+async def release(tx: Tx, transfer_id: UUID, now: datetime) -> OutgoingTransfer:
+    """Let a transfer leave, now or before. Raises `NotFound`, `NotReleased` and `MerchantSuspended`."""
+    present = await lock(tx, transfer_id)
+    if present.review not in MAY_LEAVE or present.closed_at is not None:
+        raise NotReleased(present.review)
+    if present.released_at is not None:
+        return present
+    if not await approvals_store.lock_active(tx, present.env.merchant_id):
+        raise MerchantSuspended
+    if not await store.release(tx, transfer_id, now):
+        raise AssertionError("a transfer that is locked does not change")
+    return msgspec.structs.replace(present, released_at=now)
+
+
+async def close(tx: Tx, transfer: OutgoingTransfer, now: datetime) -> None:
+    """It does not leave, or came back: its day's limit has room again."""
+    if await store.close(tx, transfer.id, now) and transfer.count is not None:
+        await store.take_from_day(tx, transfer.env, transfer.count)
+
+
+async def close_by_id(tx: Tx, transfer_id: UUID, now: datetime) -> None:
+    """The same for the transfer of this id."""
+    await close(tx, await lock(tx, transfer_id), now)
+
+
+def outgoing_side(transfer: OutgoingTransfer) -> Account:
+    """The rail's account, to be credited with what leaves. Only a released transfer has one."""
+    if transfer.released_at is None or transfer.closed_at is not None:
+        raise AssertionError("nothing leaves that was not released")
+    return rail(transfer.rail)

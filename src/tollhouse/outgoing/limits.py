@@ -1,0 +1,32 @@
+"""The limits of a withdrawal method: of one amount, and of a day."""
+
+from datetime import UTC, datetime, time, timedelta
+
+from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, WithdrawalMethod
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.outgoing import store
+from tollhouse.outgoing.model import Count
+from tollhouse.outgoing.refusals import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
+from tollhouse.platform.db import Tx
+
+
+def method_of(rail: str, currency: str) -> WithdrawalMethod | None:
+    """The withdrawal method of a rail for a currency; None where money is not withdrawn by it."""
+    return next((one for one in WITHDRAWAL_METHODS.values() if (one.rail, one.currency) == (rail, currency)), None)
+
+
+def ensure_amount(method: WithdrawalMethod, amount_minor: int) -> None:
+    """Raises `AmountBelowMinimum` and `AmountAboveMaximum`."""
+    if amount_minor < method.minimum_minor:
+        raise AmountBelowMinimum(method.minimum_minor)
+    if method.maximum_minor is not None and amount_minor > method.maximum_minor:
+        raise AmountAboveMaximum(method.maximum_minor)
+
+
+async def count(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, amount_minor: int, now: datetime) -> Count:
+    """Add the amount to its day. Raises `DailyLimitExceeded`."""
+    counted = Count(method.method_id, await store.today(tx, env, now), amount_minor)
+    if not await store.add_to_day(tx, env, counted, method.daily_limit_minor):
+        left_minor = (method.daily_limit_minor or 0) - await store.sum_of_day(tx, env, method.method_id, counted.day)
+        raise DailyLimitExceeded(max(0, left_minor), datetime.combine(counted.day + timedelta(days=1), time(), UTC))
+    return counted

@@ -1,0 +1,175 @@
+"""Every SQL statement about outgoing transfers and the amounts of a day."""
+
+from datetime import date, datetime
+from uuid import UUID
+
+from tollhouse.approvals.model import Approvals
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.outgoing.model import Count, OutgoingTransfer, Review
+from tollhouse.platform.db import Pool, Row, Tx
+
+# The day is that of the test clock, where a merchant has moved it. A limit that is null is none.
+ADD_TO_DAY = """
+    INSERT INTO withdrawal_days AS d (merchant_id, mode, method_id, day, amount_minor)
+    SELECT $1, $2, $3, $4, $5 WHERE $6::bigint IS NULL OR $5::bigint <= $6
+    ON CONFLICT (merchant_id, mode, method_id, day) DO UPDATE SET amount_minor = d.amount_minor + excluded.amount_minor
+    WHERE $6::bigint IS NULL OR d.amount_minor + excluded.amount_minor <= $6
+    RETURNING d.amount_minor
+"""
+SUM_OF_DAY = "SELECT amount_minor FROM withdrawal_days WHERE merchant_id = $1 AND mode = $2 AND method_id = $3 AND day = $4"
+TAKE_FROM_DAY = """
+    UPDATE withdrawal_days SET amount_minor = amount_minor - $5
+    WHERE merchant_id = $1 AND mode = $2 AND method_id = $3 AND day = $4
+"""
+TODAY = """
+    SELECT (($3::timestamptz + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))
+            AT TIME ZONE 'UTC')::date
+"""
+INSERT = """
+    INSERT INTO outgoing_transfers (id, kind, merchant_id, mode, rail, currency, amount_minor, receiver, receiver_name,
+                                    payer_account, method_id, limit_day, counted_minor, review, approvals_needed, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+"""
+ONE = """
+    SELECT id, kind, merchant_id, mode, rail, currency, amount_minor, receiver, receiver_name, payer_account, method_id,
+           limit_day, counted_minor, review, approvals_needed, approvals, approvals_by_command, reviewed_at, review_note,
+           created_at, released_at, closed_at
+    FROM outgoing_transfers WHERE id = $1
+"""
+LOCK = """
+    SELECT id, kind, merchant_id, mode, rail, currency, amount_minor, receiver, receiver_name, payer_account, method_id,
+           limit_day, counted_minor, review, approvals_needed, approvals, approvals_by_command, reviewed_at, review_note,
+           created_at, released_at, closed_at
+    FROM outgoing_transfers WHERE id = $1 FOR NO KEY UPDATE
+"""
+APPROVE = """
+    UPDATE outgoing_transfers
+    SET approvals = $2, approvals_by_command = $3, approvals_needed = $4, review = $5, reviewed_at = $6,
+        review_note = coalesce($7, review_note)
+    WHERE id = $1
+"""
+REJECT = """
+    UPDATE outgoing_transfers SET review = 'rejected', reviewed_at = $2, review_note = $3
+    WHERE id = $1 AND released_at IS NULL
+"""
+RELEASE = "UPDATE outgoing_transfers SET released_at = $2 WHERE id = $1 AND released_at IS NULL AND closed_at IS NULL"
+CLOSE = "UPDATE outgoing_transfers SET closed_at = $2 WHERE id = $1 AND closed_at IS NULL"
+# What an operator does to an export. Each row is locked in the order of ids, and so are the merchants.
+LOCK_PREPARED = """
+    SELECT o.id, o.kind, o.merchant_id, o.mode, o.rail, o.currency, o.amount_minor, o.receiver, o.receiver_name,
+           o.payer_account, o.method_id, o.limit_day, o.counted_minor, o.review, o.approvals_needed, o.approvals,
+           o.approvals_by_command, o.reviewed_at, o.review_note, o.created_at, o.released_at, o.closed_at
+    FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id
+    WHERE b.status = 'prepared' AND ($1::uuid[] IS NULL OR o.id = ANY ($1)) ORDER BY o.id FOR NO KEY UPDATE OF o
+"""
+PREPARED = """
+    SELECT o.id, o.kind, o.merchant_id, o.mode, o.rail, o.currency, o.amount_minor, o.receiver, o.receiver_name,
+           o.payer_account, o.method_id, o.limit_day, o.counted_minor, o.review, o.approvals_needed, o.approvals,
+           o.approvals_by_command, o.reviewed_at, o.review_note, o.created_at, o.released_at, o.closed_at
+    FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id WHERE b.status = 'prepared' ORDER BY o.id
+"""
+ACTIVE = "SELECT id FROM merchants WHERE id = ANY ($1::uuid[]) AND suspended_at IS NULL ORDER BY id FOR SHARE"
+
+
+async def today(tx: Tx, env: MerchantEnv, now: datetime) -> date:
+    """The day in UTC, by the merchant's test clock."""
+    return await tx.fetchval(TODAY, env.merchant_id, env.mode, now)
+
+
+async def add_to_day(tx: Tx, env: MerchantEnv, count: Count, limit_minor: int | None) -> bool:
+    """Add to what was asked for on a day; False, and nothing is added, where that would be over the limit."""
+    what = (count.method_id, count.day, count.amount_minor, limit_minor)
+    return await tx.fetchval(ADD_TO_DAY, env.merchant_id, env.mode, *what) is not None
+
+
+async def sum_of_day(tx: Tx, env: MerchantEnv, method_id: str, day: date) -> int:
+    """What was asked for on a day."""
+    return await tx.fetchval(SUM_OF_DAY, env.merchant_id, env.mode, method_id, day) or 0
+
+
+async def take_from_day(tx: Tx, env: MerchantEnv, count: Count) -> None:
+    """Take out what was added."""
+    await tx.execute(TAKE_FROM_DAY, env.merchant_id, env.mode, count.method_id, count.day, count.amount_minor)
+
+
+async def insert(tx: Tx, new: OutgoingTransfer) -> None:
+    """Keep a new transfer."""
+    env, count = new.env, new.count
+    what = (new.rail, new.currency, new.amount_minor, new.receiver, new.receiver_name, new.payer_account)
+    counted = (None, None, None) if count is None else (count.method_id, count.day, count.amount_minor)
+    review = (new.review, new.approvals.needed, new.created_at)
+    await tx.execute(INSERT, new.id, new.kind, env.merchant_id, env.mode, *what, *counted, *review)
+
+
+async def one(db: Pool | Tx, transfer_id: UUID) -> OutgoingTransfer | None:
+    """The transfer of this id."""
+    row = await db.fetchrow(ONE, transfer_id)
+    return None if row is None else _transfer(row)
+
+
+async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer | None:
+    """The same, which nobody else changes until this transaction ends."""
+    row = await tx.fetchrow(LOCK, transfer_id)
+    return None if row is None else _transfer(row)
+
+
+async def approve(
+    tx: Tx, transfer_id: UUID, approvals: Approvals, review: Review, reviewed_at: datetime | None, note: str | None
+) -> None:
+    """Write the approvals of a locked transfer, and the review that they make."""
+    said = (list(approvals.given), approvals.by_command, approvals.needed, review, reviewed_at, note)
+    await tx.execute(APPROVE, transfer_id, *said)
+
+
+async def reject(tx: Tx, transfer_id: UUID, reason: str, now: datetime) -> bool:
+    """Refuse a transfer that was not released; False where it was."""
+    return await tx.execute(REJECT, transfer_id, now, reason) == 1
+
+
+async def release(tx: Tx, transfer_id: UUID, now: datetime) -> bool:
+    """Let it leave; False where it was released or has ended."""
+    return await tx.execute(RELEASE, transfer_id, now) == 1
+
+
+async def close(tx: Tx, transfer_id: UUID, now: datetime) -> bool:
+    """It does not leave, or came back; False where that was known."""
+    return await tx.execute(CLOSE, transfer_id, now) == 1
+
+
+async def lock_prepared(tx: Tx, wanted: list[UUID] | None) -> list[OutgoingTransfer]:
+    """The transfers that are prepared to leave by bank, or those of these ids."""
+    return [_transfer(row) for row in await tx.fetch(LOCK_PREPARED, wanted)]
+
+
+async def prepared(tx: Tx) -> list[OutgoingTransfer]:
+    """The transfers that are prepared to leave by bank, without a lock."""
+    return [_transfer(row) for row in await tx.fetch(PREPARED)]
+
+
+async def active(tx: Tx, merchant_ids: set[MerchantId]) -> set[MerchantId]:
+    """Which of these merchants are not suspended, and will not be until this transaction ends."""
+    return {MerchantId(row["id"]) for row in await tx.fetch(ACTIVE, list(merchant_ids))}
+
+
+def _transfer(row: Row) -> OutgoingTransfer:
+    method_id = row["method_id"]
+    return OutgoingTransfer(
+        id=row["id"],
+        kind=row["kind"],
+        env=MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
+        rail=row["rail"],
+        currency=row["currency"],
+        amount_minor=row["amount_minor"],
+        receiver=row["receiver"],
+        receiver_name=row["receiver_name"],
+        payer_account=row["payer_account"],
+        count=None if method_id is None else Count(method_id, row["limit_day"], row["counted_minor"]),
+        review=row["review"],
+        approvals=Approvals(tuple(row["approvals"]), row["approvals_by_command"], row["approvals_needed"]),
+        reviewed_at=row["reviewed_at"],
+        review_note=row["review_note"],
+        created_at=row["created_at"],
+        released_at=row["released_at"],
+        closed_at=row["closed_at"],
+    )

@@ -1,0 +1,95 @@
+"""What operators' decisions about its transfer make of a refund."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.approvals.model import Reviewer
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.refusals import NotFound
+from tollhouse.outgoing import gate
+from tollhouse.outgoing.model import OutgoingTransfer
+from tollhouse.payments import refunds, refunds_store, settle
+from tollhouse.payments.model import Refund, Transaction
+from tollhouse.payments.refusals import NotNow
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+
+REJECTED = "review_rejected"
+
+
+class LockedRefund(Struct, frozen=True):
+    """A refund with its payment, which nobody else changes until this transaction ends."""
+
+    payment: Transaction
+    refund: Refund
+
+    @property
+    def env(self) -> MerchantEnv:
+        """Whose it is."""
+        return self.payment.env
+
+    @property
+    def version(self) -> int:
+        """Rises with every change and every approval."""
+        return self.refund.version
+
+    @property
+    def status(self) -> str:
+        """The refund's; while it is pending, how far its review is."""
+        refund = self.refund
+        return refund.review if refund.status == "pending" else refund.status
+
+
+async def lock(tx: Tx, refund_id: UUID) -> LockedRefund:
+    """The refund of this id, whoever's it is. Raises `NotFound`."""
+    found = await refunds_store.of_id(tx, refund_id)
+    if found is None:
+        raise NotFound
+    payment = await settle.hold_still(tx, *found)
+    return LockedRefund(payment, next(one for one in payment.refunds if one.id == refund_id))
+
+
+async def lock_own(tx: Tx, env: MerchantEnv, refund_id: UUID) -> LockedRefund:
+    """The refund of this id, of this merchant and mode. Raises `NotFound`."""
+    found = await refunds_store.of_id(tx, refund_id)
+    if found is None or found[0] != env:
+        raise NotFound
+    return await lock(tx, refund_id)
+
+
+async def approve(
+    tx: Tx, present: LockedRefund, reviewer: Reviewer, note: str | None, now: datetime
+) -> tuple[Refund, OutgoingTransfer]:
+    """One operator's approval; the last one lets the worker hand it in. Raises `NotNow` and what `gate.approve` does."""
+    refund = present.refund
+    if refund.status != "pending" or refund.review != "required":
+        raise NotNow(refund.status)
+    transfer = await gate.approve(tx, refund.id, reviewer, note, now)
+    # Nothing below this line may refuse.
+    look_at = now if transfer.review == "approved" else None
+    await refunds_store.reviewed(tx, present.env, refund.id, look_at, now)
+    changed = msgspec.structs.replace(refund, review=transfer.review, version=refund.version + 1, updated_at=now)
+    return changed, transfer
+
+
+async def approve_as_simulator(tx: Tx, present: LockedRefund, now: datetime) -> None:
+    """The simulator plays the operators, in test mode. Raises `NotNow`."""
+    refund = present.refund
+    if refund.status != "pending" or refund.review != "required":
+        raise NotNow(present.status)
+    await gate.approve_as_simulator(tx, refund.id, now)
+    await refunds_store.reviewed(tx, present.env, refund.id, now, now)
+
+
+async def reject(tx: Tx, present: LockedRefund, reason: str, house: House, now: datetime) -> Refund:
+    """Refuse a refund that was not released; the money is back where it was. Raises `NotNow` and `NotReleased`."""
+    refund = present.refund
+    if refund.status != "pending":
+        raise NotNow(refund.status)
+    await gate.reject(tx, refund.id, reason, now)
+    # Nothing below this line may refuse.
+    payment = await refunds.stop(tx, present.payment, [refund], REJECTED, house, now)
+    return next(one for one in payment.refunds if one.id == refund.id)
