@@ -41,6 +41,7 @@ class Kind(Struct, frozen=True):
     """What is reviewed, and who in the house locks, approves and rejects it."""
 
     name: str
+    title: str
     approved: Action
     rejected: Action
     lock: Callable[[Tx, UUID], Awaitable[Locked]]
@@ -48,9 +49,11 @@ class Kind(Struct, frozen=True):
     reject: Callable[[Tx, Any, str, House, datetime], Awaitable[object]]
 
 
-WITHDRAWALS = Kind("withdrawal", "withdrawal_approved", "withdrawal_rejected", review.held, review.approve, review.reject)
+WITHDRAWALS = Kind(
+    "withdrawal", "Withdrawal", "withdrawal_approved", "withdrawal_rejected", review.held, review.approve, review.reject
+)
 REFUNDS = Kind(
-    "refund", "refund_approved", "refund_rejected", refund_review.lock, refund_review.approve, refund_review.reject
+    "refund", "Refund", "refund_approved", "refund_rejected", refund_review.lock, refund_review.approve, refund_review.reject
 )
 
 
@@ -90,11 +93,11 @@ async def _decide(
         except NotFound:
             raise NothingThereError(f"There is no {kind.name} {subject_id}.") from None
         if seen is not None and present.version != seen:
-            raise OperatorRefusedError(f"{kind.name.capitalize()} {subject_id} was changed meanwhile. Look again.")
+            raise OperatorRefusedError(f"{kind.title} {subject_id} was changed meanwhile. Look again.")
         try:
             await decide(tx, present)
         except Refusal:
-            raise OperatorRefusedError(f"{kind.name.capitalize()} {subject_id} is {present.status}.") from None
+            raise OperatorRefusedError(f"{kind.title} {subject_id} is {present.status}.") from None
         return await actions.keep(tx, hand, action, present.env, subject_id=subject_id)
 
     return await house.db.transact(deed)

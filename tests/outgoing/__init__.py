@@ -1,0 +1,1 @@
+"""The gate that all outgoing money passes."""

@@ -1,0 +1,178 @@
+"""No money leaves by a rail past the gate: neither by what the code can say, nor by what the database takes."""
+
+import ast
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import get_args
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+import tollhouse
+from tests.cast import Actor
+from tests.payments.bank import refund, sell
+from tests.running import Service
+from tests.withdrawals.desk import asked, fund
+from tollhouse import main
+from tollhouse.kernel import clock
+from tollhouse.ledger.model import EntryType, Line, Posting, Source, equity, rail
+from tollhouse.ledger.post import post
+from tollhouse.outgoing import gate
+from tollhouse.platform.db import Tx
+from tollhouse.web.house import House
+
+PACKAGE = Path(tollhouse.__file__).parent
+CREDITS_A_RAIL = {"outgoing/gate.py", "payments/chargebacks.py"}
+"""The gate, and what a rail takes by itself."""
+DEBIT = 3
+"""Which argument of a `Line` is debited."""
+
+
+@pytest.fixture
+async def house(service: Service) -> AsyncIterator[House]:
+    """A house on the same database."""
+    house = main.open_house(service.settings, connections=2)
+    yield house
+    await house.db.close()
+
+
+class EverythingIsUndoneError(Exception):
+    """Ends a transaction that did what it should."""
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    """Every module of ours, by its path."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text("utf-8"))
+
+
+def names_rail(tree: ast.Module) -> bool:
+    """Whether the module knows the accounts of rails."""
+    return any(
+        isinstance(node, ast.ImportFrom)
+        and node.module == "tollhouse.ledger.model"
+        and any(name.name == "rail" for name in node.names)
+        for node in ast.walk(tree)
+    )
+
+
+def calls(tree: ast.AST, name: str) -> list[ast.Call]:
+    """The calls of a function of this name."""
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [node for node in found if isinstance(node.func, ast.Name) and node.func.id == name]
+
+
+def test_only_the_gate_credits_a_rail() -> None:
+    """Everywhere else the account of a rail stands where money comes in: as what a line debits."""
+    knowing = {path: tree for path, tree in modules() if names_rail(tree)}
+    assert set(knowing) > CREDITS_A_RAIL
+    for path, tree in knowing.items():
+        debited = [id(line.args[DEBIT]) for line in calls(tree, "Line") if len(line.args) > DEBIT]
+        others = [call.lineno for call in calls(tree, "rail") if id(call) not in debited]
+        assert path in CREDITS_A_RAIL or not others, f"{path}: {others}"
+
+
+def test_no_module_names_a_rail_account_otherwise() -> None:
+    for path, tree in modules():
+        if path == "ledger/model.py":
+            continue
+        assert all(isinstance(call.args[0], ast.Constant) for call in calls(tree, "Account")), path
+        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        assert not [text for text in texts if text.startswith("rail:")], path
+
+
+async def leave(tx: Tx, kind: EntryType, source: Source, minor: int = 400, by: str = "sandbox", code: str = "EUR") -> None:
+    """Post money to a rail's outgoing side."""
+    line = Line(kind, code, minor, equity("test_funding"), rail(by))
+    await post(tx, Posting("test", kind, source, (line,), clock.now()))
+
+
+@pytest.mark.parametrize("kind", get_args(EntryType))
+async def test_the_database_takes_no_posting_past_the_gate(house: House, kind: EntryType) -> None:
+    for source in ("refund", "withdrawal", "chargeback", "transaction", "adjustment"):
+        with pytest.raises(asyncpg.CheckViolationError, match="released transfer"):
+            await house.db.transact(lambda tx, source=source: leave(tx, kind, Source(source, uuid4())))
+
+
+async def test_a_transfer_is_for_what_it_says(alice: Actor, house: House) -> None:
+    back = UUID((await refund(alice, await sell(alice), "4.00", receiver="Nina")).ok(201).body["id"])
+    with pytest.raises(asyncpg.CheckViolationError, match="released transfer"):  # it waits for its review
+        await house.db.transact(lambda tx: leave(tx, "refund", Source("refund", back)))
+
+    async def released(tx: Tx, **changes: object) -> None:
+        await gate.approve_as_simulator(tx, back, clock.now())
+        await gate.release(tx, back, clock.now())
+        facts = {"kind": "refund", "source": Source("refund", back, 7), "minor": 400, "by": "sandbox", "code": "EUR"}
+        await leave(tx, **(facts | changes))  # pyright: ignore[reportArgumentType]
+
+    for changes in (
+        {"minor": 401},
+        {"by": "bank"},
+        {"code": "USD"},
+        {"kind": "withdrawal"},
+        {"kind": "network_fee"},
+        {"source": Source("withdrawal", back, 7)},
+    ):
+        with pytest.raises(asyncpg.CheckViolationError, match="released transfer"):
+            await house.db.transact(lambda tx, changes=changes: released(tx, **changes))
+
+    async def all_is_well(tx: Tx) -> None:
+        await released(tx)
+        raise EverythingIsUndoneError
+
+    with pytest.raises(EverythingIsUndoneError):
+        await house.db.transact(all_is_well)
+
+
+NEVER = [
+    "receiver = 'Otto'",
+    "amount_minor = 1",
+    "review = 'approved', approvals = '{}'",
+    "review = 'not_required', approvals_needed = 0",
+    "released_at = now()",
+    "payer_account = receiver",
+    "merchant_id = gen_random_uuid()",
+]
+
+
+@pytest.mark.parametrize("change", NEVER)
+async def test_the_database_keeps_a_transfer_what_it_is(alice: Actor, change: str) -> None:
+    back = (await refund(alice, await sell(alice), "4.00", receiver="Nina")).ok(201).body
+    with pytest.raises(asyncpg.IntegrityConstraintViolationError):
+        await alice.sql(f"UPDATE outgoing_transfers SET {change} WHERE id = $1::uuid", back["id"])  # noqa: S608
+    for late in ("status = 'succeeded', next_look_at = NULL", "provider_reference = 'x'"):
+        with pytest.raises(asyncpg.IntegrityConstraintViolationError):
+            await alice.sql(f"UPDATE refunds SET {late} WHERE id = $1::uuid", back["id"])  # noqa: S608
+    with pytest.raises(asyncpg.IntegrityConstraintViolationError):
+        await alice.sql("DELETE FROM outgoing_transfers WHERE id = $1::uuid", back["id"])
+
+
+async def test_nothing_is_released_for_a_suspended_merchant(alice: Actor, house: House) -> None:
+    await fund(alice)
+    new = await asked(alice)
+    await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)
+    try:
+        with pytest.raises(asyncpg.CheckViolationError, match="suspended"):
+            await alice.sql("UPDATE outgoing_transfers SET released_at = now() WHERE id = $1::uuid", new["id"])
+        with pytest.raises(gate.MerchantSuspended):
+            await house.db.transact(lambda tx: gate.release(tx, UUID(new["id"]), clock.now()))
+    finally:
+        await alice.sql("UPDATE merchants SET suspended_at = NULL WHERE id = $1::uuid", alice.merchant_id)
+
+
+async def test_in_test_mode_the_simulator_is_the_operator_too(alice: Actor) -> None:
+    paid = await sell(alice)
+    first = (await refund(alice, paid, "1.00", receiver="Nina")).ok(201).body
+    assert (first["review"], first["receiver"]) == ("required", "Nina")
+    path = "/test/refunds/{}/simulate"
+    approved = (await alice.post(path.format(first["id"]), {"outcome": "approve"})).ok().body
+    assert (approved["status"], approved["review"]) == ("pending", "approved")
+    (await alice.post(path.format(first["id"]), {"outcome": "approve"})).refused("invalid_state", 409)
+    second = (await refund(alice, paid, "2.00", receiver="Nina")).ok(201).body
+    rejected = (await alice.post(path.format(second["id"]), {"outcome": "reject"})).ok().body
+    assert (rejected["failure_code"], rejected["review"]) == ("review_rejected", "rejected")
+    third = (await refund(alice, paid, "3.00", receiver="Nina")).ok(201).body
+    assert (await alice.post(path.format(third["id"]), {"outcome": "succeed"})).ok().body["status"] == "succeeded"
+    mine = (await refund(alice, paid, "0.50")).ok(201).body
+    assert (mine["review"], mine["receiver"]) == ("not_required", "sandbox-payer")
