@@ -50,7 +50,8 @@ async def test_all_that_was_has_its_transfer(old: str) -> None:
     assert (found[TO_PAYER]["receiver"], found[TO_PAYER]["payer_account"]) == (PAYER, PAYER)
     assert found[LARGE]["approvals"] == ["local administrator"]
     assert (found[LARGE]["approvals_needed"], found[LARGE]["approvals_by_command"]) == (2, 1)
-    names = dict(await connection.fetch("SELECT id::text, receiver_name FROM bank_payouts"))
+    rows = await connection.fetch("SELECT id::text, receiver_name FROM bank_payouts")
+    names = {row["id"]: row["receiver_name"] for row in rows}
     assert names == {AT_RAIL: "NOTPROVIDED", TO_PAYER: "Erika"}
     due = await connection.fetch("SELECT id::text FROM refunds WHERE next_look_at IS NOT NULL")
     assert [row["id"] for row in due] == [TO_PAYER]
