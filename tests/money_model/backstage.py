@@ -75,6 +75,11 @@ class Backstage:
         hand = Hand("olga", clock.now(), "Unknown payee")
         return self._reviewed(reviews.reject(self._house, reviews.WITHDRAWALS, UUID(withdrawal_id), hand))
 
+    def review_refund(self, refund_id: str, *, approved: bool) -> str:
+        """An operator lets a refund go, or keeps it here."""
+        decide, hand = reviews.approve if approved else reviews.reject, Hand("olga", clock.now(), "Looked at")
+        return self._reviewed(decide(self._house, reviews.REFUNDS, UUID(refund_id), hand))
+
     def carry(self, withdrawal_id: str, bank: Bank) -> str:
         """The worker takes up a withdrawal of live mode, if it is one that it looks after; the bank does this."""
         line, paper = self._ground.line, self._ground.bank

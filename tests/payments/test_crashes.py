@@ -15,18 +15,21 @@ from tests.payments.killing import FusedPool, kill_everywhere
 from tests.payments.shop import events
 from tests.running import Service, settings_for
 from tollhouse import main
+from tollhouse.approvals.model import Reviewer
 from tollhouse.catalogue.methods import METHODS, Fees
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.payments import chargebacks, refunds, settle
+from tollhouse.payments import chargebacks, refund_review, refunds, settle
 from tollhouse.payments.simulator import Simulated
 from tollhouse.platform import embedded
 from tollhouse.platform.db import Tx
 from tollhouse.web.house import House
 
 TABLES = (
-    "payment_links", "transactions", "transaction_steps", "rail_observations", "refunds", "chargebacks", "ledger_accounts",
+    "payment_links", "transactions", "transaction_steps", "rail_observations", "refunds", "chargebacks",
+    "outgoing_transfers", "withdrawal_days",
+    "ledger_accounts",
     "ledger_transactions", "ledger_postings", "ledger_entries", "ledger_holds", "webhook_events", "webhook_deliveries",
     "webhook_deliveries_later",
     "idempotency_keys", "sandbox_plans",
@@ -156,6 +159,24 @@ async def ask(front: Any, path: str, body: bytes, headers: dict[str, str]) -> in
     }  # fmt: skip
     await front(scope, receive, send)
     return int(sent[0]["status"])
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+async def test_reviewing_a_refund(shop: Actor, house: House, decision: str) -> None:
+    back = (await refund(shop, await sell(shop), "4.00", receiver="Nina")).ok(201).body
+    refund_id, now = UUID(back["id"]), clock.now()
+
+    async def approve(tx: Tx) -> Any:
+        return await refund_review.approve(tx, await refund_review.lock(tx, refund_id), Reviewer("olga"), None, now)
+
+    async def reject(tx: Tx) -> Any:
+        return await refund_review.reject(tx, await refund_review.lock(tx, refund_id), "No", house, now)
+
+    await survive(shop, house, approve if decision == "approve" else reject, at_least=5)
+    shown = (await shop.get(f"/refunds/{refund_id}")).ok().body
+    assert (shown["review"], shown["status"]) == {"approve": ("approved", "pending"), "reject": ("rejected", "failed")}[
+        decision
+    ]
 
 
 @pytest.mark.parametrize("ends", ["succeed", "fail", "come_back"])

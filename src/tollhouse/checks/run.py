@@ -18,6 +18,7 @@ from tollhouse.fulfillments.invariants_store import INVARIANTS as FULFILLMENTS
 from tollhouse.kernel import clock
 from tollhouse.ledger.invariants_store import INVARIANTS as LEDGER
 from tollhouse.operator.invariants_store import INVARIANTS as OPERATOR
+from tollhouse.outgoing.invariants_store import INVARIANTS as OUTGOING
 from tollhouse.payments.invariants_store import INVARIANTS as PAYMENTS
 from tollhouse.platform import digests_store, migrations
 from tollhouse.platform.db import LOST, Tx, connect
@@ -30,6 +31,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     *PAYMENTS,
     *BALANCE_PAYMENTS,
     *WITHDRAWALS,
+    *OUTGOING,
     *STATEMENTS,
     *CONVERSIONS,
     *FULFILLMENTS,

@@ -52,6 +52,7 @@ TOUCHED = """
     UNION ALL SELECT 'link', t.payment_link_id FROM payment p JOIN transactions t ON t.id = p.id
     UNION ALL SELECT source_type, source_id FROM moved
     WHERE source_type IN ('refund', 'chargeback', 'withdrawal', 'balance_payment', 'conversion', 'fulfillment')
+    UNION ALL SELECT 'outgoing_transfer', o.id FROM moved JOIN outgoing_transfers o ON o.id = source_id
     UNION ALL SELECT 'payout', b.id FROM moved JOIN bank_payouts b ON b.id = source_id
     UNION ALL SELECT 'hold', h.id FROM moved JOIN ledger_holds h USING (source_type, source_id)
 """

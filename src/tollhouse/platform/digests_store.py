@@ -13,6 +13,7 @@ TABLES = {
     "refund": "refunds",
     "chargeback": "chargebacks",
     "withdrawal": "withdrawals",
+    "outgoing_transfer": "outgoing_transfers",
     "balance_payment": "balance_payments",
     "conversion": "conversions",
     "fulfillment": "fulfillments",

@@ -5,6 +5,7 @@ from hypothesis.stateful import rule
 
 from tests.money_model.deeds.picking import AMOUNTS, CURRENCIES, PARTS, PICK, Deeds, mostly
 from tests.money_model.history import spelt
+from tests.money_model.oracle.balances import SHOP
 from tests.money_model.oracle.payments import Link, Payment
 from tests.money_model.oracle.simulating import simulate
 from tollhouse.payments import jobs
@@ -103,6 +104,24 @@ class PaymentDeeds(Deeds):
     def end_refund(self, pick: int, outcome: str) -> None:
         self._end_refund(pick, outcome)
 
+    @rule(pick=PICK, part=PARTS)
+    def refund_elsewhere(self, pick: int, part: int | None) -> None:
+        """To another account than the one that paid: it waits for an operator."""
+        self._prepare(PAID, pick, "succeed")
+        self._refund(self._payment(pick, PAID | {"refund_required"}), part, elsewhere=True)
+
+    @rule(pick=PICK, approved=st.booleans())
+    def review_refund(self, pick: int, approved: bool) -> None:
+        books, backstage = self.books, self.history.backstage
+        fitting = [one for one in books.refunds if one.status == "pending" and one.review == "required"]
+        refund = self.one_of(fitting, books.refunds, pick)
+        if refund is not None:
+            self.history.let(
+                lambda: backstage.review_refund(refund.refund_id, approved=approved),
+                lambda: books.review_refund(refund, approved=approved),
+                SHOP,
+            )
+
     @rule()
     def carry_refunds(self) -> None:
         """The worker hands refunds in, and looks what became of those it handed in before: time alone tells which.
@@ -133,17 +152,19 @@ class PaymentDeeds(Deeds):
         made = self.history.ask("/payment-links", body, lambda: books.links.append(link))
         link.link_id, link.token = made["id"], made["url"].rpartition("/")[2]
 
-    def _refund(self, payment: Payment | None, part: int | None) -> None:
+    def _refund(self, payment: Payment | None, part: int | None, *, elsewhere: bool = False) -> None:
         if payment is None:
             return
         books = self.books
         body = {} if part is None else {"amount": spelt(part, payment.link.currency)}
+        if elsewhere:
+            body["receiver"] = "Nina"
         path = f"/transactions/{payment.payment_id}/refunds"
-        made = self.history.ask(path, body, lambda: books.refund(payment, part))
+        made = self.history.ask(path, body, lambda: books.refund(payment, part, elsewhere=elsewhere))
         if made is not None:
             refund = books.refunds[-1]
             refund.refund_id = made["id"]
-            assert (made["status"], made["amount_minor"]) == ("pending", refund.amount)
+            assert (made["status"], made["amount_minor"], made["review"]) == ("pending", refund.amount, refund.review)
 
     def _end_refund(self, pick: int, outcome: str) -> None:
         books = self.books
@@ -155,6 +176,8 @@ class PaymentDeeds(Deeds):
             return
 
         def deed() -> None:
+            if refund.status == "pending" and refund.review == "required":
+                refund.review = "approved"
             if outcome != "return" or refund.status == "pending":
                 books.end_refund(refund, paid=outcome != "fail")
             if outcome == "return":

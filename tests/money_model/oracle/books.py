@@ -164,8 +164,8 @@ class Books:
             if payment.status == "pending" and payment.received and payment.link.status != "active":
                 self.end(payment)
 
-    def refund(self, payment: Payment, minor: int | None) -> Refund:
-        """Set money aside to be given back: first what was never the merchant's."""
+    def refund(self, payment: Payment, minor: int | None, *, elsewhere: bool = False) -> Refund:
+        """Set money aside to be given back: first what was never the merchant's. `elsewhere`: to who has not paid."""
         if payment.status == "chargeback":
             raise RefusedError("payment_charged_back")
         if payment.status not in {"succeeded", "partially_refunded", "refund_required"}:
@@ -173,9 +173,14 @@ class Books:
         minor = minor or payment.refundable
         if not 0 < minor <= payment.refundable:
             raise RefusedError("refund_amount_exceeds_remaining")
+        currency = payment.link.currency
+        if elsewhere:
+            self.withdrawals.ensure_amount(SHOP, currency, minor)
         apart = min(minor, payment.apart - payment.apart_returning)
-        self.balances[payment.link.currency].hold(minor - apart, "refunds")
+        self.balances[currency].hold(minor - apart, "refunds")
         refund = Refund("", payment, minor, apart)
+        if elsewhere:
+            refund.review, refund.day = "required", self.withdrawals.count(SHOP, currency, minor, self.clock)
         payment.apart_returning += apart
         payment.returning += minor - apart
         self.refunds.append(refund)
@@ -197,7 +202,20 @@ class Books:
         else:
             refund.status = "failed"
             balance.release(refund.own, "refunds")
+            self._uncount(refund)
         payment.settle()
+
+    def review_refund(self, refund: Refund, *, approved: bool) -> None:
+        """An operator lets a refund go, or keeps it here."""
+        if refund.status != "pending" or (approved and refund.review != "required") or refund.accepted:
+            raise RefusedError("invalid_state")
+        refund.review = "approved" if approved else "rejected"
+        if not approved:
+            self.end_refund(refund, paid=False)
+
+    def _uncount(self, refund: Refund) -> None:
+        if refund.day is not None:
+            self.withdrawals.days[SHOP, refund.payment.link.currency, refund.day] -= refund.amount
 
     def return_refund(self, refund: Refund) -> None:
         """The bank returns a refund that had succeeded."""
@@ -205,6 +223,7 @@ class Books:
             raise RefusedError("invalid_state")
         payment = refund.payment
         refund.status = "failed"
+        self._uncount(refund)
         self.balances[payment.link.currency].credit(refund.own)
         payment.given -= refund.own
         payment.apart_given -= refund.apart

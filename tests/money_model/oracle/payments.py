@@ -106,7 +106,10 @@ class Payment:
 
 @dataclass
 class Refund:
-    """Money on its way back. `apart` of it was never the merchant's; once `accepted`, only the rail can end it."""
+    """Money on its way back. `apart` of it was never the merchant's; once `accepted`, only the rail can end it.
+
+    To another account than the one that paid it is reviewed, and counts on its `day` like a withdrawal.
+    """
 
     refund_id: str
     payment: Payment
@@ -114,6 +117,8 @@ class Refund:
     apart: int
     status: str = "pending"
     accepted: bool = False
+    review: str = "not_required"
+    day: int | None = None
 
     @property
     def own(self) -> int:

@@ -82,11 +82,8 @@ class Withdrawals:
 
     def price(self, purse: str, wish: Wish) -> Price:
         """What it costs, within the limits of an amount."""
+        self.ensure_amount(purse, wish.currency, wish.amount)
         terms = self.terms[purse][wish.currency]
-        if wish.amount < terms.minimum:
-            raise RefusedError("amount_below_minimum")
-        if terms.maximum is not None and wish.amount > terms.maximum:
-            raise RefusedError("amount_above_maximum")
         fees = terms.fee.of(wish.amount) + terms.network_fee
         price = Price(wish.amount + fees, wish.amount) if wish.mode == "add" else Price(wish.amount, wish.amount - fees)
         if price.receive <= 0:
@@ -197,14 +194,28 @@ class Withdrawals:
     def _set_aside(self, purse: str, wish: Wish, price: Price, at: int) -> None:
         terms, balance = self.terms[purse][wish.currency], self.purses[purse][wish.currency]
         balance.hold(price.debit, "withdrawals")
-        today = (purse, wish.currency, at // DAY_S if purse == SHOP else 0)
-        self.days[today] = self.days.get(today, 0) + wish.amount
-        if terms.a_day is not None and self.days[today] > terms.a_day:
-            raise RefusedError("daily_limit_exceeded")
+        day = self.count(purse, wish.currency, wish.amount, at)
         above = terms.second_operator_above
         needed = 0 if purse == SHOP else 1 if above is None or wish.amount <= above else 2
         status = "pending_review" if needed else "approved"
-        self.every.append(Withdrawal(purse, wish, price, today[2], status, needed, watched=not needed))
+        self.every.append(Withdrawal(purse, wish, price, day, status, needed, watched=not needed))
+
+    def ensure_amount(self, purse: str, currency: str, minor: int) -> None:
+        """The limits of one amount."""
+        terms = self.terms[purse][currency]
+        if minor < terms.minimum:
+            raise RefusedError("amount_below_minimum")
+        if terms.maximum is not None and minor > terms.maximum:
+            raise RefusedError("amount_above_maximum")
+
+    def count(self, purse: str, currency: str, minor: int, at: int) -> int:
+        """Count an amount in its day, within the day's limit; which day it is."""
+        terms, day = self.terms[purse][currency], at // DAY_S if purse == SHOP else 0
+        today = (purse, currency, day)
+        self.days[today] = self.days.get(today, 0) + minor
+        if terms.a_day is not None and self.days[today] > terms.a_day:
+            raise RefusedError("daily_limit_exceeded")
+        return day
 
     def _give_back(self, one: Withdrawal, status: str) -> None:
         one.status, one.watched = status, False

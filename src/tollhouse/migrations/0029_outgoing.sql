@@ -295,15 +295,19 @@ FROM transactions t JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.m
 -- Refunds are reviewed too, and a project may need a second operator.
 ALTER TABLE operator_actions
     ADD COLUMN on_command_line boolean NOT NULL DEFAULT false,
-    DROP CONSTRAINT operator_actions_action_check,
     DROP CONSTRAINT operator_actions_why,
-    ADD CONSTRAINT operator_actions_action_check
-        CHECK (action IN ('merchant_suspended', 'merchant_reactivated', 'project_approval_given', 'project_approved',
-                          'project_rejected', 'balance_adjusted', 'operator_invited', 'operator_joined', 'operator_closed',
-                          'withdrawal_approved', 'withdrawal_rejected', 'refund_approved', 'refund_rejected',
-                          'statement_imported', 'transfer_assigned', 'transfer_dismissed', 'batch_exported',
-                          'payout_approved', 'payout_refused', 'second_factor_removed')),
     ADD CONSTRAINT operator_actions_why
         CHECK (reason IS NOT NULL OR action NOT IN ('project_rejected', 'balance_adjusted', 'withdrawal_rejected',
                                                     'refund_rejected', 'transfer_assigned', 'transfer_dismissed',
                                                     'payout_refused', 'second_factor_removed'));
+-- Whatever was allowed before stays allowed.
+DO $$
+DECLARE
+    v_before text;
+BEGIN
+    SELECT pg_get_expr(conbin, conrelid) INTO v_before FROM pg_constraint
+    WHERE conrelid = 'operator_actions'::regclass AND conname = 'operator_actions_action_check';
+    EXECUTE format('ALTER TABLE operator_actions DROP CONSTRAINT operator_actions_action_check, '
+                   'ADD CONSTRAINT operator_actions_action_check CHECK (%s OR action IN (%L, %L, %L, %L))',
+                   v_before, 'project_approval_given', 'refund_approved', 'refund_rejected', 'payout_approved');
+END $$;

@@ -1,0 +1,35 @@
+"""Every SQL statement that looks for money that left past the gate: each returns offending rows as text."""
+
+from tollhouse.platform.invariants import Invariant
+
+I23_OUT = """
+    SELECT format('transaction %s pays %s %s by %s, and no released transfer stands behind it', l.id, sum(p.amount),
+                  p.currency, a.code) AS line
+    FROM ledger_transactions l JOIN ledger_postings p ON p.transaction_id = l.id AND p.mode = l.mode
+    JOIN ledger_accounts a ON a.id = p.credit_account_id AND NOT a.guarded AND a.code LIKE 'rail:%'
+    WHERE l.id = ANY ($1::uuid[])
+      AND NOT (l.source_type = 'chargeback' AND EXISTS (SELECT FROM chargebacks c WHERE c.id = l.source_id))
+      AND NOT EXISTS (
+          SELECT FROM outgoing_transfers o
+          WHERE o.id = l.source_id AND o.kind = l.source_type AND o.released_at IS NOT NULL
+            AND o.review IN ('not_required', 'approved', 'before_reviews')
+            AND (o.mode, o.currency, 'rail:' || o.rail) = (p.mode, p.currency, a.code))
+    GROUP BY l.id, p.currency, a.code
+"""
+I23_SAME = """
+    SELECT format('transfer %s of %s %s to %s is not what its %s asks for', o.id, o.amount_minor, o.currency, o.receiver,
+                  o.kind) AS line
+    FROM outgoing_transfers o
+    LEFT JOIN refunds r ON o.kind = 'refund' AND r.id = o.id
+    LEFT JOIN withdrawals w ON o.kind = 'withdrawal' AND w.id = o.id
+    WHERE o.id = ANY ($1::uuid[])
+      AND ((o.merchant_id, o.mode, o.currency, o.amount_minor)
+           IS DISTINCT FROM (coalesce(r.merchant_id, w.merchant_id), coalesce(r.mode, w.mode),
+                             coalesce(r.currency, w.currency), coalesce(r.amount_minor, w.receive_minor))
+           OR (o.closed_at IS NOT NULL) <> (coalesce(r.status, w.status) IN ('failed', 'canceled')))
+"""
+
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant("I23", "money leaves past no gate", I23_OUT, "ledger"),
+    Invariant("I23", "a transfer is what was asked for", I23_SAME, "outgoing_transfer"),
+)
