@@ -34,6 +34,24 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.bank_payouts_refuse_unreleased() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM outgoing_transfers o
+                   WHERE o.id = NEW.id AND o.receiver = NEW.receiver_iban AND o.released_at IS NOT NULL
+                     AND o.closed_at IS NULL) THEN
+        RAISE EXCEPTION 'a payout is of a released transfer' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.status = 'exported' THEN
+        PERFORM FROM merchants WHERE id = NEW.merchant_id AND suspended_at IS NULL FOR SHARE;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'nothing of a suspended merchant leaves'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_suspended';
+        END IF;
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.fulfillments_refuse_step() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -183,6 +201,38 @@ CREATE FUNCTION public.ledger_refuse_change() RETURNS trigger
 BEGIN
     RAISE EXCEPTION 'what is posted is never changed: % on %', TG_OP, TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation';
 END $$;
+CREATE FUNCTION public.ledger_refuse_unreleased() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_out record;
+BEGIN
+    FOR v_out IN
+        SELECT n.transaction_id, n.mode, n.currency, n.type, a.code, sum(n.amount) AS amount
+        FROM posted n JOIN ledger_accounts a ON a.id = n.credit_account_id AND NOT a.guarded AND a.code LIKE 'rail:%'
+        GROUP BY n.transaction_id, n.mode, n.currency, n.type, a.code
+    LOOP
+        IF NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN outgoing_transfers o ON o.id = t.source_id AND o.kind = t.source_type
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode
+              AND (o.mode, o.currency, 'rail:' || o.rail) = (v_out.mode, v_out.currency, v_out.code)
+              AND o.released_at IS NOT NULL AND o.closed_at IS NULL
+              AND ((v_out.type = o.kind AND v_out.amount = o.amount_minor)
+                   OR (v_out.type = 'network_fee' AND o.kind = 'withdrawal'))
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN chargebacks c ON c.id = t.source_id
+            JOIN transactions p ON p.id = c.transaction_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'chargeback'
+              AND v_out.type = 'chargeback'
+              AND (c.mode, c.currency, 'rail:' || p.rail) = (v_out.mode, v_out.currency, v_out.code)
+              AND v_out.amount = c.amount_minor
+        ) THEN
+            RAISE EXCEPTION 'money does not leave by % without a released transfer', v_out.code
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'ledger_postings_outgoing';
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.ledger_room(p_merchant uuid, p_mode text, p_currency text) RETURNS bigint
     LANGUAGE plpgsql
     AS $$
@@ -196,6 +246,56 @@ BEGIN
     FOR NO KEY UPDATE;
     RETURN (SELECT 9007199254740991 - sum(CASE a.code WHEN 'debt' THEN -a.balance ELSE a.balance END)
             FROM ledger_accounts a WHERE a.owner = p_merchant AND a.mode = p_mode AND a.currency = p_currency);
+END $$;
+CREATE FUNCTION public.outgoing_refuse_unreleased() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM outgoing_transfers o
+                   WHERE o.id = NEW.id AND o.review IN ('not_required', 'approved', 'before_reviews')
+                     AND (o.released_at IS NOT NULL OR (o.kind = 'withdrawal' AND NEW.status = 'approved'))) THEN
+        RAISE EXCEPTION 'money does not leave before it is released' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE FUNCTION public.outgoing_transfers_refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        IF NEW.review NOT IN ('not_required', 'required') OR NEW.approvals <> '{}' OR NEW.released_at IS NOT NULL
+           OR NEW.closed_at IS NOT NULL THEN
+            RAISE EXCEPTION 'an outgoing transfer begins unreviewed' USING ERRCODE = 'check_violation';
+        END IF;
+        RETURN NEW;
+    END IF;
+    IF (OLD.id, OLD.kind, OLD.merchant_id, OLD.mode, OLD.rail, OLD.currency, OLD.amount_minor, OLD.receiver, OLD.receiver_name,
+        OLD.payer_account, OLD.method_id, OLD.limit_day, OLD.counted_minor, OLD.created_at)
+       IS DISTINCT FROM
+       (NEW.id, NEW.kind, NEW.merchant_id, NEW.mode, NEW.rail, NEW.currency, NEW.amount_minor, NEW.receiver, NEW.receiver_name,
+        NEW.payer_account, NEW.method_id, NEW.limit_day, NEW.counted_minor, NEW.created_at)
+       OR NEW.approvals_needed < OLD.approvals_needed OR NEW.approvals_by_command < OLD.approvals_by_command
+       OR NEW.approvals[:cardinality(OLD.approvals)] <> OLD.approvals
+       OR (OLD.released_at IS NOT NULL AND NEW.released_at IS DISTINCT FROM OLD.released_at)
+       OR (OLD.closed_at IS NOT NULL AND (NEW.closed_at, NEW.released_at) IS DISTINCT FROM (OLD.closed_at, OLD.released_at))
+    THEN
+        RAISE EXCEPTION 'an outgoing transfer stays what it is' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    IF OLD.review <> NEW.review
+       AND NOT (CASE OLD.review WHEN 'required' THEN NEW.review IN ('approved', 'rejected')
+                                WHEN 'before_reviews' THEN false
+                                ELSE NEW.review = 'rejected' END) THEN
+        RAISE EXCEPTION 'a transfer whose review is % does not become %', OLD.review, NEW.review
+            USING ERRCODE = 'check_violation';
+    END IF;
+    IF (NEW.review = 'approved' AND OLD.review <> 'approved') OR (NEW.released_at IS NOT NULL AND OLD.released_at IS NULL) THEN
+        PERFORM FROM merchants WHERE id = NEW.merchant_id AND suspended_at IS NULL FOR SHARE;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'nothing of a suspended merchant leaves'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_suspended';
+        END IF;
+    END IF;
+    RETURN NEW;
 END $$;
 CREATE FUNCTION public.partition_start(p_step interval, p_moment timestamp with time zone) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE STRICT
@@ -621,7 +721,8 @@ CREATE TABLE public.operator_actions (
     amount_minor bigint,
     at timestamp with time zone NOT NULL,
     client_id text,
-    CONSTRAINT operator_actions_action_check CHECK (((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text, 'second_factor_removed'::text])) OR (action = ANY (ARRAY['application_suspended'::text, 'application_reactivated'::text])))),
+    on_command_line boolean DEFAULT false NOT NULL,
+    CONSTRAINT operator_actions_action_check CHECK (((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text, 'second_factor_removed'::text])) OR (action = ANY (ARRAY['application_suspended'::text, 'application_reactivated'::text])) OR (action = ANY (ARRAY['project_approval_given'::text, 'refund_approved'::text, 'refund_rejected'::text, 'payout_approved'::text])))),
     CONSTRAINT operator_actions_amount_minor_check CHECK ((amount_minor <> 0)),
     CONSTRAINT operator_actions_application CHECK ((((client_id IS NOT NULL) = (action ~~ 'application%'::text)) AND ((action <> 'application_suspended'::text) OR (reason IS NOT NULL)))),
     CONSTRAINT operator_actions_check1 CHECK (((merchant_id IS NOT NULL) OR (mode IS NULL))),
@@ -630,13 +731,60 @@ CREATE TABLE public.operator_actions (
     CONSTRAINT operator_actions_operator_check CHECK ((operator <> ''::text)),
     CONSTRAINT operator_actions_reason_check CHECK ((reason <> ''::text)),
     CONSTRAINT operator_actions_whose CHECK (((merchant_id IS NULL) = ((action ~~ 'operator%'::text) OR (action ~~ 'statement%'::text) OR (action ~~ 'transfer%'::text) OR (action ~~ 'batch%'::text)))),
-    CONSTRAINT operator_actions_why CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'payout_refused'::text, 'second_factor_removed'::text]))))
+    CONSTRAINT operator_actions_why CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text, 'refund_rejected'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'payout_refused'::text, 'second_factor_removed'::text]))))
 );
 CREATE FUNCTION public.row_digest(public.operator_actions) RETURNS bytea
     LANGUAGE sql STABLE
     AS $_$
     SELECT sha256(record_send(ROW($1.id, $1.operator, $1.action, $1.merchant_id, $1.mode, $1.subject_id, $1.reason,
                                   $1.currency, $1.amount_minor, $1.at)) || coalesce(convert_to($1.client_id, 'UTF8'), ''))
+$_$;
+CREATE TABLE public.outgoing_transfers (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    rail text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    receiver text NOT NULL,
+    receiver_name text,
+    payer_account text,
+    method_id text,
+    limit_day date,
+    counted_minor bigint,
+    review text NOT NULL,
+    approvals_needed integer NOT NULL,
+    approvals text[] DEFAULT '{}'::text[] NOT NULL,
+    approvals_by_command integer DEFAULT 0 NOT NULL,
+    reviewed_at timestamp with time zone,
+    review_note text,
+    created_at timestamp with time zone NOT NULL,
+    released_at timestamp with time zone,
+    closed_at timestamp with time zone,
+    CONSTRAINT outgoing_transfers_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT outgoing_transfers_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 2))),
+    CONSTRAINT outgoing_transfers_approved CHECK (((review <> 'approved'::text) OR (cardinality(approvals) >= approvals_needed))),
+    CONSTRAINT outgoing_transfers_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
+    CONSTRAINT outgoing_transfers_check1 CHECK (((approvals_by_command >= 0) AND (approvals_by_command <= cardinality(approvals)))),
+    CONSTRAINT outgoing_transfers_check2 CHECK ((((method_id IS NULL) = (limit_day IS NULL)) AND ((method_id IS NULL) = (counted_minor IS NULL)))),
+    CONSTRAINT outgoing_transfers_check3 CHECK (((approvals_needed = 0) OR (review <> 'not_required'::text))),
+    CONSTRAINT outgoing_transfers_check4 CHECK (((approvals_needed > 0) OR (review <> ALL (ARRAY['required'::text, 'approved'::text])))),
+    CONSTRAINT outgoing_transfers_counted_minor_check CHECK ((counted_minor > 0)),
+    CONSTRAINT outgoing_transfers_kind_check CHECK ((kind = ANY (ARRAY['withdrawal'::text, 'refund'::text]))),
+    CONSTRAINT outgoing_transfers_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT outgoing_transfers_one_by_command CHECK (((approvals_needed < 2) OR (approvals_by_command <= 1))),
+    CONSTRAINT outgoing_transfers_released CHECK (((released_at IS NULL) OR (review = ANY (ARRAY['not_required'::text, 'approved'::text, 'before_reviews'::text])))),
+    CONSTRAINT outgoing_transfers_review_check CHECK ((review = ANY (ARRAY['not_required'::text, 'required'::text, 'approved'::text, 'rejected'::text, 'before_reviews'::text]))),
+    CONSTRAINT outgoing_transfers_reviewed CHECK (((review <> 'not_required'::text) OR (((kind = 'refund'::text) AND (receiver = payer_account)) IS TRUE) OR ((kind = 'withdrawal'::text) AND (mode = 'test'::text))))
+)
+WITH (fillfactor='85');
+CREATE FUNCTION public.row_digest(public.outgoing_transfers) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.kind, $1.merchant_id, $1.mode, $1.rail, $1.currency, $1.amount_minor, $1.receiver,
+                                  $1.receiver_name, $1.payer_account, $1.method_id, $1.limit_day, $1.counted_minor,
+                                  $1.created_at)))
 $_$;
 CREATE TABLE public.payment_links (
     id uuid NOT NULL,
@@ -713,7 +861,7 @@ CREATE TABLE public.refunds (
     CONSTRAINT refunds_check CHECK (((unapplied_minor >= 0) AND (unapplied_minor <= amount_minor))),
     CONSTRAINT refunds_check1 CHECK (((hold_id IS NULL) = (unapplied_minor = amount_minor))),
     CONSTRAINT refunds_check2 CHECK (((status = 'failed'::text) = (failure_code IS NOT NULL))),
-    CONSTRAINT refunds_check3 CHECK (((status = 'pending'::text) = (next_look_at IS NOT NULL))),
+    CONSTRAINT refunds_looked_after CHECK (((status = 'pending'::text) OR (next_look_at IS NULL))),
     CONSTRAINT refunds_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT refunds_reason_check CHECK ((reason = ANY (ARRAY['duplicate'::text, 'fraudulent'::text, 'customer_request'::text, 'service_issue'::text, 'other'::text]))),
     CONSTRAINT refunds_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text])))
@@ -835,17 +983,12 @@ CREATE TABLE public.withdrawals (
     provider_fields jsonb NOT NULL,
     quote_id uuid,
     hold_id uuid NOT NULL,
-    limit_day date NOT NULL,
     status text NOT NULL,
     submission text,
     provider_reference text,
     tx_hash text,
     network_paid_minor bigint,
     failure_code text,
-    approvals_needed integer NOT NULL,
-    approvals text[] DEFAULT '{}'::text[] NOT NULL,
-    reviewed_at timestamp with time zone,
-    review_note text,
     webhook_url text,
     external_id text,
     description text,
@@ -857,7 +1000,6 @@ CREATE TABLE public.withdrawals (
     processing_at timestamp with time zone,
     completed_at timestamp with time zone,
     CONSTRAINT withdrawals_amount_minor_check CHECK ((amount_minor > 0)),
-    CONSTRAINT withdrawals_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 2))),
     CONSTRAINT withdrawals_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
     CONSTRAINT withdrawals_check1 CHECK (((processing_at IS NOT NULL) = (submission IS NOT NULL))),
     CONSTRAINT withdrawals_check2 CHECK (((status <> ALL (ARRAY['processing'::text, 'completed'::text])) OR (processing_at IS NOT NULL))),
@@ -872,7 +1014,6 @@ CREATE TABLE public.withdrawals (
     CONSTRAINT withdrawals_network_paid_minor_check CHECK ((network_paid_minor >= 0)),
     CONSTRAINT withdrawals_provider_fields_check CHECK ((jsonb_typeof(provider_fields) = 'object'::text)),
     CONSTRAINT withdrawals_receive_minor_check CHECK ((receive_minor > 0)),
-    CONSTRAINT withdrawals_reviewed CHECK ((((mode = 'test'::text) OR (approvals_needed >= 1)) AND (((status <> ALL (ARRAY['approved'::text, 'processing'::text, 'completed'::text])) AND (processing_at IS NULL)) OR (cardinality(approvals) >= approvals_needed)))),
     CONSTRAINT withdrawals_status_check CHECK ((status = ANY (ARRAY['pending_review'::text, 'approved'::text, 'processing'::text, 'completed'::text, 'failed'::text, 'canceled'::text]))),
     CONSTRAINT withdrawals_submission_check CHECK ((submission = ANY (ARRAY['prepared'::text, 'accepted'::text, 'unknown'::text]))),
     CONSTRAINT withdrawals_system_fee_minor_check CHECK ((system_fee_minor >= 0)),
@@ -888,8 +1029,7 @@ CREATE FUNCTION public.row_digest(public.withdrawals) RETURNS bytea
     AS $_$
     SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.method_id, $1.rail, $1.currency, $1.amount_minor,
                                   $1.network_fee_mode, $1.system_fee_minor, $1.network_fee_minor, $1.debit_minor,
-                                  $1.receive_minor, $1.receiver, $1.provider_fields, $1.hold_id, $1.limit_day,
-                                  $1.approvals_needed, $1.created_at)))
+                                  $1.receive_minor, $1.receiver, $1.provider_fields, $1.hold_id, $1.created_at)))
 $_$;
 CREATE FUNCTION public.row_digests_write() RETURNS trigger
     LANGUAGE plpgsql
@@ -1400,6 +1540,8 @@ CREATE TABLE public.rail_observations (
     amount_minor bigint NOT NULL,
     confirmations integer DEFAULT 0 NOT NULL,
     at timestamp with time zone NOT NULL,
+    payer_account text,
+    payer_name text,
     CONSTRAINT rail_observations_amount_minor_check CHECK ((amount_minor >= 0)),
     CONSTRAINT rail_observations_check CHECK (((outcome = 'seen'::text) OR (confirmations = 0))),
     CONSTRAINT rail_observations_check1 CHECK (((outcome <> 'confirmed'::text) OR (amount_minor > 0))),
@@ -1489,6 +1631,7 @@ CREATE TABLE public.users (
     language text DEFAULT 'en'::text NOT NULL,
     verified_at timestamp with time zone,
     password_changed_at timestamp with time zone,
+    password_reset_at timestamp with time zone,
     CONSTRAINT users_language_check CHECK ((language ~ '^[a-z]{2}$'::text))
 );
 CREATE TABLE public.webhook_attempts (
@@ -1656,8 +1799,9 @@ CREATE VIEW public.whole_transactions AS
     COALESCE(( SELECT json_agg(json_build_object('status', s.status, 'at', s.at, 'detail', s.detail) ORDER BY s.version) AS json_agg
            FROM public.transaction_steps s
           WHERE (s.transaction_id = t.id)), '[]'::json) AS timeline,
-    COALESCE(( SELECT json_agg(json_build_object('id', r.id, 'transaction_id', r.transaction_id, 'currency', r.currency, 'amount_minor', r.amount_minor, 'unapplied_minor', r.unapplied_minor, 'hold_id', r.hold_id, 'status', r.status, 'reason', r.reason, 'receiver', r.receiver, 'failure_code', r.failure_code, 'provider_reference', r.provider_reference, 'external_id', r.external_id, 'metadata', r.metadata, 'version', r.version, 'created_at', r.created_at, 'updated_at', r.updated_at) ORDER BY r.created_at DESC, r.id DESC) AS json_agg
-           FROM public.refunds r
+    COALESCE(( SELECT json_agg(json_build_object('id', r.id, 'transaction_id', r.transaction_id, 'currency', r.currency, 'amount_minor', r.amount_minor, 'unapplied_minor', r.unapplied_minor, 'hold_id', r.hold_id, 'status', r.status, 'reason', r.reason, 'receiver', r.receiver, 'review', o.review, 'failure_code', r.failure_code, 'provider_reference', r.provider_reference, 'external_id', r.external_id, 'metadata', r.metadata, 'version', r.version, 'created_at', r.created_at, 'updated_at', r.updated_at) ORDER BY r.created_at DESC, r.id DESC) AS json_agg
+           FROM (public.refunds r
+             JOIN public.outgoing_transfers o ON ((o.id = r.id)))
           WHERE (r.transaction_id = t.id)), '[]'::json) AS refunds,
     ( SELECT json_build_object('id', d.id, 'amount_minor', d.amount_minor, 'fee_minor', d.fee_minor, 'reason', d.reason, 'status', d.status, 'opened_at', d.opened_at, 'closed_at', d.closed_at) AS json_build_object
            FROM public.chargebacks d
@@ -1666,6 +1810,45 @@ CREATE VIEW public.whole_transactions AS
          LIMIT 1) AS chargeback
    FROM (public.transactions t
      JOIN public.payment_links l ON (((l.merchant_id = t.merchant_id) AND (l.mode = t.mode) AND (l.id = t.payment_link_id))));
+CREATE VIEW public.whole_withdrawals AS
+ SELECT w.id,
+    w.merchant_id,
+    w.mode,
+    w.method_id,
+    w.rail,
+    w.currency,
+    w.amount_minor,
+    w.network_fee_mode,
+    w.system_fee_minor,
+    w.network_fee_minor,
+    w.debit_minor,
+    w.receive_minor,
+    w.receiver,
+    w.provider_fields,
+    w.quote_id,
+    w.hold_id,
+    w.status,
+    w.submission,
+    w.provider_reference,
+    w.tx_hash,
+    w.network_paid_minor,
+    w.failure_code,
+    w.webhook_url,
+    w.external_id,
+    w.description,
+    w.metadata,
+    w.version,
+    w.next_look_at,
+    w.created_at,
+    w.updated_at,
+    w.processing_at,
+    w.completed_at,
+    o.approvals_needed,
+    o.approvals,
+    o.reviewed_at,
+    o.review_note
+   FROM (public.withdrawals w
+     JOIN public.outgoing_transfers o ON ((o.id = w.id)));
 CREATE TABLE public.withdrawal_days (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
@@ -1827,6 +2010,10 @@ ALTER TABLE ONLY public.operators
     ADD CONSTRAINT operators_link_hash_key UNIQUE (link_hash);
 ALTER TABLE ONLY public.operators
     ADD CONSTRAINT operators_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.outgoing_transfers
+    ADD CONSTRAINT outgoing_transfers_id_kind_merchant_id_mode_currency_amount_key UNIQUE (id, kind, merchant_id, mode, currency, amount_minor);
+ALTER TABLE ONLY public.outgoing_transfers
+    ADD CONSTRAINT outgoing_transfers_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.payment_links
@@ -1951,6 +2138,8 @@ CREATE INDEX operator_actions_of_application ON public.operator_actions USING bt
 CREATE INDEX operator_actions_of_merchant ON public.operator_actions USING btree (merchant_id, at DESC, id DESC);
 CREATE INDEX operator_sessions_by_last_use ON public.operator_sessions USING btree (last_seen_at);
 CREATE INDEX operator_sessions_of_operator ON public.operator_sessions USING btree (operator_id);
+CREATE INDEX outgoing_transfers_of_day ON public.outgoing_transfers USING btree (merchant_id, mode, method_id, limit_day) WHERE (method_id IS NOT NULL);
+CREATE INDEX outgoing_transfers_to_review ON public.outgoing_transfers USING btree (kind, created_at, id) WHERE ((review = 'required'::text) AND (closed_at IS NULL));
 CREATE INDEX payment_links_due ON public.payment_links USING btree (expires_at) WHERE (status = 'active'::text);
 CREATE INDEX payment_links_due_of_merchant ON public.payment_links USING btree (merchant_id, expires_at) WHERE ((status = 'active'::text) AND (mode = 'test'::text));
 CREATE INDEX payment_links_of_merchant ON public.payment_links USING btree (merchant_id, mode, created_at DESC, id DESC);
@@ -1996,6 +2185,8 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_postings FOR
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.operator_actions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER balance_payments_step BEFORE UPDATE OF status ON public.balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.balance_payments_refuse_step();
+CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((new.status = 'exported'::text)) EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
+CREATE TRIGGER bank_payouts_prepared_of BEFORE INSERT ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_step BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.bank_payouts_refuse_step();
 CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.outcome <> 'unmatched'::text) OR (old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
 CREATE TRIGGER digested AFTER INSERT ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('balance_payment');
@@ -2010,6 +2201,7 @@ CREATE TRIGGER digested AFTER INSERT ON public.fulfillments FOR EACH ROW EXECUTE
 CREATE TRIGGER digested AFTER INSERT ON public.ledger_holds FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('hold');
 CREATE CONSTRAINT TRIGGER digested AFTER INSERT ON public.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('ledger');
 CREATE TRIGGER digested AFTER INSERT ON public.operator_actions FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('operator_action');
+CREATE TRIGGER digested AFTER INSERT ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('outgoing_transfer');
 CREATE TRIGGER digested AFTER INSERT ON public.payment_links FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('link');
 CREATE TRIGGER digested AFTER INSERT ON public.refunds FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('refund');
 CREATE TRIGGER digested AFTER INSERT ON public.transactions FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('payment');
@@ -2029,6 +2221,7 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_payouts FOR EACH ROW E
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.fulfillments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_holds FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.row_digests FOR EACH ROW WHEN ((old.kind <> 'event'::text)) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.audit_lines FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.balance_payments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -2042,12 +2235,18 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_holds FOR EACH STA
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_postings FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transactions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.outgoing_transfers FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.row_digests FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.scope_bits FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_redirected BEFORE UPDATE OF id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_unreleased();
+CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_refuse_change();
+CREATE TRIGGER refunds_made_released BEFORE INSERT ON public.refunds FOR EACH ROW WHEN (((new.status = 'succeeded'::text) OR (new.provider_reference IS NOT NULL))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
+CREATE TRIGGER refunds_released BEFORE UPDATE OF status, provider_reference ON public.refunds FOR EACH ROW WHEN ((((new.status = 'succeeded'::text) AND (old.status <> 'succeeded'::text)) OR ((new.provider_reference IS NOT NULL) AND (old.provider_reference IS NULL)))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER transactions_step BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.transactions_refuse_step();
 CREATE TRIGGER webhook_failures_follow AFTER UPDATE OF status ON public.webhook_events FOR EACH ROW WHEN (((old.status = 'failed'::text) <> (new.status = 'failed'::text))) EXECUTE FUNCTION public.webhook_failures_follow();
+CREATE TRIGGER withdrawals_released BEFORE INSERT OR UPDATE OF status ON public.withdrawals FOR EACH ROW WHEN ((new.status = ANY (ARRAY['approved'::text, 'processing'::text, 'completed'::text]))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER withdrawals_step BEFORE UPDATE OF status ON public.withdrawals FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.withdrawals_refuse_step();
 ALTER TABLE ONLY public.api_key_activity
     ADD CONSTRAINT api_key_activity_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES public.api_keys(id);
@@ -2075,6 +2274,8 @@ ALTER TABLE ONLY public.bank_payouts
     ADD CONSTRAINT bank_payouts_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bank_batches(id);
 ALTER TABLE ONLY public.bank_payouts
     ADD CONSTRAINT bank_payouts_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.bank_payouts
+    ADD CONSTRAINT bank_payouts_outgoing FOREIGN KEY (id, kind, merchant_id, mode, currency, amount_minor) REFERENCES public.outgoing_transfers(id, kind, merchant_id, mode, currency, amount_minor);
 ALTER TABLE ONLY public.chargebacks
     ADD CONSTRAINT chargebacks_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.conversion_quotes
@@ -2133,6 +2334,8 @@ ALTER TABLE ONLY public.operator_actions
     ADD CONSTRAINT operator_actions_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.operator_sessions
     ADD CONSTRAINT operator_sessions_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES public.operators(id);
+ALTER TABLE ONLY public.outgoing_transfers
+    ADD CONSTRAINT outgoing_transfers_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.payment_links
@@ -2145,6 +2348,8 @@ ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES public.ledger_holds(id);
 ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
+ALTER TABLE ONLY public.refunds
+    ADD CONSTRAINT refunds_outgoing FOREIGN KEY (id) REFERENCES public.outgoing_transfers(id);
 ALTER TABLE ONLY public.sandbox_plans
     ADD CONSTRAINT sandbox_plans_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.sessions
@@ -2171,3 +2376,5 @@ ALTER TABLE ONLY public.withdrawals
     ADD CONSTRAINT withdrawals_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES public.ledger_holds(id);
 ALTER TABLE ONLY public.withdrawals
     ADD CONSTRAINT withdrawals_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.withdrawals
+    ADD CONSTRAINT withdrawals_outgoing FOREIGN KEY (id) REFERENCES public.outgoing_transfers(id);
