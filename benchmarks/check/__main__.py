@@ -101,10 +101,8 @@ async def run(dsn: str, postings: int, rounds: int) -> bool:
     await history.make(dsn, postings, lambda made: print(f"{made:,} postings", file=sys.stderr, flush=True))
     found = await history.sizes(dsn)
     print(f"made        {found['postings']:>12,} postings in {time.perf_counter() - begun:.0f} s", flush=True)
-    print(
-        f"database    {found['bytes'] / 1e9:>12.2f} GB,
-             of it {found['digest_bytes'] / 1e9:.2f} GB of {found['digests']:,} digests"
-    )
+    of_digests = f"{found['digest_bytes'] / 1e9:.2f} GB of {found['digests']:,} digests"
+    print(f"database    {found['bytes'] / 1e9:>12.2f} GB, of it {of_digests}")
     full_s, rows, broken = await timed(dsn, Scope(full=True))
     print(f"full        {full_s:>12.1f} s, {rows:,} rows, {len(broken)} broken", flush=True)
     await history.more(dsn, NEW_PAYMENTS)
