@@ -111,16 +111,17 @@ async def prove_again(someone: Visitor, alice: Actor, authenticator: Authenticat
     """Before a form is shown, and beside one that was sent too late."""
     page = someone.page
     await grow_old(alice)
-    await page.goto(f"{alice.service.url}/test/withdrawals/new/sandbox:EUR")
+    await page.goto(f"{alice.service.url}/settings/security/off")
     await someone.glance("security-stepup")
     await page.fill("#stepup_password", PASSWORD)
     await page.fill("#stepup_code", await authenticator.next_code(alice))
     await someone.click("Confirm")
-    await expect(page).to_have_url(f"{alice.service.url}/test/withdrawals/new/sandbox:EUR")
-    await someone.open_part("API keys")
+    await expect(page).to_have_url(f"{alice.service.url}/settings/security/off")
+    await page.goto(f"{alice.service.url}/live/developers/keys")
+    await someone.see("api-keys-live")
     await page.fill("#name", "Shop server")
     await grow_old(alice)
-    await someone.click("Create a test key")
+    await someone.click("Create a live key")
     await page.fill("#stepup_password", "a wrong password")
     await page.fill("#stepup_code", "000000")
     await someone.click("Confirm")
@@ -128,7 +129,7 @@ async def prove_again(someone: Visitor, alice: Actor, authenticator: Authenticat
     await page.fill("#stepup_password", PASSWORD)
     await page.fill("#stepup_code", authenticator.backup_codes[0])
     await someone.click("Confirm")
-    assert (await page.inner_text("#new-key")).startswith("th_test_")
+    assert (await page.inner_text("#new-key")).startswith("th_live_")
 
 
 async def end_a_session(someone: Visitor, alice: Actor, authenticator: Authenticator) -> None:
