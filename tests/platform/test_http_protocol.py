@@ -81,6 +81,7 @@ class Raw:
         assert headers["connection"] == "close"
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
         assert await self.rest() == b""
         return headers
 
@@ -270,6 +271,13 @@ async def test_trailers_and_chunk_extensions_end(service: Service) -> None:
         async with Raw(service) as one:
             await one.send(CHUNKED + start)
             await one.refused_while_sending(part, "invalid_request", 400, every_s=0.002)
+
+
+async def test_an_upgrade_that_we_do_not_know_is_an_ordinary_request(service: Service) -> None:
+    async with Raw(service) as one:
+        await one.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        assert (await one.answer())[0] == 200
+        await one.works()
 
 
 async def test_a_response_is_one_write(service: Service) -> None:

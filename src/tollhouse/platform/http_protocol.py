@@ -26,7 +26,7 @@ from tollhouse.kernel.refusals import InvalidRequest, Refusal, RequestHeadersToo
 from tollhouse.platform.connection_limits import ConnectionLimits
 from tollhouse.platform.joined_writes import JoinedWrites
 from tollhouse.platform.log import log
-from tollhouse.platform.security_headers import security_headers
+from tollhouse.platform.security_headers import SAME_ORIGIN, security_headers
 
 
 class Receiving(Enum):
@@ -241,6 +241,7 @@ class HttpProtocol(HttpToolsProtocol):
             (b"connection", b"close"),
             (b"x-request-id", request_id.encode()),
             *((name.lower().encode(), value.encode()) for name, value in refusal.headers.items()),
+            SAME_ORIGIN,
             *security_headers(self._settings),
         ]
         return b"".join([STATUS_LINE[refusal.status], *(b"%s: %s\r\n" % header for header in headers), b"\r\n", body])
