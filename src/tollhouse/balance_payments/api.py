@@ -24,8 +24,8 @@ from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
+from tollhouse.web.lists import ListQuery, Part
 from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.paging import SpanQuery
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 READ, WRITE = scope("balance-payments:read"), scope("balance-payments:write")
@@ -33,10 +33,10 @@ APPLICATION = ApplicationCredential("balance-payments:write")
 CONFIDENTIAL = ApplicationCredential("balance-payments:write", confidential=True)
 
 
-class BalancePaymentsQuery(SpanQuery, frozen=True):
+class BalancePaymentsQuery(ListQuery, frozen=True):
     """Filters of GET /balance-payments. `created_from` is within, `created_to` without."""
 
-    status: Status | None = None
+    status: list[Status] | None = None
     currency: str | None = None
     external_id: str | None = None
 
@@ -46,6 +46,7 @@ class BalancePaymentsAnswer(Struct, frozen=True):
 
     balance_payments: list[BalancePaymentView]
     has_more: bool
+    next_cursor: str | None
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -73,13 +74,13 @@ async def make_balance_payment(
 
 @INTEGRATION_OPERATIONS.add("GET", "/balance-payments", guard=READ, refuses=(ValidationFailed,))
 async def list_balance_payments(
-    caller: Caller, query: BalancePaymentsQuery, db: Pool, now: datetime
+    caller: Caller, query: BalancePaymentsQuery, part: Part, db: Pool, now: datetime
 ) -> BalancePaymentsAnswer:
     """List balance payments, newest first: with a token those of its application, with an API key all of them."""
-    wanted = PaymentFilter(query.status, query.currency, query.external_id, query.created_from, query.created_to)
-    found = await store.listed(db, caller.env, caller.client_id, wanted, now, query.fetch, query.offset)
-    shown, more = query.cut(found)
-    return BalancePaymentsAnswer([payment_view(one, now) for one in shown], more)
+    wanted = PaymentFilter(query.status, query.currency, query.external_id)
+    found = await store.listed(db, caller.env, caller.client_id, wanted, now, part.window)
+    shown, more, cursor = part.cut(found)
+    return BalancePaymentsAnswer([payment_view(one, now) for one in shown], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/balance-payments/{payment_id}", guard=READ, refuses=(NotFound,))

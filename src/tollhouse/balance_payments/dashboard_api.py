@@ -16,30 +16,31 @@ from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
+from tollhouse.web.lists import ListQuery, Part
 from tollhouse.web.operations import DASHBOARD, Operations
-from tollhouse.web.paging import PageQuery
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 PATH = "/oauth/clients/{client_id}/balance-payments"
 
 
-class OwnedPaymentsQuery(PageQuery, frozen=True):
+class OwnedPaymentsQuery(ListQuery, frozen=True):
     """Filters of an owner's list."""
 
-    status: Status | None = None
+    status: list[Status] | None = None
     mode: Mode | None = None
 
 
 @DASHBOARD_OPERATIONS.add("GET", PATH, guard=signed_in, refuses=(NotFound, ValidationFailed))
 async def list_owned_balance_payments(
-    caller: Person, client_id: str, query: OwnedPaymentsQuery, db: Pool, now: datetime
+    caller: Person, client_id: str, query: OwnedPaymentsQuery, part: Part, db: Pool, now: datetime
 ) -> BalancePaymentsAnswer:
     """List what the merchants of an application paid or reserved by it, newest first."""
     own = await store.own(db, caller.merchant_id, client_id)
     if own is None:
         raise NotFound
-    shown, more = query.cut(await store.listed_owned(db, own, query.status, query.mode, now, query.fetch, query.offset))
-    return BalancePaymentsAnswer([payment_view(one, now) for one in shown], more)
+    found = await store.listed_owned(db, own, query.status, query.mode, now, part.window)
+    shown, more, cursor = part.cut(found)
+    return BalancePaymentsAnswer([payment_view(one, now) for one in shown], more, cursor)
 
 
 @DASHBOARD_OPERATIONS.add("GET", PATH + "/{payment_id}", guard=signed_in, refuses=(NotFound,))

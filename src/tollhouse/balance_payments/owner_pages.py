@@ -45,7 +45,7 @@ async def received(ask: Ask, caller: Person, mode: str, query: ReceivedPage) -> 
     found: list[BalancePayment] = []
     if chosen is not None:
         own = Application(chosen.client_id, caller.merchant_id)
-        found = await store.listed_owned(db, own, query.status or None, env.mode, ask.now, query.fetch, query.offset)
+        found = await store.listed_owned(db, own, [query.status] if query.status else None, env.mode, ask.now, query.window)
     shown, more = query.cut(found)
     return page(
         ask,

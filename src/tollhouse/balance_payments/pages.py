@@ -31,8 +31,8 @@ class PaymentsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
 async def payments(ask: Ask, caller: Person, mode: str, query: PaymentsPage) -> Response:
     """What applications reserved and took, newest first; of one status, where the address says so."""
     env, db = caller.env(mode), ask.house.db
-    wanted = PaymentFilter(status=query.status or None)
-    shown, more = query.cut(await store.listed(db, env, None, wanted, ask.now, query.fetch, query.offset))
+    wanted = PaymentFilter(status=[query.status] if query.status else None)
+    shown, more = query.cut(await store.listed(db, env, None, wanted, ask.now, query.window))
     return page(
         ask,
         "balance_payments/list.html",

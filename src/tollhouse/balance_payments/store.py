@@ -1,7 +1,7 @@
 """Every SQL statement about balance payments."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from tollhouse.balance_payments.model import Application, BalancePayment, Status
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.web.paging import Window
 
 CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
 """Nothing else from an address is shown to the database, which does not take every text."""
@@ -77,10 +78,10 @@ LIST = """
                                      WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')) k (ahead)
         WHERE p.merchant_id = $1 AND p.mode = $2 AND ($3::text IS NULL OR p.client_id = $3)
     ) found
-    WHERE ($5::text IS NULL OR standing = $5) AND ($6::text IS NULL OR currency = $6)
+    WHERE ($5::text[] IS NULL OR standing = ANY($5)) AND ($6::text IS NULL OR currency = $6)
       AND ($7::text IS NULL OR external_id = $7)
-      AND ($8::timestamptz IS NULL OR created_at >= $8) AND ($9::timestamptz IS NULL OR created_at < $9)
-    ORDER BY created_at DESC, id DESC LIMIT $10 OFFSET $11
+      AND created_at >= $8 AND (created_at, id) < ($9, $10)
+    ORDER BY created_at DESC, id DESC LIMIT $11 OFFSET $12
 """
 LIST_OWNED = """
     SELECT * FROM (
@@ -91,8 +92,9 @@ LIST_OWNED = """
                                              WHERE (c.merchant_id, c.mode) = (p.merchant_id, p.mode)), '0')) k (ahead)
         WHERE p.owner_id = $1 AND p.client_id = $2
     ) found
-    WHERE ($4::text IS NULL OR standing = $4) AND ($5::text IS NULL OR mode = $5)
-    ORDER BY created_at DESC, id DESC LIMIT $6 OFFSET $7
+    WHERE ($4::text[] IS NULL OR standing = ANY($4)) AND ($5::text IS NULL OR mode = $5)
+      AND created_at >= $6 AND (created_at, id) < ($7, $8)
+    ORDER BY created_at DESC, id DESC LIMIT $9 OFFSET $10
 """
 # The row is locked and was judged; its version says that it is still the one that was.
 CHANGE = """
@@ -117,11 +119,9 @@ DUE_BY_CLOCK = """
 class PaymentFilter(Struct, frozen=True):
     """Which payments to list; None leaves a filter out."""
 
-    status: Status | None = None
+    status: list[Status] | None = None
     currency: str | None = None
     external_id: str | None = None
-    created_from: datetime | None = None
-    created_to: datetime | None = None
 
 
 class OwnedApplication(Struct, frozen=True):
@@ -236,19 +236,19 @@ async def named(tx: Tx, env: MerchantEnv, external_id: str) -> tuple[UUID, Clien
 
 
 async def listed(
-    db: Pool, env: MerchantEnv, client_id: ClientId | None, wanted: PaymentFilter, now: datetime, limit: int, offset: int
+    db: Pool, env: MerchantEnv, client_id: ClientId | None, wanted: PaymentFilter, now: datetime, window: Window
 ) -> list[BalancePayment]:
     """A page of a merchant's payments, of one application alone where that is named, newest first."""
-    which = (wanted.status, wanted.currency, wanted.external_id, wanted.created_from, wanted.created_to)
-    rows = await db.fetch(LIST, env.merchant_id, env.mode, client_id, now, *which, limit, offset)
+    which = (wanted.status, wanted.currency, wanted.external_id)
+    rows = await db.fetch_fresh(LIST, env.merchant_id, env.mode, client_id, now, *which, *msgspec.structs.astuple(window))
     return [_payment(row) for row in rows]
 
 
 async def listed_owned(
-    db: Pool, own: Application, status: Status | None, mode: str | None, now: datetime, limit: int, offset: int
+    db: Pool, own: Application, status: Sequence[Status] | None, mode: str | None, now: datetime, window: Window
 ) -> list[BalancePayment]:
     """A page of all payments to an application's owner, newest first."""
-    rows = await db.fetch(LIST_OWNED, own.owner_id, own.client_id, now, status, mode, limit, offset)
+    rows = await db.fetch_fresh(LIST_OWNED, own.owner_id, own.client_id, now, status, mode, *msgspec.structs.astuple(window))
     return [_payment(row) for row in rows]
 
 

@@ -13,6 +13,7 @@ from tollhouse.catalogue.model import Project, ProjectFacts, ProjectStatus, Revi
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.platform.db import Tx
+from tollhouse.web.paging import whole
 
 FIRST_NAME = "Default"
 
@@ -56,7 +57,7 @@ async def seller(tx: Tx, env: MerchantEnv, project_id: UUID | None) -> Project |
     """The approved project of this id; with no id, the merchant's only approved one. None when there is no such one."""
     if project_id is not None:
         return await store.approved_one(tx, env, project_id)
-    found = await store.approved(tx, env, limit=2)
+    found = await store.approved(tx, env, whole(2))
     return found[0] if len(found) == 1 else None
 
 

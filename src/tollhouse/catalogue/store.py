@@ -3,10 +3,13 @@
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
+
 from tollhouse.catalogue.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.web.paging import Window
 
 INSERT = """
     INSERT INTO projects (id, merchant_id, mode, name, website_url, description, status, created_at, updated_at)
@@ -14,7 +17,9 @@ INSERT = """
 """
 APPROVED = """
     SELECT id, name, website_url, description, status, created_at FROM projects
-    WHERE merchant_id = $1 AND mode = $2 AND status = 'approved' ORDER BY created_at DESC, id DESC LIMIT $3 OFFSET $4
+    WHERE merchant_id = $1 AND mode = $2 AND status = 'approved'
+      AND created_at >= $3 AND (created_at, id) < ($4, $5)
+    ORDER BY created_at DESC, id DESC LIMIT $6 OFFSET $7
 """
 APPROVED_ONE = """
     SELECT id, name, website_url, description, status, created_at FROM projects
@@ -24,7 +29,9 @@ STATUS = "SELECT status FROM projects WHERE merchant_id = $1 AND mode = $2 AND i
 # Of both environments, for the dashboard.
 EVERY = """
     SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
-    WHERE merchant_id = $1 AND ($2::text IS NULL OR mode = $2) ORDER BY created_at DESC, id DESC LIMIT $3 OFFSET $4
+    WHERE merchant_id = $1 AND ($2::text IS NULL OR mode = $2)
+      AND created_at >= $3 AND (created_at, id) < ($4, $5)
+    ORDER BY created_at DESC, id DESC LIMIT $6 OFFSET $7
 """
 ONE = """
     SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
@@ -49,9 +56,10 @@ async def insert(tx: Tx, env: MerchantEnv, project: Project) -> None:
     await tx.execute(INSERT, project.id, env.merchant_id, env.mode, *facts)
 
 
-async def approved(db: Pool | Tx, env: MerchantEnv, limit: int, offset: int = 0) -> list[Project]:
+async def approved(db: Pool | Tx, env: MerchantEnv, window: Window) -> list[Project]:
     """Approved projects of this merchant and mode, newest first."""
-    return [_project(row) for row in await db.fetch(APPROVED, env.merchant_id, env.mode, limit, offset)]
+    rows = await db.fetch(APPROVED, env.merchant_id, env.mode, *msgspec.structs.astuple(window))
+    return [_project(row) for row in rows]
 
 
 async def approved_one(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> Project | None:
@@ -66,9 +74,10 @@ async def status_of(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> Projec
     return None if row is None else row["status"]
 
 
-async def every(db: Pool, merchant_id: MerchantId, mode: Mode | None, limit: int, offset: int) -> list[ReviewedProject]:
+async def every(db: Pool, merchant_id: MerchantId, mode: Mode | None, window: Window) -> list[ReviewedProject]:
     """All projects of this merchant, in one mode or both, newest first."""
-    return [_reviewed(row) for row in await db.fetch(EVERY, merchant_id, mode, limit, offset)]
+    rows = await db.fetch_fresh(EVERY, merchant_id, mode, *msgspec.structs.astuple(window))
+    return [_reviewed(row) for row in rows]
 
 
 async def one(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> ReviewedProject | None:

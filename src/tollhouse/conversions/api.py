@@ -26,17 +26,17 @@ from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
+from tollhouse.web.lists import CataloguePart, ListQuery, Part
 from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.paging import PageQuery, SpanQuery
 
 OPERATIONS = Operations(INTEGRATION)
 OF_PAIRS = (CurrencyNotSupported, PairUnavailable, AmountBelowMinimum, AmountAboveMaximum)
 
 
-class ConversionsQuery(SpanQuery, frozen=True):
+class ConversionsQuery(ListQuery, frozen=True):
     """Filters of GET /conversions. `currency` is either of the two."""
 
-    status: ConversionStatus | None = None
+    status: list[ConversionStatus] | None = None
     currency: str | None = None
     rule_id: UUID | None = None
     external_id: str | None = None
@@ -47,6 +47,7 @@ class PairsAnswer(Struct, frozen=True):
 
     conversion_pairs: list[PairView]
     has_more: bool
+    next_cursor: str | None
 
 
 class ConversionsAnswer(Struct, frozen=True):
@@ -54,15 +55,16 @@ class ConversionsAnswer(Struct, frozen=True):
 
     conversions: list[ConversionView]
     has_more: bool
+    next_cursor: str | None
 
 
 @OPERATIONS.add("GET", "/conversion-pairs", guard=scope("conversions:read"))
-async def list_pairs(caller: Caller, query: PageQuery, db: Pool, now: datetime) -> PairsAnswer:
+async def list_pairs(caller: Caller, part: CataloguePart, db: Pool, now: datetime) -> PairsAnswer:
     """List every pair of currencies that can be converted, the unavailable ones with the reason."""
-    shown, more = query.cut(pairs()[query.offset : query.offset + query.fetch])
+    shown, more, cursor = part.pick(pairs(), lambda pair: f"{pair.from_currency} {pair.to_currency}")
     codes = frozenset(code for pair in shown for code in (pair.from_currency, pair.to_currency))
     known = await prices.prices(db, caller.env.mode, codes, now)
-    return PairsAnswer([pair_view(prices.offer(pair, known, now), caller.env) for pair in shown], more)
+    return PairsAnswer([pair_view(prices.offer(pair, known, now), caller.env) for pair in shown], more, cursor)
 
 
 @OPERATIONS.add(
@@ -101,13 +103,11 @@ async def convert(caller: Caller, body: NewConversion, tx: Tx, now: datetime, ho
 
 
 @OPERATIONS.add("GET", "/conversions", guard=scope("conversions:read"))
-async def list_conversions(caller: Caller, query: ConversionsQuery, db: Pool) -> ConversionsAnswer:
+async def list_conversions(caller: Caller, query: ConversionsQuery, part: Part, db: Pool) -> ConversionsAnswer:
     """List conversions, newest first."""
-    wanted = ConversionFilter(
-        query.status, query.currency, query.rule_id, query.external_id, query.created_from, query.created_to
-    )
-    found, more = query.cut(await store.listed(db, caller.env, wanted, query.fetch, query.offset))
-    return ConversionsAnswer([conversion_view(one) for one in found], more)
+    wanted = ConversionFilter(query.status, query.currency, query.rule_id, query.external_id)
+    found, more, cursor = part.cut(await store.listed(db, caller.env, wanted, part.window))
+    return ConversionsAnswer([conversion_view(one) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/conversions/{conversion_id}", guard=scope("conversions:read"), refuses=(NotFound,))

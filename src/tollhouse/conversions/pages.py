@@ -72,7 +72,7 @@ async def conversions(ask: Ask, caller: Person, mode: str, query: ConversionsPag
     """Conversions, newest first; of one currency, where the address says so."""
     env = caller.env(mode)
     wanted = ConversionFilter(currency=query.currency or None)
-    shown, more = query.cut(await store.listed(ask.house.db, env, wanted, query.fetch, query.offset))
+    shown, more = query.cut(await store.listed(ask.house.db, env, wanted, query.window))
     return page(
         ask,
         "conversions/list.html",

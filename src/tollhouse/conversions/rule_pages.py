@@ -24,6 +24,7 @@ from tollhouse.web.bodies import shape
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.paging import whole
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("from_currency", "to_currency", "trigger", "threshold", "percent", "webhook_url")
@@ -143,7 +144,7 @@ async def _rules(
     *,
     notice: str = "",
 ) -> Response:
-    found = await rules_store.listed(ask.house.db, env, RULES_MAX, 0)
+    found = await rules_store.listed(ask.house.db, env, whole(RULES_MAX))
     return page(
         ask,
         "conversions/rules.html",

@@ -26,6 +26,7 @@ from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Tx
 from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.house import House
+from tollhouse.web.paging import whole
 
 PERCENT = 100
 RETRY = timedelta(seconds=60)
@@ -211,7 +212,9 @@ def _faults(new: NewRule, env: MerchantEnv, settings: Settings) -> Iterator[Faul
 async def _refuse_conflict(tx: Tx, rule: Rule) -> None:
     """One rule converts from a currency, and no way along the rules leads back to it. Raises `RuleConflict`."""
     await rules_store.hold(tx, rule.env)
-    others = {one.from_currency: one for one in await rules_store.listed(tx, rule.env, RULES_MAX, 0) if one.id != rule.id}
+    others = {
+        one.from_currency: one for one in await rules_store.listed(tx, rule.env, whole(RULES_MAX)) if one.id != rule.id
+    }
     if rule.from_currency in others:
         raise RuleConflict(others[rule.from_currency].id)
     at = others.get(rule.to_currency)

@@ -15,8 +15,8 @@ from tollhouse.conversions.views import RuleView, rule_view
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
+from tollhouse.web.lists import ListPart
 from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.paging import PageQuery
 
 OPERATIONS = Operations(INTEGRATION)
 
@@ -26,13 +26,14 @@ class RulesAnswer(Struct, frozen=True):
 
     conversion_rules: list[RuleView]
     has_more: bool
+    next_cursor: str | None
 
 
 @OPERATIONS.add("GET", "/conversion-rules", guard=scope("conversions:read"))
-async def list_rules(caller: Caller, query: PageQuery, db: Pool) -> RulesAnswer:
+async def list_rules(caller: Caller, part: ListPart, db: Pool) -> RulesAnswer:
     """List conversion rules, newest first."""
-    found, more = query.cut(await rules_store.listed(db, caller.env, query.fetch, query.offset))
-    return RulesAnswer([rule_view(one) for one in found], more)
+    found, more, cursor = part.cut(await rules_store.listed(db, caller.env, part.window))
+    return RulesAnswer([rule_view(one) for one in found], more, cursor)
 
 
 @OPERATIONS.add(

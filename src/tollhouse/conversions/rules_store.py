@@ -3,12 +3,14 @@
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 
 from tollhouse.conversions.model import CreatedBy, Rule
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.web.paging import Window
 
 # Whoever makes or changes a rule holds its merchant: so no two of them close a circle together.
 HOLD = "SELECT true FROM merchants WHERE id = $1 FOR NO KEY UPDATE"
@@ -30,7 +32,9 @@ ONE = """
 LIST = """
     SELECT id, merchant_id, mode, from_currency, to_currency, trigger, threshold_minor, percent, enabled, webhook_url,
            created_by_type, created_by_client_id, version, seen_version, waiting_minor, runs, created_at, updated_at
-    FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 ORDER BY created_at DESC, id DESC LIMIT $3 OFFSET $4
+    FROM conversion_rules WHERE merchant_id = $1 AND mode = $2
+      AND created_at >= $3 AND (created_at, id) < ($4, $5)
+    ORDER BY created_at DESC, id DESC LIMIT $6 OFFSET $7
 """
 # One that is switched on, or that converts from another currency now, counts from now on.
 CHANGE = """
@@ -108,9 +112,10 @@ async def one(db: Pool | Tx, env: MerchantEnv, rule_id: UUID) -> Rule | None:
     return None if row is None else _rule(row)
 
 
-async def listed(db: Pool | Tx, env: MerchantEnv, limit: int, offset: int) -> list[Rule]:
+async def listed(db: Pool | Tx, env: MerchantEnv, window: Window) -> list[Rule]:
     """A page of rules, newest first."""
-    return [_rule(row) for row in await db.fetch(LIST, env.merchant_id, env.mode, limit, offset)]
+    rows = await db.fetch(LIST, env.merchant_id, env.mode, *msgspec.structs.astuple(window))
+    return [_rule(row) for row in rows]
 
 
 async def change(tx: Tx, new: Rule, now: datetime) -> Rule | None:

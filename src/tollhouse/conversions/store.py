@@ -1,6 +1,6 @@
 """Every SQL statement about conversions that were made."""
 
-from datetime import datetime
+from collections.abc import Sequence
 from uuid import UUID
 
 import msgspec
@@ -10,6 +10,7 @@ from tollhouse.conversions.model import Conversion
 from tollhouse.conversions.quotes_store import exchange_of
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.web.paging import Window
 
 INSERT = """
     INSERT INTO conversions (id, merchant_id, mode, status, from_currency, to_currency, rate, rate_as_of, from_amount_minor,
@@ -27,23 +28,21 @@ LIST = """
     SELECT id, from_currency, to_currency, rate::text AS rate, rate_as_of, from_amount_minor, fee_minor, to_amount_minor,
            quote_id, rule_id, rule_step, webhook_url, external_id, metadata, created_at
     FROM conversions
-    WHERE merchant_id = $1 AND mode = $2 AND ($3::text IS NULL OR status = $3)
+    WHERE merchant_id = $1 AND mode = $2 AND ($3::text[] IS NULL OR status = ANY($3))
       AND ($4::text IS NULL OR $4 IN (from_currency, to_currency)) AND ($5::uuid IS NULL OR rule_id = $5)
       AND ($6::text IS NULL OR external_id = $6)
-      AND ($7::timestamptz IS NULL OR created_at >= $7) AND ($8::timestamptz IS NULL OR created_at < $8)
-    ORDER BY created_at DESC, id DESC LIMIT $9 OFFSET $10
+      AND created_at >= $7 AND (created_at, id) < ($8, $9)
+    ORDER BY created_at DESC, id DESC LIMIT $10 OFFSET $11
 """
 
 
 class ConversionFilter(Struct, frozen=True):
     """Which conversions to list; None leaves a filter out. `currency` is either of the two."""
 
-    status: str | None = None
+    status: Sequence[str] | None = None
     currency: str | None = None
     rule_id: UUID | None = None
     external_id: str | None = None
-    created_from: datetime | None = None
-    created_to: datetime | None = None
 
 
 async def insert(tx: Tx, new: Conversion) -> None:
@@ -68,11 +67,10 @@ async def id_of_quote(db: Pool, env: MerchantEnv, quote_id: UUID) -> UUID | None
     return None if row is None else row["id"]
 
 
-async def listed(db: Pool, env: MerchantEnv, wanted: ConversionFilter, limit: int, offset: int) -> list[Conversion]:
+async def listed(db: Pool, env: MerchantEnv, wanted: ConversionFilter, window: Window) -> list[Conversion]:
     """A page of conversions, newest first."""
     which = (wanted.status, wanted.currency, wanted.rule_id, wanted.external_id)
-    span = (wanted.created_from, wanted.created_to)
-    rows = await db.fetch(LIST, env.merchant_id, env.mode, *which, *span, limit, offset)
+    rows = await db.fetch_fresh(LIST, env.merchant_id, env.mode, *which, *msgspec.structs.astuple(window))
     return [_conversion(row, env) for row in rows]
 
 

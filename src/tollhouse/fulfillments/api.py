@@ -26,17 +26,17 @@ from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
+from tollhouse.web.lists import CataloguePart, ListQuery, Part
 from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.paging import PageQuery, SpanQuery
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 READ, WRITE = scope("fulfillments:read"), scope("fulfillments:write")
 
 
-class FulfillmentsQuery(SpanQuery, frozen=True):
+class FulfillmentsQuery(ListQuery, frozen=True):
     """Filters of GET /fulfillments. `created_from` is within, `created_to` without."""
 
-    status: Status | None = None
+    status: list[Status] | None = None
     product_id: str | None = None
     currency: str | None = None
     project_id: UUID | None = None
@@ -54,6 +54,7 @@ class ProductsAnswer(Struct, frozen=True):
 
     fulfillment_products: list[ProductView]
     has_more: bool
+    next_cursor: str | None
 
 
 class FulfillmentsAnswer(Struct, frozen=True):
@@ -61,14 +62,15 @@ class FulfillmentsAnswer(Struct, frozen=True):
 
     fulfillments: list[FulfillmentView]
     has_more: bool
+    next_cursor: str | None
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillment-products", guard=READ)
-async def list_fulfillment_products(caller: Caller, query: PageQuery) -> ProductsAnswer:
+async def list_fulfillment_products(caller: Caller, part: CataloguePart) -> ProductsAnswer:
     """List what can be delivered, unavailable products too, with the reason."""
     every = products.listed(caller.env.mode)
-    shown, more = query.cut(every[query.offset : query.offset + query.fetch])
-    return ProductsAnswer([product_view(product, caller.env.mode) for product in shown], more)
+    shown, more, cursor = part.pick(every, lambda product: product.product_id)
+    return ProductsAnswer([product_view(product, caller.env.mode) for product in shown], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -92,7 +94,7 @@ async def order_fulfillment(caller: Caller, body: NewFulfillment, tx: Tx, now: d
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments", guard=READ, refuses=(ValidationFailed,))
-async def list_fulfillments(caller: Caller, query: FulfillmentsQuery, db: Pool) -> FulfillmentsAnswer:
+async def list_fulfillments(caller: Caller, query: FulfillmentsQuery, part: Part, db: Pool) -> FulfillmentsAnswer:
     """List fulfillments, newest first."""
     wanted = FulfillmentFilter(
         query.status,
@@ -100,11 +102,9 @@ async def list_fulfillments(caller: Caller, query: FulfillmentsQuery, db: Pool) 
         query.currency,
         query.project_id,
         query.external_id,
-        query.created_from,
-        query.created_to,
     )
-    shown, more = query.cut(await store.listed(db, caller.env, wanted, query.fetch, query.offset))
-    return FulfillmentsAnswer([fulfillment_view(one) for one in shown], more)
+    shown, more, cursor = part.cut(await store.listed(db, caller.env, wanted, part.window))
+    return FulfillmentsAnswer([fulfillment_view(one) for one in shown], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments/statistics", guard=READ, refuses=(ValidationFailed,))

@@ -66,8 +66,8 @@ class StatisticsPage(Struct, frozen=True, forbid_unknown_fields=True):
 async def fulfillments(ask: Ask, caller: Person, mode: str, query: FulfillmentsPage) -> Response:
     """Fulfillments, newest first; of one status or product, where the address says so."""
     env = caller.env(mode)
-    wanted = FulfillmentFilter(status=query.status or None, product_id=query.product_id or None)
-    shown, more = query.cut(await store.listed(ask.house.db, env, wanted, query.fetch, query.offset))
+    wanted = FulfillmentFilter(status=[query.status] if query.status else None, product_id=query.product_id or None)
+    shown, more = query.cut(await store.listed(ask.house.db, env, wanted, query.window))
     return page(
         ask,
         "fulfillments/list.html",

@@ -10,6 +10,7 @@ from tollhouse.fulfillments.model import Fulfillment, Status
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.web.paging import Window
 
 INSERT = """
     INSERT INTO fulfillments (id, merchant_id, mode, project_id, product_id, server, quantity, currency, unit_price_minor,
@@ -22,11 +23,12 @@ ONE = "SELECT * FROM fulfillments WHERE merchant_id = $1 AND mode = $2 AND id = 
 NAMED = "SELECT id FROM fulfillments WHERE merchant_id = $1 AND mode = $2 AND external_id = $3"
 LIST = """
     SELECT * FROM fulfillments
-    WHERE merchant_id = $1 AND mode = $2 AND ($3::text IS NULL OR status = $3) AND ($4::text IS NULL OR product_id = $4)
-      AND ($5::text IS NULL OR currency = $5) AND ($6::uuid IS NULL OR project_id = $6)
+    WHERE merchant_id = $1 AND mode = $2 AND ($3::text[] IS NULL OR status = ANY($3))
+      AND ($4::text IS NULL OR product_id = $4) AND ($5::text IS NULL OR currency = $5)
+      AND ($6::uuid IS NULL OR project_id = $6)
       AND ($7::text IS NULL OR external_id = $7)
-      AND ($8::timestamptz IS NULL OR created_at >= $8) AND ($9::timestamptz IS NULL OR created_at < $9)
-    ORDER BY created_at DESC, id DESC LIMIT $10 OFFSET $11
+      AND created_at >= $8 AND (created_at, id) < ($9, $10)
+    ORDER BY created_at DESC, id DESC LIMIT $11 OFFSET $12
 """
 CANCEL = """
     UPDATE fulfillments SET status = 'canceled', next_look_at = NULL, updated_at = $4, version = version + 1
@@ -62,13 +64,11 @@ END = """
 class FulfillmentFilter(Struct, frozen=True):
     """Which fulfillments to list; None leaves a filter out."""
 
-    status: Status | None = None
+    status: list[Status] | None = None
     product_id: str | None = None
     currency: str | None = None
     project_id: UUID | None = None
     external_id: str | None = None
-    created_from: datetime | None = None
-    created_to: datetime | None = None
 
 
 async def insert(tx: Tx, new: Fulfillment, first_look_at: datetime) -> bool:
@@ -108,10 +108,11 @@ async def named(tx: Tx, env: MerchantEnv, external_id: str) -> UUID | None:
     return await tx.fetchval(NAMED, env.merchant_id, env.mode, external_id)
 
 
-async def listed(db: Pool, env: MerchantEnv, wanted: FulfillmentFilter, limit: int, offset: int) -> list[Fulfillment]:
+async def listed(db: Pool, env: MerchantEnv, wanted: FulfillmentFilter, window: Window) -> list[Fulfillment]:
     """A page of fulfillments, newest first."""
     which = msgspec.structs.astuple(wanted)
-    return [_fulfillment(row) for row in await db.fetch(LIST, env.merchant_id, env.mode, *which, limit, offset)]
+    rows = await db.fetch_fresh(LIST, env.merchant_id, env.mode, *which, *msgspec.structs.astuple(window))
+    return [_fulfillment(row) for row in rows]
 
 
 async def cancel(tx: Tx, env: MerchantEnv, fulfillment_id: UUID, now: datetime) -> Fulfillment | None:

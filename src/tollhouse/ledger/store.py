@@ -3,12 +3,14 @@
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.ledger.model import Entry, Hold, Posted, Posting, Source, spare_ids
 from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.web.paging import Window
 
 POST = """
     SELECT id, transaction_id, merchant_id, currency, account, type, delta, balance_after, version, created_at
@@ -46,7 +48,8 @@ ENTRIES = """
     WHERE e.merchant_id = $1 AND e.mode = $2 AND ($3::text IS NULL OR e.currency = $3)
       AND ($4::text IS NULL OR e.account = $4) AND ($5::text IS NULL OR e.type = $5)
       AND ($6::text IS NULL OR t.source_type = $6) AND ($7::uuid IS NULL OR t.source_id = $7)
-    ORDER BY e.created_at DESC, e.id DESC LIMIT $8 OFFSET $9
+      AND e.created_at >= $8 AND (e.created_at, e.id) < ($9, $10)
+    ORDER BY e.created_at DESC, e.id DESC LIMIT $11 OFFSET $12
 """
 ENTRY = """
     SELECT e.id, e.transaction_id, e.merchant_id, e.currency, e.account, e.type, e.delta, e.balance_after, e.version,
@@ -161,10 +164,11 @@ async def balances(db: Pool | Tx, env: MerchantEnv, currency: str | None = None)
     ]
 
 
-async def entries(db: Pool, env: MerchantEnv, wanted: EntryFilter, limit: int, offset: int) -> list[Entry]:
+async def entries(db: Pool, env: MerchantEnv, wanted: EntryFilter, window: Window) -> list[Entry]:
     """A page of a merchant's entries, newest first."""
     which = (wanted.currency, wanted.account, wanted.type, wanted.source_type, wanted.source_id)
-    return [_entry(row) for row in await db.fetch(ENTRIES, env.merchant_id, env.mode, *which, limit, offset)]
+    rows = await db.fetch_fresh(ENTRIES, env.merchant_id, env.mode, *which, *msgspec.structs.astuple(window))
+    return [_entry(row) for row in rows]
 
 
 async def entry(db: Pool, env: MerchantEnv, entry_id: UUID) -> Entry | None:

@@ -1,15 +1,13 @@
 """Applications and connections as the dashboard's JSON shows them."""
 
 from datetime import datetime
-from typing import Annotated
 from uuid import UUID
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from tollhouse.callers import stepup
 from tollhouse.callers.guards import signed_in, signed_in_while_suspended
 from tollhouse.callers.model import ApplicationSuspended, Person
-from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_MAX
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.oauth import clients, clients_store, connected_apps_store, connections, connections_store, settings
 from tollhouse.oauth.connections import Disconnected
@@ -18,6 +16,7 @@ from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, Client
 from tollhouse.oauth.settings import Rotation, SettingsBody, SettingsUpdate, StatusChange
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
+from tollhouse.web.lists import ConnectionsPart
 from tollhouse.web.operations import DASHBOARD, Operations
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
@@ -30,17 +29,12 @@ class ClientList(Struct, frozen=True):
     clients: list[ClientView]
 
 
-class ConnectionQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """`?page=` of the connections."""
-
-    page: Annotated[int, Meta(ge=1, le=PAGE_MAX)] = 1
-
-
 class ConnectionList(Struct, frozen=True):
     """A page of an application's connections, newest first, with those that have ended."""
 
     connections: list[ConnectionView]
     has_more: bool
+    next_cursor: str | None
 
 
 class GrantList(Struct, frozen=True):
@@ -118,21 +112,13 @@ async def revoke_client(caller: Person, client_id: str, tx: Tx, now: datetime) -
 @DASHBOARD_OPERATIONS.add(
     "GET", "/oauth/clients/{client_id}/connections", guard=signed_in, refuses=(NotFound, ValidationFailed)
 )
-async def list_connections(
-    caller: Person, client_id: str, query: ConnectionQuery, db: Pool, now: datetime
-) -> ConnectionList:
+async def list_connections(caller: Person, client_id: str, part: ConnectionsPart, db: Pool, now: datetime) -> ConnectionList:
     """The merchants that an application is or was connected to, 100 a page."""
     if await clients_store.owned_one(db, caller.merchant_id, client_id, now) is None:
         raise NotFound
-    rows = await connections_store.connections(
-        db,
-        caller.merchant_id,
-        client_id,
-        offset=(query.page - 1) * CONNECTIONS_PER_PAGE,
-        fetch=CONNECTIONS_PER_PAGE + 1,
-        now=now,
-    )
-    return ConnectionList(rows[:CONNECTIONS_PER_PAGE], len(rows) > CONNECTIONS_PER_PAGE)
+    found = await connections_store.connections(db, caller.merchant_id, client_id, part.window, now)
+    shown, more, cursor = part.cut(found, lambda row: row[1])
+    return ConnectionList([connection for connection, _ in shown], more, cursor)
 
 
 @DASHBOARD_OPERATIONS.add(

@@ -17,7 +17,7 @@ from tollhouse.oauth.model import ApplicationRevoked, ClientView, ConnectionView
 from tollhouse.web.answers import see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import Turn
+from tollhouse.web.paging import PageQuery, Turn
 
 OPERATIONS = Operations(PAGES)
 
@@ -86,14 +86,9 @@ async def _all(
     refusal: ApplicationRevoked | None = None,
     number: int = 1,
 ) -> Response:
-    rows = await connections_store.connections(
-        ask.house.db,
-        person.merchant_id,
-        client.client_id,
-        offset=(number - 1) * CONNECTIONS_PER_PAGE,
-        fetch=CONNECTIONS_PER_PAGE + 1,
-        now=ask.now,
-    )
+    query = PageQuery(number, CONNECTIONS_PER_PAGE)
+    found = await connections_store.connections(ask.house.db, person.merchant_id, client.client_id, query.window, ask.now)
+    rows = [connection for connection, _ in found]
     newer = f"?page={number - 1}" if number > 1 else ""
     older = f"?page={number + 1}" if len(rows) > CONNECTIONS_PER_PAGE else ""
     shown: dict[str, Any] = {"connections": rows[:CONNECTIONS_PER_PAGE], "turn": Turn(number, newer, older)}

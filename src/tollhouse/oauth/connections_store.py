@@ -7,11 +7,14 @@ looking, never by a job. What ended after its time was over is still called expi
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
+
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.model import ApplicationView, ConnectionView, EndedGrant, GrantStatus, GrantView
 from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.web.paging import Place, Window
 
 CONNECTIONS = """
     SELECT g.id, g.merchant_id, m.business_name, g.scope_mask, g.mode, g.created_at, g.expires_at,
@@ -22,9 +25,8 @@ CONNECTIONS = """
     LEFT JOIN oauth_grant_cutoffs k
         ON k.client_id = g.client_id AND k.grant_epoch = g.grant_epoch AND k.revoked_at < g.expires_at
     LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
-    WHERE c.merchant_id = $1 AND c.id = $2
-    ORDER BY g.created_at DESC, g.id DESC
-    LIMIT $3 OFFSET $4
+    WHERE c.merchant_id = $1 AND c.id = $2 AND g.created_at >= $3 AND (g.created_at, g.id) < ($4, $5)
+    ORDER BY g.created_at DESC, g.id DESC LIMIT $6 OFFSET $7
 """
 CONNECTION = """
     SELECT g.id, g.merchant_id, m.business_name, g.scope_mask, g.mode, g.created_at, g.expires_at,
@@ -77,10 +79,11 @@ NARROW = """
 
 
 async def connections(
-    db: Pool, owner: MerchantId, client_id: str, *, offset: int, fetch: int, now: datetime
-) -> list[ConnectionView]:
-    """Connections of one application of this owner, newest first, with those that have ended."""
-    return [_connection(row, now) for row in await db.fetch(CONNECTIONS, owner, client_id, fetch, offset)]
+    db: Pool, owner: MerchantId, client_id: str, window: Window, now: datetime
+) -> list[tuple[ConnectionView, Place]]:
+    """Connections of one application of this owner and where they stand in the list, newest first, ended ones too."""
+    rows = await db.fetch_fresh(CONNECTIONS, owner, client_id, *msgspec.structs.astuple(window))
+    return [(_connection(row, now), Place(row["created_at"], row["id"])) for row in rows]
 
 
 async def connection(db: Pool, owner: MerchantId, client_id: str, grant_id: UUID, now: datetime) -> ConnectionView | None:

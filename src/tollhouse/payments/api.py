@@ -20,25 +20,25 @@ from tollhouse.payments.transactions_store import TransactionFilter
 from tollhouse.payments.views import LinkView, TransactionView, link_view, transaction_view
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
+from tollhouse.web.lists import ListQuery, Part
 from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.paging import SpanQuery
 
 OPERATIONS = Operations(INTEGRATION)
 
 
-class LinksQuery(SpanQuery, frozen=True):
+class LinksQuery(ListQuery, frozen=True):
     """Filters of GET /payment-links."""
 
-    status: LinkStatus | None = None
+    status: list[LinkStatus] | None = None
     currency: str | None = None
     project_id: UUID | None = None
     external_id: str | None = None
 
 
-class TransactionsQuery(SpanQuery, frozen=True):
+class TransactionsQuery(ListQuery, frozen=True):
     """Filters of GET /transactions."""
 
-    status: TransactionStatus | None = None
+    status: list[TransactionStatus] | None = None
     type: Literal["payment"] | None = None
     currency: str | None = None
     payment_link_id: UUID | None = None
@@ -52,6 +52,7 @@ class LinksAnswer(Struct, frozen=True):
 
     payment_links: list[LinkView]
     has_more: bool
+    next_cursor: str | None
 
 
 class TransactionsAnswer(Struct, frozen=True):
@@ -59,6 +60,7 @@ class TransactionsAnswer(Struct, frozen=True):
 
     transactions: list[TransactionView]
     has_more: bool
+    next_cursor: str | None
 
 
 @OPERATIONS.add(
@@ -77,11 +79,11 @@ async def open_link(caller: Caller, body: NewLink, tx: Tx, now: datetime, house:
 
 
 @OPERATIONS.add("GET", "/payment-links", guard=scope("payments:read"))
-async def list_links(caller: Caller, query: LinksQuery, db: Pool, now: datetime, house: House) -> LinksAnswer:
+async def list_links(caller: Caller, query: LinksQuery, part: Part, db: Pool, now: datetime, house: House) -> LinksAnswer:
     """List payment links, newest first."""
     wanted = msgspec.convert(query, LinkFilter, from_attributes=True)
-    links, more = query.cut(await store.listed(db, caller.env, wanted, now, query.fetch, query.offset))
-    return LinksAnswer([link_view(link, house.settings.base_url, now) for link in links], more)
+    links, more, cursor = part.cut(await store.listed(db, caller.env, wanted, now, part.window))
+    return LinksAnswer([link_view(link, house.settings.base_url, now) for link in links], more, cursor)
 
 
 @OPERATIONS.add("GET", "/payment-links/{link_id}", guard=scope("payments:read"), refuses=(NotFound,))
@@ -107,11 +109,13 @@ async def cancel_link(caller: Caller, link_id: UUID, tx: Tx, now: datetime, hous
 
 
 @OPERATIONS.add("GET", "/transactions", guard=scope("payments:read"))
-async def list_transactions(caller: Caller, query: TransactionsQuery, db: Pool, now: datetime) -> TransactionsAnswer:
+async def list_transactions(
+    caller: Caller, query: TransactionsQuery, part: Part, db: Pool, now: datetime
+) -> TransactionsAnswer:
     """List transactions, newest first."""
     wanted = msgspec.convert(query, TransactionFilter, from_attributes=True)
-    found, more = query.cut(await transactions_store.listed(db, caller.env, wanted, now, query.fetch, query.offset))
-    return TransactionsAnswer([transaction_view(one, now) for one in found], more)
+    found, more, cursor = part.cut(await transactions_store.listed(db, caller.env, wanted, now, part.window))
+    return TransactionsAnswer([transaction_view(one, now) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/transactions/{transaction_id}", guard=scope("payments:read"), refuses=(NotFound,))

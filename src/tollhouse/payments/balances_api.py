@@ -13,13 +13,13 @@ from tollhouse.ledger.balances import BalanceView, EntryView, balance_view, entr
 from tollhouse.ledger.model import EntryType, MerchantCode
 from tollhouse.ledger.store import Balance, EntryFilter
 from tollhouse.platform.db import Pool
+from tollhouse.web.lists import CataloguePart, ListQuery, Part
 from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.paging import PageQuery
 
 OPERATIONS = Operations(INTEGRATION)
 
 
-class LedgerQuery(PageQuery, frozen=True):
+class LedgerQuery(ListQuery, frozen=True):
     """Filters of GET /ledger."""
 
     currency: str | None = None
@@ -34,6 +34,7 @@ class BalancesAnswer(Struct, frozen=True):
 
     balances: list[BalanceView]
     has_more: bool
+    next_cursor: str | None
 
 
 class LedgerAnswer(Struct, frozen=True):
@@ -41,19 +42,19 @@ class LedgerAnswer(Struct, frozen=True):
 
     ledger: list[EntryView]
     has_more: bool
+    next_cursor: str | None
 
 
 @OPERATIONS.add("GET", "/balances", guard=scope("balances:read"))
-async def list_balances(caller: Caller, query: PageQuery, db: Pool) -> BalancesAnswer:
+async def list_balances(caller: Caller, part: CataloguePart, db: Pool) -> BalancesAnswer:
     """List balances, zero ones too, all of one moment."""
     found = {balance.currency: balance for balance in await balances.of(db, caller.env)}
     every = [
         found.get(one.code, Balance(one.code)) for one in CURRENCIES.values() if one.operations.balances or one.code in found
     ]
-    shown, more = query.cut(every[query.offset : query.offset + query.fetch])
-    return BalancesAnswer(
-        [balance_view(balance, caller.env, CURRENCIES[balance.currency].decimals) for balance in shown], more
-    )
+    shown, more, cursor = part.pick(every, lambda balance: balance.currency)
+    views = [balance_view(balance, caller.env, CURRENCIES[balance.currency].decimals) for balance in shown]
+    return BalancesAnswer(views, more, cursor)
 
 
 @OPERATIONS.add("GET", "/balances/{code}", guard=scope("balances:read"), refuses=(NotFound,))
@@ -66,11 +67,12 @@ async def read_balance(caller: Caller, code: str, db: Pool) -> BalanceView:
 
 
 @OPERATIONS.add("GET", "/ledger", guard=scope("balances:read"))
-async def list_entries(caller: Caller, query: LedgerQuery, db: Pool) -> LedgerAnswer:
+async def list_entries(caller: Caller, query: LedgerQuery, part: Part, db: Pool) -> LedgerAnswer:
     """List ledger entries, newest first."""
     wanted = EntryFilter(query.currency, query.account, query.type, query.source_type, query.source_id)
-    found, more = query.cut(await store.entries(db, caller.env, wanted, query.fetch, query.offset))
-    return LedgerAnswer([entry_view(entry, caller.env, CURRENCIES[entry.currency].decimals) for entry in found], more)
+    found, more, cursor = part.cut(await store.entries(db, caller.env, wanted, part.window))
+    views = [entry_view(entry, caller.env, CURRENCIES[entry.currency].decimals) for entry in found]
+    return LedgerAnswer(views, more, cursor)
 
 
 @OPERATIONS.add("GET", "/ledger/{entry_id}", guard=scope("balances:read"), refuses=(NotFound,))

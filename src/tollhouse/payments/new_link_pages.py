@@ -25,6 +25,7 @@ from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.paging import whole
 
 OPERATIONS = Operations(PAGES)
 FIELDS = (
@@ -131,7 +132,7 @@ async def _form(
     ask: Ask, person: Person, env: MerchantEnv, typed: Typed, wrong: Wrong = NOTHING_WRONG, key: str = ""
 ) -> Response:
     db = ask.house.db
-    approved = await projects.approved(db, env, PROJECTS_SHOWN)
+    approved = await projects.approved(db, env, whole(PROJECTS_SHOWN))
     settings = await payment_settings.of(db, env)
     return page(
         ask,

@@ -25,8 +25,8 @@ from tollhouse.payments.offers import rail_fault
 from tollhouse.payments.refusals import InvalidProject
 from tollhouse.platform.db import Pool
 from tollhouse.web.bodies import RequestFacts
+from tollhouse.web.lists import CataloguePart, CatalogueQuery, ListPart, Part
 from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.paging import PageQuery
 
 OPERATIONS = Operations(INTEGRATION)
 
@@ -51,6 +51,7 @@ class CurrenciesAnswer(Struct, frozen=True):
 
     currencies: list[CurrencyView]
     has_more: bool
+    next_cursor: str | None
 
 
 class MethodView(Struct, frozen=True, kw_only=True):
@@ -75,15 +76,16 @@ class MethodView(Struct, frozen=True, kw_only=True):
     livemode: bool
 
 
-class MethodsQuery(PageQuery, frozen=True):
+class MethodsQuery(CatalogueQuery, frozen=True):
     """What the methods are wanted for: the ones that do not fit are listed as unavailable."""
 
     currency: str | None = None
     amount: str | None = None
     project_id: UUID | None = None
 
-    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
         """Every parameter that is refused. An amount needs a currency."""
+        yield from CatalogueQuery.rule_faults(self, facts)
         known = currency(self.currency or "")
         if self.amount is not None and known is None:
             yield Fault("currency", "invalid_currency", messages.A_CURRENCY)
@@ -96,6 +98,7 @@ class MethodsAnswer(Struct, frozen=True):
 
     payment_methods: list[MethodView]
     has_more: bool
+    next_cursor: str | None
 
 
 class ProjectView(Struct, frozen=True, kw_only=True):
@@ -120,13 +123,14 @@ class ProjectsAnswer(Struct, frozen=True):
 
     projects: list[ProjectView]
     has_more: bool
+    next_cursor: str | None
 
 
 @OPERATIONS.add("GET", "/currencies", guard=any_credential)
-async def list_currencies(caller: Caller, query: PageQuery) -> CurrenciesAnswer:
+async def list_currencies(caller: Caller, part: CataloguePart) -> CurrenciesAnswer:
     """List currencies with their decimals, chains and supported operations."""
-    shown, more = query.cut(list(CURRENCIES.values())[query.offset : query.offset + query.fetch])
-    return CurrenciesAnswer([_currency(one, caller.env) for one in shown], more)
+    shown, more, cursor = part.pick(list(CURRENCIES.values()), lambda one: one.code)
+    return CurrenciesAnswer([_currency(one, caller.env) for one in shown], more, cursor)
 
 
 @OPERATIONS.add(
@@ -135,7 +139,7 @@ async def list_currencies(caller: Caller, query: PageQuery) -> CurrenciesAnswer:
     guard=scope("projects:read", "settings:read"),
     refuses=(ValidationFailed, InvalidProject),
 )
-async def list_methods(caller: Caller, query: MethodsQuery, db: Pool) -> MethodsAnswer:
+async def list_methods(caller: Caller, query: MethodsQuery, part: Part, db: Pool) -> MethodsAnswer:
     """List every hosted checkout method, the unavailable ones with the reason."""
     amount_minor = minor_of(query.amount, currency(query.currency or ""))
     project = None
@@ -145,16 +149,16 @@ async def list_methods(caller: Caller, query: MethodsQuery, db: Pool) -> Methods
             raise InvalidProject
     settings = await payment_settings.of(db, caller.env)
     every = offers(caller.env.mode, settings, rail_fault, Wanted(query.currency, amount_minor, project))
-    shown, more = query.cut(every[query.offset : query.offset + query.fetch])
-    return MethodsAnswer([_method(offer, caller.env) for offer in shown], more)
+    shown, more, cursor = part.pick(every, lambda offer: offer.method.method_id)
+    return MethodsAnswer([_method(offer, caller.env) for offer in shown], more, cursor)
 
 
 @OPERATIONS.add("GET", "/projects", guard=scope("projects:read"))
-async def list_projects(caller: Caller, query: PageQuery, db: Pool) -> ProjectsAnswer:
+async def list_projects(caller: Caller, part: ListPart, db: Pool) -> ProjectsAnswer:
     """List approved projects, newest first."""
-    shown, more = query.cut(await store.approved(db, caller.env, query.fetch, query.offset))
+    shown, more, cursor = part.cut(await store.approved(db, caller.env, part.window))
     settings = await payment_settings.of(db, caller.env)
-    return ProjectsAnswer([_project(project, caller.env, settings) for project in shown], more)
+    return ProjectsAnswer([_project(project, caller.env, settings) for project in shown], more, cursor)
 
 
 @OPERATIONS.add("GET", "/projects/{project_id}", guard=scope("projects:read"), refuses=(NotFound,))

@@ -38,7 +38,7 @@ from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.keyset import turn_by
 from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import statuses_of
+from tollhouse.web.paging import statuses_of, whole
 
 OPERATIONS = Operations(PAGES)
 STATUSES = statuses_of(TransactionStatus)
@@ -140,7 +140,7 @@ def currency_choices() -> list[tuple[str, str]]:
 
 async def project_choices(db: Pool, env: MerchantEnv) -> list[tuple[str, str]]:
     """The merchant's projects in an environment."""
-    found = await projects.every(db, env.merchant_id, env.mode, PROJECTS_SHOWN, 0)
+    found = await projects.every(db, env.merchant_id, env.mode, whole(PROJECTS_SHOWN))
     return [(str(one.id), one.facts.name) for one in found]
 
 

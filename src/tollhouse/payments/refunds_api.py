@@ -26,17 +26,17 @@ from tollhouse.payments.refusals import (
 from tollhouse.payments.views import RefundView, refund_view
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
+from tollhouse.web.lists import ListPart, ListQuery, Part
 from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.paging import PageQuery, SpanQuery
 
 OPERATIONS = Operations(INTEGRATION)
 
 
-class RefundsQuery(SpanQuery, frozen=True):
+class RefundsQuery(ListQuery, frozen=True):
     """Filters of GET /refunds."""
 
     transaction_id: UUID | None = None
-    status: RefundStatus | None = None
+    status: list[RefundStatus] | None = None
     currency: str | None = None
     external_id: str | None = None
 
@@ -46,6 +46,7 @@ class RefundsAnswer(Struct, frozen=True):
 
     refunds: list[RefundView]
     has_more: bool
+    next_cursor: str | None
 
 
 @OPERATIONS.add(
@@ -82,21 +83,21 @@ async def request_refund(
 
 
 @OPERATIONS.add("GET", "/transactions/{transaction_id}/refunds", guard=scope("payments:read"), refuses=(NotFound,))
-async def list_refunds_of(caller: Caller, transaction_id: UUID, query: PageQuery, db: Pool) -> RefundsAnswer:
+async def list_refunds_of(caller: Caller, transaction_id: UUID, part: ListPart, db: Pool) -> RefundsAnswer:
     """List the refunds of a transaction, newest first."""
     if await transactions_store.one(db, caller.env, transaction_id) is None:
         raise NotFound
     wanted = RefundFilter(transaction_id=transaction_id)
-    found, more = query.cut(await refunds_store.listed(db, caller.env, wanted, query.fetch, query.offset))
-    return RefundsAnswer([refund_view(one, caller.env) for one in found], more)
+    found, more, cursor = part.cut(await refunds_store.listed(db, caller.env, wanted, part.window))
+    return RefundsAnswer([refund_view(one, caller.env) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/refunds", guard=scope("payments:read"))
-async def list_refunds(caller: Caller, query: RefundsQuery, db: Pool) -> RefundsAnswer:
+async def list_refunds(caller: Caller, query: RefundsQuery, part: Part, db: Pool) -> RefundsAnswer:
     """List refunds, newest first."""
     wanted = msgspec.convert(query, RefundFilter, from_attributes=True)
-    found, more = query.cut(await refunds_store.listed(db, caller.env, wanted, query.fetch, query.offset))
-    return RefundsAnswer([refund_view(one, caller.env) for one in found], more)
+    found, more, cursor = part.cut(await refunds_store.listed(db, caller.env, wanted, part.window))
+    return RefundsAnswer([refund_view(one, caller.env) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/refunds/{refund_id}", guard=scope("payments:read"), refuses=(NotFound,))

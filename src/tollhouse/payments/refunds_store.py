@@ -11,6 +11,7 @@ from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.payments.model import Chargeback, Refund, Transaction
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.rails.provider import RefundOrder
+from tollhouse.web.paging import Window
 
 INSERT = """
     INSERT INTO refunds (id, merchant_id, mode, transaction_id, rail, currency, amount_minor, unapplied_minor, hold_id,
@@ -27,10 +28,10 @@ LIST = """
            o.review, r.failure_code, r.provider_reference, r.external_id, r.metadata, r.version, r.created_at, r.updated_at
     FROM refunds r JOIN outgoing_transfers o ON o.id = r.id
     WHERE r.merchant_id = $1 AND r.mode = $2 AND ($3::uuid IS NULL OR r.transaction_id = $3)
-      AND ($4::text IS NULL OR r.status = $4) AND ($5::text IS NULL OR r.currency = $5)
+      AND ($4::text[] IS NULL OR r.status = ANY($4)) AND ($5::text IS NULL OR r.currency = $5)
       AND ($6::text IS NULL OR r.external_id = $6)
-      AND ($7::timestamptz IS NULL OR r.created_at >= $7) AND ($8::timestamptz IS NULL OR r.created_at < $8)
-    ORDER BY r.created_at DESC, r.id DESC LIMIT $9 OFFSET $10
+      AND r.created_at >= $7 AND (r.created_at, r.id) < ($8, $9)
+    ORDER BY r.created_at DESC, r.id DESC LIMIT $10 OFFSET $11
 """
 END_IF = """
     UPDATE refunds r SET status = $5, failure_code = $6, next_look_at = NULL, updated_at = $7, version = r.version + 1
@@ -73,11 +74,9 @@ class RefundFilter(Struct, frozen=True):
     """Which refunds to list; None leaves a filter out. In the order of the statement's parameters."""
 
     transaction_id: UUID | None = None
-    status: str | None = None
+    status: list[str] | None = None
     currency: str | None = None
     external_id: str | None = None
-    created_from: datetime | None = None
-    created_to: datetime | None = None
 
 
 class Due(Struct, frozen=True):
@@ -106,9 +105,11 @@ async def one(db: Pool | Tx, env: MerchantEnv, refund_id: UUID) -> Refund | None
     return None if row is None else _refund(row)
 
 
-async def listed(db: Pool, env: MerchantEnv, wanted: RefundFilter, limit: int, offset: int) -> list[Refund]:
+async def listed(db: Pool, env: MerchantEnv, wanted: RefundFilter, window: Window) -> list[Refund]:
     """A page of refunds, newest first."""
-    rows = await db.fetch(LIST, env.merchant_id, env.mode, *msgspec.structs.astuple(wanted), limit, offset)
+    rows = await db.fetch_fresh(
+        LIST, env.merchant_id, env.mode, *msgspec.structs.astuple(wanted), *msgspec.structs.astuple(window)
+    )
     return [_refund(row) for row in rows]
 
 

@@ -18,6 +18,7 @@ from tollhouse.payments.new_refund import NewRefund
 from tollhouse.payments.simulator import Outcome, Simulated
 from tollhouse.platform.db import Tx
 from tollhouse.web.house import House
+from tollhouse.web.paging import whole
 
 USUAL_CURRENCY = "EUR"
 HOUR = timedelta(hours=1)
@@ -61,7 +62,7 @@ async def make(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> None:
     """Make it; nothing where somebody has tried to pay before."""
     if env.livemode or await sandbox_store.anybody_paid(tx, env):
         return
-    approved = await projects.approved(tx, env, 1)
+    approved = await projects.approved(tx, env, whole(1))
     code = (await payment_settings.of(tx, env)).default_currency
     currency = code if CURRENCIES[code].type == "fiat" else USUAL_CURRENCY
     for sample in SAMPLES:

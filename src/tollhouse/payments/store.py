@@ -11,6 +11,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.payments.model import CreatedBy, LinkStatus, PaymentLink
 from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.web.paging import Window
 
 INSERT = """
     INSERT INTO payment_links (id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency,
@@ -58,13 +59,13 @@ LIST = """
            coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
     FROM payment_links
     WHERE merchant_id = $1 AND mode = $2
-      AND ($4::text IS NULL OR CASE WHEN status = 'active' AND expires_at <= $3::timestamptz + coalesce(
+      AND ($4::text[] IS NULL OR CASE WHEN status = 'active' AND expires_at <= $3::timestamptz + coalesce(
                (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')
-               THEN 'expired' ELSE status END = $4)
+               THEN 'expired' ELSE status END = ANY($4))
       AND ($5::text IS NULL OR currency = $5) AND ($6::uuid IS NULL OR project_id = $6)
       AND ($7::text IS NULL OR external_id = $7)
-      AND ($8::timestamptz IS NULL OR created_at >= $8) AND ($9::timestamptz IS NULL OR created_at < $9)
-    ORDER BY created_at DESC, id DESC LIMIT $10 OFFSET $11
+      AND created_at >= $8 AND (created_at, id) < ($9, $10)
+    ORDER BY created_at DESC, id DESC LIMIT $11 OFFSET $12
 """
 # The same for the dashboard, behind a link of the page before; `$7` is the merchant's reference or the customer's e-mail.
 LIST_BEHIND = """
@@ -124,12 +125,10 @@ DUE_BY_CLOCK = """
 class LinkFilter(Struct, frozen=True):
     """Which links to list; None leaves a filter out. In the order of the statement's parameters."""
 
-    status: str | None = None
+    status: list[str] | None = None
     currency: str | None = None
     project_id: UUID | None = None
     external_id: str | None = None
-    created_from: datetime | None = None
-    created_to: datetime | None = None
 
 
 class LinkSearch(Struct, frozen=True):
@@ -199,11 +198,11 @@ async def by_token(db: Pool | Tx, token: str) -> Shown | None:
     return None if row is None else Shown(_link(row), row["business_name"], row["suspended_at"] is not None)
 
 
-async def listed(
-    db: Pool, env: MerchantEnv, wanted: LinkFilter, now: datetime, limit: int, offset: int
-) -> list[PaymentLink]:
+async def listed(db: Pool, env: MerchantEnv, wanted: LinkFilter, now: datetime, window: Window) -> list[PaymentLink]:
     """A page of links, newest first."""
-    rows = await db.fetch(LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), limit, offset)
+    rows = await db.fetch_fresh(
+        LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), *msgspec.structs.astuple(window)
+    )
     return [_link(row) for row in rows]
 
 

@@ -12,6 +12,7 @@ from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.payments.model import Chargeback, PaymentLink, Refund, RefundRequiredReason, Step, Transaction
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.rails.provider import Instructions, Observation, Payer
+from tollhouse.web.paging import Window
 
 BEGIN = """
     WITH begun AS (
@@ -77,15 +78,15 @@ NEWEST_OPEN = """
 LIST = """
     SELECT * FROM whole_transactions
     WHERE merchant_id = $1 AND mode = $2
-      AND ($4::text IS NULL OR $4 = CASE WHEN status = 'pending' AND received_minor = 0
+      AND ($4::text[] IS NULL OR CASE WHEN status = 'pending' AND received_minor = 0
                                               AND (link_status = 'completed' OR (link_status = 'active'
                                                    AND link_expires_at <= $3::timestamptz + ahead))
-                                         THEN 'expired' ELSE status END)
+                                     THEN 'expired' ELSE status END = ANY($4))
       AND ($5::text IS NULL OR currency = $5)
       AND ($6::uuid IS NULL OR payment_link_id = $6) AND ($7::text IS NULL OR method_id = $7)
       AND ($8::uuid IS NULL OR project_id = $8) AND ($9::text IS NULL OR external_id = $9)
-      AND ($10::timestamptz IS NULL OR created_at >= $10) AND ($11::timestamptz IS NULL OR created_at < $11)
-    ORDER BY created_at DESC, id DESC LIMIT $12 OFFSET $13
+      AND created_at >= $10 AND (created_at, id) < ($11, $12)
+    ORDER BY created_at DESC, id DESC LIMIT $13 OFFSET $14
 """
 # Every change of a transaction: the whole row as it shall be, if it is still the version that was judged.
 MOVE_IF_SAME = """
@@ -105,14 +106,12 @@ MOVE_IF_SAME = """
 class TransactionFilter(Struct, frozen=True):
     """Which transactions to list; None leaves a filter out. In the order of the statement's parameters."""
 
-    status: str | None = None
+    status: list[str] | None = None
     currency: str | None = None
     payment_link_id: UUID | None = None
     method_id: str | None = None
     project_id: UUID | None = None
     external_id: str | None = None
-    created_from: datetime | None = None
-    created_to: datetime | None = None
 
 
 async def begin(tx: Tx, link: PaymentLink, transaction_id: UUID, method: Method, told: Instructions, now: datetime) -> None:
@@ -188,11 +187,11 @@ async def newest_open(tx: Tx, link: PaymentLink, limit: int) -> list[tuple[UUID,
     return [(row["id"], row["method_id"]) for row in rows]
 
 
-async def listed(
-    db: Pool, env: MerchantEnv, wanted: TransactionFilter, now: datetime, limit: int, offset: int
-) -> list[Transaction]:
+async def listed(db: Pool, env: MerchantEnv, wanted: TransactionFilter, now: datetime, window: Window) -> list[Transaction]:
     """A page of transactions, newest first."""
-    rows = await db.fetch(LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), limit, offset)
+    rows = await db.fetch_fresh(
+        LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), *msgspec.structs.astuple(window)
+    )
     return [_transaction(row) for row in rows]
 
 

@@ -70,6 +70,14 @@ class Tx:
         finally:
             self.deadline = math.inf
 
+    async def fetch_fresh(self, sql: str, *args: object) -> list[Row]:
+        """All rows of a statement that is planned for these values: for lists, of whose filters most are left out."""
+        self.deadline = self._time() + self.answers_within_s
+        try:
+            return await (await self.raw.prepare(sql, name="")).fetch(*args)
+        finally:
+            self.deadline = math.inf
+
     async def fetchval(self, sql: str, *args: object) -> Any:
         """The first column of the first row, or None."""
         self.deadline = self._time() + self.answers_within_s
@@ -199,6 +207,11 @@ class Pool:
         """One statement on its own: all rows."""
         async with self.connection() as tx:
             return await tx.fetch(sql, *args)
+
+    async def fetch_fresh(self, sql: str, *args: object) -> list[Row]:
+        """One statement on its own, planned for these values: see `Tx.fetch_fresh`."""
+        async with self.connection() as tx:
+            return await tx.fetch_fresh(sql, *args)
 
     async def execute(self, sql: str, *args: object) -> int:
         """One statement on its own: how many rows it wrote."""

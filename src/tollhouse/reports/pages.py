@@ -29,6 +29,7 @@ from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.language_choice import language_of
 from tollhouse.web.local_formats import Formats
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.paging import whole
 
 OPERATIONS = Operations(PAGES)
 PROJECTS_SHOWN = 100
@@ -40,7 +41,7 @@ PDF = "application/pdf"
 async def reports(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """What changed the balances in these days: by currency; of one of them over time, by line, and by method."""
     env, db = caller.env(mode), ask.house.db
-    choices = await projects.approved(db, env, PROJECTS_SHOWN)
+    choices = await projects.approved(db, env, whole(PROJECTS_SHOWN))
     chosen, wrong = await _looked_at(ask, caller, env, query)
     shown = chosen.shown()
     parts = tables.by_currency(await by_period(db, env, shown))

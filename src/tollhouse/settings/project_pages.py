@@ -62,7 +62,7 @@ class ProjectsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
 async def list_projects(ask: Ask, caller: Person, mode: str, query: ProjectsPage) -> Response:
     """The projects of this environment, newest first, with how their review stands."""
     env = caller.env(mode)
-    shown_ones, more = query.cut(await store.every(ask.house.db, env.merchant_id, env.mode, query.fetch, query.offset))
+    shown_ones, more = query.cut(await store.every(ask.house.db, env.merchant_id, env.mode, query.window))
     return page(
         ask,
         "settings/projects.html",

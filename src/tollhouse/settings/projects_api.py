@@ -21,8 +21,8 @@ from tollhouse.kernel.names import LINE_BREAKS, is_readable
 from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.bodies import RequestFacts
+from tollhouse.web.lists import ListQuery, Part
 from tollhouse.web.operations import DASHBOARD, Operations
-from tollhouse.web.paging import PageQuery
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 NAME_CHARS_MAX = 100
@@ -67,7 +67,7 @@ class ChangedProject(SaidProject, frozen=True, forbid_unknown_fields=True, kw_on
     mode: Mode | UnsetType = UNSET
 
 
-class ProjectsQuery(PageQuery, frozen=True):
+class ProjectsQuery(ListQuery, frozen=True):
     """Which projects: of both environments, where none is named."""
 
     mode: Mode | None = None
@@ -94,14 +94,15 @@ class ReviewedProjects(Struct, frozen=True):
 
     projects: list[ReviewedProjectView]
     has_more: bool
+    next_cursor: str | None
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/projects", guard=signed_in, refuses=(ValidationFailed,))
-async def list_projects(caller: Person, query: ProjectsQuery, db: Pool) -> ReviewedProjects:
+async def list_projects(caller: Person, query: ProjectsQuery, part: Part, db: Pool) -> ReviewedProjects:
     """All projects of the merchant, newest first, those in review and rejected included."""
-    found = await store.every(db, caller.merchant_id, query.mode, query.fetch, query.offset)
-    shown, more = query.cut(found)
-    return ReviewedProjects([_view(project) for project in shown], more)
+    found = await store.every(db, caller.merchant_id, query.mode, part.window)
+    shown, more, cursor = part.cut(found)
+    return ReviewedProjects([_view(project) for project in shown], more, cursor)
 
 
 @DASHBOARD_OPERATIONS.add("POST", "/projects", guard=signed_in, status=201, refuses=(ValidationFailed,))

@@ -58,7 +58,9 @@ class Reader:
         return self._scalar(value, kind, path)
 
     def _fault(self, path: str, code: str, message: str) -> None:
-        self.faults.append(Fault(path, code, message))
+        fault = Fault(path, code, message)
+        if fault not in self.faults:
+            self.faults.append(fault)
 
     def _union(self, value: Any, kind: types.UnionType, path: str) -> Any:
         others = [bare(one) for one in kind.types if not isinstance(one, types.NoneType)]
@@ -100,7 +102,9 @@ class Reader:
             self._fault(path, "invalid_type", messages.A_LIST)
             return neutral(kind)
         items = cast("list[Any]", value)
-        read = [self.read(item, kind.item_type, f"{path}.{place}") for place, item in enumerate(items)]
+        # What a query sends several times has one name all the same.
+        places = [path if self._is_text else f"{path}.{place}" for place in range(len(items))]
+        read = [self.read(item, kind.item_type, place) for place, item in zip(places, items, strict=True)]
         if not _within(len(read), kind.min_length, kind.max_length):
             self._fault(path, "invalid_value", messages.items(kind.min_length, kind.max_length))
             return neutral(kind)

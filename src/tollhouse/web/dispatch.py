@@ -15,6 +15,7 @@ from tollhouse.web.answers import ENCODER, JsonResponse
 from tollhouse.web.ask import Ask
 from tollhouse.web.bodies import RequestFacts, shape, shape_query
 from tollhouse.web.json_text import parse_json
+from tollhouse.web.lists import part_of
 from tollhouse.web.operations import Operation, ReauthenticatingGuard
 
 CANONICAL = msgspec.json.Encoder(order="deterministic")
@@ -76,7 +77,10 @@ class Answerer:
         caller = await _recent(ask, operation, caller, parsed)
         supply = {"caller": caller, "db": ask.house.db, "now": ask.now, "house": ask.house, "ask": ask}
         if operation.query is not None:
-            supply["query"] = shape_query(ask.query, operation.query, _facts(ask, caller))
+            facts = _facts(ask, caller)
+            supply["query"] = shape_query(ask.query, operation.query, facts)
+            if "part" in operation.needs:
+                supply["part"] = part_of(supply["query"], facts)
         if key is None and "tx" not in operation.needs:
             return await _call(operation, supply, parsed)
 

@@ -1,7 +1,6 @@
 """Long lists, turned by where the last page ended: the thousandth page costs what the first one does."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import datetime
 from typing import Annotated, TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
@@ -10,20 +9,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tollhouse.kernel.limits import PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
-from tollhouse.web.days import END
-from tollhouse.web.paging import Turn
+from tollhouse.web.paging import NEWEST, Place, Turn
 
+__all__ = ["NEWEST", "KeysetQuery", "Place", "all_parts", "turn_by"]
 T = TypeVar("T")
-
-
-class Place(Struct, frozen=True):
-    """Where in a list a row stands: by its moment, and by its id among those of the same one."""
-
-    at: datetime
-    id: UUID
-
-
-NEWEST = Place(END, UUID(int=2**128 - 1))
 
 
 class KeysetQuery(Struct, frozen=True, forbid_unknown_fields=True):

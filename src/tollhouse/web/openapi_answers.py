@@ -18,6 +18,7 @@ from tollhouse.kernel.refusals import (
     ValidationFailed,
 )
 from tollhouse.web.dispatch import IdempotencyKeyInvalid, IdempotencyKeyRequired
+from tollhouse.web.lists import PageTooDeep
 from tollhouse.web.openapi_refusals import Refusals
 from tollhouse.web.openapi_schemas import Json
 from tollhouse.web.operations import Operation
@@ -107,6 +108,8 @@ def _of_decoding(operation: Operation) -> list[type[Refusal]]:
         found += [InvalidRequest, UnsupportedMediaType, ValidationFailed]
     if operation.query is not None:
         found += [InvalidRequest, ValidationFailed]
+    if "part" in operation.needs:
+        found.append(PageTooDeep)
     if operation.reads is not None:
         found.append(InvalidRequest)
     if operation.idempotency != "no":

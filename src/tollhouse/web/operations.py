@@ -3,8 +3,9 @@
 Routing, guarding, decoding, errors, `docs/routes.txt` and the reference are made from that table. An operation without a
 guard cannot be declared.
 
-A handler is a function that asks for what it needs by name: `caller`, `body`, `query`, `tx` (an open transaction,
-committed when the handler returns), `db` (the pool, for reads), `now`, `house`, `ask`, and the `{names}` of its path.
+A handler is a function that asks for what it needs by name: `caller`, `body`, `query`, `part` (of a list), `tx` (an open
+transaction, committed when the handler returns), `db` (the pool, for reads), `now`, `house`, `ask`, and the `{names}` of
+its path.
 It returns a Struct, a Response, or a Refusal that is answered after the commit. What a handler reads from `ask` itself
 or puts into a Response, no annotation tells: `reads` and `answers` do.
 """
@@ -27,7 +28,7 @@ RecentAuthentication = Literal["no", "live", "always", "by_content"]
 the path or the body), always, or where the handler finds that what is asked for needs it."""
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
-SUPPLIED = frozenset({"caller", "body", "query", "tx", "db", "now", "house", "ask"})
+SUPPLIED = frozenset({"caller", "body", "query", "part", "tx", "db", "now", "house", "ask"})
 
 
 class Door(Struct, frozen=True):
@@ -183,7 +184,7 @@ class Operations(list[Operation]):
                     needs=needs,
                     body=hints.get("body"),
                     accepts=hints.get("body") or self._nothing(method),
-                    query=hints.get("query"),
+                    query=hints.get("query") or getattr(hints.get("part"), "asks", None),
                     uuids=frozenset(name for name in _names(path) if hints.get(name) is UUID),
                     answer=hints.get("return") if answers is None else answers,
                     reads=reads,

@@ -1,19 +1,42 @@
 """Pages of lists: `page` and `limit` in, newest first out, with `has_more` found by one row too many."""
 
-from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar, get_args
 from urllib.parse import urlencode
+from uuid import UUID
 
 import msgspec
 from msgspec import Meta, Struct
 
-from tollhouse.kernel import messages
 from tollhouse.kernel.limits import PAGE_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
-from tollhouse.kernel.refusals import Fault
-from tollhouse.web.bodies import RequestFacts
 
 T = TypeVar("T")
+
+
+class Place(Struct, frozen=True):
+    """Where in a list a row stands: by its moment, and by its id among those of the same one."""
+
+    at: datetime
+    id: UUID
+
+
+EARLIEST, FIRST = datetime(1, 1, 1, tzinfo=UTC), UUID(int=0)
+NEWEST = Place(datetime(9999, 12, 31, tzinfo=UTC), UUID(int=2**128 - 1))
+
+
+class Window(Struct, frozen=True):
+    """The rows that a store reads: from a time on, before a place, so many, leaving out some. In the statements' order."""
+
+    since: datetime
+    before_at: datetime
+    before_id: UUID
+    fetch: int
+    offset: int
+
+
+def whole(limit: int) -> Window:
+    """All rows, at most so many."""
+    return Window(EARLIEST, NEWEST.at, NEWEST.id, limit, 0)
 
 
 class PageQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,6 +49,11 @@ class PageQuery(Struct, frozen=True, forbid_unknown_fields=True):
     def offset(self) -> int:
         """How many rows to leave out."""
         return (self.page - 1) * self.limit
+
+    @property
+    def window(self) -> Window:
+        """Which rows a store reads."""
+        return Window(EARLIEST, NEWEST.at, NEWEST.id, self.fetch, self.offset)
 
     @property
     def fetch(self) -> int:
@@ -60,15 +88,3 @@ def turn(query: PageQuery, *, more: bool) -> Turn:
 def statuses_of(kind: Any) -> list[tuple[str, str]]:
     """What a list can be filtered by: each status or type of a Literal, with its words."""
     return [(status, status.replace("_", " ")) for status in get_args(kind)]
-
-
-class SpanQuery(PageQuery, frozen=True):
-    """A page of what was created in a span of time: `created_from` is within, `created_to` without."""
-
-    created_from: Annotated[datetime, Meta(tz=True)] | None = None
-    created_to: Annotated[datetime, Meta(tz=True)] | None = None
-
-    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
-        """A span of time ends after it begins."""
-        if self.created_from is not None and self.created_to is not None and self.created_from >= self.created_to:
-            yield Fault("created_to", "invalid_value", messages.AFTER_CREATED_FROM)

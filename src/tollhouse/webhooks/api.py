@@ -11,8 +11,8 @@ from tollhouse.callers.throttle import RateLimited
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
+from tollhouse.web.lists import Part
 from tollhouse.web.operations import DASHBOARD, INTEGRATION, Deprecated, Operations
-from tollhouse.web.paging import PageQuery
 from tollhouse.webhooks import actions, store
 from tollhouse.webhooks.model import (
     Configuration,
@@ -21,6 +21,7 @@ from tollhouse.webhooks.model import (
     EventView,
     EventWithHistory,
     InMode,
+    ListedEventsQuery,
     NewConfiguration,
     SecretStateView,
     SecretView,
@@ -29,6 +30,7 @@ from tollhouse.webhooks.model import (
     WebhookDestinationMissing,
     WebhookSecretMissing,
 )
+from tollhouse.webhooks.store import EventFilter
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
@@ -82,9 +84,11 @@ async def send_test_event(caller: Caller, body: TestAddress, tx: Tx, house: Hous
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events", guard=READ, refuses=(ValidationFailed,))
-async def list_events(caller: Caller, query: PageQuery, db: Pool) -> EventList:
+async def list_events(caller: Caller, query: ListedEventsQuery, part: Part, db: Pool) -> EventList:
     """Events with their delivery state, newest first."""
-    return EventList(*query.cut(await store.events(db, caller.env, query.fetch, query.offset)))
+    wanted = EventFilter(query.status, query.type, query.resource_id)
+    shown, more, cursor = part.cut(await store.events(db, caller.env, wanted, part.window), lambda row: row[1])
+    return EventList([event for event, _ in shown], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events/{event_id}", guard=READ, refuses=(NotFound,))

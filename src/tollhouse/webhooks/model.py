@@ -1,5 +1,8 @@
 """The saved configuration, events as answers show them, what can be asked, and how it is refused."""
 
+from typing import Literal
+from uuid import UUID
+
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
@@ -12,6 +15,7 @@ from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.refusals import Fault, Refusal
 from tollhouse.platform.config import Settings
 from tollhouse.web.bodies import RequestFacts
+from tollhouse.web.lists import ListQuery
 from tollhouse.web.paging import PageQuery
 
 
@@ -51,6 +55,31 @@ class InMode(Struct, frozen=True, forbid_unknown_fields=True):
     """The environment that a person at the dashboard means."""
 
     mode: Mode
+
+
+EventStatus = Literal["pending", "retrying", "delivered", "failed", "skipped", "canceled", "held"]
+EventType = Literal[
+    "payment.succeeded",
+    "payment.failed",
+    "payment.expired",
+    "payment.refund_required",
+    "payment.refunded",
+    "payment.chargeback",
+    "balance.updated",
+    "withdrawal.processing",
+    "withdrawal.completed",
+    "withdrawal.failed",
+    "conversion.completed",
+    "webhook.test",
+]
+
+
+class ListedEventsQuery(ListQuery, frozen=True):
+    """Filters of GET /webhook-events. `resource_id` is of the object that an event is about."""
+
+    type: list[EventType] | None = None
+    status: list[EventStatus] | None = None
+    resource_id: UUID | None = None
 
 
 class EventsQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
@@ -132,6 +161,7 @@ class EventList(Struct, frozen=True):
 
     webhook_events: list[EventView]
     has_more: bool
+    next_cursor: str | None
 
 
 class DeprecatedWebhookRemoved(Refusal):

@@ -11,6 +11,7 @@ from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import NotFound, Refusal
+from tollhouse.platform.db import Pool
 from tollhouse.web.answers import page, see_other
 from tollhouse.web.ask import Ask
 from tollhouse.web.forms import what_was_done
@@ -19,10 +20,12 @@ from tollhouse.web.paging import turn
 from tollhouse.webhooks import actions, meanings, store
 from tollhouse.webhooks.model import (
     EventsQuery,
+    EventView,
     WebhookDeliveryDisabled,
     WebhookDestinationMissing,
     WebhookSecretMissing,
 )
+from tollhouse.webhooks.store import EventFilter
 
 OPERATIONS = Operations(PAGES)
 NOTICES = {
@@ -96,7 +99,7 @@ async def events(ask: Ask, caller: Person, mode: str, query: EventsQuery) -> Res
     """Events, newest first; of one status or type, where the address says so."""
     env = caller.env(mode)
     db = ask.house.db
-    found = await (store.matching(db, env, query) if query.filters else store.events(db, env, query.fetch, query.offset))
+    found = await (store.matching(db, env, query) if query.filters else _newest(db, env, query))
     shown, more = query.cut(found)
     return page(
         ask,
@@ -130,6 +133,10 @@ async def redeliver(ask: Ask, caller: Person, mode: str, event_id: UUID) -> Resp
     except Refusal as refusal:
         return await _event(ask, caller, env, event_id, refusal=refusal)
     return see_other(f"/{env.mode}/developers/events/{event_id}")
+
+
+async def _newest(db: Pool, env: MerchantEnv, query: EventsQuery) -> list[EventView]:
+    return [event for event, _ in await store.events(db, env, EventFilter(), query.window)]
 
 
 async def _settings(

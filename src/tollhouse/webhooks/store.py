@@ -1,13 +1,16 @@
 """SQL of the saved configuration, and of reading events and their history."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
 import msgspec
+from msgspec import Struct
 
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.web.paging import Place, Window
 from tollhouse.webhooks.model import Attempt, Configuration, EventsQuery, EventView
 
 SEARCHED_EVENTS_MAX = 50_000
@@ -32,7 +35,11 @@ SWITCH_OFF = """
 EVENTS = """
     SELECT id, type, mode, created_at, destination_url, destination_source, status, attempts, next_attempt_at,
            delivered_at, body
-    FROM webhook_events WHERE merchant_id = $1 AND mode = $2 ORDER BY created_at DESC, id DESC LIMIT $3 OFFSET $4
+    FROM webhook_events
+    WHERE merchant_id = $1 AND mode = $2 AND ($3::text[] IS NULL OR status = ANY($3))
+      AND ($4::text[] IS NULL OR type = ANY($4)) AND ($5::uuid IS NULL OR source_id = $5)
+      AND created_at >= $6 AND (created_at, id) < ($7, $8)
+    ORDER BY created_at DESC, id DESC LIMIT $9 OFFSET $10
 """
 # Only the newest $5 events are looked through, so that what is rare costs a busy merchant no more than that.
 MATCHING = """
@@ -64,6 +71,14 @@ TESTS_SINCE = """
 """
 
 
+class EventFilter(Struct, frozen=True):
+    """Which events to list; None leaves a filter out. In the order of the statement's parameters."""
+
+    status: Sequence[str] | None = None
+    type: Sequence[str] | None = None
+    resource_id: UUID | None = None
+
+
 async def configuration(db: Pool | Tx, env: MerchantEnv) -> Configuration | None:
     """The saved configuration; None when there is none."""
     row = await db.fetchrow(CONFIGURATION, env.merchant_id, env.mode)
@@ -87,9 +102,11 @@ async def delivery_is_on(db: Pool | Tx, env: MerchantEnv) -> bool:
     return row is None or row["delivery_disabled_at"] is None
 
 
-async def events(db: Pool, env: MerchantEnv, limit: int, offset: int) -> list[EventView]:
-    """A page of events, newest first."""
-    return [_event(row) for row in await db.fetch(EVENTS, env.merchant_id, env.mode, limit, offset)]
+async def events(db: Pool, env: MerchantEnv, wanted: EventFilter, window: Window) -> list[tuple[EventView, Place]]:
+    """A page of events and where they stand in the list, newest first."""
+    which = (*msgspec.structs.astuple(wanted), *msgspec.structs.astuple(window))
+    rows = await db.fetch_fresh(EVENTS, env.merchant_id, env.mode, *which)
+    return [(_event(row), Place(row["created_at"], row["id"])) for row in rows]
 
 
 async def matching(db: Pool, env: MerchantEnv, query: EventsQuery) -> list[EventView]:

@@ -12,8 +12,8 @@ from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.outgoing.refusals import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded, MethodUnavailable
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.house import House
+from tollhouse.web.lists import CataloguePart, ListQuery, Part
 from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.paging import PageQuery, SpanQuery
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.model import WithdrawalStatus
 from tollhouse.withdrawals.new_withdrawal import NewQuote, NewWithdrawal
@@ -39,10 +39,10 @@ OPERATIONS = Operations(INTEGRATION)
 OF_AMOUNTS = (AmountBelowMinimum, AmountAboveMaximum, AmountBelowFees)
 
 
-class WithdrawalsQuery(SpanQuery, frozen=True):
+class WithdrawalsQuery(ListQuery, frozen=True):
     """Filters of GET /withdrawals."""
 
-    status: WithdrawalStatus | None = None
+    status: list[WithdrawalStatus] | None = None
     currency: str | None = None
     method_id: str | None = None
     external_id: str | None = None
@@ -53,6 +53,7 @@ class MethodsAnswer(Struct, frozen=True):
 
     withdrawal_methods: list[MethodView]
     has_more: bool
+    next_cursor: str | None
 
 
 class WithdrawalsAnswer(Struct, frozen=True):
@@ -60,13 +61,14 @@ class WithdrawalsAnswer(Struct, frozen=True):
 
     withdrawals: list[WithdrawalView]
     has_more: bool
+    next_cursor: str | None
 
 
 @OPERATIONS.add("GET", "/withdrawal-methods", guard=scope("withdrawals:read"))
-async def list_withdrawal_methods(caller: Caller, query: PageQuery) -> MethodsAnswer:
+async def list_withdrawal_methods(caller: Caller, part: CataloguePart) -> MethodsAnswer:
     """List every withdrawal method, the unavailable ones with the reason."""
-    shown, more = query.cut(methods.listed(caller.env.mode)[query.offset : query.offset + query.fetch])
-    return MethodsAnswer([method_view(method, caller.env) for method in shown], more)
+    shown, more, cursor = part.pick(methods.listed(caller.env.mode), lambda method: method.method_id)
+    return MethodsAnswer([method_view(method, caller.env) for method in shown], more, cursor)
 
 
 @OPERATIONS.add(
@@ -107,13 +109,11 @@ async def request_withdrawal(caller: Caller, body: NewWithdrawal, tx: Tx, now: d
 
 
 @OPERATIONS.add("GET", "/withdrawals", guard=scope("withdrawals:read"))
-async def list_withdrawals(caller: Caller, query: WithdrawalsQuery, db: Pool) -> WithdrawalsAnswer:
+async def list_withdrawals(caller: Caller, query: WithdrawalsQuery, part: Part, db: Pool) -> WithdrawalsAnswer:
     """List withdrawals, newest first."""
-    wanted = WithdrawalFilter(
-        query.status, query.currency, query.method_id, query.external_id, query.created_from, query.created_to
-    )
-    found, more = query.cut(await store.listed(db, caller.env, wanted, query.fetch, query.offset))
-    return WithdrawalsAnswer([withdrawal_view(one) for one in found], more)
+    wanted = WithdrawalFilter(query.status, query.currency, query.method_id, query.external_id)
+    found, more, cursor = part.cut(await store.listed(db, caller.env, wanted, part.window))
+    return WithdrawalsAnswer([withdrawal_view(one) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/withdrawals/{withdrawal_id}", guard=scope("withdrawals:read"), refuses=(NotFound,))

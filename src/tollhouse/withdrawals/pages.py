@@ -41,8 +41,8 @@ class WithdrawalsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
 async def withdrawals(ask: Ask, caller: Person, mode: str, query: WithdrawalsPage) -> Response:
     """Withdrawals, newest first; of one status or method, where the address says so."""
     env = caller.env(mode)
-    wanted = WithdrawalFilter(status=query.status or None, method_id=query.method_id or None)
-    shown, more = query.cut(await store.listed(ask.house.db, env, wanted, query.fetch, query.offset))
+    wanted = WithdrawalFilter(status=[query.status] if query.status else None, method_id=query.method_id or None)
+    shown, more = query.cut(await store.listed(ask.house.db, env, wanted, query.window))
     return page(
         ask,
         "withdrawals/list.html",

@@ -1,5 +1,6 @@
 """Every SQL statement about withdrawals and the amounts of a day."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from msgspec import Struct
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.web.paging import Window
 from tollhouse.withdrawals.model import Withdrawal
 
 INSERT = """
@@ -25,10 +27,11 @@ ONE = "SELECT * FROM whole_withdrawals WHERE merchant_id = $1 AND mode = $2 AND 
 LOCK = "SELECT * FROM whole_withdrawals WHERE merchant_id = $1 AND mode = $2 AND id = $3 FOR NO KEY UPDATE"
 LIST = """
     SELECT * FROM whole_withdrawals
-    WHERE merchant_id = $1 AND mode = $2 AND ($3::text IS NULL OR status = $3) AND ($4::text IS NULL OR currency = $4)
+    WHERE merchant_id = $1 AND mode = $2 AND ($3::text[] IS NULL OR status = ANY($3))
+      AND ($4::text IS NULL OR currency = $4)
       AND ($5::text IS NULL OR method_id = $5) AND ($6::text IS NULL OR external_id = $6)
-      AND ($7::timestamptz IS NULL OR created_at >= $7) AND ($8::timestamptz IS NULL OR created_at < $8)
-    ORDER BY created_at DESC, id DESC LIMIT $9 OFFSET $10
+      AND created_at >= $7 AND (created_at, id) < ($8, $9)
+    ORDER BY created_at DESC, id DESC LIMIT $10 OFFSET $11
 """
 # Taken for a while by moving the next look: a worker that dies leaves it to the next one.
 TAKE_DUE = """
@@ -58,12 +61,10 @@ CHANGE = """
 class WithdrawalFilter(Struct, frozen=True):
     """Which withdrawals to list; None leaves a filter out."""
 
-    status: str | None = None
+    status: Sequence[str] | None = None
     currency: str | None = None
     method_id: str | None = None
     external_id: str | None = None
-    created_from: datetime | None = None
-    created_to: datetime | None = None
 
 
 async def insert(tx: Tx, new: Withdrawal) -> bool:
@@ -100,11 +101,11 @@ async def lock(tx: Tx, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal | No
     return None if row is None else withdrawal_of(row)
 
 
-async def listed(db: Pool, env: MerchantEnv, wanted: WithdrawalFilter, limit: int, offset: int) -> list[Withdrawal]:
+async def listed(db: Pool, env: MerchantEnv, wanted: WithdrawalFilter, window: Window) -> list[Withdrawal]:
     """A page of withdrawals, newest first."""
     which = (wanted.status, wanted.currency, wanted.method_id, wanted.external_id)
-    span = (wanted.created_from, wanted.created_to)
-    return [withdrawal_of(row) for row in await db.fetch(LIST, env.merchant_id, env.mode, *which, *span, limit, offset)]
+    rows = await db.fetch_fresh(LIST, env.merchant_id, env.mode, *which, *msgspec.structs.astuple(window))
+    return [withdrawal_of(row) for row in rows]
 
 
 async def take_due(db: Pool, now: datetime, patience: object, limit: int) -> list[Withdrawal]:
