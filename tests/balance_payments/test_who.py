@@ -16,7 +16,7 @@ async def test_another_applications_payment_is_not_there(till: Till, carol: Acto
     for deed in ("capture", "release", "refund"):
         (await stranger.act(reserved, deed)).refused("not_found", 404)
     listed = (await stranger.app.api(stranger.token, "GET", "/balance-payments")).ok().body
-    assert listed == {"balance_payments": [], "has_more": False}
+    assert listed == {"balance_payments": [], "has_more": False, "next_cursor": None}
 
 
 async def test_another_merchants_or_modes_payment_is_not_there(till: Till, carol: Actor) -> None:

@@ -64,7 +64,11 @@ async def test_a_quote_and_its_conversion(shop: Actor, monkeypatch: pytest.Monke
     assert (await available(shop, "EUR"), await available(shop, "USD")) == (9_000, 1_078)
     assert (await shop.get(f"/conversions/{made['id']}")).ok().body == made
     for wanted in ("external_id=c-1", "currency=USD", "currency=EUR&status=completed"):
-        assert (await shop.get(f"/conversions?{wanted}")).ok().body == {"conversions": [made], "has_more": False}
+        assert (await shop.get(f"/conversions?{wanted}")).ok().body == {
+            "conversions": [made],
+            "has_more": False,
+            "next_cursor": None,
+        }
     assert (await shop.get("/conversions?currency=GBP")).ok().body["conversions"] == []
     assert (await told(shop, "conversion.completed"), await told(shop, "balance.updated")) == (1, 3)
     entries = (await shop.get(f"/ledger?source_id={made['id']}")).ok().body["ledger"]

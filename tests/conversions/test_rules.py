@@ -167,7 +167,11 @@ async def test_changing_and_ending(shop: Actor, house: House) -> None:
     await sell(shop)
     await jobs.follow_rules(house)
     assert [one["from_amount"] for one in await conversions(shop)] == ["1.00"]
-    assert (await shop.get("/conversion-rules")).ok().body == {"conversion_rules": [on], "has_more": False}
+    assert (await shop.get("/conversion-rules")).ok().body == {
+        "conversion_rules": [on],
+        "has_more": False,
+        "next_cursor": None,
+    }
     assert (await shop.get(f"/conversion-rules/{made['id']}")).ok().body == on
     assert (await shop.call("DELETE", f"/conversion-rules/{made['id']}")).ok().body == on
     for method, body in (("GET", None), ("DELETE", None)):

@@ -31,7 +31,7 @@ async def dead(app: Application, access_token: str) -> None:
 async def test_both_sides_see_the_same_connection(app: Application, alice: Actor) -> None:
     tokens = await app.connect(alice, SCOPE)
     answer = (await app.owner.dashboard("GET", f"{CLIENTS}/{app.client_id}/connections?page=1")).ok()
-    assert set(answer.body) == {"connections", "has_more"}
+    assert set(answer.body) == {"connections", "has_more", "next_cursor"}
     assert answer.body["has_more"] is False
     one = answer.body["connections"][0]
     assert one["merchant_id"] == alice.merchant_id
@@ -97,7 +97,11 @@ async def test_a_page_has_a_hundred_newest_first(app: Application, alice: Actor)
     assert second["has_more"] is False
     everyone = [one["grant_id"] for one in first["connections"] + second["connections"]]
     assert len(set(everyone)) == 101
-    assert (await app.owner.dashboard("GET", f"{path}?page=3")).ok().body == {"connections": [], "has_more": False}
+    assert (await app.owner.dashboard("GET", f"{path}?page=3")).ok().body == {
+        "connections": [],
+        "has_more": False,
+        "next_cursor": None,
+    }
     for page in ("0", "-1", "x", "", "1.5", "1000000000000"):
         assert set((await app.owner.dashboard("GET", f"{path}?page={page}")).faults()) == {"page"}
 

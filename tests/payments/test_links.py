@@ -208,7 +208,11 @@ async def test_links_are_listed_newest_first_in_pages(alice: Actor, carol: Actor
         assert answer["has_more"] is more
         shown += [link["id"] for link in answer["payment_links"]]
     assert shown == made[::-1]
-    assert (await alice.get("/payment-links?page=999")).ok().body == {"payment_links": [], "has_more": False}
+    assert (await alice.get("/payment-links?page=999")).ok().body == {
+        "payment_links": [],
+        "has_more": False,
+        "next_cursor": None,
+    }
     for wrong in ("limit=101", "limit=0", "limit=-1", "limit=abc", "page=0", "status=open", "creatd_from=x"):
         (await alice.get(f"/payment-links?{wrong}")).refused("validation_failed", 422)
 

@@ -72,7 +72,7 @@ async def test_only_approved_projects_are_seen(alice: Actor) -> None:
     assert (project["name"], project["status"], project["mode"]) == ("Default", "approved", "test")
     assert "sandbox:EUR" in project["payment_method_ids"]
     assert (await alice.get(f"/projects/{project['id']}")).ok().body == project
-    assert (await alice.get("/projects", mode="live")).ok().body == {"projects": [], "has_more": False}
+    assert (await alice.get("/projects", mode="live")).ok().body == {"projects": [], "has_more": False, "next_cursor": None}
     await alice.sql("UPDATE projects SET status = 'rejected' WHERE id = $1::uuid", project["id"])
     assert (await alice.get("/projects")).ok().body["projects"] == []
     (await alice.get(f"/projects/{project['id']}")).refused("not_found", 404)

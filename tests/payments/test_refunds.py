@@ -40,7 +40,11 @@ async def test_everything_is_given_back(alice: Actor) -> None:
     told = [name for name, _ in await events(alice)]
     assert sorted(told) == ["balance.updated"] * 3 + ["payment.refunded", "payment.succeeded"]
     assert (await alice.get("/refunds")).ok().body["refunds"] == [done]
-    assert (await alice.get(f"/transactions/{paid['id']}/refunds")).ok().body == {"refunds": [done], "has_more": False}
+    assert (await alice.get(f"/transactions/{paid['id']}/refunds")).ok().body == {
+        "refunds": [done],
+        "has_more": False,
+        "next_cursor": None,
+    }
     assert (await alice.get("/refunds?status=pending")).ok().body["refunds"] == []
 
 

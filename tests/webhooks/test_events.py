@@ -81,7 +81,11 @@ async def test_pages(alice: Actor, desk_of: Open) -> None:
     assert [event["id"] for event in second["webhook_events"]] == ids[2::-1]
     assert second["has_more"] is False
     assert len((await alice.get("/webhook-events?limit=100")).ok().body["webhook_events"]) == 23
-    assert (await alice.get("/webhook-events?page=3")).ok().body == {"webhook_events": [], "has_more": False}
+    assert (await alice.get("/webhook-events?page=3")).ok().body == {
+        "webhook_events": [],
+        "has_more": False,
+        "next_cursor": None,
+    }
     for query in ("limit=101", "limit=0", "limit=-1", "limit=abc", "page=0", "page=1.5", "page=1&page=2", "cursor=x"):
         assert (await alice.get(f"/webhook-events?{query}")).faults()
 

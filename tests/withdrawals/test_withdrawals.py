@@ -22,7 +22,7 @@ async def all_is_well(alice: Actor) -> object:
 async def test_without_a_key_nothing_is_created(alice: Actor) -> None:
     await fund(alice)
     (await alice.post("/withdrawals", TO_NINA)).refused("idempotency_key_required", 400)
-    assert (await alice.get("/withdrawals")).ok().body == {"withdrawals": [], "has_more": False}
+    assert (await alice.get("/withdrawals")).ok().body == {"withdrawals": [], "has_more": False, "next_cursor": None}
     assert await purse(alice) == (10_000, 0, 0)
 
 
