@@ -208,7 +208,7 @@ async def test_links_are_listed_newest_first_in_pages(alice: Actor, carol: Actor
         assert answer["has_more"] is more
         shown += [link["id"] for link in answer["payment_links"]]
     assert shown == made[::-1]
-    assert (await alice.get("/payment-links?page=999")).ok().body == {
+    assert (await alice.get("/payment-links?page=500")).ok().body == {
         "payment_links": [],
         "has_more": False,
         "next_cursor": None,
