@@ -5,6 +5,7 @@ import contextlib
 import socket
 import threading
 from typing import Any, Self
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import asyncpg
@@ -105,7 +106,7 @@ class Service:
         await migrate(settings.database_url or "", self.dsn)
         stop = asyncio.Event()
         front = main.build(main.open_house(settings))
-        listener = http_server.bind("127.0.0.1", int(self.url.rpartition(":")[2]))
+        listener = http_server.bind("127.0.0.1", urlsplit(self.url).port or 0)
         server = http_server.make(front, self.settings)
         server.config.timeout_graceful_shutdown = 3
 

@@ -22,6 +22,7 @@ CHAPTERS: Mapping[str, str] = {
     "oauth": "Permissions, tokens, refreshing, and every error of the way",
     "webhooks": "Verifying what arrives, taking it once, and what happens when that fails",
     "idempotency": "Sending a request twice without doing it twice",
+    "lists": "Reading lists: cursors, pages, filters, numbers and times",
     "errors": "What every refusal looks like, and what to do about it",
     "test-mode": "The test environment, its simulator and its clock",
     "go-live": "What to check before real money moves",

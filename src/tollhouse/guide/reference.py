@@ -31,7 +31,7 @@ Every endpoint, with what it wants, what it answers and how it refuses; every ev
 same in the [OpenAPI 3.1 document](/openapi.json), also [as YAML](/openapi.yaml), from which clients can be generated; these
 pages are made of it too. The endpoints of the Integration API can be [tried here](/docs/try) with a test key.
 
-What holds everywhere is told once: [errors](/docs/errors.md), [idempotency](/docs/idempotency.md),
+What holds everywhere is told once: [errors](/docs/errors.md), [idempotency](/docs/idempotency.md), [lists](/docs/lists.md),
 [OAuth](/docs/oauth.md), [webhooks](/docs/webhooks.md), and the [codes](/docs/api/errors.md) of all refusals.
 """
 CODES = """\

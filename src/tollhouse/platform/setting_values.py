@@ -1,5 +1,6 @@
 """How the values of settings are read from their text. Each raises `ValueError` with what the value must be."""
 
+import re
 from collections.abc import Callable
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network, NetmaskValueError, ip_network
 from pathlib import Path
@@ -8,6 +9,9 @@ from urllib.parse import urlsplit
 from tollhouse.kernel import bank_names, limits
 
 TIMEOUT_S_MIN, TIMEOUT_S_MAX = 0.1, 3_600
+
+BASE_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*")
+"""No segment begins with a dot: browsers would walk up there."""
 
 
 def count(text: str) -> int:
@@ -111,8 +115,8 @@ def base_url(text: str) -> str:
         raise ValueError("must be an http or https URL")
     if text.endswith("/") or "?" in text or "#" in text or "@" in parts.netloc:
         raise ValueError("must have no trailing slash, query, fragment or user name")
-    if parts.path:
-        raise ValueError("must have no path")
+    if not BASE_PATH.fullmatch(parts.path) or " " in text:
+        raise ValueError("must have no path, or one of plain segments such as /pay")
     return text
 
 

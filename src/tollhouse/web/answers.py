@@ -9,6 +9,7 @@ from starlette.responses import Response
 from tollhouse.kernel.messages import named
 from tollhouse.kernel.refusals import Refusal
 from tollhouse.web.ask import Ask
+from tollhouse.web.base_path import BasePath, path_of
 from tollhouse.web.choices import SHORTCUTS, THEME, chosen, way_back
 from tollhouse.web.language_choice import VARY, language_of
 from tollhouse.web.local_formats import Formats
@@ -76,7 +77,7 @@ def page(
         "theme": chosen(ask, THEME),
         "shortcuts": chosen(ask, SHORTCUTS) != "off",
     }
-    html = ask.house.templates.render(template, language, ask.zone, **facts)
+    html = BasePath(path_of(ask.house.settings)).html(ask.house.templates.render(template, language, ask.zone, **facts))
     policy = CSP if pictures_from is None else f"{CSP} {pictures_from}"
     headers = PAGE_HEADERS | {
         "Content-Security-Policy": policy if free_redirect else policy + FORMS_STAY,

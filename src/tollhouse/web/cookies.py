@@ -10,6 +10,7 @@ from tollhouse.kernel.refusals import CrossOriginForbidden, MisdirectedRequest
 from tollhouse.platform.config import Settings
 from tollhouse.platform.setting_values import bare_host, is_local_name
 from tollhouse.web.ask import Ask
+from tollhouse.web.base_path import path_of
 
 Kind = Literal["session", "operator", "signin", "operator_signin"]
 """Whose session it is, a merchant's person's or an operator's, or the half of one whose code is waited for. Each has a
@@ -23,8 +24,13 @@ def cookie_name(settings: Settings, kind: Kind = "session") -> str:
 
 
 def own_name(settings: Settings, name: str) -> str:
-    """`__Host-` binds the cookie to this host over https; browsers refuse that name over plain http."""
-    return f"__Host-tollhouse_{name}" if settings.secure else f"tollhouse_{name}"
+    """`__Host-` binds the cookie to this host over https; browsers refuse that name over plain http.
+
+    It demands the path `/`. Below a path the cookie has that one, so that the rest of the host does not get it.
+    """
+    if not settings.secure:
+        return f"tollhouse_{name}"
+    return f"__Secure-tollhouse_{name}" if path_of(settings) else f"__Host-tollhouse_{name}"
 
 
 def session_id(ask: Ask, kind: Kind = "session") -> str | None:

@@ -30,6 +30,7 @@ from tollhouse.platform.security_headers import CROSS_ORIGIN, SAME_ORIGIN, secur
 from tollhouse.web import cookies
 from tollhouse.web.answers import json_answer, refused
 from tollhouse.web.ask import Ask, Headers
+from tollhouse.web.base_path import BasePath, path_of
 from tollhouse.web.dispatch import Answerer, Keeper
 from tollhouse.web.house import House
 from tollhouse.web.operations import Operation, Routes
@@ -76,16 +77,21 @@ class Front:
         self._static = static
         self._hooks = (after_start, before_stop)
         self._always = security_headers(house.settings)
+        self._base = BasePath(path_of(house.settings))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
+            scope = {**scope, "path": self._base.within(scope["path"], self._leads_somewhere)}
             if scope["path"].startswith(STATIC):
                 await self._serve_static(scope, receive, send)
             else:
                 await self._serve(scope, receive, send)
+
+    def _leads_somewhere(self, path: str) -> bool:
+        return path.startswith(STATIC) or bool(self._routes.find(path)[0])
 
     async def _serve_static(self, scope: Scope, receive: Receive, send: Send) -> None:
         ours = [(b"x-request-id", new_id_text().encode()), SAME_ORIGIN, *self._always]
@@ -199,6 +205,7 @@ class Front:
             if ask.method == "OPTIONS":
                 headers.append((b"access-control-allow-methods", ", ".join(sorted({*methods, "OPTIONS"})).encode()))
                 headers += PREFLIGHT
+        answer.raw_headers = self._base.headers(headers)
 
 
 def _request_id(sent: str | None) -> str | None:
