@@ -2115,6 +2115,7 @@ CREATE INDEX chargebacks_of_transaction ON public.chargebacks USING btree (trans
 CREATE UNIQUE INDEX chargebacks_one_standing ON public.chargebacks USING btree (transaction_id) WHERE (status <> 'won'::text);
 CREATE INDEX conversion_prices_latest ON public.conversion_prices USING btree (currency, at DESC, id DESC);
 CREATE INDEX conversion_quotes_old ON public.conversion_quotes USING btree (created_at);
+CREATE INDEX conversions_external ON public.conversions USING btree (merchant_id, mode, external_id, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX conversions_of_merchant ON public.conversions USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX fulfillments_due ON public.fulfillments USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
 CREATE INDEX fulfillments_of_merchant ON public.fulfillments USING btree (merchant_id, mode, created_at DESC, id DESC);
@@ -2142,9 +2143,11 @@ CREATE INDEX outgoing_transfers_of_day ON public.outgoing_transfers USING btree 
 CREATE INDEX outgoing_transfers_to_review ON public.outgoing_transfers USING btree (kind, created_at, id) WHERE ((review = 'required'::text) AND (closed_at IS NULL));
 CREATE INDEX payment_links_due ON public.payment_links USING btree (expires_at) WHERE (status = 'active'::text);
 CREATE INDEX payment_links_due_of_merchant ON public.payment_links USING btree (merchant_id, expires_at) WHERE ((status = 'active'::text) AND (mode = 'test'::text));
+CREATE INDEX payment_links_external ON public.payment_links USING btree (merchant_id, mode, external_id, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX payment_links_of_merchant ON public.payment_links USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX rail_observations_of_transaction ON public.rail_observations USING btree (transaction_id);
 CREATE INDEX refunds_due ON public.refunds USING btree (next_look_at) WHERE (status = 'pending'::text);
+CREATE INDEX refunds_external ON public.refunds USING btree (merchant_id, mode, external_id, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX refunds_of_merchant ON public.refunds USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX refunds_of_transaction ON public.refunds USING btree (transaction_id, created_at DESC, id DESC);
 CREATE INDEX row_digests_by_transaction ON public.row_digests USING btree (xact);
@@ -2164,6 +2167,7 @@ CREATE INDEX webhook_deliveries_leased ON public.webhook_deliveries USING btree 
 CREATE INDEX webhook_deliveries_of_merchant ON public.webhook_deliveries USING btree (merchant_id, mode);
 CREATE INDEX webhook_deliveries_ready ON public.webhook_deliveries USING btree (lane, destination_key, run_at) WITH (deduplicate_items=off) WHERE (lease_until IS NULL);
 CREATE INDEX webhook_events_of_merchant ON ONLY public.webhook_events USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX webhook_events_of_resource ON ONLY public.webhook_events USING btree (merchant_id, mode, source_id, created_at DESC, id DESC);
 CREATE INDEX webhook_events_tests ON ONLY public.webhook_events USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
 CREATE INDEX webhook_failures_newest ON public.webhook_failures USING btree (failed_at DESC);
 CREATE INDEX webhook_failures_of_merchant ON public.webhook_failures USING btree (merchant_id, mode, failed_at DESC);
