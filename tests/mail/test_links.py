@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cast import PASSWORD, Actor, sign_up
+from tests.cast import PASSWORD, Actor, application, sign_up
 from tests.forms import FOREIGN, seen, wrong
 from tests.mail.office import Office
 from tests.merchants.authenticator import elsewhere, enrol, log_in
@@ -22,6 +22,7 @@ BANNER = "is not verified yet"
 ADDRESS = "/settings/security/address"
 TURN_BACK = "UPDATE mails SET created_at = created_at - $1::interval, useful_until = useful_until - $1::interval"
 VERIFIED = "SELECT email, verified_at FROM users WHERE verified_at IS NOT NULL"
+AUDITED = "SELECT deed FROM audit_lines WHERE merchant_id = $1::uuid"
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:{}.0) Gecko/20100101 Firefox/{}.0"
 
 
@@ -139,6 +140,36 @@ async def test_a_password_is_chosen_by_a_link_once(office: Office, dora: Actor) 
     assert [row["email"] for row in await office.sql(VERIFIED)] == [dora.email], "whoever has the link reads the mail"
 
 
+async def test_a_reset_of_an_unverified_address_revokes_all_before(office: Office, dora: Actor, carl: Actor) -> None:
+    """Mallory signed up with Dora's address. Dora resets the password, and nothing of Mallory's opens the account."""
+    key = await dora.key()
+    app = await application(carl)
+    tokens = await app.connect(dora, "account:read offline_access")
+    code = await app.code(dora, "account:read")
+    await enrol(dora)
+    path = await forgot(office, dora)
+    (await dora.form(path, {"password": NEW})).ok(303)
+    by_key = await dora.anonymously("GET", "/api/v2/integration/account", headers={"X-API-Key": key})
+    by_key.refused("invalid_api_key", 401)
+    (await app.api(tokens["access_token"], "GET", "/account")).refused("invalid_token", 401)
+    (await app.refresh(tokens["refresh_token"])).refused("invalid_grant", 400)
+    (await app.exchange(code)).refused("invalid_grant", 400)
+    (await dora.dashboard("GET", "/session")).refused("authentication_required", 401)
+    (await log_in(dora, password=NEW)).ok()
+    said = [row["deed"] for row in await office.sql(AUDITED, dora.merchant_id)]
+    assert {"api_key.revoked", "grant.ended", "second_factor.removed"} <= set(said)
+
+
+async def test_a_reset_of_a_verified_address_leaves_keys_and_connections(office: Office, dora: Actor, carl: Actor) -> None:
+    key = await dora.key()
+    app = await application(carl)
+    tokens = await app.connect(dora, "account:read offline_access")
+    await office.sql("UPDATE users SET verified_at = now() WHERE email = $1", dora.email)
+    (await dora.form(await forgot(office, dora), {"password": NEW})).ok(303)
+    (await dora.anonymously("GET", "/api/v2/integration/account", headers={"X-API-Key": key})).ok()
+    (await app.api(tokens["access_token"], "GET", "/account")).ok()
+
+
 async def test_a_reset_link_lives_for_half_an_hour(office: Office, dora: Actor) -> None:
     path = await forgot(office, dora)
     await turn_back(office, timedelta(minutes=30))
@@ -149,6 +180,7 @@ async def test_a_reset_link_lives_for_half_an_hour(office: Office, dora: Actor) 
 
 async def test_a_second_factor_stays_and_what_was_half_open_is_shut(office: Office, dora: Actor) -> None:
     authenticator = await enrol(dora)
+    await office.sql("UPDATE users SET verified_at = now() WHERE email = $1", dora.email)
     async with elsewhere(dora) as thief:
         (await thief.form("/signin", {"email": dora.email, "password": PASSWORD})).ok(303)
         (await dora.form(await forgot(office, dora), {"password": NEW})).ok(303)

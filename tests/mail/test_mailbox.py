@@ -3,13 +3,17 @@
 import asyncio
 import html
 import re
+from collections.abc import Callable
 from uuid import uuid4
+
+import pytest
 
 from tests.cast import sign_up
 from tests.forms import seen
 from tests.mail.office import Office
+from tests.merchants.authenticator import enrol
 from tests.operator.seat import seated
-from tests.running import Service
+from tests.running import Service, settings_for
 from tollhouse.kernel import clock
 
 MAIL = re.compile(r'href="(/operator/mail/[0-9a-f-]{36})"')
@@ -34,6 +38,35 @@ async def test_without_a_relay_a_mail_is_read_here(service: Service) -> None:
         assert "is verified" in (await actor.form(path, {})).ok().text
         assert (await actor.send("GET", f"/operator/mail/{rows[0]['id']}")).ok(303).location.startswith("/operator/signin")
         await seen(olga, f"/operator/mail/{uuid4()}", 404)
+
+
+async def test_in_live_use_nobody_reads_a_mail_here(make_service: Callable[..., Service]) -> None:
+    """With a bank account, or where others reach the server: a link would let an operator into a merchant's account."""
+    in_live_use = make_service(TOLLHOUSE_BANK_IBAN="DE89370400440532013000", TOLLHOUSE_BANK_HOLDER="Toll House")
+    async with seated(in_live_use) as olga, sign_up(in_live_use, "newcomer", "Newcomer") as actor:
+        await enrol(olga, "/operator/security")
+        while not (rows := await olga.sql(SHOWN, actor.email)):
+            await asyncio.sleep(0.1)
+        assert "server's log alone" in await seen(olga, "/operator/mail")
+        shown = await seen(olga, f"/operator/mail/{rows[0]['id']}")
+        assert "for its reader alone" in shown
+        assert "/verify/" not in shown
+
+
+@pytest.mark.parametrize(
+    ("base_url", "in_live_use"),
+    [
+        ("http://localhost:8000", False),
+        ("http://127.0.0.1:8000", False),
+        ("http://[::1]:8000", False),
+        ("https://localhost:8000", True),
+        ("https://pay.example", True),
+        ("http://10.0.0.5:8000", True),
+        ("http://localhost.example", True),
+    ],
+)
+def test_live_use_is_what_others_can_reach(base_url: str, in_live_use: bool) -> None:
+    assert settings_for("postgresql://", TOLLHOUSE_BASE_URL=base_url).in_live_use is in_live_use
 
 
 async def test_with_a_relay_only_how_it_went_is_told(office: Office) -> None:

@@ -30,6 +30,8 @@ LIVING = """
     WHERE user_id = $1 AND ended_at IS NULL AND expires_at > $2 AND last_seen_at > $3
     ORDER BY last_seen_at DESC, public_id LIMIT $4
 """
+# Until the transaction ends the session does too: whoever ends it waits, and finds what was made by it.
+HOLD = "SELECT true FROM sessions WHERE id_hash = $1 AND ended_at IS NULL FOR SHARE"
 END = "UPDATE sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS NULL RETURNING user_id"
 END_ONE = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND public_id = $2 AND ended_at IS NULL"
 END_OTHERS = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND id_hash <> $2 AND ended_at IS NULL"
@@ -94,6 +96,11 @@ async def open_session(
 async def renew(db: Pool, id_hash: bytes, new_hash: bytes, now: datetime) -> bool:
     """The session has another secret and authenticated now; False where it ended, or was renewed by somebody else."""
     return await db.execute(RENEW, id_hash, new_hash, now) == 1
+
+
+async def hold(tx: Tx, id_hash: bytes) -> bool:
+    """Whether the session has not ended, and will not until this transaction does."""
+    return bool(await tx.fetchval(HOLD, id_hash))
 
 
 async def living(db: Pool, user_id: UserId, now: datetime, limit: int) -> list[LivingSession]:

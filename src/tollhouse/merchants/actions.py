@@ -9,7 +9,7 @@ from uuid import UUID
 from tollhouse.audit import author, record
 from tollhouse.audit.changes import Changes, changes, made
 from tollhouse.audit.deeds import Deed
-from tollhouse.callers import second_factor, sessions, throttle
+from tollhouse.callers import second_factor, sessions, sessions_store, throttle
 from tollhouse.callers.known_devices import remember_device
 from tollhouse.callers.model import Person
 from tollhouse.callers.people import SPAN, email_key, prove
@@ -119,10 +119,12 @@ def session_of(person: Person) -> SessionView:
 
 
 async def make_api_key(tx: Tx, person: Person, new: NewApiKey, now: datetime) -> NewApiKeyView:
-    """A key with its secret, shown this once. Raises `ValidationFailed`."""
+    """A key with its secret, shown this once. Raises `ValidationFailed`, and `AuthenticationRequired` without a session."""
     faults, allowed = new.faults(), new.allowed()
     if faults or allowed is None:
         raise ValidationFailed(*faults)
+    if not await sessions_store.hold(tx, person.session_hash):
+        raise AuthenticationRequired
     # Nothing below this line may refuse.
     secret = tokens.mint("th_live" if new.mode == "live" else "th_test")
     view = NewApiKeyView(

@@ -7,12 +7,16 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from tollhouse.audit import author, record
-from tollhouse.callers import sessions_store, throttle
+from tollhouse.audit.author import Author
+from tollhouse.audit.changes import made
+from tollhouse.callers import second_factor_store, sessions_store, throttle
 from tollhouse.callers.model import Person
 from tollhouse.callers.people import email_faults, email_key, password_faults, prove
 from tollhouse.callers.throttle import RateLimited, Watch
 from tollhouse.kernel import limits
 from tollhouse.kernel.clock import moment_of
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.refusals import Refusal, ValidationFailed
 from tollhouse.mail import links, outbox
 from tollhouse.mail import store as mail_store
@@ -76,7 +80,8 @@ async def email_of(ask: Ask, secret: str) -> str:
 async def reset(ask: Ask, secret: str, password: str) -> None:
     """Set the password, which uses the link up. Raises `LinkIsOver`, and `ValidationFailed`, which leaves the link.
 
-    A second factor stays, and is asked for at the next sign-in.
+    A second factor stays, and is asked for at the next sign-in. Where the address was never verified, somebody else may have
+    signed up with it: what they made before is revoked, the second factor too.
     """
     holder = await links.holder_of(ask, "reset", secret)
     if not holder.living:
@@ -94,6 +99,8 @@ async def reset(ask: Ask, secret: str, password: str) -> None:
         await sessions_store.end_all(tx, holder.user_id, ask.now)
         by = author.person(ask, holder.user_id)
         await record.note_of_person(tx, holder.user_id, "password.set_by_mail", ask.now, by)
+        if person["verified_at"] is None:
+            await _revoke_all(tx, person, by, ask.now)
         await _tell(tx, person, ask.now)
 
     await ask.house.db.transact(deed)
@@ -127,6 +134,19 @@ async def version(ask: Ask, user_id: UUID) -> str:
     """Which password it is: since when, or nothing for the one of sign-up."""
     changed_at = await store.changed_at(ask.house.db, user_id)
     return "" if changed_at is None else changed_at.isoformat()
+
+
+async def _revoke_all(tx: Tx, person: Row, by: Author, now: datetime) -> None:
+    """Everything that opens the account beside the new password. Sessions have ended, so nothing is added meanwhile."""
+    merchant_id, about = MerchantId(person["merchant_id"]), made(reason="address never verified")
+    for key in await store.revoke_keys(tx, merchant_id, now):
+        env = MerchantEnv(merchant_id, key["mode"])
+        await record.note(tx, env, "api_key.revoked", now, subject=key["id"], name=key["name"], changed=about, by=by)
+    for grant in await store.revoke_grants(tx, merchant_id, now):
+        env = MerchantEnv(merchant_id, grant["mode"])
+        await record.note(tx, env, "grant.ended", now, subject=grant["client_id"], name=grant["name"], changed=about, by=by)
+    if await second_factor_store.remove(tx, person["id"]):
+        await record.note_of_person(tx, person["id"], "second_factor.removed", now, by)
 
 
 async def _tell(tx: Tx, person: Row, now: datetime) -> None:

@@ -25,6 +25,7 @@ WHY_ENDED = {
     "code_replayed": "Its code was used twice, which is how stolen codes show. So it was ended.",
     "disconnected_by_merchant": "You disconnected it.",
     "disconnected_by_owner": "Its owner disconnected you.",
+    "password_reset": "The password was reset, and the address had never been verified. So all connections were ended.",
     "refresh_token_replayed": "A token that was replaced came again, which is how stolen tokens show. So it was ended.",
     "revoked_by_application": "The application gave it back.",
     "scopes_removed": "The application lost the last permission that you had given it.",

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import made
-from tollhouse.callers import sessions
+from tollhouse.callers import sessions, sessions_store
 from tollhouse.callers.guards import visitor
 from tollhouse.callers.model import Person, SignInFirst
 from tollhouse.callers.stepup import reauthenticate
@@ -120,6 +120,8 @@ async def _allow(ask: Ask, request_id: str, person: Person, request: ConsentRequ
     code_expires_at = ask.now + clock.seconds(ask.house.settings.authorization_code_ttl)
 
     async def deed(tx: Tx) -> bool:
+        if not await sessions_store.hold(tx, person.session_hash):
+            raise SignInFirst(f"/signin?request={request_id}")
         if not await requests_store.allow(tx, request, ticked, tokens.digest(code), ask.now, code_expires_at):
             return False
         env, given = MerchantEnv(person.merchant_id, request.mode), made(scopes=(ticked & request.scopes).names())

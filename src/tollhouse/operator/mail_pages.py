@@ -1,4 +1,4 @@
-"""The operators' pages about mail: what was sent, what waits and why. What a mail says is shown where nothing sends it."""
+"""The operators' pages about mail: what was sent, what waits and why. What a mail says is for its reader."""
 
 from uuid import UUID
 
@@ -22,17 +22,23 @@ async def mails(ask: Ask, caller: Operator, query: PageQuery) -> Response:
     shown, more = query.cut(await store.listed(ask.house.db, query.fetch, query.offset))
     relay = ask.house.settings.smtp
     turned = turn(query, more=more)
-    return show(ask, caller, "mails", here="mail", mails=shown, turn=turned, relay=relay, sender=ask.house.settings.sender)
+    sender, readable = ask.house.settings.sender, _can_be_read(ask)
+    return show(ask, caller, "mails", here="mail", mails=shown, turn=turned, relay=relay, sender=sender, readable=readable)
 
 
 @OPERATIONS.add("GET", "/operator/mail/{mail_id}", guard=operator_page)
 async def mail(ask: Ask, caller: Operator, mail_id: UUID) -> Response:
-    """One mail. Its link opens an account, so it is shown only where it can reach its reader by no other way."""
+    """One mail. Its link opens an account, so it is shown on a start on one's own machine alone, and without a relay."""
     found = await store.one_listed(ask.house.db, mail_id)
     if found is None:
         raise NotFound
     written = None
-    if ask.house.settings.smtp is None and found.status == "shown":
+    if _can_be_read(ask) and found.status == "shown":
         whole = await store.one(ask.house.db, mail_id)
         written = None if whole is None else writing.write(ask.house, whole)
     return show(ask, caller, "mail", here="mail", mail=found, written=written)
+
+
+def _can_be_read(ask: Ask) -> bool:
+    """Whether operators see what mails say: never in live use, where a link would let them into a merchant's account."""
+    return ask.house.settings.smtp is None and not ask.house.settings.in_live_use
