@@ -13,6 +13,7 @@ from playwright.async_api import Browser, expect
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor, sign_up
 from tests.invariants import broken_invariants
+from tests.merchants.authenticator import Authenticator
 from tests.operator.seat import invite
 from tests.payments.bank import until
 from tests.payments.shop import approve_project
@@ -88,11 +89,19 @@ async def be_told_where_to_pay(someone: Visitor, link: dict[str, Any]) -> str:
 
 
 async def take_a_seat(someone: Visitor, service: Service) -> None:
-    """The operator comes in."""
+    """The operator comes in, and sets up the second factor that live use asks for."""
+    page = someone.page
     await someone.page.goto(service.url + await invite(service, f"olga-{uuid4().hex[:8]}@house.example"))
     await someone.page.fill("#password", PASSWORD)
     await someone.click("Go to the desk")
-    await someone.page.wait_for_url("**/operator")
+    await someone.see("operator-second-factor-needed")
+    await page.click("a:has-text('Set up a second factor')")
+    await someone.click("Set up a second factor")
+    authenticator = Authenticator((await page.inner_text("#key")).replace(" ", ""), [])
+    await page.fill("#code", authenticator.code())
+    await page.press("#code", "Enter")
+    await page.wait_for_selector("li code")
+    await someone.open_part("Overview")
 
 
 async def bring(someone: Visitor, raw: bytes, says: str, name: str = "") -> None:

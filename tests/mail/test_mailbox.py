@@ -11,10 +11,11 @@ import pytest
 from tests.cast import sign_up
 from tests.forms import seen
 from tests.mail.office import Office
-from tests.merchants.authenticator import enrol
 from tests.operator.seat import seated
 from tests.running import Service, settings_for
+from tests.statements.camt import ACCOUNT
 from tollhouse.kernel import clock
+from tollhouse.rails import configured
 
 MAIL = re.compile(r'href="(/operator/mail/[0-9a-f-]{36})"')
 LINK = re.compile(r'class="btn" href="http://[^/]+(/verify/[\w-]+)"')
@@ -42,9 +43,9 @@ async def test_without_a_relay_a_mail_is_read_here(service: Service) -> None:
 
 async def test_in_live_use_nobody_reads_a_mail_here(make_service: Callable[..., Service]) -> None:
     """With a bank account, or where others reach the server: a link would let an operator into a merchant's account."""
-    in_live_use = make_service(TOLLHOUSE_BANK_IBAN="DE89370400440532013000", TOLLHOUSE_BANK_HOLDER="Toll House")
+    in_live_use = make_service(**ACCOUNT)
+    del configured.RAILS["bank", "live"]  # which other services of this process would have too
     async with seated(in_live_use) as olga, sign_up(in_live_use, "newcomer", "Newcomer") as actor:
-        await enrol(olga, "/operator/security")
         while not (rows := await olga.sql(SHOWN, actor.email)):
             await asyncio.sleep(0.1)
         assert "server's log alone" in await seen(olga, "/operator/mail")

@@ -8,6 +8,7 @@ from uuid import uuid4
 import aiohttp
 
 from tests.cast import PASSWORD, Actor
+from tests.merchants.authenticator import enrol
 from tests.running import Service
 from tollhouse import main
 from tollhouse.kernel import clock
@@ -37,8 +38,10 @@ async def visitor(service: Service, email: str = "") -> AsyncIterator[Actor]:
 
 @asynccontextmanager
 async def seated(service: Service, name: str = "olga") -> AsyncIterator[Actor]:
-    """An operator with a session. It has no merchant."""
+    """An operator with a session, and with a second factor in live use. It has no merchant."""
     email = f"{name}-{uuid4().hex[:12]}@house.example"
     async with visitor(service, email) as actor:
         (await actor.form(await invite(service, email), {"password": PASSWORD})).ok(303)
+        if service.settings.in_live_use:
+            await enrol(actor, "/operator/security")
         yield actor

@@ -67,10 +67,13 @@ class Person(Struct, frozen=True):
 
 
 class Operator(Struct, frozen=True):
-    """Who runs this house, at its pages."""
+    """Who runs this house, at its pages, and when they last proved it: by signing in, or when they were asked again."""
 
     operator_id: UUID
     email: str
+    session_hash: bytes
+    has_second_factor: bool
+    proved_at: datetime
 
 
 class InvalidCredentials(Refusal):

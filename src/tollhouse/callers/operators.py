@@ -7,37 +7,60 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.audit import author
-from tollhouse.callers import operators_store, sessions
+from tollhouse.callers import operator_stepup, operators_store, sessions
 from tollhouse.callers.model import InvalidCredentials, Operator, SignInFirst
 from tollhouse.kernel.limits import OPERATOR_SESSION_ABSOLUTE_S
 from tollhouse.kernel.tokens import BODY_CHARS, digest, random_base62
 from tollhouse.platform.db import Tx
 from tollhouse.web import cookies
+from tollhouse.web.answers import RefusalPage
 from tollhouse.web.ask import Ask
 
 SIGN_IN = "/operator/signin"
 
 
-class AtTheDesk:
-    """An operator with a session; others are sent to sign in."""
+class SecondFactorNeeded(RefusalPage):
+    """403: in live use operators have a second factor. The page leads to setting one up."""
 
-    label = "operator"
+    code, status = "second_factor_required", 403
+    message = "Set up a second factor under /operator/security first. Nothing was done."
+
+
+class AtTheDesk:
+    """An operator with a session; others are sent to sign in.
+
+    In live use operators have a second factor, and authenticated recently where they change anything. `own_account` excepts
+    from the former what one needs to set it up; `confirming`, from both, confirming the password itself.
+    """
+
+    def __init__(self, *, own_account: bool = False, confirming: bool = False) -> None:
+        self.own_account = own_account
+        self.confirming = confirming
+        self.label = "operator, own account" if own_account else "operator"
 
     async def admit(self, ask: Ask) -> Operator:
-        """Host 421, session 303, then cross-origin 403."""
+        """Host 421, session 303, cross-origin 403, then the second factor 403, then recent authentication 403 or 303."""
         cookies.refuse_other_host(ask)
         operator = await operator_of(ask)
         if operator is None:
             raise SignInFirst(f"{SIGN_IN}?{urlencode({'to': _page_of(ask)})}")
         cookies.refuse_cross_origin(ask)
         author.asked_by(author.OPERATOR)
-        return operator
+        if not ask.house.settings.in_live_use:
+            return operator
+        if not operator.has_second_factor and not self.own_account:
+            raise SecondFactorNeeded("operator/second_factor_needed.html")
+        if ask.method in cookies.SAFE or self.confirming:
+            return operator
+        return await operator_stepup.reauthenticate(ask, operator)
 
     async def note_use(self, ask: Ask, caller: Operator) -> None:
         """Nothing: the session itself notes when it was seen."""
 
 
 operator_page = AtTheDesk()
+operator_account_page = AtTheDesk(own_account=True)
+operator_confirm_page = AtTheDesk(own_account=True, confirming=True)
 
 
 async def operator_of(ask: Ask) -> Operator | None:

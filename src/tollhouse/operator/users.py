@@ -81,7 +81,7 @@ async def join(ask: Ask, secret: str, password: str) -> str:
 
 async def sign_in(ask: Ask, email: str, password: str) -> str:
     """The secret of a new session. Raises what `prove` does, and `SecondFactorRequired` where there is one."""
-    row = await prove(ask, "operator sign-in", email, password, users_store.by_email)
+    row = await prove(ask, "operator sign-in", email, password, operators_store.by_email)
     if await second_factor.state(ask.house.db, row["id"]) is not None:
         raise SecondFactorRequired(row["id"])
     async with ask.house.db.transaction() as tx:

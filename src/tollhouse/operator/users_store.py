@@ -1,9 +1,9 @@
 """Every SQL statement about operators as people: who may come, by which password or link."""
 
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
-from tollhouse.callers.model import Operator
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.operator.model import ListedOperator
 from tollhouse.platform.db import Pool, Row, Tx
@@ -35,9 +35,15 @@ JOIN = """
     UPDATE operators SET password_hash = $2, link_hash = NULL, link_expires_at = NULL
     WHERE link_hash = $1 AND link_expires_at > $3 RETURNING id, email
 """
-BY_EMAIL = "SELECT id, email, password_hash FROM operators WHERE email_key = $1 AND closed_at IS NULL"
 EMAIL_KEY_OF = "SELECT email_key FROM operators WHERE id = $1"
 HASH_OF = "SELECT password_hash FROM operators WHERE id = $1 AND closed_at IS NULL"
+
+
+class Known(NamedTuple):
+    """An operator, signed in or not."""
+
+    operator_id: UUID
+    email: str
 
 
 async def operators(db: Pool) -> list[ListedOperator]:
@@ -58,34 +64,29 @@ async def operators(db: Pool) -> list[ListedOperator]:
 
 async def invite(
     tx: Tx, operator_id: UUID, email: str, key: str, link_hash: bytes, expires_at: datetime, now: datetime
-) -> Operator | None:
+) -> Known | None:
     """A new operator, or one who had been closed; None when there is one with this e-mail."""
     return _operator(await tx.fetchrow(INVITE, operator_id, email, key, link_hash, expires_at, now))
 
 
-async def invite_again(tx: Tx, key: str, link_hash: bytes, expires_at: datetime) -> Operator | None:
+async def invite_again(tx: Tx, key: str, link_hash: bytes, expires_at: datetime) -> Known | None:
     """Another link, in place of the password; None when there is no such operator."""
     return _operator(await tx.fetchrow(INVITE_AGAIN, key, link_hash, expires_at))
 
 
-async def close(tx: Tx, key: str, now: datetime) -> Operator | None:
+async def close(tx: Tx, key: str, now: datetime) -> Known | None:
     """Neither password nor link any more; None when there is no such operator."""
     return _operator(await tx.fetchrow(CLOSE, key, now))
 
 
-async def invited(db: Pool, link_hash: bytes, now: datetime) -> Operator | None:
+async def invited(db: Pool, link_hash: bytes, now: datetime) -> Known | None:
     """Whose living link this is."""
     return _operator(await db.fetchrow(INVITED, link_hash, now))
 
 
-async def join(tx: Tx, link_hash: bytes, password_hash: str, now: datetime) -> Operator | None:
+async def join(tx: Tx, link_hash: bytes, password_hash: str, now: datetime) -> Known | None:
     """Use the link up; None when it is none, or was used or is too old."""
     return _operator(await tx.fetchrow(JOIN, link_hash, password_hash, now))
-
-
-async def by_email(db: Pool, key: str) -> Row | None:
-    """Who signs in with this folded e-mail."""
-    return await db.fetchrow(BY_EMAIL, key)
 
 
 async def email_key_of(db: Pool, operator_id: UUID) -> str:
@@ -100,5 +101,5 @@ async def password_of(db: Pool, operator_id: UUID) -> str | None:
     return None if row is None else row["password_hash"]
 
 
-def _operator(row: Row | None) -> Operator | None:
-    return None if row is None else Operator(row["id"], row["email"])
+def _operator(row: Row | None) -> Known | None:
+    return None if row is None else Known(row["id"], row["email"])
