@@ -64,7 +64,7 @@ async def attempt(actor: Actor, operation: Operation, **headers: str) -> Answer:
 @pytest.fixture(scope="module")
 def live(server: embedded.Server) -> Iterator[Service]:
     """A service that has a bank account."""
-    with Service(settings_for(server.cluster.dsn, **ACCOUNT)) as running:
+    with Service(settings_for(server.cluster.dsn, fresh=True, **ACCOUNT)) as running:
         yield running
     del configured.RAILS["bank", "live"]  # which other services of this process would have too
 
