@@ -15,6 +15,7 @@ from tests.operator.seat import seated
 from tests.running import Service, settings_for
 from tests.statements.camt import ACCOUNT
 from tollhouse.kernel import clock
+from tollhouse.platform.live_use import in_live_use
 from tollhouse.rails import configured
 
 MAIL = re.compile(r'href="(/operator/mail/[0-9a-f-]{36})"')
@@ -43,9 +44,9 @@ async def test_without_a_relay_a_mail_is_read_here(service: Service) -> None:
 
 async def test_in_live_use_nobody_reads_a_mail_here(make_service: Callable[..., Service]) -> None:
     """With a bank account, or where others reach the server: a link would let an operator into a merchant's account."""
-    in_live_use = make_service(**ACCOUNT)
+    live = make_service(**ACCOUNT)
     del configured.RAILS["bank", "live"]  # which other services of this process would have too
-    async with seated(in_live_use) as olga, sign_up(in_live_use, "newcomer", "Newcomer") as actor:
+    async with seated(live) as olga, sign_up(live, "newcomer", "Newcomer") as actor:
         while not (rows := await olga.sql(SHOWN, actor.email)):
             await asyncio.sleep(0.1)
         assert "server's log alone" in await seen(olga, "/operator/mail")
@@ -55,7 +56,7 @@ async def test_in_live_use_nobody_reads_a_mail_here(make_service: Callable[..., 
 
 
 @pytest.mark.parametrize(
-    ("base_url", "in_live_use"),
+    ("base_url", "expected"),
     [
         ("http://localhost:8000", False),
         ("http://127.0.0.1:8000", False),
@@ -66,8 +67,8 @@ async def test_in_live_use_nobody_reads_a_mail_here(make_service: Callable[..., 
         ("http://localhost.example", True),
     ],
 )
-def test_live_use_is_what_others_can_reach(base_url: str, in_live_use: bool) -> None:
-    assert settings_for("postgresql://", TOLLHOUSE_BASE_URL=base_url).in_live_use is in_live_use
+def test_live_use_is_what_others_can_reach(base_url: str, expected: bool) -> None:
+    assert in_live_use(settings_for("postgresql://", TOLLHOUSE_BASE_URL=base_url)) is expected
 
 
 async def test_with_a_relay_only_how_it_went_is_told(office: Office) -> None:

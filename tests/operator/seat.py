@@ -14,6 +14,7 @@ from tollhouse import main
 from tollhouse.kernel import clock
 from tollhouse.operator import users
 from tollhouse.operator.model import Hand
+from tollhouse.platform.live_use import in_live_use
 
 KEPT = "SELECT action, operator, reason, mode FROM operator_actions WHERE merchant_id = $1::uuid ORDER BY at, id"
 
@@ -42,6 +43,6 @@ async def seated(service: Service, name: str = "olga") -> AsyncIterator[Actor]:
     email = f"{name}-{uuid4().hex[:12]}@house.example"
     async with visitor(service, email) as actor:
         (await actor.form(await invite(service, email), {"password": PASSWORD})).ok(303)
-        if service.settings.in_live_use:
+        if in_live_use(service.settings):
             await enrol(actor, "/operator/security")
         yield actor

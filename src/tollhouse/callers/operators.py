@@ -12,6 +12,7 @@ from tollhouse.callers.model import InvalidCredentials, Operator, SignInFirst
 from tollhouse.kernel.limits import OPERATOR_SESSION_ABSOLUTE_S
 from tollhouse.kernel.tokens import BODY_CHARS, digest, random_base62
 from tollhouse.platform.db import Tx
+from tollhouse.platform.live_use import in_live_use
 from tollhouse.web import cookies
 from tollhouse.web.answers import RefusalPage
 from tollhouse.web.ask import Ask
@@ -46,7 +47,7 @@ class AtTheDesk:
             raise SignInFirst(f"{SIGN_IN}?{urlencode({'to': _page_of(ask)})}")
         cookies.refuse_cross_origin(ask)
         author.asked_by(author.OPERATOR)
-        if not ask.house.settings.in_live_use:
+        if not in_live_use(ask.house.settings):
             return operator
         if not operator.has_second_factor and not self.own_account:
             raise SecondFactorNeeded("operator/second_factor_needed.html")

@@ -9,6 +9,7 @@ from tollhouse.callers.operators import operator_page
 from tollhouse.kernel.refusals import NotFound
 from tollhouse.mail import store, writing
 from tollhouse.operator.desk import show
+from tollhouse.platform.live_use import in_live_use
 from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import PageQuery, turn
@@ -41,4 +42,4 @@ async def mail(ask: Ask, caller: Operator, mail_id: UUID) -> Response:
 
 def _can_be_read(ask: Ask) -> bool:
     """Whether operators see what mails say: never in live use, where a link would let them into a merchant's account."""
-    return ask.house.settings.smtp is None and not ask.house.settings.in_live_use
+    return ask.house.settings.smtp is None and not in_live_use(ask.house.settings)

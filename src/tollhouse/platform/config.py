@@ -16,7 +16,6 @@ from tollhouse.platform import setting_values
 from tollhouse.platform.smtp import Relay, mailbox_of, relay_of
 
 KEY_BYTES = 32
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -69,11 +68,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     def secure(self) -> bool:
         """Whether browsers reach us by https."""
         return self.base_url.startswith("https://")
-
-    @property
-    def in_live_use(self) -> bool:
-        """Whether this is more than a start on somebody's own machine: others can reach it, or a bank account is set."""
-        return self.secure or self.bank_iban is not None or urlsplit(self.base_url).hostname not in LOOPBACK
 
     @property
     def origin(self) -> str:
