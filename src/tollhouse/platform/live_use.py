@@ -1,4 +1,4 @@
-"""Whether a service is in live use, or only started on somebody's own machine: operators' pages are stricter in the former."""
+"""Whether a service is in live use, or only started on one's own machine. Operators' pages are stricter in live use."""
 
 from urllib.parse import urlsplit
 
