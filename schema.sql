@@ -1486,6 +1486,7 @@ CREATE TABLE public.operator_sessions (
     last_seen_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
+    proved_at timestamp with time zone,
     CONSTRAINT operator_sessions_id_hash_check CHECK ((octet_length(id_hash) = 32))
 );
 CREATE TABLE public.operators (
