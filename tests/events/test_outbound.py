@@ -5,6 +5,7 @@ import gzip
 import ipaddress
 import resource
 import socket
+import struct
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -52,6 +53,32 @@ async def test_the_request_on_the_wire() -> None:
     assert names == {"host", "accept", "content-type", "content-length", "user-agent", "x-service-mode"}
     assert "Accept: */*" in lines
     assert f"Content-Length: {len(BODY)}" in lines
+
+
+@pytest.mark.parametrize("path", ["/hook?", "/?", "/hook??", "/hook?a=1&", "/a%20b", "/a;b=c?d"])
+async def test_path_and_query_go_out_byte_for_byte(path: str) -> None:
+    async with RawServer(says(OK)) as server:
+        assert (await post(server.port, path)).succeeded
+    assert server.requests[0].startswith(f"POST {path} HTTP/1.1\r\n".encode())
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_reset_right_on_accept(scheme: str) -> None:
+    """Whether it arrives while connecting, during the handshake or with the request: somebody was there, and hung up."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+
+        async def hang_up() -> None:
+            while True:
+                line, _ = await asyncio.get_running_loop().sock_accept(server)
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                line.close()
+
+        hanging_up = asyncio.create_task(hang_up())
+        assert (await post(server.getsockname()[1], scheme=scheme)).error == "connection_reset"
+        hanging_up.cancel()
+        with suppress(asyncio.CancelledError):
+            await hanging_up
 
 
 @pytest.mark.covers("W-29", "W-30")

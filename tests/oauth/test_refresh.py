@@ -164,6 +164,14 @@ async def test_refreshing_does_not_move_the_deadline(app: Application, alice: Ac
     await lives(app, latest["access_token"], yes=False)
 
 
+@pytest.mark.parametrize("left", ["999 ms", "1 ms"])
+async def test_no_token_lives_less_than_a_second(app: Application, alice: Actor, tokens: dict[str, Any], left: str) -> None:
+    """The grant ends within the second, whenever the request comes: an answer with `expires_in` 0 there is never."""
+    end = f"UPDATE oauth_grants SET expires_at = now() + interval '{left}' WHERE client_id = $1"  # noqa: S608
+    await alice.sql(end, app.client_id)
+    no_grant(await app.refresh(tokens["refresh_token"]))
+
+
 @pytest.mark.covers("O-140")
 async def test_an_application_without_offline_access_refreshes_no_more(
     app: Application, alice: Actor, tokens: dict[str, Any]

@@ -18,10 +18,14 @@ def buttons(page: Answer) -> list[str]:
     return BUTTON.findall(page.text.partition("</main>")[0])
 
 
+def path_of(link: dict[str, str], actor: Actor) -> str:
+    """The path of a checkout page."""
+    return link["url"].removeprefix(actor.service.url)
+
+
 async def state(link: dict[str, str], actor: Actor) -> str:
     """What the status endpoint says."""
-    path = link["url"].removeprefix(actor.service.url)
-    return (await actor.anonymously("GET", f"{path}/status")).ok().body["status"]
+    return (await actor.anonymously("GET", f"{path_of(link, actor)}/status")).ok().body["status"]
 
 
 @pytest.mark.covers("P-52", "P-55")
@@ -110,7 +114,7 @@ async def test_time_runs_out_between_choosing_and_paying(alice: Actor) -> None:
     await let_expire(alice, link)
     (await simulate(link)).ok(303)
     assert "Expired" in (await visit(link, alice)).text
-    assert await state(link, alice) == "expired"
+    (await alice.anonymously("GET", path_of(link, alice) + "/status")).refused("payment_link_expired", 410)
     assert (await balance(alice))["available_minor"] == 0
 
 
@@ -276,24 +280,88 @@ async def test_success_and_failure_race_and_one_of_them_is_true(alice: Actor, se
     assert await broken_invariants(service.dsn) == []
 
 
-async def test_fifty_customers_each_have_their_own_attempt_and_one_of_them_pays(alice: Actor, service: Service) -> None:
+async def test_fifty_customers_of_a_single_use_link_share_one_attempt(alice: Actor, service: Service) -> None:
     link = await open_link(alice)
+    chosen = await asyncio.gather(*(choose(link) for _ in range(50)))
+    [payment] = {answer.ok(303).query["payment"] for answer in chosen}
+    answers = await asyncio.gather(*(simulate(link, payment=payment) for _ in range(50)))
+    assert {answer.status for answer in answers} == {303}
+    [found] = (await alice.get("/transactions?limit=100")).ok().body["transactions"]
+    assert (found["id"], found["status"]) == (payment, "succeeded")
+    assert (await balance(alice))["available_minor"] == 420
+    assert await broken_invariants(service.dsn) == []
+
+
+async def test_the_second_visitor_of_a_single_use_link_sees_the_running_attempt(alice: Actor) -> None:
+    link = await open_link(alice)
+    first = (await choose(link)).ok(303).location
+    own = (await alice.anonymously("GET", first, headers={"Accept": "text/html"})).ok().text
+    second = (await visit(link, alice)).ok().text
+    assert "Waiting for payment" in second
+    [reference] = set(re.findall(r"SANDBOX[-0-9A-Z]+|sandbox-[0-9a-f-]+", own)) or {""}
+    assert reference in second
+    (await choose(link)).ok(303)
+    assert len((await alice.get("/transactions")).ok().body["transactions"]) == 1
+    (await simulate(link, "fail")).ok(303)
+    again = (await choose(link)).ok(303).location
+    assert again != first
+    assert len((await alice.get("/transactions")).ok().body["transactions"]) == 2
+
+
+@pytest.mark.parametrize("end", ["expired", "canceled"])
+async def test_a_program_hears_that_a_link_is_over(alice: Actor, end: str) -> None:
+    """A browser gets the page; so does everybody while the link is not over, or where a payment of it matters."""
+    link, paid = await open_link(alice), await open_link(alice, max_payments=2)
+    back = (await pay(paid)).location
+    for one in (link, paid):
+        (await alice.anonymously("GET", path_of(one, alice))).ok()
+        if end == "expired":
+            await let_expire(alice, one)
+        else:
+            (await alice.post(f"/payment-links/{one['id']}/cancel")).ok()
+        (await visit(one, alice)).ok()
+    assert end in (await visit(link, alice)).text.lower()
+    for below in ("", "/status"):
+        for accept in ("application/json", "*/*"):
+            answer = await alice.anonymously("GET", path_of(link, alice) + below, headers={"Accept": accept})
+            answer.refused(f"payment_link_{end}", 410)
+            assert answer.body["request_id"] == answer.headers["X-Request-Id"]
+    assert (await alice.anonymously("GET", back.replace("?", "/status?"))).ok().body["status"] == "succeeded"
+
+
+async def test_another_sites_form_starts_nothing(alice: Actor) -> None:
+    link = await open_link(alice)
+    page = (await visit(link, alice)).ok().text.partition("</main>")[0]
+    assert 'type="hidden"' not in page
+    fields = {"method_id": "sandbox:EUR"}
+    for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"}):
+        for deed in ("method", "simulate"):
+            refused = await post_form(f"{link['url']}/{deed}", fields | {"outcome": "succeed"}, **headers)
+            refused.refused("cross_origin_forbidden", 403)
+    assert (await alice.get("/transactions")).ok().body["transactions"] == []
+    (await post_form(f"{link['url']}/method", fields, Sec_Fetch_Site="same-origin")).ok(303)
+    assert await events(alice) == []
+    assert (await balance(alice))["available_minor"] == 0
+
+
+async def test_fifty_customers_each_have_their_own_attempt_and_two_of_them_pay(alice: Actor, service: Service) -> None:
+    link = await open_link(alice, max_payments=2)
     chosen = await asyncio.gather(*(choose(link) for _ in range(50)))
     payments = {answer.ok(303).query["payment"] for answer in chosen}
     assert len(payments) == 50
     answers = await asyncio.gather(*(simulate(link, payment=one) for one in payments))
     assert {answer.status for answer in answers} == {303}
     found = (await alice.get("/transactions?limit=100")).ok().body["transactions"]
-    assert sorted(one["status"] for one in found) == ["refund_required"] * 49 + ["succeeded"]
+    assert sorted(one["status"] for one in found) == ["refund_required"] * 48 + ["succeeded"] * 2
     assert {one["refund_required_reason"] for one in found if one["status"] == "refund_required"} == {"duplicate"}
-    assert (await balance(alice))["available_minor"] == 420
+    assert (await balance(alice))["available_minor"] == 840
     link = (await alice.get(f"/payment-links/{link['id']}")).ok().body
-    assert (link["status"], link["payments_count"], link["amount_paid_minor"]) == ("completed", 1, 420)
+    assert (link["status"], link["payments_count"], link["amount_paid_minor"]) == ("completed", 2, 840)
     assert await broken_invariants(service.dsn) == []
 
 
 async def test_so_many_attempts_stand_open_and_no_more(alice: Actor) -> None:
-    link = await open_link(alice)
+    link = await open_link(alice, max_payments=None)
     for _ in range(3):
         await asyncio.gather(*(choose(link) for _ in range(40)))
     rows = await alice.sql("SELECT count(*) FROM transactions WHERE payment_link_id = $1::uuid", link["id"])

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from datetime import datetime, timedelta
+from uuid import uuid4
 
 from tests.cast import Actor
 from tests.forms import forms, post, refuses_foreign_forms, refuses_strangers, seen, wrong
@@ -148,7 +149,11 @@ async def test_nobody_elses(alice: Actor, carol: Actor) -> None:
     await refuses_strangers(alice, carol, at, f"{at}/cancel")
     await post(carol, f"{at}/cancel", 404)
     assert await rows(carol) == []
-    assert "none of yours is approved" in await seen(alice, "/live/payment-links/new")
+    page = await seen(alice, "/live/payment-links/new")
+    assert "none of yours is approved" in page
+    fields = {"display_name": "Coffee", "amount": "4.20", "currency": "EUR", "max_payments": "1", "key": str(uuid4())}
+    assert "none of yours is approved" in (await post(alice, "/live/payment-links/new", 422, **fields)).text
+    assert await rows(alice, mode="live") == []
 
 
 async def test_who_may_post(alice: Actor) -> None:

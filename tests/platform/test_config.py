@@ -51,7 +51,7 @@ def test_a_key_ring_is_whole_or_refused(ring: str) -> None:
         load({"TOLLHOUSE_SECRET_KEYS": ring})
 
 
-@pytest.mark.parametrize("text", ["TRUE", "1", "yes", "on", ""])
+@pytest.mark.parametrize("text", ["TRUE", "True", "1", "yes", "on", "", "true ", " true", "true\n", "\ttrue"])
 def test_only_true_keeps_saved_webhook_addresses(text: str) -> None:
     assert not load({"NOTIFY_DEPRECATED_WH": text}).deprecated_webhooks
     assert load({"NOTIFY_DEPRECATED_WH": "true"}).deprecated_webhooks

@@ -1,10 +1,12 @@
 """Saved addresses while NOTIFY_DEPRECATED_WH is true, after it was removed, and when it is back."""
 
 from collections.abc import Callable
+from typing import Any
 
+import msgspec
 import pytest
 
-from tests.cast import Actor, sign_up
+from tests.cast import INTEGRATION, Actor, sign_up
 from tests.receiver import Received, Receiver
 from tests.running import Service
 from tests.webhooks.conftest import Open
@@ -27,6 +29,19 @@ async def arrived(receiver: Receiver, event_id: object) -> Received:
         await receiver.wait(count=len(receiver.received) + 1)
 
 
+async def is_removed(actor: Actor, body: Any) -> None:
+    """Saving an address is over, whatever the body says; who may not, hears that first."""
+    key = await actor.key()
+    for raw in (msgspec.json.encode(body), b"{}", b"", b"[]", b'{"url"', b'{"url": 5}', b'{"a": 1, "a": 2}'):
+        for media_type in ("application/json", "text/plain"):
+            headers = {"X-API-Key": key, "Content-Type": media_type}
+            answer = await actor.send("PUT", f"{INTEGRATION}/webhook", data=raw, headers=headers)
+            answer.refused("deprecated_webhook_removed", 410)
+    (await actor.anonymously("PUT", f"{INTEGRATION}/webhook", {})).refused("authentication_required", 401)
+    reading = {"X-API-Key": await actor.key(scopes=["webhooks:read"])}
+    (await actor.anonymously("PUT", f"{INTEGRATION}/webhook", {}, reading)).refused("missing_scope", 403)
+
+
 @pytest.mark.covers("W-5", "W-7", "W-71", "W-72")
 async def test_on_off_and_on_again(restarted: Callable[..., Service], receiver: Receiver, desk_of: Open) -> None:
     service = restarted(NOTIFY_DEPRECATED_WH="true")
@@ -44,7 +59,7 @@ async def test_on_off_and_on_again(restarted: Callable[..., Service], receiver: 
         assert (await while_on.until(waiting, "canceled"))["attempts"] == 0
         assert (await dora.get("/webhook")).ok().raw == b"null"
         body = {"url": receiver.url, "event_types": TYPES}
-        (await dora.call("PUT", "/webhook", body)).refused("deprecated_webhook_removed", 410)
+        await is_removed(dora, body)
         while_off = await desk_of(dora)
         silent, own = await while_off.record(None), await while_off.record(receiver.url)
         assert (await dora.get(f"/webhook-events/{silent}")).ok().body["status"] == "skipped"

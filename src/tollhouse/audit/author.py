@@ -29,6 +29,11 @@ class Author(Struct, frozen=True):
         """The request it was asked by."""
         return parse_id(self.asked)
 
+    @property
+    def client_id(self) -> str | None:
+        """The application, where it is one."""
+        return self.id if self.kind == "application" else None
+
 
 SYSTEM = Author("system")
 """Nobody asked: the house does it by itself."""

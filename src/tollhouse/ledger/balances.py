@@ -14,6 +14,34 @@ from tollhouse.ledger.model import Entry, EntryType, MerchantCode
 from tollhouse.ledger.store import Balance
 from tollhouse.platform.db import Pool, Tx
 
+DESCRIPTIONS: dict[EntryType, str] = {
+    "payment": "A payment was received.",
+    "payment_fee": "The fee of a payment was charged.",
+    "refund": "A refund was paid to the customer.",
+    "refund_reversal": "A refund was returned by the bank.",
+    "chargeback": "The customer's bank took a payment back.",
+    "chargeback_fee": "The fee of a dispute was charged.",
+    "chargeback_reversal": "A dispute was won.",
+    "hold": "An amount was reserved.",
+    "release": "A reserved amount was released.",
+    "withdrawal": "A withdrawal was sent.",
+    "withdrawal_fee": "The fee of a withdrawal was charged.",
+    "network_fee": "The network fee of a withdrawal was charged.",
+    "withdrawal_return": "A withdrawal was returned.",
+    "conversion_out": "An amount was converted into another currency.",
+    "conversion_in": "An amount was converted from another currency.",
+    "conversion_fee": "The fee of a conversion was charged.",
+    "balance_payment_out": "The owner of an application was paid.",
+    "balance_payment_in": "A merchant paid through an application.",
+    "balance_payment_refund": "A balance payment was refunded.",
+    "fulfillment": "A fulfillment was delivered.",
+    "fulfillment_refund": "A fulfillment was refunded.",
+    "settlement": "A debt was repaid.",
+    "adjustment": "An operator adjusted the balance.",
+    "test_funding": "Test money was added.",
+}
+"""What each type of entry says to people."""
+
 
 class Breakdown(Struct, frozen=True):
     """What the reserved money is reserved for."""
@@ -59,7 +87,10 @@ class EntrySource(Struct, frozen=True):
 
 
 class EntryView(Struct, frozen=True, kw_only=True):
-    """GET /ledger/{id}. `amount` is positive; `signed_amount_minor` has the direction's sign in the account's own terms."""
+    """GET /ledger/{id}. `amount` is positive; `signed_amount_minor` has the direction's sign in the account's own terms.
+
+    `oauth_client_id` is the application that asked for it; null where a person, an API key or the service itself did.
+    """
 
     id: UUID
     object: Literal["ledger_entry"] = "ledger_entry"
@@ -74,8 +105,8 @@ class EntryView(Struct, frozen=True, kw_only=True):
     currency: str
     type: EntryType
     source: EntrySource
-    oauth_client_id: str | None = None
-    description: str | None = None
+    oauth_client_id: str | None
+    description: str
     sequence: int
     created_at: Timestamp
     mode: Mode
@@ -137,6 +168,8 @@ def entry_view(entry: Entry, env: MerchantEnv, decimals: int) -> EntryView:
         currency=entry.currency,
         type=entry.type,
         source=EntrySource(entry.source.type, entry.source.id),
+        oauth_client_id=entry.client_id,
+        description=DESCRIPTIONS[entry.type],
         sequence=entry.sequence,
         created_at=stamp(entry.created_at),
         mode=env.mode,

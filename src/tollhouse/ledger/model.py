@@ -95,7 +95,10 @@ class Posting(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """What one line did to one account of a merchant. `sequence` has no gaps per account; `delta_minor` is signed."""
+    """What one line did to one account of a merchant. `sequence` has no gaps per account; `delta_minor` is signed.
+
+    `client_id` is the application that asked for it, where one did.
+    """
 
     id: UUID
     transaction_id: UUID
@@ -108,6 +111,7 @@ class Entry(Struct, frozen=True):
     sequence: int
     source: Source
     created_at: datetime
+    client_id: str | None = None
 
 
 class Posted(Struct, frozen=True):

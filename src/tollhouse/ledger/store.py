@@ -6,13 +6,19 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.audit import author
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.ledger.model import Entry, Hold, Posted, Posting, Source, spare_ids
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.web.paging import Window
 
+# The application's row names the transaction that the function writes: foreign keys are looked at when the statement ends.
 POST = """
+    WITH application AS (
+        INSERT INTO ledger_transaction_applications (transaction_id, mode, oauth_client_id)
+        SELECT $1, $2, $16 WHERE $16::text IS NOT NULL
+    )
     SELECT id, transaction_id, merchant_id, currency, account, type, delta, balance_after, version, created_at
     FROM ledger_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 """
@@ -43,8 +49,9 @@ BALANCES = """
 """
 ENTRIES = """
     SELECT e.id, e.transaction_id, e.merchant_id, e.currency, e.account, e.type, e.delta, e.balance_after, e.version,
-           e.created_at, t.source_type, t.source_id, t.step
+           e.created_at, t.source_type, t.source_id, t.step, c.oauth_client_id
     FROM ledger_entries e JOIN ledger_transactions t ON t.id = e.transaction_id AND t.mode = e.mode
+    LEFT JOIN ledger_transaction_applications c ON c.transaction_id = t.id
     WHERE e.merchant_id = $1 AND e.mode = $2 AND ($3::text IS NULL OR e.currency = $3)
       AND ($4::text IS NULL OR e.account = $4) AND ($5::text IS NULL OR e.type = $5)
       AND ($6::text IS NULL OR t.source_type = $6) AND ($7::uuid IS NULL OR t.source_id = $7)
@@ -53,8 +60,9 @@ ENTRIES = """
 """
 ENTRY = """
     SELECT e.id, e.transaction_id, e.merchant_id, e.currency, e.account, e.type, e.delta, e.balance_after, e.version,
-           e.created_at, t.source_type, t.source_id, t.step
+           e.created_at, t.source_type, t.source_id, t.step, c.oauth_client_id
     FROM ledger_entries e JOIN ledger_transactions t ON t.id = e.transaction_id AND t.mode = e.mode
+    LEFT JOIN ledger_transaction_applications c ON c.transaction_id = t.id
     WHERE e.merchant_id = $1 AND e.mode = $2 AND e.id = $3
 """
 # Whoever is to be charged more than it may have is locked first: what it has then stays so until it is charged.
@@ -122,6 +130,7 @@ class EntryFilter(Struct, frozen=True):
 async def post(tx: Tx, posting: Posting) -> Posted:
     """Write a posting, in one round trip."""
     transaction_id, lines, source = new_id(), posting.lines, posting.source
+    client_id = author.present().client_id
     rows = await tx.fetch(
         POST,
         transaction_id,
@@ -139,8 +148,9 @@ async def post(tx: Tx, posting: Posting) -> Posted:
         [line.credit.merchant_id for line in lines],
         [line.credit.code for line in lines],
         spare_ids(lines),
+        client_id,
     )
-    return Posted(transaction_id, tuple(_entry(row, source) for row in rows))
+    return Posted(transaction_id, tuple(_entry(row, source, client_id) for row in rows))
 
 
 async def balances(db: Pool | Tx, env: MerchantEnv, currency: str | None = None) -> list[Balance]:
@@ -212,7 +222,8 @@ async def release_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, now: datetime) -
     return None if row is None else _hold(row, env)
 
 
-def _entry(row: Row, source: Source | None = None) -> Entry:
+def _entry(row: Row, source: Source | None = None, client_id: str | None = None) -> Entry:
+    """`source` and `client_id` of a posting that was written just now; else they are in the row."""
     return Entry(
         row["id"],
         row["transaction_id"],
@@ -225,6 +236,7 @@ def _entry(row: Row, source: Source | None = None) -> Entry:
         row["version"],
         source or Source(row["source_type"], row["source_id"], row["step"]),
         row["created_at"],
+        client_id if source else row["oauth_client_id"],
     )
 
 

@@ -48,6 +48,7 @@ REVOKE_REPLAYED_CODE = """
       AND g.id = k.grant_id AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $5
     RETURNING g.client_id, c.name, g.merchant_id, g.mode
 """
+# An access token lives a whole second at least, so that `expires_in` is never 0: in its last second a grant gives none.
 # $6 is the narrowed scope, null for the whole grant. $7 is null where the narrowed scope drops offline_access.
 REFRESH = """
     WITH turned AS (
@@ -56,7 +57,8 @@ REFRESH = """
         WHERE g.id = $1 AND g.client_id = $2 AND c.id = g.client_id AND c.status = 'enabled'
           AND c.suspended_at IS NULL AND o.suspended_at IS NULL
           AND g.grant_epoch = c.grant_epoch AND g.refresh_generation = $3 AND g.refresh_hash = $4
-          AND g.revoked_at IS NULL AND g.expires_at > $5 AND g.scope_mask & c.scope_mask & 262144 <> 0
+          AND g.revoked_at IS NULL AND g.expires_at >= $5::timestamptz + interval '1 s'
+          AND g.scope_mask & c.scope_mask & 262144 <> 0
           AND coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) = 0
         RETURNING g.id, coalesce($6, g.scope_mask & c.scope_mask) AS scope_mask, g.expires_at
     )
@@ -76,8 +78,8 @@ IS_REFRESHABLE = """
     SELECT EXISTS (
         SELECT FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
         WHERE g.id = $1 AND g.client_id = $2 AND c.status = 'enabled' AND g.grant_epoch = c.grant_epoch
-          AND g.refresh_generation = $3 AND g.refresh_hash = $4 AND g.revoked_at IS NULL AND g.expires_at > $5
-          AND g.scope_mask & c.scope_mask & 262144 <> 0)
+          AND g.refresh_generation = $3 AND g.refresh_hash = $4 AND g.revoked_at IS NULL
+          AND g.expires_at >= $5::timestamptz + interval '1 s' AND g.scope_mask & c.scope_mask & 262144 <> 0)
 """
 REVOKE_BY_ACCESS = """
     UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'revoked_by_application'

@@ -107,13 +107,16 @@ async def begin(
 ) -> UUID | None:
     """Begin an attempt of a link that is still active; the attempt's id, None where the link is not active any more.
 
-    Every customer has an attempt of their own, up to a bound: whoever comes beyond it shares the newest that uses the same
-    method. Everything that pays, cancels or expires a link locks the link first: so none of them can cross this.
+    A link that is paid once has one attempt at a time: whoever comes while it runs gets that one. At other links every
+    customer has an attempt of their own, up to a bound: whoever comes beyond it shares the newest that uses the same method.
+    Everything that pays, cancels or expires a link locks the link first: so none of them can cross this.
     """
     link = await store.lock(tx, shown.env, shown.id)
     if link is None or link.status_at(now) != "active":
         return None
     open_ones = await transactions_store.newest_open(tx, link, ATTEMPTS_OPEN_MAX)
+    if link.max_payments == 1 and open_ones:
+        return open_ones[0][0]
     if len(open_ones) >= ATTEMPTS_OPEN_MAX:
         shared = next((one_id for one_id, method_id in open_ones if method_id == method.method_id), None)
         if shared is not None:

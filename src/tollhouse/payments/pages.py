@@ -1,8 +1,9 @@
 """The hosted checkout: a customer opens the link's page, chooses how to pay, and sees how it ends. Works without scripts.
 
-These forms carry no hidden token. There is no session here whose rights a foreign site could borrow: whoever knows the
-address may begin a payment of the link, and in test mode say how it ends, with or without our page. There is no cookie
-either: after choosing, the customer's own payment is named in the address.
+These forms carry no hidden token, and need none: there is no session here whose rights a foreign site could borrow. Whoever
+knows the address may begin a payment of the link, and in test mode say how it ends, with or without our page; what another
+site's form posts is refused all the same. There is no cookie either: after choosing, the customer's own payment is named in
+the address.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers.guards import anyone
+from tollhouse.callers.guards import anyone, visitor
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
 from tollhouse.kernel import messages
@@ -26,7 +27,7 @@ from tollhouse.payments.checkout import CHOOSING, PAID, WAITING, Scene, State, a
 from tollhouse.payments.model import FAILURES, Transaction
 from tollhouse.payments.offers import offers_for
 from tollhouse.payments.payment_uri import payment_uri
-from tollhouse.payments.refusals import MethodUnavailable, NotNow
+from tollhouse.payments.refusals import LinkCanceled, LinkExpired, MethodUnavailable, NotNow
 from tollhouse.payments.simulator import Outcome, Simulated
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.configured import SANDBOX
@@ -63,10 +64,13 @@ class CheckoutStatus(Struct, frozen=True, kw_only=True):
     livemode: bool
 
 
-@OPERATIONS.add("GET", "/pay/{token}", guard=anyone, refuses=(NotFound,))
+@OPERATIONS.add("GET", "/pay/{token}", guard=anyone, refuses=(NotFound, LinkExpired, LinkCanceled))
 async def show(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
-    """The checkout page of a payment link."""
-    return _page(ask, await scene(db, token, _named(ask), now), now)
+    """The checkout page of a payment link. A browser gets a page of a link that is over, too."""
+    found = await scene(db, token, _named(ask), now)
+    if not ask.wants_html:
+        _refuse_over(found)
+    return _page(ask, found, now)
 
 
 @OPERATIONS.add("GET", "/pay/{token}/brand.css", guard=anyone, refuses=(NotFound,))
@@ -79,14 +83,14 @@ async def brand(token: str, db: Pool) -> Response:
     return Response(branding.sheet(color), 200, {"Cache-Control": "public, max-age=3600"}, "text/css")
 
 
-@OPERATIONS.add("POST", "/pay/{token}/method", guard=anyone, refuses=(NotFound, MethodUnavailable))
+@OPERATIONS.add("POST", "/pay/{token}/method", guard=visitor, refuses=(NotFound, MethodUnavailable))
 async def choose(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
-    """Choose how to pay: a payment of this customer's own begins."""
+    """Choose how to pay: a payment begins, of this customer's own where the link can be paid more than once."""
     found = await scene(db, token, _named(ask), now)
     link = found.link
     if link.status_at(now) != "active" or found.shown.suspended:
         return see_other(found.path)
-    if found.own and found.state in WAITING:
+    if found.attempt is not None and found.state in WAITING:
         return see_other(found.path)
     try:
         attempt_id, method, told = await actions.start(link, found.settings, ask.form().one("method_id") or "")
@@ -100,7 +104,7 @@ async def choose(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
     return see_other(f"/pay/{token}" if begun is None else f"/pay/{token}?payment={begun}")
 
 
-@OPERATIONS.add("POST", "/pay/{token}/simulate", guard=anyone, refuses=(NotFound, ValidationFailed))
+@OPERATIONS.add("POST", "/pay/{token}/simulate", guard=visitor, refuses=(NotFound, ValidationFailed))
 async def simulate(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
     """Play the customer's bank, in test mode only."""
     shown = await store.by_token(db, token)
@@ -131,10 +135,11 @@ async def simulate(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
     return see_other(back)
 
 
-@OPERATIONS.add("GET", "/pay/{token}/status", guard=anyone, refuses=(NotFound,))
+@OPERATIONS.add("GET", "/pay/{token}/status", guard=anyone, refuses=(NotFound, LinkExpired, LinkCanceled))
 async def status(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
     """The state of the checkout, for a page that waits. Answers 304 to the ETag of an unchanged state."""
     found = await scene(db, token, _named(ask), now)
+    _refuse_over(found)
     link, attempt = found.link, found.attempt
     received_minor = attempt.received_minor if attempt else 0
     body = CheckoutStatus(
@@ -155,6 +160,14 @@ async def status(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
     if ask.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag})
     return json_answer(body, headers={"ETag": tag})
+
+
+def _refuse_over(found: Scene) -> None:
+    """Refuse where the link is over, and no payment of it matters. Raises `LinkExpired` and `LinkCanceled`."""
+    if found.state == "expired":
+        raise LinkExpired
+    if found.state == "canceled":
+        raise LinkCanceled
 
 
 def _named(ask: Ask) -> UUID | None:

@@ -39,6 +39,20 @@ class LinkNotActive(Refusal):
         super().__init__(members={"details": {"status": status}})
 
 
+class LinkExpired(Refusal):
+    """410: the time to pay the link is over."""
+
+    code, status = "payment_link_expired", 410
+    message = "This payment link has expired."
+
+
+class LinkCanceled(Refusal):
+    """410: the merchant canceled the link."""
+
+    code, status = "payment_link_canceled", 410
+    message = "This payment link was canceled."
+
+
 class NotNow(Refusal):
     """409: the state of the object does not allow this."""
 

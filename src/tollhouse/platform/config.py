@@ -92,7 +92,10 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 class Setting(NamedTuple):
-    """One environment variable: the field it fills, what it means, its default as text, how it is read."""
+    """One environment variable: the field it fills, what it means, its default as text, how it is read.
+
+    Spaces around it do not count, unless it is `exact`.
+    """
 
     name: str
     field: str
@@ -100,6 +103,7 @@ class Setting(NamedTuple):
     default: str
     read: Callable[[str], Any]
     secret: bool = False
+    exact: bool = False
 
 
 class SettingsRefusedError(Exception):
@@ -156,7 +160,9 @@ SETTINGS: tuple[Setting, ...] = (
         _or_none(str),
         secret=True,
     ),
-    Setting("NOTIFY_DEPRECATED_WH", "deprecated_webhooks", "true: saved webhook URLs still work", "", "true".__eq__),
+    Setting(
+        "NOTIFY_DEPRECATED_WH", "deprecated_webhooks", "true: saved webhook URLs still work", "", "true".__eq__, exact=True
+    ),
     Setting(
         "TOLLHOUSE_BASE_URL",
         "base_url",
@@ -383,7 +389,8 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
     values: dict[str, Any] = {}
     faults: list[str] = []
     for setting in SETTINGS:
-        text = environ.get(setting.name, "").strip() or setting.default
+        text = environ.get(setting.name, "")
+        text = (text if setting.exact else text.strip()) or setting.default
         if setting.field == "data_dir" and not text:
             text = default_data_dir(environ)
         try:

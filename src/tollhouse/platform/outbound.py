@@ -101,8 +101,8 @@ class Target(Struct, frozen=True):
 
     @property
     def url(self) -> URL:
-        """What is called. The path and query go out byte for byte as given."""
-        return URL(f"{self.scheme}://{self.host}:{self.port}{self.target or '/'}", encoded=True)
+        """What is called. The path and query go out byte for byte as given: a query of nothing keeps its question mark."""
+        return URL.build(scheme=self.scheme, host=self.host, port=self.port, path=self.target or "/", encoded=True)
 
 
 class Outcome(Struct, frozen=True):
@@ -389,6 +389,8 @@ def _error_of(fault: Exception) -> str:  # noqa: PLR0911 - the closed list of er
         return "tls_error"
     if isinstance(fault, aiohttp.ClientConnectorDNSError):
         return "dns_error"
+    if isinstance(cause, ConnectionResetError | ConnectionAbortedError | BrokenPipeError):  # also while connecting
+        return "connection_reset"
     if isinstance(fault, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
         return "connect_timeout" if isinstance(cause, TimeoutError) else "connection_refused"
     if isinstance(fault, TimeoutError):

@@ -9,9 +9,11 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id_text, parse_id
@@ -66,7 +68,7 @@ class Front:
         *,
         keeper: Keeper,
         journal: Journal,
-        static: ASGIApp,
+        static: StaticFiles,
         after_start: Hook,
         before_stop: Hook,
     ) -> None:
@@ -94,14 +96,27 @@ class Front:
         return path.startswith(STATIC) or bool(self._routes.find(path)[0])
 
     async def _serve_static(self, scope: Scope, receive: Receive, send: Send) -> None:
-        ours = [(b"x-request-id", new_id_text().encode()), SAME_ORIGIN, *self._always]
+        """Send a file, or refuse as everywhere. A file is kept by browsers, and asked for again by its ETag."""
+        ask = self._ask(scope)
+        request_id.set(ask.request_id)
+        try:
+            answer = await self._file(ask, scope)
+        except Exception as fault:  # noqa: BLE001 - the last line, as in `_serve`
+            answer = self._refuse(ask, fault, html=ask.wants_html)
+            answer.raw_headers.append(NO_STORE)
+        answer.raw_headers += [(b"x-request-id", ask.request_id.encode()), SAME_ORIGIN, *self._always]
+        await answer(scope, receive, send)
 
-        async def send_ours(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *ours]
-            await send(message)
-
-        await self._static({**scope, "path": scope["path"], "root_path": STATIC[:-1]}, receive, send_ours)
+    async def _file(self, ask: Ask, scope: Scope) -> Response:
+        if ask.method not in {"GET", "HEAD"}:
+            raise MethodNotAllowed(headers={"Allow": "GET, HEAD"})
+        if "\0" in ask.path:
+            raise NotFound
+        inside = {**scope, "root_path": STATIC[:-1]}
+        try:
+            return await self._static.get_response(self._static.get_path(inside), inside)
+        except HTTPException:  # no such file, or none that may be read
+            raise NotFound from None
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -238,7 +238,12 @@ class Routes:
         self._fixed = {path: self._walk(path) for path in fixed}
 
     def find(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
-        """The operations of this path by method, and what its `{names}` are here. Empty when there is no such path."""
+        """The operations of this path by method, and what its `{names}` are here. Empty when there is no such path.
+
+        No path holds a NUL, which neither PostgreSQL nor the file system takes.
+        """
+        if "\0" in path:
+            return {}, {}
         return self._fixed.get(path) or self._walk(path)
 
     def _walk(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:

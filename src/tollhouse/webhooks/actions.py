@@ -39,12 +39,17 @@ async def configuration_of(db: Pool | Tx, env: MerchantEnv, house: House) -> Con
     return await store.configuration(db, env) if house.settings.deprecated_webhooks else None
 
 
+def ensure_compatible(house: House) -> None:
+    """See to it that saved addresses are still used. Raises `DeprecatedWebhookRemoved`."""
+    if not house.settings.deprecated_webhooks:
+        raise DeprecatedWebhookRemoved
+
+
 async def save(
     tx: Tx, env: MerchantEnv, new: NewConfiguration, house: House, now: datetime
 ) -> tuple[Configuration, str | None]:
     """Save the address; the configuration, and a new secret where the environment had no active one."""
-    if not house.settings.deprecated_webhooks:
-        raise DeprecatedWebhookRemoved
+    ensure_compatible(house)
     if faults := new.faults(env, house.settings):
         raise ValidationFailed(*faults)
     # Nothing below this line may refuse.

@@ -5,11 +5,12 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.callers.guards import scope, signed_in
+from tollhouse.callers.guards import Credential, scope, signed_in
 from tollhouse.callers.model import Caller, Person
 from tollhouse.callers.throttle import RateLimited
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
+from tollhouse.web.ask import Ask
 from tollhouse.web.house import House
 from tollhouse.web.lists import Part
 from tollhouse.web.operations import DASHBOARD, INTEGRATION, Deprecated, Operations
@@ -39,6 +40,16 @@ WRITE = scope("webhooks:write")
 SAVED_ADDRESSES = Deprecated(datetime(2026, 11, 1, tzinfo=UTC), "/docs/webhooks#saved-addresses")
 
 
+class SavedAddressCredential(Credential):
+    """A credential that may save an address, while saved addresses are still used."""
+
+    async def admit(self, ask: Ask) -> Caller:
+        """As ever, and then 410 whatever the body is. Raises `DeprecatedWebhookRemoved`."""
+        caller = await super().admit(ask)
+        actions.ensure_compatible(ask.house)
+        return caller
+
+
 @INTEGRATION_OPERATIONS.add("GET", "/webhook", guard=READ, deprecated=SAVED_ADDRESSES)
 async def read_configuration(caller: Caller, db: Pool, house: House) -> Configuration | None:
     """The saved webhook configuration; null before the first PUT and after the end of compatibility."""
@@ -48,7 +59,7 @@ async def read_configuration(caller: Caller, db: Pool, house: House) -> Configur
 @INTEGRATION_OPERATIONS.add(
     "PUT",
     "/webhook",
-    guard=WRITE,
+    guard=SavedAddressCredential("webhooks:write"),
     refuses=(DeprecatedWebhookRemoved, ValidationFailed),
     deprecated=SAVED_ADDRESSES,
 )

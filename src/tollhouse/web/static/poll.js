@@ -24,6 +24,8 @@ async function look() {
       if (redirect_url) return location.assign(redirect_url);
       if (status !== waiting.dataset.state || (seen && now !== seen)) return location.reload();
       seen = now;
+    } else if (answer.status === 410) {
+      return location.reload(); // the link is over
     }
   } catch {
     // The line is broken: the next look may find it mended.
