@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from tollhouse.kernel import clock
-from tollhouse.kernel.ids import new_id_text, parse_id
+from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.refusals import (
     MethodNotAllowed,
