@@ -92,10 +92,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 class Setting(NamedTuple):
-    """One environment variable: the field it fills, what it means, its default as text, how it is read.
-
-    Spaces around it do not count, unless it is `exact`.
-    """
+    """One environment variable: its field, meaning, default as text and reader; `exact`: spaces around it count."""
 
     name: str
     field: str
@@ -160,9 +157,7 @@ SETTINGS: tuple[Setting, ...] = (
         _or_none(str),
         secret=True,
     ),
-    Setting(
-        "NOTIFY_DEPRECATED_WH", "deprecated_webhooks", "true: saved webhook URLs still work", "", "true".__eq__, exact=True
-    ),
+    Setting("NOTIFY_DEPRECATED_WH", "deprecated_webhooks", "true: saved webhook URLs work", "", "true".__eq__, exact=True),
     Setting(
         "TOLLHOUSE_BASE_URL",
         "base_url",
@@ -389,8 +384,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
     values: dict[str, Any] = {}
     faults: list[str] = []
     for setting in SETTINGS:
-        text = environ.get(setting.name, "")
-        text = (text if setting.exact else text.strip()) or setting.default
+        text = environ.get(setting.name, "").strip(None if not setting.exact else "") or setting.default
         if setting.field == "data_dir" and not text:
             text = default_data_dir(environ)
         try:
