@@ -1309,6 +1309,11 @@ CREATE TABLE public.ledger_postings (
     CONSTRAINT ledger_postings_amount CHECK (((amount >= 1) AND (amount <= '9007199254740991'::bigint))),
     CONSTRAINT ledger_postings_two_accounts CHECK ((debit_account_id <> credit_account_id))
 );
+CREATE TABLE public.ledger_transaction_applications (
+    transaction_id uuid NOT NULL,
+    mode text NOT NULL,
+    oauth_client_id text NOT NULL
+);
 CREATE TABLE public.mails (
     id uuid NOT NULL,
     about text NOT NULL,
@@ -1977,6 +1982,8 @@ ALTER TABLE ONLY public.ledger_holds
     ADD CONSTRAINT ledger_holds_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.ledger_postings
     ADD CONSTRAINT ledger_postings_pkey PRIMARY KEY (transaction_id, line);
+ALTER TABLE ONLY public.ledger_transaction_applications
+    ADD CONSTRAINT ledger_transaction_applications_pkey PRIMARY KEY (transaction_id);
 ALTER TABLE ONLY public.ledger_transactions
     ADD CONSTRAINT ledger_transactions_once UNIQUE (source_type, source_id, kind, step);
 ALTER TABLE ONLY public.ledger_transactions
@@ -2187,6 +2194,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.conversion_prices F
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.conversions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_postings FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transaction_applications FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.operator_actions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER balance_payments_step BEFORE UPDATE OF status ON public.balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.balance_payments_refuse_step();
@@ -2238,6 +2246,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_accounts FOR EACH 
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_holds FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_postings FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transaction_applications FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transactions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.outgoing_transfers FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -2313,6 +2322,10 @@ ALTER TABLE ONLY public.ledger_postings
     ADD CONSTRAINT ledger_postings_debit_account_id_currency_mode_fkey FOREIGN KEY (debit_account_id, currency, mode) REFERENCES public.ledger_accounts(id, currency, mode);
 ALTER TABLE ONLY public.ledger_postings
     ADD CONSTRAINT ledger_postings_transaction_id_mode_fkey FOREIGN KEY (transaction_id, mode) REFERENCES public.ledger_transactions(id, mode);
+ALTER TABLE ONLY public.ledger_transaction_applications
+    ADD CONSTRAINT ledger_transaction_applications_oauth_client_id_fkey FOREIGN KEY (oauth_client_id) REFERENCES public.oauth_clients(id);
+ALTER TABLE ONLY public.ledger_transaction_applications
+    ADD CONSTRAINT ledger_transaction_applications_transaction_id_mode_fkey FOREIGN KEY (transaction_id, mode) REFERENCES public.ledger_transactions(id, mode);
 ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 ALTER TABLE ONLY public.merchant_settings
