@@ -57,10 +57,8 @@ HOST_CHARS_MAX = 253
 IP_BIND_ADDRESS_NO_PORT = 24
 NAME_LOOKUPS_AT_ONCE = 32
 CONNECT_WITHIN_S = DELIVERY_DEADLINE_S - 0.25
-KEPT_FOR_S = 4
-"""Shorter than what common servers wait for a next request."""
-KEPT_MAX = 256
-"""Sockets beyond which none is kept for a next call."""
+KEPT_FOR_S = 4  # shorter than what common servers wait for a next request
+KEPT_MAX = 256  # sockets beyond which none is kept for a next call
 GONE = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError)
 RETRY_AFTER_ABSURD_S = 30 * 86_400
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
