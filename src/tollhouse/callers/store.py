@@ -7,7 +7,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId
 from tollhouse.kernel.limits import ACCESS_TOKEN_S, ACTIVITY_EVERY_S
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.platform.db import Pool, Row
+from tollhouse.platform.db import Pool, Row, Tx
 
 # Both bounds on expires_at let the planner leave out every partition but one.
 BEARER = """
@@ -41,6 +41,7 @@ NOTE_API_KEY_USE = """
     ON CONFLICT (api_key_id) DO UPDATE SET last_used_at = excluded.last_used_at
     WHERE a.last_used_at <= excluded.last_used_at - interval '60 s'
 """
+ANYBODY_IS_VERIFIED = "SELECT true FROM users WHERE merchant_id = $1 AND verified_at IS NOT NULL LIMIT 1"
 
 Suspension = type[AccountSuspended | ApplicationSuspended]
 EVERY = timedelta(seconds=ACTIVITY_EVERY_S)
@@ -80,6 +81,11 @@ async def by_api_key(db: Pool, key_hash: bytes, now: datetime) -> tuple[Caller, 
         use_is_stale=_stale(row, now),
     )
     return caller, AccountSuspended if row["suspended_at"] is not None else None
+
+
+async def anybody_is_verified(db: Pool | Tx, merchant_id: MerchantId) -> bool:
+    """Whether a mail has reached anybody of this merchant."""
+    return await db.fetchrow(ANYBODY_IS_VERIFIED, merchant_id) is not None
 
 
 async def note_use(db: Pool, caller: Caller, now: datetime) -> None:

@@ -15,6 +15,7 @@ from tollhouse.callers.model import Person
 from tollhouse.callers.people import SPAN, email_key, prove
 from tollhouse.callers.second_factor import SecondFactorChanged, SecondFactorRequired
 from tollhouse.callers.throttle import RateLimited, Watch, source_of
+from tollhouse.callers.verified import require_verified_email
 from tollhouse.catalogue import projects
 from tollhouse.kernel import tokens
 from tollhouse.kernel.clock import stamp
@@ -41,6 +42,7 @@ from tollhouse.merchants.model import (
 from tollhouse.platform.db import Row, Tx
 from tollhouse.platform.passwords import SIGN_UP, hash_password
 from tollhouse.web.ask import Ask
+from tollhouse.web.house import House
 from tollhouse.web.language_choice import language_of
 
 HINT_CHARS = 4
@@ -118,11 +120,15 @@ def session_of(person: Person) -> SessionView:
     return SessionView(merchant, UserView(person.user_id, person.email, stamp(person.user_created_at)))
 
 
-async def make_api_key(tx: Tx, person: Person, new: NewApiKey, now: datetime) -> NewApiKeyView:
-    """A key with its secret, shown this once. Raises `ValidationFailed`, and `AuthenticationRequired` without a session."""
+async def make_api_key(tx: Tx, person: Person, new: NewApiKey, house: House, now: datetime) -> NewApiKeyView:
+    """A key with its secret, shown this once.
+
+    Raises `ValidationFailed`, `EmailUnverified`, and `AuthenticationRequired` without a session.
+    """
     faults, allowed = new.faults(), new.allowed()
     if faults or allowed is None:
         raise ValidationFailed(*faults)
+    await require_verified_email(tx, house.settings, MerchantEnv(person.merchant_id, new.mode), person)
     if not await sessions_store.hold(tx, person.session_hash):
         raise AuthenticationRequired
     # Nothing below this line may refuse.

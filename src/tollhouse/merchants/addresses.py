@@ -1,4 +1,4 @@
-"""E-mail addresses: whether mail reaches the person who signs in with one. Until they say so, nothing is shut to them."""
+"""E-mail addresses: whether mail reaches the person who signs in with one. See `callers.verified` for what needs it."""
 
 from tollhouse.audit import author, record
 from tollhouse.callers.model import Person

@@ -10,6 +10,7 @@ from tollhouse.callers.guards import anyone_with_cookie, scope, signed_in, signe
 from tollhouse.callers.model import Caller, InvalidCredentials, Person
 from tollhouse.callers.second_factor import InvalidCode, SecondFactorChanged, SecondFactorRequired
 from tollhouse.callers.throttle import RateLimited
+from tollhouse.callers.verified import EmailUnverified
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.merchants import actions, store
 from tollhouse.merchants.model import (
@@ -28,6 +29,7 @@ from tollhouse.merchants.model import (
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.answers import json_answer
 from tollhouse.web.ask import Ask
+from tollhouse.web.house import House
 from tollhouse.web.operations import DASHBOARD, INTEGRATION, Operations
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
@@ -91,11 +93,16 @@ async def list_api_keys(caller: Person, db: Pool) -> ApiKeyList:
 
 
 @DASHBOARD_OPERATIONS.add(
-    "POST", "/api-keys", guard=signed_in, status=201, refuses=(ValidationFailed,), recent_authentication="live"
+    "POST",
+    "/api-keys",
+    guard=signed_in,
+    status=201,
+    refuses=(ValidationFailed, EmailUnverified),
+    recent_authentication="live",
 )
-async def make_api_key(caller: Person, body: NewApiKey, tx: Tx, now: datetime) -> NewApiKeyView:
+async def make_api_key(caller: Person, body: NewApiKey, tx: Tx, now: datetime, house: House) -> NewApiKeyView:
     """Make an API key. The answer shows it once."""
-    return await actions.make_api_key(tx, caller, body, now)
+    return await actions.make_api_key(tx, caller, body, house, now)
 
 
 @DASHBOARD_OPERATIONS.add("DELETE", "/api-keys/{api_key_id}", guard=signed_in_while_suspended, refuses=(NotFound,))

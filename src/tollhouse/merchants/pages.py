@@ -9,6 +9,7 @@ from tollhouse.callers import half_signed_in, sessions, stepup
 from tollhouse.callers.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.callers.model import Person, SignInFirst
 from tollhouse.callers.second_factor import SecondFactorChanged, SecondFactorRequired
+from tollhouse.callers.verified import EmailUnverified
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import AuthenticationRequired, Fault, Refusal, ValidationFailed
 from tollhouse.kernel.scopes import PERMISSIONS
@@ -153,7 +154,9 @@ async def keys_page(ask: Ask, caller: Person, mode: str) -> Response:
     return await _keys_page(ask, caller, caller.env(mode))
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/keys", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add(
+    "POST", "/{mode}/developers/keys", guard=signed_in_page, refuses=(EmailUnverified,), recent_authentication="live"
+)
 async def make_key(ask: Ask, caller: Person, mode: str) -> Response:
     """Make a key and show it once."""
     env = caller.env(mode)
@@ -161,7 +164,7 @@ async def make_key(ask: Ask, caller: Person, mode: str) -> Response:
     new = NewApiKey(form.one("name") or "", env.mode, form.all("scope") if form.one("choice") else None)
     try:
         async with ask.house.db.transaction() as tx:
-            made = await actions.make_api_key(tx, caller, new, ask.now)
+            made = await actions.make_api_key(tx, caller, new, ask.house, ask.now)
     except ValidationFailed as refusal:
         return await _keys_page(ask, caller, env, new=new, refusal=refusal)
     return await _keys_page(ask, caller, env, secret=made.api_key)

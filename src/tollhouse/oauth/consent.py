@@ -17,6 +17,7 @@ from tollhouse.callers import sessions, sessions_store
 from tollhouse.callers.guards import visitor
 from tollhouse.callers.model import Person, SignInFirst
 from tollhouse.callers.stepup import reauthenticate
+from tollhouse.callers.verified import EmailUnverified, require_verified_email
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.refusals import Forbidden, InvalidRequest, NotFound
@@ -82,7 +83,7 @@ async def show(ask: Ask, request_id: str) -> Response:
     "POST",
     "/oauth/consent/{request_id}",
     guard=visitor,
-    refuses=(SignInFirst, NotFound, Forbidden, InvalidRequest),
+    refuses=(SignInFirst, NotFound, Forbidden, InvalidRequest, EmailUnverified),
     recent_authentication="by_content",
 )
 async def decide(ask: Ask, request_id: str) -> Response:
@@ -114,7 +115,9 @@ async def _allow(ask: Ask, request_id: str, person: Person, request: ConsentRequ
     ticked = scopes.parse(name for name in form.all("scope") if name in scopes.ALL) or Scopes(0)
     if not (ticked & request.scopes).has_api:
         return _form(ask, request_id, person, request, ticked=ticked, nothing_ticked=True)
-    if request.mode == "live" and ticked & request.scopes & SENSITIVE:
+    env = MerchantEnv(person.merchant_id, request.mode)
+    await require_verified_email(ask.house.db, ask.house.settings, env, person)
+    if env.livemode and ticked & request.scopes & SENSITIVE:
         await reauthenticate(ask, person, free_redirect=True)
     code = tokens.mint("thac")
     code_expires_at = ask.now + clock.seconds(ask.house.settings.authorization_code_ttl)
@@ -124,7 +127,7 @@ async def _allow(ask: Ask, request_id: str, person: Person, request: ConsentRequ
             raise SignInFirst(f"/signin?request={request_id}")
         if not await requests_store.allow(tx, request, ticked, tokens.digest(code), ask.now, code_expires_at):
             return False
-        env, given = MerchantEnv(person.merchant_id, request.mode), made(scopes=(ticked & request.scopes).names())
+        given = made(scopes=(ticked & request.scopes).names())
         await record.note(tx, env, "grant.given", ask.now, subject=request.client_id, name=request.name, changed=given)
         return True
 

@@ -5,6 +5,8 @@ from uuid import UUID
 
 import msgspec
 
+from tollhouse.callers.model import Person
+from tollhouse.callers.verified import require_verified_email
 from tollhouse.catalogue import payment_settings, projects
 from tollhouse.catalogue.methods import Method
 from tollhouse.catalogue.payment_settings import PaymentSettings
@@ -26,13 +28,23 @@ ATTEMPTS_OPEN_MAX = 100
 
 
 async def open_link(
-    tx: Tx, env: MerchantEnv, new: NewLink, created_by: CreatedBy, house: House, now: datetime
+    tx: Tx,
+    env: MerchantEnv,
+    new: NewLink,
+    created_by: CreatedBy,
+    house: House,
+    now: datetime,
+    person: Person | None = None,
 ) -> PaymentLink:
-    """Open a payment link. Raises `ValidationFailed`, `CurrencyNotSupported` and `InvalidProject`."""
+    """Open a payment link; `person` does it at the dashboard.
+
+    Raises `ValidationFailed`, `CurrencyNotSupported`, `EmailUnverified` and `InvalidProject`.
+    """
     # The clock of a test environment matters only to a time that was named; any other is reckoned where it is kept.
     named = new.expires_at is not None and not env.livemode
     ahead = await sandbox_store.ahead(tx, env) if named else NO_LEAD
     priced = check(new, env, house.settings, now + ahead)
+    await require_verified_email(tx, house.settings, env, person)
     project = await projects.seller(tx, env, new.project_id)
     if project is None:
         raise InvalidProject

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tollhouse.callers.guards import scope
 from tollhouse.callers.model import Caller
+from tollhouse.callers.verified import EmailUnverified
 from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.payments import actions, settle, store, transactions_store
@@ -69,7 +70,7 @@ class TransactionsAnswer(Struct, frozen=True):
     guard=scope("payments:write"),
     status=201,
     idempotency="honoured",
-    refuses=(ValidationFailed, CurrencyNotSupported, InvalidProject),
+    refuses=(ValidationFailed, CurrencyNotSupported, EmailUnverified, InvalidProject),
 )
 async def open_link(caller: Caller, body: NewLink, tx: Tx, now: datetime, house: House) -> LinkView:
     """Create a payment link."""

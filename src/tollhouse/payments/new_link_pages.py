@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from tollhouse.callers.guards import signed_in_page
 from tollhouse.callers.model import Person
+from tollhouse.callers.verified import EmailUnverified
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue import store as projects
 from tollhouse.idempotency import KeyReused, made_once
@@ -92,7 +93,7 @@ async def fill_in(ask: Ask, caller: Person, mode: str) -> Response:
     return await _form(ask, caller, env, _typed(Form(list(first.items()))))
 
 
-@OPERATIONS.add("POST", "/{mode}/payment-links/new", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/payment-links/new", guard=signed_in_page, refuses=(EmailUnverified,))
 async def make(ask: Ask, caller: Person, mode: str) -> Response:
     """Make the link; or the form again, with what is wrong in it."""
     env, house = caller.env(mode), ask.house
@@ -106,7 +107,7 @@ async def make(ask: Ask, caller: Person, mode: str) -> Response:
         async def open_link() -> UUID:
             ahead = timedelta() if env.livemode else await sandbox_store.ahead(tx, env)
             new = typed.meant(ask.now + ahead)
-            return (await actions.open_link(tx, env, new, CreatedBy("dashboard"), house, ask.now)).id
+            return (await actions.open_link(tx, env, new, CreatedBy("dashboard"), house, ask.now, caller)).id
 
         return await made_once(tx, ask, env, key, typed, open_link)
 
@@ -114,6 +115,8 @@ async def make(ask: Ask, caller: Person, mode: str) -> Response:
         made_id = await house.db.transact(deed)
     except KeyReused as refusal:
         return await _form(ask, caller, env, typed, Wrong(ALREADY, status=refusal.status))
+    except EmailUnverified:
+        raise
     except Refusal as refusal:
         return await _form(ask, caller, env, typed, wrong_with(refusal, (*FIELDS, METHODS_FIELD)), key)
     return see_other(f"/{env.mode}/payment-links/{made_id}")
