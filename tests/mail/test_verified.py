@@ -14,7 +14,7 @@ from tollhouse.doors import OPERATIONS
 KEYS, LINKS = "/live/developers/keys", "/live/payment-links/new"
 KEY = {"name": "Till", "mode": "live"}
 LINK = COFFEE | {"max_payments": "1"}
-SCOPES = "payments:write payments:read"
+SCOPES: str = "payments:write payments:read"
 BROWSER = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
 ADDRESS = "/settings/security/address"
 MADE = """
@@ -52,7 +52,7 @@ async def unverify(actor: Actor) -> None:
 async def made(actor: Actor) -> int:
     """How many live keys, codes and links there are."""
     [row] = await actor.sql(MADE, actor.merchant_id)
-    return row[0]
+    return int(row[0])
 
 
 async def browse(actor: Actor, path: str, fields: dict[str, str]) -> Answer:
