@@ -118,7 +118,7 @@ async def _allow(ask: Ask, request_id: str, person: Person, request: ConsentRequ
     env = MerchantEnv(person.merchant_id, request.mode)
     await require_verified_email(ask.house.db, ask.house.settings, env, person)
     if env.livemode and ticked & request.scopes & SENSITIVE:
-        await reauthenticate(ask, person, free_redirect=True)
+        person = await reauthenticate(ask, person, free_redirect=True)
     code = tokens.mint("thac")
     code_expires_at = ask.now + clock.seconds(ask.house.settings.authorization_code_ttl)
 
