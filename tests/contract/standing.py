@@ -88,6 +88,7 @@ class Standing:
             "read_owned_balance_payment": lambda: self._do(self._reserve()),
             "capture_owned_balance_payment": lambda: self._do(self._reserve()),
             "release_owned_balance_payment": lambda: self._do(self._reserve()),
+            "refund_owned_balance_payment": lambda: self._do(self._reserve(capture=True)),
             "cancel_withdrawal": lambda: {"withdrawal_id": self._do(self._withdrawn())},
             "simulate_withdrawal": lambda: {"withdrawal_id": self._do(self._withdrawn())},
             "make_rule": lambda: self._do(self._without_rules()),
@@ -197,13 +198,13 @@ class Standing:
             "code": "EUR",
         }
 
-    async def _reserve(self) -> Json:
-        """Money of Alice's that is reserved for an application of Dora's, which nobody ends."""
+    async def _reserve(self, *, capture: bool = False) -> Json:
+        """Money of Alice's that is reserved for an application of Dora's, which nobody ends, or that it has captured."""
         if not hasattr(self, "_till"):
             self._till = await application(self._dora)
             await self._till.connect(self._alice, "balance-payments:write")
             (await self._alice.post("/test/balances/fund", {"currency": "EUR", "amount": "50.00"})).ok(201)
-        reserved = await self._alice.post("/balance-payments", self._penny | {"capture": False}, key=str(uuid4()))
+        reserved = await self._alice.post("/balance-payments", self._penny | {"capture": capture}, key=str(uuid4()))
         return {"client_id": self._till.client_id, "payment_id": reserved.ok(201).body["id"]}
 
     async def _ordered(self) -> str:

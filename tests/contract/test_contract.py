@@ -32,7 +32,12 @@ OURS = ("oauth", "authorize", "dashboard")
 EXAMPLES = {
     25: ("sign_up", "sign_in"),  # each hashes a password
     80: ("show_client", "revoke_client", "revoke_api_key", "disconnect_one", "disconnect_all", "withdraw_grant"),
-    90: ("read_owned_balance_payment", "capture_owned_balance_payment", "release_owned_balance_payment"),
+    90: (
+        "read_owned_balance_payment",
+        "capture_owned_balance_payment",
+        "release_owned_balance_payment",
+        "refund_owned_balance_payment",
+    ),
     350: ("register_client", "save_client", "give_back"),
     500: ("issue", "start"),
 }
