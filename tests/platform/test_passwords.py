@@ -17,6 +17,9 @@ async def test_a_lane_refuses_what_its_queue_does_not_hold() -> None:
     with pytest.raises(TemporarilyUnavailable) as refused:
         await lane.run(go.wait, 2)
     assert refused.value.headers == {"Retry-After": "1"}
+    with pytest.raises(TemporarilyUnavailable):
+        lane.require_room(2)
+    lane.require_room(0)
     unlimited = asyncio.create_task(lane.run(go.wait, 0))
     go.set()
     assert await asyncio.gather(*waiting, unlimited) == [True] * 4

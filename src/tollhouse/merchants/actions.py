@@ -54,6 +54,7 @@ async def sign_up(ask: Ask, new: SignUp) -> tuple[SessionView, str]:
         raise SignupClosed
     if faults := new.faults():
         raise ValidationFailed(*faults)
+    SIGN_UP.require_room(ask.house.settings.password_queue)
     await _count_sign_up(ask)
     password_hash = await hash_password(new.password, SIGN_UP, ask.house.settings.password_queue)
     merchant_id, user_id = MerchantId(new_id()), UserId(new_id())

@@ -40,11 +40,15 @@ class Lane:
         """How many are being hashed or wait."""
         return self._taken
 
+    def require_room(self, queue_max: int) -> None:
+        """Raise `TemporarilyUnavailable` where `queue_max` wait already; 0 is no limit."""
+        if queue_max and self._taken >= self._threads + queue_max:
+            raise TemporarilyUnavailable(detail=f"{queue_max} passwords wait in the lane {self._name}")
+
     async def run(self, work: Callable[[], str | bool], queue_max: int) -> str | bool:
         """What the work returns. Raises `TemporarilyUnavailable` where `queue_max` wait already; 0 is no limit."""
         with self._lock:
-            if queue_max and self._taken >= self._threads + queue_max:
-                raise TemporarilyUnavailable(detail=f"{queue_max} passwords wait in the lane {self._name}")
+            self.require_room(queue_max)
             self._taken += 1
         job: Future[str | bool] = self._executor.submit(work)
         job.add_done_callback(self._leave)
