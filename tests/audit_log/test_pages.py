@@ -74,7 +74,7 @@ async def test_what_was_done_is_told_and_filtered(alice: Actor, bob: Actor) -> N
     assert "Nothing of the log matches." in await seen(alice, f"{PATH}?who=operator")
     for query in ("?what=lost", "?environment=prod", "?before=x", "?page=2"):
         await seen(alice, PATH + query, 422)
-    assert "A day, such as" in (wrong := await seen(alice, f"{PATH}?from=soon", 422))
+    assert "This must be a date such as" in (wrong := await seen(alice, f"{PATH}?from=soon", 422))
     assert "Nothing is shown." in wrong
 
 

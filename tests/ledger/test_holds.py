@@ -13,7 +13,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.ledger import balances, holds
-from tollhouse.ledger.model import Hold, HoldNotActive, InsufficientFunds, Posted, Source, rail
+from tollhouse.ledger.model import Hold, HoldNotActive, InsufficientFunds, Posted, Source, payable
 
 
 async def reserve(books: Books, amount_minor: int, source: Source | None = None) -> Hold:
@@ -25,7 +25,7 @@ async def reserve(books: Books, amount_minor: int, source: Source | None = None)
 async def capture(books: Books, hold_id: UUID, amount_minor: int) -> tuple[Hold, Posted]:
     return await books.pool.transact(
         lambda tx: holds.capture(
-            tx, books.env, hold_id, amount_minor, clock.now(), entry_type="withdrawal", to=rail("sandbox")
+            tx, books.env, hold_id, amount_minor, clock.now(), entry_type="fulfillment", to=payable("sandbox")
         )
     )
 

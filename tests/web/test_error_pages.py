@@ -53,5 +53,5 @@ def test_what_was_refused_of_an_address_is_said() -> None:
     class Refused(Refusal):
         status = 422
 
-    page = shown(Refused(faults=[Fault("limit", "out_of_range", "From 1 to 100.")]), "de")
-    assert "<li><code>limit</code>: Von 1 bis 100.</li>" in page
+    page = shown(Refused(faults=[Fault("limit", "out_of_range", "This must be a whole number from 1 to 100.")]), "de")
+    assert "<li><code>limit</code>: Diese Angabe muss eine ganze Zahl von 1 bis 100 sein.</li>" in page
