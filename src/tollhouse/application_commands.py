@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 from tollhouse.operator import applications, applications_store
 from tollhouse.operator.model import ApplicationStatus, Deed, Hand
-from tollhouse.operator_commands import Json, MaybeReason, Reason, hand_of, listed, run, talk
+from tollhouse.operator_commands import By, Json, MaybeReason, Reason, hand_of, listed, run, talk
 from tollhouse.platform.db import Tx
 from tollhouse.web.house import House
 
@@ -30,20 +30,23 @@ def list_applications(*, status: Status = None, search: Search = "", as_json: Js
 
 
 @app.command
-def suspend(client_id: ClientArgument, /, *, reason: Reason, as_json: Json = False) -> int:
+def suspend(client_id: ClientArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Refuse its connections, tokens and calls from now on. Its grants stay."""
-    return _do(lambda tx, hand: applications.suspend(tx, client_id, hand), reason, as_json=as_json)
+    return _do(lambda tx, hand: applications.suspend(tx, client_id, hand), reason, by, as_json=as_json)
 
 
 @app.command
-def reactivate(client_id: ClientArgument, /, *, reason: MaybeReason = None, as_json: Json = False) -> int:
+def reactivate(client_id: ClientArgument, /, *, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
     """Let a suspended application go on."""
-    return _do(lambda tx, hand: applications.reactivate(tx, client_id, hand), reason, as_json=as_json)
+    return _do(lambda tx, hand: applications.reactivate(tx, client_id, hand), reason, by, as_json=as_json)
 
 
-def _do(action: Callable[[Tx, Hand], Awaitable[Deed]], reason: str | None, *, as_json: bool) -> int:
-    hand = hand_of(reason)
-    kept = run(lambda house: house.db.transact(lambda tx: action(tx, hand)))
+def _do(action: Callable[[Tx, Hand], Awaitable[Deed]], reason: str | None, by: str | None, *, as_json: bool) -> int:
+    async def deed(house: House) -> Deed:
+        hand = await hand_of(house, reason, by)
+        return await house.db.transact(lambda tx: action(tx, hand))
+
+    kept = run(deed)
     if isinstance(kept, int):
         return kept
     print(msgspec.json.encode(kept).decode() if as_json else f"{kept.action} {kept.client_id}")

@@ -100,7 +100,7 @@ DEEDS_ABOUT = """
 """
 DEEDS_TO_APPLICATION = """
     SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
-           a.client_id, m.business_name, NULL AS email, NULL AS application
+           a.on_command_line, a.client_id, m.business_name, NULL AS email, NULL AS application
     FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id WHERE a.client_id = $1 ORDER BY a.id DESC LIMIT $2
 """
 
