@@ -233,6 +233,8 @@ async def test_another_owners_application_cannot_be_changed(app: Application, ma
             await mallory.dashboard("DELETE", f"{path}/connections/{uuid4()}"),
         ):
             answer.refused("not_found", 404)
+        if client_id == "%00":
+            continue  # no address at all
         for method, end in (("PUT", ""), ("POST", "/status"), ("POST", "/rotate-secret")):
             assert "version" in (await mallory.dashboard(method, path + end, {})).faults()
     assert await record(app) == settings

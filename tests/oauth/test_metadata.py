@@ -70,9 +70,9 @@ async def test_there_is_no_openid_connect(mallory: Actor) -> None:
 
 
 @pytest.mark.covers("O-9")
-@pytest.mark.parametrize("tail", ["/", "/pay", "/pay/", "?a=b", "?", "#", "#top"])
-def test_the_issuer_is_an_origin(tail: str) -> None:
-    """No path, so metadata has one address only; nothing behind it, so that two spellings of it are never compared."""
+@pytest.mark.parametrize("tail", ["/", "/pay/", "?a=b", "?", "#", "#top"])
+def test_nothing_stands_behind_the_issuer(tail: str) -> None:
+    """So two spellings of it are never compared."""
     with pytest.raises(config.SettingsRefusedError, match="TOLLHOUSE_BASE_URL"):
         config.load({"TOLLHOUSE_BASE_URL": f"https://pay.example{tail}"})
 
