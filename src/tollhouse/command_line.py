@@ -110,14 +110,15 @@ def web(
 ) -> int:
     """Serve the web. Needs DATABASE_URL."""
     settings = _with_database(_settings_for(port))
-    if socket_fd is None:
-        asyncio.run(root.verify(settings))
     if socket_fd is None and workers > 1:
+        asyncio.run(root.verify(settings))
         return _many_webs(host, port, workers)
     if socket_fd is not None:
         _end_with_parent()
-    server = http_server.make(root.build(root.open_house(settings)), settings)
     with http_server.bind(host, port) if socket_fd is None else http_server.handed_over(socket_fd) as listener:
+        if socket_fd is None:
+            asyncio.run(root.verify(settings))
+        server = http_server.make(root.build(root.open_house(settings)), settings)
         server.run([listener])
     return 0 if server.started else 1
 

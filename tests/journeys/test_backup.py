@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -16,6 +16,7 @@ from tests.cast import sign_up
 from tests.command import tollhouse
 from tests.journeys.test_get_paid import COFFEE, activate_secret, pay
 from tests.journeys.test_serve import check, talking_to
+from tests.payments import shop
 from tests.processes import Serving
 from tests.receiver import Receiver
 from tests.running import KEY, Service, new_database
@@ -30,6 +31,12 @@ def home() -> Iterator[Path]:
     """An empty home that only its owner may enter."""
     with tempfile.TemporaryDirectory(prefix="tollhouse-home-") as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def service_alone(make_service: Callable[..., Service]) -> Service:
+    """A service with a database that no other test changes behind its back: the check of a restored one would tell."""
+    return make_service(fresh=True)
 
 
 def command(data_dir: Path, *words: str) -> tuple[int, str, str]:
@@ -83,8 +90,11 @@ async def test_everything_is_there_after_it_was_destroyed(home: Path) -> None:
 
 
 async def test_a_database_of_ones_own_is_restored_into_an_empty_one(
-    service: Service, server: embedded.Server, tmp_path: Path
+    service_alone: Service, server: embedded.Server, tmp_path: Path
 ) -> None:
+    service = service_alone
+    async with sign_up(service, "alice", "Alice's Coffee") as alice:
+        await shop.pay(await shop.open_link(alice))
     written = await tollhouse(service, "backup", str(tmp_path))
     assert written.status == 0, written.talk
     file = Path(written.out.strip())

@@ -283,7 +283,8 @@ async def test_success_and_failure_race_and_one_of_them_is_true(alice: Actor, se
 async def test_fifty_customers_of_a_single_use_link_share_one_attempt(alice: Actor, service: Service) -> None:
     link = await open_link(alice)
     chosen = await asyncio.gather(*(choose(link) for _ in range(50)))
-    [payment] = {answer.ok(303).query["payment"] for answer in chosen}
+    # Who comes when it is running is led to the link's own page, which shows it.
+    [payment] = {answer.ok(303).query["payment"] for answer in chosen if "payment" in answer.query}
     answers = await asyncio.gather(*(simulate(link, payment=payment) for _ in range(50)))
     assert {answer.status for answer in answers} == {303}
     [found] = (await alice.get("/transactions?limit=100")).ok().body["transactions"]

@@ -126,7 +126,7 @@ NOBODY = "0198b2f0-0000-7000-8000-000000000000"
         ("POST", f"/transactions/{NOBODY}/refunds", {"external_id": ""}, "external_id"),
         ("POST", f"/test/transactions/{NOBODY}/simulate", {"outcome": "succeed", "amount": "x"}, "amount"),
         ("POST", f"/test/refunds/{NOBODY}/simulate", {"outcome": "x"}, "outcome"),
-        ("POST", f"/balance-payments/{NOBODY}/refund", {"amount": "1e3"}, "amount"),
+        ("POST", f"/test/withdrawals/{NOBODY}/simulate", {"outcome": "x"}, "outcome"),
         ("PUT", f"/conversion-rules/{NOBODY}", RULE | {"percent": 0}, "percent"),
         ("PUT", f"/conversion-rules/{NOBODY}", RULE | {"from_currency": "XXX"}, "from_currency"),
     ],

@@ -29,9 +29,10 @@ class PaymentDeeds(Deeds):
 
     @rule(pick=PICK)
     def choose(self, pick: int) -> None:
-        """A customer chooses how to pay, and does not pay yet."""
+        """A customer chooses how to pay, and does not pay yet. A link that is paid once has one open attempt at a time."""
         link = self._link(pick)
-        if self.books.standing(link) == "active":
+        open_ones = [one for one in self.books.payments if one.link is link and one.status in OPEN]
+        if self.books.standing(link) == "active" and not (open_ones and link.max_payments == 1):
             self.books.begin(link)
         back = self.history.counter.form(f"/pay/{link.token}/method", {"method_id": f"sandbox:{link.currency}"})
         self.history.learn_names(back.partition("?payment=")[2] or None)
