@@ -52,8 +52,15 @@ def fill(pipe: int) -> None:
     os.set_blocking(pipe, True)
 
 
+@pytest.fixture
+def service_alone(make_service: Callable[..., Service]) -> Service:
+    """A database that no other test changes: a web process refuses keys and a schema that are not its own."""
+    return make_service(fresh=True)
+
+
 @pytest.mark.parametrize("how", BROKEN)
-async def test_requests_are_answered_without_a_log(service: Service, how: str) -> None:
+async def test_requests_are_answered_without_a_log(service_alone: Service, how: str) -> None:
+    service = service_alone
     settings = settings_for(service.dsn)
     environment = {"DATABASE_URL": service.dsn, "TOLLHOUSE_SECRET_KEYS": KEY, "TOLLHOUSE_BASE_URL": settings.base_url}
     words = ["web", "--port", settings.base_url.rpartition(":")[2]]
