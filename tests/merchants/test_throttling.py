@@ -11,7 +11,7 @@ import pytest
 from tests.cast import INTEGRATION, PASSWORD, Actor, Answer, application, post_form, sign_up
 from tests.merchants.authenticator import enrol, grow_old, log_in
 from tests.running import Service
-from tollhouse.callers.throttle import Meter, RateLimited
+from tollhouse.callers.throttle import Delay, Meter, RateLimited
 
 LOGIN = "/api/v2/merchant/login"
 SIGNUP = "/api/v2/merchant/signup"
@@ -153,6 +153,22 @@ async def test_sign_ups_of_an_address_are_limited_before_they_cost_anything(make
         assert int(shown.ok(429).headers["Retry-After"]) >= 1
         await dora.sql(AGED)
         (await again("192.0.2.1")).ok(201)
+
+
+async def test_refusals_are_held_back_but_no_more_than_so_many_at_once() -> None:
+    delay = Delay(3600, 2)
+    held = [asyncio.create_task(delay.wait()) for _ in range(2)]
+    await asyncio.sleep(0)
+    await delay.wait()  # a third one is not held
+    assert not any(one.done() for one in held)
+    held[0].cancel()
+    await asyncio.gather(held[0], return_exceptions=True)
+    held[0] = asyncio.create_task(delay.wait())
+    await asyncio.sleep(0)
+    assert not any(one.done() for one in held)
+    for one in held:
+        one.cancel()
+    await asyncio.gather(*held, return_exceptions=True)
 
 
 async def test_authorization_requests_without_a_session_are_limited(make_service: Callable[..., Service]) -> None:

@@ -45,6 +45,23 @@ async def test_one_lane_does_not_wait_for_another() -> None:
     await waiting
 
 
+async def test_a_lane_starts_no_more_of_what_is_paced_than_it_may() -> None:
+    lane, started = Lane("slow", 3, per_s=0.001), list[str]()
+
+    def work() -> str:
+        started.append("")
+        return "hashed"
+
+    assert await lane.run(work, 2, paced=True) == "hashed"
+    next_one = asyncio.create_task(lane.run(work, 2, paced=True))
+    await asyncio.sleep(0)
+    assert (len(started), lane.taken) == (1, 1)  # it waits, and takes up a place
+    assert await lane.run(work, 2) == "hashed"
+    next_one.cancel()
+    await asyncio.gather(next_one, return_exceptions=True)
+    assert (len(started), lane.taken) == (2, 0)
+
+
 @pytest.mark.parametrize(
     ("password", "expected"),
     [

@@ -4,6 +4,7 @@ Failures are counted in the database, for all processes together: they protect s
 in the memory of each process: that protects us from a client gone wild, and must cost next to nothing.
 """
 
+import asyncio
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -75,6 +76,24 @@ def source_of(address: str) -> str:
     except ValueError:
         return address
     return str(found.ipv4_mapped or IPv6Network((int(found), SITE_BITS), strict=False))
+
+
+class Delay:
+    """Holds refusals back, so that whoever asks again and again on few connections asks slowly. At most so many at once."""
+
+    def __init__(self, seconds: float, most: int) -> None:
+        self._seconds = seconds
+        self._most = most
+        self._held = 0
+
+    async def wait(self) -> None:
+        """Wait; not at all where as many wait as may."""
+        if self._held < self._most:
+            self._held += 1
+            try:
+                await asyncio.sleep(self._seconds)
+            finally:
+                self._held -= 1
 
 
 class Meter:

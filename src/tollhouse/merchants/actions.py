@@ -14,14 +14,14 @@ from tollhouse.callers.known_devices import remember_device
 from tollhouse.callers.model import Person
 from tollhouse.callers.people import SPAN, email_key, prove
 from tollhouse.callers.second_factor import SecondFactorChanged, SecondFactorRequired
-from tollhouse.callers.throttle import RateLimited, Watch, source_of
+from tollhouse.callers.throttle import Delay, RateLimited, Watch, source_of
 from tollhouse.callers.verified import require_verified_email
 from tollhouse.catalogue import projects
 from tollhouse.kernel import tokens
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, UserId, new_id
-from tollhouse.kernel.refusals import AuthenticationRequired, NotFound, ValidationFailed
+from tollhouse.kernel.refusals import AuthenticationRequired, NotFound, TemporarilyUnavailable, ValidationFailed
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Letter
 from tollhouse.merchants import business_store, store
@@ -46,6 +46,7 @@ from tollhouse.web.house import House
 from tollhouse.web.language_choice import language_of
 
 HINT_CHARS = 4
+REFUSED_SIGN_UPS = Delay(1.0, 500)
 
 
 async def sign_up(ask: Ask, new: SignUp) -> tuple[SessionView, str]:
@@ -54,9 +55,7 @@ async def sign_up(ask: Ask, new: SignUp) -> tuple[SessionView, str]:
         raise SignupClosed
     if faults := new.faults():
         raise ValidationFailed(*faults)
-    SIGN_UP.require_room(ask.house.settings.password_queue)
-    await _count_sign_up(ask)
-    password_hash = await hash_password(new.password, SIGN_UP, ask.house.settings.password_queue)
+    password_hash = await _hash_within_limits(ask, new.password)
     merchant_id, user_id = MerchantId(new_id()), UserId(new_id())
 
     async def deed(tx: Tx) -> str:
@@ -194,6 +193,19 @@ async def _begin(ask: Ask, row: Row) -> tuple[SessionView, str]:
         stamp(row["merchant_created_at"]),
     )
     return SessionView(merchant, UserView(row["id"], row["email"], stamp(row["created_at"]))), secret
+
+
+async def _hash_within_limits(ask: Ask, password: str) -> str:
+    """Raises `RateLimited` and `TemporarilyUnavailable`, late: who asks again at once is slowed down, and so is a flood."""
+    settings = ask.house.settings
+    try:
+        SIGN_UP.require_room(settings.password_queue)
+        await _count_sign_up(ask)
+        return await hash_password(password, SIGN_UP, settings.password_queue, paced=settings.rate_limits)
+    except (RateLimited, TemporarilyUnavailable):
+        if settings.rate_limits:
+            await REFUSED_SIGN_UPS.wait()
+        raise
 
 
 async def _count_sign_up(ask: Ask) -> None:

@@ -6,6 +6,7 @@ A lane that has as many waiting as may wait refuses the next one at once. So a f
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -16,7 +17,7 @@ from tollhouse.kernel.refusals import TemporarilyUnavailable
 
 HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 NOBODY = HASHER.hash("nobody has this password")
-POLITE = 10
+POLITE = 19
 """How much a thread of a polite lane gives way to everything else, on Linux, where threads have a priority of their own."""
 
 
@@ -26,11 +27,16 @@ def _give_way() -> None:
 
 
 class Lane:
-    """Threads for one kind of caller. `polite` ones get the processor when nothing else wants it."""
+    """Threads for one kind of caller. `polite` ones get the processor when nothing else wants it.
 
-    def __init__(self, name: str, threads: int, *, polite: bool = False) -> None:
+    A lane with `per_s` starts no more than that in a second of what is `paced`.
+    """
+
+    def __init__(self, name: str, threads: int, *, polite: bool = False, per_s: float = 0) -> None:
         self._name = name
         self._threads = threads
+        self._interval_s = 1 / per_s if per_s else 0.0
+        self._next_at = 0.0
         self._executor = ThreadPoolExecutor(threads, f"argon2 {name}", _give_way if polite else None)
         self._taken = 0
         self._lock = threading.Lock()
@@ -45,21 +51,36 @@ class Lane:
         if queue_max and self._taken >= self._threads + queue_max:
             raise TemporarilyUnavailable(detail=f"{queue_max} passwords wait in the lane {self._name}")
 
-    async def run(self, work: Callable[[], str | bool], queue_max: int) -> str | bool:
+    async def run(self, work: Callable[[], str | bool], queue_max: int, *, paced: bool = False) -> str | bool:
         """What the work returns. Raises `TemporarilyUnavailable` where `queue_max` wait already; 0 is no limit."""
         with self._lock:
             self.require_room(queue_max)
             self._taken += 1
-        job: Future[str | bool] = self._executor.submit(work)
+        try:
+            if paced:
+                await self._turn()
+            job: Future[str | bool] = self._executor.submit(work)
+        except BaseException:
+            self._leave()
+            raise
         job.add_done_callback(self._leave)
         return await asyncio.wrap_future(job)
 
-    def _leave(self, _: "Future[str | bool]") -> None:
+    async def _turn(self) -> None:
+        now = time.monotonic()
+        with self._lock:
+            at = max(now, self._next_at)
+            self._next_at = at + self._interval_s
+        if at > now:
+            await asyncio.sleep(at - now)
+
+    def _leave(self, _: "Future[str | bool] | None" = None) -> None:
         with self._lock:
             self._taken -= 1
 
 
-SIGN_UP = Lane("sign-up", 1, polite=True)
+SIGN_UP = Lane("sign-up", 1, polite=True, per_s=5)
+"""A shop's instance has no use for more, and a flood of them gets no more of the processor."""
 STRANGERS = Lane("strangers", 2)
 """Sign-ins of browsers that were not seen before."""
 KNOWN = Lane("known", 1)
@@ -67,9 +88,9 @@ KNOWN = Lane("known", 1)
 OPERATORS = Lane("operators", 1)
 
 
-async def hash_password(password: str, lane: Lane = KNOWN, queue_max: int = 0) -> str:
+async def hash_password(password: str, lane: Lane = KNOWN, queue_max: int = 0, *, paced: bool = False) -> str:
     """The argon2id hash to keep. Raises `TemporarilyUnavailable`."""
-    return str(await lane.run(lambda: HASHER.hash(password), queue_max))
+    return str(await lane.run(lambda: HASHER.hash(password), queue_max, paced=paced))
 
 
 async def verify_password(password: str, kept: str | None, lane: Lane = KNOWN, queue_max: int = 0) -> bool:
