@@ -156,7 +156,7 @@ async def test_sign_ups_of_an_address_are_limited_before_they_cost_anything(make
 
 
 async def test_refusals_are_held_back_but_no_more_than_so_many_at_once() -> None:
-    delay = Delay(3600, 2)
+    delay = Delay(timedelta(hours=1), 2)
     held = [asyncio.create_task(delay.wait()) for _ in range(2)]
     await asyncio.sleep(0)
     await delay.wait()  # a third one is not held

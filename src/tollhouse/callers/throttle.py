@@ -81,8 +81,8 @@ def source_of(address: str) -> str:
 class Delay:
     """Holds refusals back, so that whoever asks again and again on few connections asks slowly. At most so many at once."""
 
-    def __init__(self, seconds: float, most: int) -> None:
-        self._seconds = seconds
+    def __init__(self, span: timedelta, most: int) -> None:
+        self._span = span
         self._most = most
         self._held = 0
 
@@ -91,7 +91,7 @@ class Delay:
         if self._held < self._most:
             self._held += 1
             try:
-                await asyncio.sleep(self._seconds)
+                await asyncio.sleep(self._span.total_seconds())
             finally:
                 self._held -= 1
 

@@ -14,7 +14,7 @@ from tollhouse.callers.known_devices import remember_device
 from tollhouse.callers.model import Person
 from tollhouse.callers.people import SPAN, email_key, prove
 from tollhouse.callers.second_factor import SecondFactorChanged, SecondFactorRequired
-from tollhouse.callers.throttle import Delay, RateLimited, Watch, source_of
+from tollhouse.callers.throttle import SHORTEST, Delay, RateLimited, Watch, source_of
 from tollhouse.callers.verified import require_verified_email
 from tollhouse.catalogue import projects
 from tollhouse.kernel import tokens
@@ -46,7 +46,7 @@ from tollhouse.web.house import House
 from tollhouse.web.language_choice import language_of
 
 HINT_CHARS = 4
-REFUSED_SIGN_UPS = Delay(1.0, 500)
+REFUSED_SIGN_UPS = Delay(SHORTEST, 500)
 
 
 async def sign_up(ask: Ask, new: SignUp) -> tuple[SessionView, str]:
