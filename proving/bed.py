@@ -77,8 +77,8 @@ class Bed:
             last.callback(lambda: self.database.stop())  # noqa: PLW0108 - the one that runs by then
             self.settings["DATABASE_URL"] = self.database.cluster.dsn
             await migrate(self.database.cluster.dsn)
-            self.house = main.open_house(config.load(self.settings), connections=PRODUCER_CONNECTIONS)
-            last.push_async_callback(self.house.db.close)
+            self.services = main.create_services(config.load(self.settings), connections=PRODUCER_CONNECTIONS)
+            last.push_async_callback(self.services.db.close)
             last.callback(self._stop_workers)
             self._last = last.pop_all()
         return self
@@ -90,12 +90,12 @@ class Bed:
         """A new merchant's environment with an active secret. Live ones are retried, as those of test mode are not."""
         env = MerchantEnv(MerchantId(new_id()), mode)
 
-        async def deed(tx: Tx) -> None:
+        async def action(tx: Tx) -> None:
             await tx.execute(INSERT_MERCHANT, env.merchant_id, clock.now())
             await secrets.lock(tx, env)
-            await secrets.replace(tx, env, self.house.keys, clock.now())
+            await secrets.replace(tx, env, self.services.keys, clock.now())
 
-        await self.house.db.transact(deed)
+        await self.services.db.transact(action)
         return env
 
     def start_worker(self, *, alone: bool = False) -> Worker:
@@ -141,7 +141,7 @@ class Bed:
 
     async def count(self, statement: str, *args: object) -> int:
         """The number that this statement counts."""
-        row = await self.house.db.fetchrow(statement, *args)
+        row = await self.services.db.fetchrow(statement, *args)
         return row[0] if row else 0
 
     async def settle_down(self, within_s: float) -> int:
@@ -153,7 +153,7 @@ class Bed:
 
     async def broken(self) -> list[str]:
         """Every invariant that does not hold."""
-        report = await check(self.house.settings.database_url or "", Scope(full=True))
+        report = await check(self.services.settings.database_url or "", Scope(full=True))
         return [] if report is None else report.broken
 
     def _stop_workers(self) -> None:

@@ -66,7 +66,7 @@ async def prove(*, quick: bool) -> list[Figure]:
         still_there = sum([await one.are_left(SEEN_WITHIN_S) for one in receivers.values()])
         watching.cancel()
         end = worker.memory_bytes() / MIB
-        ended = {row["told"]: row["attempts"] for row in await bed.house.db.fetch(RESULTS)}
+        ended = {row["told"]: row["attempts"] for row in await bed.services.db.fetch(RESULTS)}
         return [
             fact("calls", sum(ended.values())),
             *(fact(f"ended as {told}", attempts) for told, attempts in ended.items()),

@@ -63,7 +63,7 @@ async def prove(*, quick: bool) -> list[Figure]:
             move_clocks(jump)
             began = time.perf_counter()
             one = await producer.record(where[0])
-            await bed.house.db.execute(INSERT_ACCESS, clock.now() + timedelta(minutes=15))
+            await bed.services.db.execute(INSERT_ACCESS, clock.now() + timedelta(minutes=15))
             missing |= await receivers.wait_for([one], ARRIVE_WITHIN_S)
             first_s.append(time.perf_counter() - began)
             numbers += [one, *await producer.produce(where, EVENTS_PER_S, seconds)]

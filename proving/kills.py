@@ -101,7 +101,7 @@ class Killer:
     async def _count(self, victim: Worker) -> None:
         arrived = Counter(arrival.event_id for arrival in self._receivers.arrivals)
         sent = {arrival.event_id for arrival in self._receivers.arrivals if arrival.sender == victim.sender}
-        made = {row["event_id"]: row["made"] for row in await self._bed.house.db.fetch(ATTEMPTS_MADE, list(sent))}
+        made = {row["event_id"]: row["made"] for row in await self._bed.services.db.fetch(ATTEMPTS_MADE, list(sent))}
         lost = [event_id for event_id in sent if arrived[event_id] > made.get(event_id, 0)]
         self.in_flight.update(lost)
         self.hits += bool(lost)

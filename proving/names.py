@@ -25,8 +25,8 @@ class NameServer(asyncio.DatagramProtocol):
     Who asks for IPv6 is sent to loopback: nothing of ours should ask.
     """
 
-    def __init__(self, answers: Answers, host: str = "127.0.0.1", port: int = 0) -> None:
-        self._answers = answers
+    def __init__(self, responses: Answers, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._answers = responses
         self._where = (host, port)
         self.asked: list[str] = []
 
@@ -54,7 +54,7 @@ class NameServer(asyncio.DatagramProtocol):
             self._transport.sendto(_answer(data[: end + KIND.size], kind, found), addr)
 
 
-def ask(name: str) -> bytes:
+def request(name: str) -> bytes:
     """The question for the A records of a name, as a resolver spells it."""
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
     return HEAD.pack(1, IS_QUESTION, 1, 0, 0, 0) + labels + b"\0" + KIND.pack(A, INTERNET)

@@ -14,8 +14,8 @@ from proving.bed import Bed
 from tollhouse.events.record import NewEvent, record
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.ids import new_id
-from tollhouse.kernel.refusals import TemporarilyUnavailable
 
 AGAIN_AFTER_S = 0.5
 """On average: all who failed together must not come back together."""
@@ -85,5 +85,5 @@ class Producer:
     async def _record(self, destination: Destination, number: int, source_id: UUID) -> None:
         facts = {"number": number, "note": "a payment of the proving ground, with some words so that it has a usual length"}
         event = NewEvent("payment.succeeded", "transaction", source_id, 1, facts, destination_url=destination.url)
-        house = self._bed.house
-        await house.db.transact(lambda tx: record(tx, destination.env, event, house=house, now=clock.now()))
+        services = self._bed.services
+        await services.db.transact(lambda tx: record(tx, destination.env, event, services=services, now=clock.now()))

@@ -55,7 +55,7 @@ async def prove(*, quick: bool) -> list[Figure]:
         where = [Destination(env, f"http://name-{n}.rebinding.example:{PORT}/hook") for n in range(NAMES)]
         numbers = await Producer(bed).produce(where, SENDS_PER_S, sends / SENDS_PER_S)
         waiting = await bed.settle_down(ENDED_WITHIN_S)
-        told = {row["told"]: row["attempts"] for row in await bed.house.db.fetch(ATTEMPTS)}
+        told = {row["told"]: row["attempts"] for row in await bed.services.db.fetch(ATTEMPTS)}
         called = told.pop("succeeded", 0)
         blocked = told.pop("blocked_destination", 0)
         return [

@@ -88,14 +88,14 @@ class Silence:
     async def _ask(self) -> None:
         began = time.perf_counter()
         try:
-            await self._bed.house.db.fetchrow(ASK)
+            await self._bed.services.db.fetchrow(ASK)
         except UNSURE:
             self.refused_after_s.append(time.perf_counter() - began)
 
     async def _until_answered(self, began: float) -> float:
         while True:
             try:
-                await self._bed.house.db.fetchrow(ASK)
+                await self._bed.services.db.fetchrow(ASK)
             except UNSURE:
                 await asyncio.sleep(0.05)
             else:

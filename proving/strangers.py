@@ -67,9 +67,9 @@ class Street:
         return [max(0.0, at - self._producer.committed[number]) * 1000 for number, at in arrived.items()]
 
     async def _end(self, strangers: list[Destination]) -> None:
-        house = self._bed.house
+        services = self._bed.services
         for env in {stranger.env for stranger in strangers}:
-            await house.db.transact(lambda tx, env=env: actions.switch_off(tx, env, house, clock.now()))
+            await services.db.transact(lambda tx, env=env: actions.switch_off(tx, env, services, clock.now()))
         await asyncio.sleep(CALM_AFTER_S)
 
 

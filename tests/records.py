@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.running import new_database
 from tollhouse import main
+from tollhouse.api import OPERATIONS
 from tollhouse.checks import schema_store
-from tollhouse.doors import OPERATIONS
 from tollhouse.platform import embedded
 from tollhouse.platform.db import Tx, connect
 from tollhouse.platform.migrations import migrate

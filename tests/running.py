@@ -12,10 +12,10 @@ import asyncpg
 import msgspec
 
 from tollhouse import main
-from tollhouse.doors.worker import work
 from tollhouse.platform import config, http_server, roles
 from tollhouse.platform.config import Settings
 from tollhouse.platform.migrations import migrate
+from tollhouse.worker import work
 
 KEY = "test:" + "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU"
 QUICK_RETRIES = "0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1"
@@ -105,9 +105,9 @@ class Service:
         settings = msgspec.structs.replace(self.settings, database_url=roles.as_application(self.dsn))
         await migrate(settings.database_url or "", self.dsn)
         stop = asyncio.Event()
-        front = main.build(main.open_house(settings))
+        asgi = main.build(main.create_services(settings))
         listener = http_server.bind("127.0.0.1", urlsplit(self.url).port or 0)
-        server = http_server.make(front, self.settings)
+        server = http_server.make(asgi, self.settings)
         server.config.timeout_graceful_shutdown = 3
 
         def halt() -> None:
@@ -117,8 +117,8 @@ class Service:
         self._stop = halt
         tasks = [asyncio.create_task(server.serve([listener]))]
         if self._worker:
-            house = main.open_house(settings)
-            tasks.append(asyncio.create_task(work(house, stop, main.JOBS)))
+            services = main.create_services(settings)
+            tasks.append(asyncio.create_task(work(services, stop, main.JOBS)))
         while not server.started and not tasks[0].done():
             await asyncio.sleep(0.01)
         self._started.set()

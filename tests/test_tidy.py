@@ -10,7 +10,7 @@ import pytest
 HERE = Path(__file__).parent.parent
 OURS = sorted([*HERE.glob("src/**/*.py"), *HERE.glob("tests/**/*.py"), *HERE.glob("proving/**/*.py")])
 PACKAGE = sorted(HERE.glob("src/**/*.py"))
-NAMELESS = re.compile(r"(utils?|helpers?|common|managers?|services?|misc)\.py")
+NAMELESS = re.compile(r"(utils?|helpers?|common|managers?|misc)\.py")
 EMPTY_VERBS = re.compile(r"_?(process|handle|manage|perform)(_|$)")
 SQL = re.compile(r"\b(SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b", re.DOTALL)
 SQL_ALLOWED = {"idempotency.py", "migrations.py", "health.py", "embedded.py"}

@@ -23,8 +23,8 @@ LANGUAGES = ("de",)
 TEMPLATES = sorted(
     path for kind in ("html", "txt") for path in PACKAGE.glob(f"*/templates/*.{kind}") if path.parent.parent.name != "demo"
 )
-WORDS = PACKAGE / "web" / "words.py"
-NO_PAGES = {"demo", "guide", "migrations", "platform", "proving"}
+WORDS = PACKAGE / "web" / "labels.py"
+NO_PAGES = {"demo", "docs", "migrations", "platform", "proving"}
 """Parts whose sentences no page shows, or that are English by nature."""
 FOUNDATIONS = {"idempotency.py"}
 """Modules of the package itself whose refusals a page may show."""
@@ -33,7 +33,7 @@ API_ONLY = re.compile(
 )
 """Modules whose sentences only an API or a command says."""
 PHRASES = re.compile(
-    r"(\w+_)*pages\.py|app_form\.py|meanings\.py|form_faults\.py|schema_fields\.py|scopes\.py|overview\.py|consent\.py"
+    r"(\w+_)*pages\.py|app_form\.py|labels\.py|form_faults\.py|schema_fields\.py|scopes\.py|overview\.py|consent\.py"
 )
 """Modules in which every string that begins with a capital is a text, be it a single word."""
 SENTENCE = re.compile(r"[A-Z%][^\n]* [^\n]*[.?!]")

@@ -33,7 +33,7 @@ class Wire:
             self._socket.close()
         self._socket = None
 
-    def ask(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answered:
+    def request(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answered:
         """One request and its answer, whose length is told by a header."""
         if time.monotonic() - self._idle_since > IDLE_S:
             self.close()

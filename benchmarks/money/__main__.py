@@ -18,8 +18,8 @@ import msgspec
 from msgspec import Struct
 
 from benchmarks.money import seed, servers
+from benchmarks.money.actions import CROWDS, DEEDS, Action, Crowd, job, owners
 from benchmarks.money.database import Pgbench
-from benchmarks.money.deeds import CROWDS, DEEDS, Crowd, Deed, job, owners
 from benchmarks.money.seed import Shop
 from benchmarks.money.watch import Watched, keep, watch
 from benchmarks.oauth import servers as shared
@@ -32,7 +32,7 @@ NUMBERS_PER_S = {"tollhouse": 3_000, "bare": 4_500, "pgbench": 9_000}
 """More than anybody does in a second."""
 WARM_UP_S = 0.5
 SECRET_KEYS = ",".join(f"{name}:{base64.urlsafe_b64encode(key).decode().rstrip('=')}" for name, key in KEYS)
-Measure = Callable[[Deed, Crowd, float], Awaitable[Round]]
+Measure = Callable[[Action, Crowd, float], Awaitable[Round]]
 
 
 class Plan(Struct, frozen=True):
@@ -40,7 +40,7 @@ class Plan(Struct, frozen=True):
 
     rounds: int
     seconds: float
-    deeds: tuple[Deed, ...]
+    actions: tuple[Action, ...]
 
 
 class WrongAnswersError(Exception):
@@ -66,10 +66,10 @@ class Market:
     def __init__(self, connection: "asyncpg.Connection[Any]", shops: list[Shop], watched: Watched) -> None:
         self.connection, self.shops, self.watched, self.numbers = connection, shops, watched, Numbers()
 
-    async def open(self, deed: Deed, crowd: Crowd, wanted: int) -> range:
+    async def open(self, action: Action, crowd: Crowd, wanted: int) -> range:
         """Numbers for a round, with payments that wait where they are to be captured."""
         numbers = self.numbers.take(wanted)
-        if deed == "capture":
+        if action == "capture":
             merchants = [shop.merchant_id for shop in owners(self.shops, crowd)]
             await seed.payments(self.connection, self.watched.waiting, merchants, numbers)
         return numbers
@@ -91,7 +91,7 @@ def main() -> int:
     plan = Plan(
         chosen.rounds or (2 if chosen.quick else 7),
         chosen.seconds or (1 if chosen.quick else 1.5),
-        (chosen.deed,) if chosen.deed else DEEDS,
+        (chosen.action,) if chosen.action else DEEDS,
     )
     try:
         rows = asyncio.run(measure(plan))
@@ -113,10 +113,10 @@ async def measure(plan: Plan) -> list[Row]:
         await migrate(dsn)
         connection = await asyncpg.connect(dsn)
         shops = await seed.ground(connection)
-        watched = await watch(connection, plan.deeds, dsn, SECRET_KEYS, shops[0])
+        watched = await watch(connection, plan.actions, dsn, SECRET_KEYS, shops[0])
         keep(watched, folder)
-        for deed, trace in watched.traces.items():
-            talk(f"{deed}: {len(trace.statements)} statements")
+        for action, trace in watched.traces.items():
+            talk(f"{action}: {len(trace.statements)} statements")
         market = Market(connection, shops, watched)
         pgbench = Pgbench(dsn, folder)
         who: dict[str, Measure] = {
@@ -124,7 +124,12 @@ async def measure(plan: Plan) -> list[Row]:
             "bare": by_http(market, "bare", last.enter_context(servers.bare(dsn, folder))),
             "pgbench": by_pgbench(market, pgbench),
         }
-        rows = [row for deed in plan.deeds for crowd in CROWDS for row in await measure_deed(plan, market, deed, crowd, who)]
+        rows = [
+            row
+            for action in plan.actions
+            for crowd in CROWDS
+            for row in await measure_deed(plan, market, action, crowd, who)
+        ]
         await connection.close()
         return rows
 
@@ -132,9 +137,9 @@ async def measure(plan: Plan) -> list[Row]:
 def by_http(market: Market, name: str, port: int) -> Measure:
     """Measure a server by the load generator."""
 
-    async def one(deed: Deed, crowd: Crowd, seconds: float) -> Round:
-        numbers = await market.open(deed, crowd, int(seconds * NUMBERS_PER_S[name]))
-        load = await shared.load(job(deed, owners(market.shops, crowd), numbers, port, seconds))
+    async def one(action: Action, crowd: Crowd, seconds: float) -> Round:
+        numbers = await market.open(action, crowd, int(seconds * NUMBERS_PER_S[name]))
+        load = await shared.load(job(action, owners(market.shops, crowd), numbers, port, seconds))
         if load.failed:
             raise WrongAnswersError(f"{load.failed} wrong answers of {name}, such as:\n{load.failure}")
         return round_of(len(load.latencies_us) / load.seconds, load.latencies_us)
@@ -145,28 +150,28 @@ def by_http(market: Market, name: str, port: int) -> Measure:
 def by_pgbench(market: Market, pgbench: Pgbench) -> Measure:
     """Measure the database alone."""
 
-    async def one(deed: Deed, crowd: Crowd, seconds: float) -> Round:
+    async def one(action: Action, crowd: Crowd, seconds: float) -> Round:
         whole = max(1, round(seconds / 2))
-        numbers = await market.open(deed, crowd, whole * NUMBERS_PER_S["pgbench"])
+        numbers = await market.open(action, crowd, whole * NUMBERS_PER_S["pgbench"])
         return await asyncio.to_thread(
-            pgbench.round, market.watched.traces[deed], len(owners(market.shops, crowd)), numbers, whole
+            pgbench.round, market.watched.traces[action], len(owners(market.shops, crowd)), numbers, whole
         )
 
     return one
 
 
-async def measure_deed(plan: Plan, market: Market, deed: Deed, crowd: Crowd, who: dict[str, Measure]) -> list[Row]:
+async def measure_deed(plan: Plan, market: Market, action: Action, crowd: Crowd, who: dict[str, Measure]) -> list[Row]:
     """All rounds of a deed, taking turns; every other time the other way about."""
     rounds: dict[str, list[Round]] = {name: [] for name in who}
     for name in ("tollhouse", "bare"):
-        await who[name](deed, crowd, WARM_UP_S)
+        await who[name](action, crowd, WARM_UP_S)
     await market.settle_down()
     for turn in range(plan.rounds):
         for name in list(who)[:: 1 if turn % 2 == 0 else -1]:
-            rounds[name].append(await who[name](deed, crowd, plan.seconds))
+            rounds[name].append(await who[name](action, crowd, plan.seconds))
         shown = "  ".join(f"{name} {found[-1].per_s:,.0f}/s" for name, found in rounds.items())
-        talk(f"{deed} {crowd} {turn + 1}/{plan.rounds}: {shown}")
-    return [row_of(f"{deed} {crowd}", name, found, rounds["bare"]) for name, found in rounds.items()]
+        talk(f"{action} {crowd} {turn + 1}/{plan.rounds}: {shown}")
+    return [row_of(f"{action} {crowd}", name, found, rounds["bare"]) for name, found in rounds.items()]
 
 
 def talk(text: str) -> None:

@@ -59,7 +59,7 @@ class Lent:
         return rows[0] if rows else None
 
 
-class Deed:
+class Action:
     """A trace that can be said again for another request."""
 
     def __init__(self, trace: Trace) -> None:
@@ -79,8 +79,8 @@ class Deed:
 class Bare:
     """As many connections as the product has, lent last-in-first-out."""
 
-    def __init__(self, dsn: str, deeds: dict[str, Deed]) -> None:
-        self.dsn, self.deeds = dsn, deeds
+    def __init__(self, dsn: str, actions: dict[str, Action]) -> None:
+        self.dsn, self.actions = dsn, actions
         self.idle: list[Lent] = []
         self.room = asyncio.Semaphore(WEB_POOL)
 
@@ -96,15 +96,15 @@ class Bare:
             return
         msgspec.json.decode((await receive())["body"])
         facts = Facts(dict(scope["headers"]), scope["path"])
-        deed = self.deeds["capture" if "payment_id" in facts.known else "link"]
+        action = self.actions["capture" if "payment_id" in facts.known else "link"]
         async with self.room:
             lent = self.idle.pop()
             try:
-                body = await deed.again(lent, facts)
+                body = await action.again(lent, facts)
             finally:
                 self.idle.append(lent)
         headers = [JSON, (b"content-length", b"%d" % len(body))]
-        await send({"type": "http.response.start", "status": deed.status, "headers": headers})
+        await send({"type": "http.response.start", "status": action.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
 
@@ -127,5 +127,5 @@ def filled(value: Any) -> Callable[[Facts], Any]:
 
 
 if __name__ == "__main__":
-    deeds = {file.stem: Deed(kept(file)) for file in Path(sys.argv[3]).glob("*.trace")}
-    uvicorn.run(Bare(sys.argv[1], deeds), port=int(sys.argv[2]), log_config=None, access_log=False, server_header=False)
+    actions = {file.stem: Action(kept(file)) for file in Path(sys.argv[3]).glob("*.trace")}
+    uvicorn.run(Bare(sys.argv[1], actions), port=int(sys.argv[2]), log_config=None, access_log=False, server_header=False)

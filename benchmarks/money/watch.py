@@ -11,13 +11,13 @@ import msgspec
 import structlog
 from msgspec import Struct
 
-from benchmarks.money.deeds import CAPTURE, LINK, PATHS, Deed
+from benchmarks.money.actions import CAPTURE, LINK, PATHS, Action
 from benchmarks.money.seed import Shop
 from benchmarks.money.trace import Ear, Trace, understand
 from tollhouse import main
 from tollhouse.kernel import clock, tokens
 from tollhouse.platform import config
-from tollhouse.web.front import Front
+from tollhouse.web.asgi import AsgiApplication
 
 KEY = "the-key-of-the-request-that-is-watched"
 
@@ -25,30 +25,30 @@ KEY = "the-key-of-the-request-that-is-watched"
 class Watched(Struct):
     """What each deed says, and a payment that waits, as a pattern for more."""
 
-    traces: dict[Deed, Trace]
+    traces: dict[Action, Trace]
     waiting: UUID | None = None
 
 
 async def watch(
-    connection: "asyncpg.Connection[Any]", deeds: Sequence[Deed], dsn: str, secret_keys: str, shop: Shop
+    connection: "asyncpg.Connection[Any]", actions: Sequence[Action], dsn: str, secret_keys: str, shop: Shop
 ) -> Watched:
     """Do everything once, so that nothing is the first time; then once more, and listen."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    house = main.open_house(config.load({"DATABASE_URL": dsn, "TOLLHOUSE_SECRET_KEYS": secret_keys}))
-    shopper, ear, watched = Shopper(main.build(house), shop), Ear(), Watched({})
+    services = main.create_services(config.load({"DATABASE_URL": dsn, "TOLLHOUSE_SECRET_KEYS": secret_keys}))
+    shopper, ear, watched = Shopper(main.build(services), shop), Ear(), Watched({})
     known: dict[Any, str] = {shop.merchant_id: "merchant_id", tokens.digest(shop.api_key): "api_key_hash"}
 
-    async def hear(deed: Deed, doing: Awaitable[bytes], status: int, names: dict[Any, str]) -> None:
+    async def hear(action: Action, doing: Awaitable[bytes], status: int, names: dict[Any, str]) -> None:
         begun, now = len(ear.heard), clock.now()
         answer = await doing
         statements = await understand(connection, ear.heard[begun:], known | names, now)
-        watched.traces[deed] = Trace(statements, status, answer)
+        watched.traces[action] = Trace(statements, status, answer)
 
     with ear.listening():
         await shopper.link()
-        if "link" in deeds:
+        if "link" in actions:
             await hear("link", shopper.link(KEY), 201, {tokens.digest(KEY): "key_hash"})
-        if "capture" in deeds:
+        if "capture" in actions:
             await shopper.capture(await shopper.waiting())
             paid = await shopper.waiting()
             link_id = await connection.fetchval("SELECT payment_link_id FROM transactions WHERE id = $1", paid)
@@ -56,15 +56,15 @@ async def watch(
                 "capture", shopper.capture(paid), 200, {paid: "payment_id", str(paid): "payment_name", link_id: "link_id"}
             )
             watched.waiting = await shopper.waiting()
-    await house.db.close()
+    await services.db.close()
     return watched
 
 
 class Shopper:
     """Asks the product in this process."""
 
-    def __init__(self, front: Front, shop: Shop) -> None:
-        self._front, self._shop = front, shop
+    def __init__(self, asgi: AsgiApplication, shop: Shop) -> None:
+        self._front, self._shop = asgi, shop
 
     async def link(self, key: str = "") -> bytes:
         """Open a link."""
@@ -106,5 +106,5 @@ class Shopper:
 
 def keep(watched: Watched, folder: Path) -> None:
     """Leave the traces for the bare application."""
-    for deed, trace in watched.traces.items():
-        trace.keep(folder / f"{deed}.trace")
+    for action, trace in watched.traces.items():
+        trace.keep(folder / f"{action}.trace")

@@ -16,8 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from benchmarks.oauth import seed, servers
+from benchmarks.oauth.actions import DEEDS, Action, job
 from benchmarks.oauth.database import Pgbench
-from benchmarks.oauth.deeds import DEEDS, Deed, job
 from benchmarks.oauth.results import Round, Row, round_of, row_of, table
 from benchmarks.oauth.seed import Side
 from benchmarks.oauth.servers import Server
@@ -26,7 +26,7 @@ from tollhouse.platform.migrations import migrate
 
 CODES_PER_S = 8_000
 WARM_UP_S = 0.5
-Measure = Callable[[Deed, float], Awaitable[Round]]
+Measure = Callable[[Action, float], Awaitable[Round]]
 
 
 class Plan(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Plan(Struct, frozen=True):
 
     rounds: int
     seconds: float
-    deeds: tuple[Deed, ...]
+    actions: tuple[Action, ...]
 
 
 class WrongAnswersError(Exception):
@@ -53,7 +53,7 @@ def main() -> int:
     plan = Plan(
         chosen.rounds or (2 if chosen.quick else 9),
         chosen.seconds or (1.5 if chosen.quick else 2),
-        (chosen.deed,) if chosen.deed else DEEDS,
+        (chosen.action,) if chosen.action else DEEDS,
     )
     try:
         rows = asyncio.run(measure(plan))
@@ -83,9 +83,9 @@ async def measure(plan: Plan) -> list[Row]:
         who: dict[str, Measure] = {
             "tollhouse": by_http(connection, product, running[0]),
             "bare": by_http(connection, bare, running[1]),
-            "pgbench": lambda deed, seconds: pgbench.round(deed, seconds / 2, int(seconds * CODES_PER_S)),
+            "pgbench": lambda action, seconds: pgbench.round(action, seconds / 2, int(seconds * CODES_PER_S)),
         }
-        rows = [row for deed in plan.deeds for row in await measure_deed(plan, deed, who)]
+        rows = [row for action in plan.actions for row in await measure_deed(plan, action, who)]
         await connection.close()
         return rows
 
@@ -93,35 +93,35 @@ async def measure(plan: Plan) -> list[Row]:
 def by_http(connection: "asyncpg.Connection[asyncpg.Record]", side: Side, server: Server) -> Measure:
     """Measure a server by the load generator."""
 
-    async def one(deed: Deed, seconds: float) -> Round:
-        if deed == "account":
+    async def one(action: Action, seconds: float) -> Round:
+        if action == "account":
             await seed.steady_use(connection, side)
-        if deed == "exchange":
+        if action == "exchange":
             await seed.codes(connection, side, int(seconds * CODES_PER_S))
         before = server.cpu_s()
-        load = await servers.load(job(deed, side, server.port, seconds))
+        load = await servers.load(job(action, side, server.port, seconds))
         after = server.cpu_s()
         if load.failed:
             raise WrongAnswersError(f"{load.failed} wrong answers, such as:\n{load.failure}")
         side.refresh_tokens = load.items or side.refresh_tokens
-        answers = len(load.latencies_us)
-        cpu_us = (after - before) / answers * 1e6 if before is not None and after is not None else None
-        return round_of(answers / load.seconds, load.latencies_us, cpu_us)
+        responses = len(load.latencies_us)
+        cpu_us = (after - before) / responses * 1e6 if before is not None and after is not None else None
+        return round_of(responses / load.seconds, load.latencies_us, cpu_us)
 
     return one
 
 
-async def measure_deed(plan: Plan, deed: Deed, who: dict[str, Measure]) -> list[Row]:
+async def measure_deed(plan: Plan, action: Action, who: dict[str, Measure]) -> list[Row]:
     """All rounds of a deed, taking turns; every other time the other way about."""
     rounds: dict[str, list[Round]] = {name: [] for name in who}
     for name in ("tollhouse", "bare"):
-        await who[name](deed, WARM_UP_S)
+        await who[name](action, WARM_UP_S)
     for turn in range(plan.rounds):
         for name in list(who)[:: 1 if turn % 2 == 0 else -1]:
-            rounds[name].append(await who[name](deed, plan.seconds))
+            rounds[name].append(await who[name](action, plan.seconds))
         shown = "  ".join(f"{name} {found[-1].per_s:,.0f}/s" for name, found in rounds.items())
-        talk(f"{deed} {turn + 1}/{plan.rounds}: {shown}")
-    return [row_of(deed, name, found, rounds["bare"]) for name, found in rounds.items()]
+        talk(f"{action} {turn + 1}/{plan.rounds}: {shown}")
+    return [row_of(action, name, found, rounds["bare"]) for name, found in rounds.items()]
 
 
 def talk(text: str) -> None:

@@ -19,7 +19,7 @@ import uvicorn
 from uuid_utils.compat import uuid7
 
 from benchmarks.oauth import bare_tokens
-from tollhouse.callers.store import BEARER, HORIZON, NOTE_GRANT_USE
+from tollhouse.identity.store import BEARER, HORIZON, NOTE_GRANT_USE
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.main import WEB_POOL
 from tollhouse.oauth.clients_store import AUTHENTICATED_BY
@@ -89,18 +89,18 @@ class Bare:
             await receive()
             await send({"type": "lifespan.shutdown.complete"})
             return
-        deed = account if scope["method"] == "GET" else token
-        body = await self.lend(deed, scope, receive)
+        action = account if scope["method"] == "GET" else token
+        body = await self.lend(action, scope, receive)
         headers = [JSON, (b"content-length", b"%d" % len(body))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    async def lend(self, deed: Callable[[Lent, Any, Any], Awaitable[bytes]], scope: Any, receive: Any) -> bytes:
+    async def lend(self, action: Callable[[Lent, Any, Any], Awaitable[bytes]], scope: Any, receive: Any) -> bytes:
         """Do a deed with a connection."""
         async with self.room:
             lent = self.idle.pop()
             try:
-                return await deed(lent, scope, receive)
+                return await action(lent, scope, receive)
             finally:
                 self.idle.append(lent)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import asyncpg
 
-from benchmarks.oauth.deeds import CONNECTIONS, Deed
+from benchmarks.oauth.actions import CONNECTIONS, Action
 from benchmarks.oauth.results import Round, round_of
 from benchmarks.oauth.seed import CALLBACK, CLIENT, GRANTS, VERIFIER
-from tollhouse.callers.store import BEARER
+from tollhouse.identity.store import BEARER
 from tollhouse.kernel.scopes import ALL
 from tollhouse.oauth.clients_store import AUTHENTICATED_BY
 from tollhouse.oauth.store import EXCHANGE, REFRESH, SHARE_LOCK
@@ -64,7 +64,7 @@ ANY_TOKEN = "sha256(uuid_send(gen_random_uuid()))"  # noqa: S105 - an expression
 GRANT = "lpad(:grant::text, 32, '0')::uuid"
 OPEN = ["BEGIN;", _with(SHARE_LOCK, f"'{CLIENT}'")]
 ASK_CLIENT = _with(AUTHENTICATED_BY, f"'{CLIENT}'")
-SCRIPTS: dict[Deed, list[str]] = {
+SCRIPTS: dict[Action, list[str]] = {
     "account": [
         rf"\set grant random(0, {GRANTS - 1})",
         _with(BEARER, "sha256(('access ' || :grant::text)::bytea)", "now()", "now() + interval '16 minutes'"),
@@ -108,17 +108,17 @@ class Pgbench:
         self._folder = folder
         self._series = 0
 
-    async def round(self, deed: Deed, seconds: float, codes: int) -> Round:
+    async def round(self, action: Action, seconds: float, codes: int) -> Round:
         """One round. An exchange ends when the codes do."""
         self._series += 1
         for statement in SEED:
             await self._connection.execute(statement)
-        if deed == "exchange":
+        if action == "exchange":
             await self._connection.execute(CODES, str(self._series), codes // GRANTS)
-        script = self._folder / f"{deed}.sql"
-        script.write_text("\n".join(SCRIPTS[deed]) + "\n")
+        script = self._folder / f"{action}.sql"
+        script.write_text("\n".join(SCRIPTS[action]) + "\n")
         log = self._folder / f"pgbench-{self._series}"
-        bound = f"--transactions={codes // CONNECTIONS}" if deed == "exchange" else f"--time={max(1, round(seconds))}"
+        bound = f"--transactions={codes // CONNECTIONS}" if action == "exchange" else f"--time={max(1, round(seconds))}"
         done = await asyncio.to_thread(
             subprocess.run,
             [

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import uvloop
 
-from benchmarks.oauth.deeds import Job, Load
+from benchmarks.oauth.actions import Job, Load
 
 LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
 RENEWED = re.compile(rb'"refresh_token":"([^"]+)"')

@@ -21,7 +21,7 @@ class Row(Struct, frozen=True):
     `cpu_us` is the processor time of the server process for one request. Its ratio holds on a busy machine too.
     """
 
-    deed: str
+    action: str
     who: str
     per_s: float
     per_s_min: float
@@ -41,12 +41,12 @@ def round_of(per_s: float, latencies_us: list[int], cpu_us: float | None = None)
     return Round(per_s, ordered[len(ordered) // 2] / 1000, ordered[len(ordered) * 99 // 100] / 1000, cpu_us)
 
 
-def row_of(deed: str, who: str, rounds: list[Round], floor: list[Round]) -> Row:
+def row_of(action: str, who: str, rounds: list[Round], floor: list[Round]) -> Row:
     """The rounds of somebody, beside the rounds of the floor that were measured in between."""
     rates = [one.per_s for one in rounds]
     ratios = [one.per_s / under.per_s for one, under in zip(rounds, floor, strict=True)]
     return Row(
-        deed,
+        action,
         who,
         statistics.median(rates),
         min(rates),
@@ -76,5 +76,5 @@ def table(rows: list[Row]) -> str:
         rate = f"{row.per_s:,.0f} [{row.per_s_min:,.0f}-{row.per_s_max:,.0f}]"
         ratio = f"{row.ratio:.2f} [{row.ratio_min:.2f}-{row.ratio_max:.2f}]"
         cpu = f"{row.cpu_us:>7.0f} {row.cpu_ratio:>6.2f}" if row.cpu_us and row.cpu_ratio else f"{'-':>7} {'-':>6}"
-        lines.append(f"{row.deed:<9} {row.who:<12} {rate:>24} {row.p50_ms:>7.1f} {row.p99_ms:>7.1f} {ratio:>24} {cpu}")
+        lines.append(f"{row.action:<9} {row.who:<12} {rate:>24} {row.p50_ms:>7.1f} {row.p99_ms:>7.1f} {ratio:>24} {cpu}")
     return "\n".join(lines)

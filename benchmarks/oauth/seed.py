@@ -17,7 +17,7 @@ from tollhouse.kernel import clock, tokens
 from tollhouse.kernel.ids import GrantId, new_id
 from tollhouse.kernel.scopes import ALL
 from tollhouse.oauth import pkce, refresh_tokens
-from tollhouse.platform.sealing import KeyRing
+from tollhouse.platform.encryption import KeyRing
 
 GRANTS = 10_000
 CLIENT = "thc_0123456789abcdefghijkl"

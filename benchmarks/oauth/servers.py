@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from benchmarks.oauth.deeds import Job, Load
+from benchmarks.oauth.actions import Job, Load
 from benchmarks.oauth.seed import KEYS
 
 STARTS_WITHIN_S = 60

@@ -90,9 +90,9 @@ async def measure(rounds: int, events: int, seconds: int) -> Findings:
         last.callback(database.stop)
         dsn = database.cluster.dsn
         await migrate(dsn)
-        house = root.open_house(config.load(processes.settings(dsn)))
+        services = root.create_services(config.load(processes.settings(dsn)))
         port = last.enter_context(processes.receiver())
-        ground = Ground(house, port)
+        ground = Ground(services, port)
         await ground.open()
         who: dict[str, Measure] = {
             "client": partial(client, dsn, port, events),
@@ -101,7 +101,7 @@ async def measure(rounds: int, events: int, seconds: int) -> Findings:
         }
         rates = await take_turns(rounds, who)
         latencies = await arrivals(ground, seconds, port, dsn)
-        await house.db.close()
+        await services.db.close()
         return findings(rates, latencies)
 
 

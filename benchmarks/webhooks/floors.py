@@ -10,9 +10,10 @@ import sys
 import time
 from typing import Self
 
+from tollhouse.api.worker import run, work
+
 from benchmarks.webhooks.ground import MERCHANTS, OBJECT
 from tollhouse import main
-from tollhouse.doors.worker import run, work
 from tollhouse.events import delivery
 from tollhouse.events.letter import USER_AGENT
 from tollhouse.events.record import NewEvent, body_of
@@ -76,7 +77,7 @@ async def queue() -> None:
     delivery.Outbound = Nowhere  # type: ignore[assignment,misc]
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    await work(main.open_house(config.load()), stop, main.JOBS)
+    await work(main.create_services(config.load()), stop, main.JOBS)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 MERCHANTS = 50
 LOOK_EVERY_S = 0.02
@@ -28,8 +28,8 @@ FORGET = ("webhook_attempts", "webhook_events", "webhook_event_keys")
 class Ground:
     """Merchants that sell, each with a receiver at an address of its own."""
 
-    def __init__(self, house: House, port: int) -> None:
-        self._house = house
+    def __init__(self, services: Services, port: int) -> None:
+        self._services = services
         self._port = port
         self._envs: list[MerchantEnv] = []
 
@@ -37,10 +37,10 @@ class Ground:
         """Make the merchants and their secrets."""
         for _ in range(MERCHANTS):
             env = MerchantEnv(MerchantId(new_id()), "live")
-            await self._house.db.execute(
+            await self._services.db.execute(
                 "INSERT INTO merchants (id, business_name, created_at) VALUES ($1, 'Shop', now())", env.merchant_id
             )
-            await self._house.db.transact(lambda tx, env=env: self._give_secret(tx, env))
+            await self._services.db.transact(lambda tx, env=env: self._give_secret(tx, env))
             self._envs.append(env)
 
     def url(self, number: int) -> str:
@@ -49,19 +49,19 @@ class Ground:
 
     async def events(self, count: int) -> int:
         """So many events in one transaction; when it was committed."""
-        async with self._house.db.transaction() as tx:
+        async with self._services.db.transaction() as tx:
             await tx.raw.executemany(store.RECORD, [self._event(number) for number in range(count)])
         return time.monotonic_ns()
 
     async def event(self, number: int) -> tuple[UUID, int]:
         """One event; its id, and when it was committed."""
         values = self._event(number)
-        await self._house.db.execute(store.RECORD, *values)
+        await self._services.db.execute(store.RECORD, *values)
         return values[0], time.monotonic_ns()
 
     async def some_wait(self) -> bool:
         """Whether any is still to be sent. No count: measuring must not be half of the work."""
-        row = await self._house.db.fetchrow(
+        row = await self._services.db.fetchrow(
             "SELECT EXISTS (SELECT FROM webhook_deliveries) OR EXISTS (SELECT FROM webhook_deliveries_later) AS some"
         )
         return row is not None and bool(row["some"])
@@ -73,18 +73,18 @@ class Ground:
 
     async def undelivered(self) -> int:
         """How many were not delivered at their first attempt."""
-        row = await self._house.db.fetchrow(
+        row = await self._services.db.fetchrow(
             "SELECT count(*) AS count FROM webhook_events WHERE status <> 'delivered' OR attempts <> 1"
         )
         return int(row["count"]) if row else 0
 
     async def forget(self) -> None:
         """Begin again with empty tables."""
-        await self._house.db.execute(f"TRUNCATE {', '.join(FORGET)}")
+        await self._services.db.execute(f"TRUNCATE {', '.join(FORGET)}")
 
     async def _give_secret(self, tx: Tx, env: MerchantEnv) -> None:
         await secrets.lock(tx, env)
-        await secrets.replace(tx, env, self._house.keys, clock.now())
+        await secrets.replace(tx, env, self._services.keys, clock.now())
 
     def _event(self, number: int) -> Sequence[object]:
         env, url, now, event_id = self._envs[number % MERCHANTS], self.url(number), clock.now(), new_id()

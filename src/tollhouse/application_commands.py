@@ -6,11 +6,12 @@ from typing import Annotated, Any
 import msgspec
 from cyclopts import App, Parameter
 
-from tollhouse.operator import applications, applications_store
-from tollhouse.operator.model import ApplicationStatus, Deed, Hand
-from tollhouse.operator_commands import By, Json, MaybeReason, Reason, hand_of, listed, run, talk
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.console import applications, applications_store
+from tollhouse.console.model import ApplicationStatus, OperatorAction
+from tollhouse.operator_commands import By, Json, MaybeReason, Reason, context_of, listed, run, talk
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 app = App(name="applications", help="See, suspend and reactivate applications.")
 
@@ -23,8 +24,8 @@ Search = Annotated[str, Parameter(help="Only those in whose name, owner or id th
 def list_applications(*, status: Status = None, search: Search = "", as_json: Json = False) -> int:
     """List applications of all merchants, newest first."""
 
-    async def read(house: House) -> list[Any]:
-        return list(await applications_store.applications(house.db, status=status or "", search=search))
+    async def read(services: Services) -> list[Any]:
+        return list(await applications_store.applications(services.db, status=status or "", search=search))
 
     return listed("applications", read, as_json=as_json)
 
@@ -32,21 +33,23 @@ def list_applications(*, status: Status = None, search: Search = "", as_json: Js
 @app.command
 def suspend(client_id: ClientArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Refuse its connections, tokens and calls from now on. Its grants stay."""
-    return _do(lambda tx, hand: applications.suspend(tx, client_id, hand), reason, by, as_json=as_json)
+    return _do(lambda tx, context: applications.suspend(tx, client_id, context), reason, by, as_json=as_json)
 
 
 @app.command
 def reactivate(client_id: ClientArgument, /, *, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
     """Let a suspended application go on."""
-    return _do(lambda tx, hand: applications.reactivate(tx, client_id, hand), reason, by, as_json=as_json)
+    return _do(lambda tx, context: applications.reactivate(tx, client_id, context), reason, by, as_json=as_json)
 
 
-def _do(action: Callable[[Tx, Hand], Awaitable[Deed]], reason: str | None, by: str | None, *, as_json: bool) -> int:
-    async def deed(house: House) -> Deed:
-        hand = await hand_of(house, reason, by)
-        return await house.db.transact(lambda tx: action(tx, hand))
+def _do(
+    change: Callable[[Tx, OperatorContext], Awaitable[OperatorAction]], reason: str | None, by: str | None, *, as_json: bool
+) -> int:
+    async def action(services: Services) -> OperatorAction:
+        context = await context_of(services, reason, by)
+        return await services.db.transact(lambda tx: change(tx, context))
 
-    kept = run(deed)
+    kept = run(action)
     if isinstance(kept, int):
         return kept
     print(msgspec.json.encode(kept).decode() if as_json else f"{kept.action} {kept.client_id}")

@@ -18,7 +18,7 @@ from tollhouse.platform import backup, backup_store, config, embedded, migration
 from tollhouse.platform.backup import BackupError, Manifest, Opened
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import connect
-from tollhouse.platform.sealing import KeyRing
+from tollhouse.platform.encryption import KeyRing
 from tollhouse.short_commands import database
 
 talk = Console(stderr=True, highlight=False)

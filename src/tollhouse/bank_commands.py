@@ -8,17 +8,18 @@ from uuid import UUID
 import msgspec
 from cyclopts import App, Parameter
 
-from tollhouse.doors.bank_desk import BANK_DESK
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.bank import actions, shown_store, store
+from tollhouse.bank import payouts as payout_actions
+from tollhouse.bank.model import BankRefusedError, Decided, PayoutStatus
+from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.kernel import clock
-from tollhouse.operator_commands import By, Json, Reason, hand_of, listed, run, talk
+from tollhouse.operator_commands import By, Json, Reason, context_of, listed, run, talk
 from tollhouse.platform.db import Pool
 from tollhouse.rails.bank_transfer_batch import CURRENCY, Batch, total, write
 from tollhouse.rails.bank_transfer_xml import DOCUMENT_BYTES_MAX
 from tollhouse.rails.configured import bank_account
-from tollhouse.statements import actions, shown_store, store
-from tollhouse.statements import payouts as deeds
-from tollhouse.statements.model import BankRefusedError, Clerk, Decided, PayoutStatus
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 statements = App(name="statements", help="Import the bank's statements, and place what they leave open.")
 payouts = App(name="payouts", help="See, export and refuse the money that leaves by bank.")
@@ -34,11 +35,11 @@ Status = Annotated[PayoutStatus | None, Parameter(help="Only those.")]
 def import_statements(file: File, /, *, by: By = None, as_json: Json = False) -> int:
     """Take everything new from a file of statements. What was imported before changes nothing."""
 
-    async def deed(house: House) -> Any:
-        clerk = await _clerk(house, "", by)
-        return await actions.import_file(_bytes_of(file), bank_account(house.settings), BANK_DESK, clerk, house)
+    async def action(services: Services) -> Any:
+        context = await _context(services, "", by)
+        return await actions.import_file(_bytes_of(file), bank_account(services.settings), BANK_PORTS, context, services)
 
-    done = run(deed)
+    done = run(action)
     if isinstance(done, int):
         return done
     if as_json:
@@ -51,8 +52,8 @@ def import_statements(file: File, /, *, by: By = None, as_json: Json = False) ->
 def list_statements(*, as_json: Json = False) -> int:
     """List the statements that were imported, newest first."""
 
-    async def read(house: House) -> list[Any]:
-        return list(await shown_store.statements(house.db))
+    async def read(services: Services) -> list[Any]:
+        return list(await shown_store.statements(services.db))
 
     return listed("statements", read, as_json=as_json)
 
@@ -61,8 +62,8 @@ def list_statements(*, as_json: Json = False) -> int:
 def unmatched(*, as_json: Json = False) -> int:
     """List the transfers that nobody could place, oldest first."""
 
-    async def read(house: House) -> list[Any]:
-        return list(await store.unmatched(house.db))
+    async def read(services: Services) -> list[Any]:
+        return list(await store.unmatched(services.db))
 
     return listed("transfers", read, as_json=as_json)
 
@@ -71,30 +72,32 @@ def unmatched(*, as_json: Json = False) -> int:
 def assign(transfer_id: TransferArgument, reference: str, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Take a transfer that waits for the payment of this reference."""
 
-    async def deed(house: House) -> Decided:
-        clerk = await _clerk(house, reason, by)
-        return await house.db.transact(lambda tx: actions.assign(tx, transfer_id, reference, BANK_DESK, clerk, house))
+    async def action(services: Services) -> Decided:
+        context = await _context(services, reason, by)
+        return await services.db.transact(
+            lambda tx: actions.assign(tx, transfer_id, reference, BANK_PORTS, context, services)
+        )
 
-    return _decided(run(deed), as_json=as_json)
+    return _decided(run(action), as_json=as_json)
 
 
 @statements.command
 def dismiss(transfer_id: TransferArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Say that a transfer that waits is no business of any merchant, such as the bank's own fee."""
 
-    async def deed(house: House) -> Decided:
-        clerk = await _clerk(house, reason, by)
-        return await house.db.transact(lambda tx: actions.dismiss(tx, transfer_id, BANK_DESK, clerk))
+    async def action(services: Services) -> Decided:
+        context = await _context(services, reason, by)
+        return await services.db.transact(lambda tx: actions.dismiss(tx, transfer_id, BANK_PORTS, context))
 
-    return _decided(run(deed), as_json=as_json)
+    return _decided(run(action), as_json=as_json)
 
 
 @payouts.command(name="list")
 def list_payouts(*, status: Status = None, as_json: Json = False) -> int:
     """List payouts, newest first. What is prepared leaves with the next export."""
 
-    async def read(house: House) -> list[Any]:
-        return list(await house.db.transact(lambda tx: deeds.listed(tx, BANK_DESK, status, clock.now())))
+    async def read(services: Services) -> list[Any]:
+        return list(await services.db.transact(lambda tx: payout_actions.listed(tx, BANK_PORTS, status, clock.now())))
 
     return listed("payouts", read, as_json=as_json)
 
@@ -103,49 +106,49 @@ def list_payouts(*, status: Status = None, as_json: Json = False) -> int:
 def export(*payout_ids: PayoutArgument, by: By = None) -> int:
     """Write what is prepared, or these payouts of it, as a pain.001 file for the bank, on standard output."""
 
-    async def deed(house: House) -> Batch:
-        clerk = await _clerk(house, "", by)
-        account, wanted = bank_account(house.settings), payout_ids or None
-        return await house.db.transact(lambda tx: deeds.export(tx, account, wanted, BANK_DESK, clerk))
+    async def action(services: Services) -> Batch:
+        context = await _context(services, "", by)
+        account, wanted = bank_account(services.settings), payout_ids or None
+        return await services.db.transact(lambda tx: payout_actions.export(tx, account, wanted, BANK_PORTS, context))
 
-    return _written(run(deed))
+    return _written(run(action))
 
 
 @payouts.command
 def batch(batch_id: Annotated[UUID, Parameter(help="The batch's id.")], /) -> int:
     """Write the file of a batch that was exported before, once more: the bank knows it again by its id."""
 
-    async def deed(house: House) -> Batch:
-        return await _batch(house.db, batch_id)
+    async def action(services: Services) -> Batch:
+        return await _batch(services.db, batch_id)
 
-    return _written(run(deed))
+    return _written(run(action))
 
 
 @payouts.command
 def approve(payout_id: PayoutArgument, /, *, by: By = None, as_json: Json = False) -> int:
     """Be the second operator behind a payout of a merchant whose password was reset in the last 72 hours."""
 
-    async def deed(house: House) -> Decided:
-        clerk = await _clerk(house, "", by)
-        return await house.db.transact(lambda tx: deeds.approve(tx, payout_id, BANK_DESK, clerk))
+    async def action(services: Services) -> Decided:
+        context = await _context(services, "", by)
+        return await services.db.transact(lambda tx: payout_actions.approve(tx, payout_id, BANK_PORTS, context))
 
-    return _decided(run(deed), as_json=as_json)
+    return _decided(run(action), as_json=as_json)
 
 
 @payouts.command
 def refuse(payout_id: PayoutArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Keep a payout here, or say that the bank did not carry it out. Its money goes back to where it came from."""
 
-    async def deed(house: House) -> Decided:
-        clerk = await _clerk(house, reason, by)
-        return await house.db.transact(lambda tx: deeds.refuse(tx, payout_id, BANK_DESK, clerk, house))
+    async def action(services: Services) -> Decided:
+        context = await _context(services, reason, by)
+        return await services.db.transact(lambda tx: payout_actions.refuse(tx, payout_id, BANK_PORTS, context, services))
 
-    return _decided(run(deed), as_json=as_json)
+    return _decided(run(action), as_json=as_json)
 
 
-async def _clerk(house: House, reason: str, by: str | None) -> Clerk:
-    hand = await hand_of(house, None, by)
-    return Clerk(hand.operator, hand.at, reason, hand.on_command_line)
+async def _context(services: Services, reason: str, by: str | None) -> OperatorContext:
+    context = await context_of(services, None, by)
+    return OperatorContext(context.operator, context.at, reason, context.on_command_line)
 
 
 def _bytes_of(file: Path) -> bytes:
@@ -158,7 +161,7 @@ def _bytes_of(file: Path) -> bytes:
 
 
 async def _batch(db: Pool, batch_id: UUID) -> Batch:
-    found = await deeds.batch(db, batch_id)
+    found = await payout_actions.batch(db, batch_id)
     if found is None:
         raise BankRefusedError(f"There is no batch {batch_id}.")
     return found
@@ -179,5 +182,5 @@ def _decided(done: Decided | int, *, as_json: bool) -> int:
     if isinstance(done, int):
         return done
     print(msgspec.json.encode(done).decode() if as_json else f"{done.outcome} {done.id}")
-    talk.print(f"Kept as {done.deed_id}: {done.operator}, {done.at}.")
+    talk.print(f"Kept as {done.action_id}: {done.operator}, {done.at}.")
     return 0

@@ -23,15 +23,15 @@ from tollhouse import (
     supervisor,
 )
 from tollhouse import main as root
+from tollhouse.api import OPERATIONS
 from tollhouse.demo.run import run as run_demo
 from tollhouse.demo.seed import DemoError
-from tollhouse.doors import OPERATIONS
-from tollhouse.doors.worker import run, work
 from tollhouse.events import status as delivery_status
-from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform import config, embedded, http_server, log, migrations
 from tollhouse.platform.backup import BackupError
 from tollhouse.platform.db import Pool
+from tollhouse.worker import run, work
 
 talk = Console(stderr=True, highlight=False)
 app = App(name="tollhouse", help="A self-hosted payment platform for merchants.", version_flags=[])
@@ -118,7 +118,7 @@ def web(
     with http_server.bind(host, port) if socket_fd is None else http_server.handed_over(socket_fd) as listener:
         if socket_fd is None:
             asyncio.run(root.verify(settings))
-        server = http_server.make(root.build(root.open_house(settings)), settings)
+        server = http_server.make(root.build(root.create_services(settings)), settings)
         server.run([listener])
     return 0 if server.started else 1
 
@@ -195,8 +195,8 @@ async def _work(settings: config.Settings) -> None:
     stop = asyncio.Event()
     for wish in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(wish, stop.set)
-    house = root.open_house(settings)
-    await work(house, stop, root.JOBS)
+    services = root.create_services(settings)
+    await work(services, stop, root.JOBS)
 
 
 def _many_webs(host: str, port: int, workers: int) -> int:

@@ -11,14 +11,14 @@ from uuid import UUID
 
 import asyncpg
 
-from tollhouse.callers.model import Caller
+from tollhouse.identity.model import Caller
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import Refusal
+from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.kernel.tokens import digest
 from tollhouse.platform.db import Tx
-from tollhouse.web.ask import Ask
 from tollhouse.web.dispatch import CANONICAL, Stored
+from tollhouse.web.request import Request
 
 SEE_OTHER = 303
 
@@ -36,14 +36,14 @@ KEEP = """
 """
 
 
-class KeyReused(Refusal):
+class KeyReused(ApiError):
     """422: the key belongs to another request."""
 
     code, status = "idempotency_key_reused", 422
     message = "This Idempotency-Key was used for a different request."
 
 
-class KeyInProgress(Refusal):
+class KeyInProgress(ApiError):
     """409: the first request with this key has not ended yet."""
 
     code, status, message = "idempotency_in_progress", 409, "The first request with this Idempotency-Key is still running."
@@ -52,13 +52,13 @@ class KeyInProgress(Refusal):
         super().__init__(headers={"Retry-After": "1"})
 
 
-class AnswersInDatabase:
+class DatabaseIdempotencyStore:
     """Keeps answers in `idempotency_keys`, per merchant, mode and caller."""
 
-    async def claim(self, tx: Tx, caller: Caller, key: str, fingerprint: bytes, ask: Ask) -> Stored | None:
+    async def claim(self, tx: Tx, caller: Caller, key: str, fingerprint: bytes, request: Request) -> Stored | None:
         """Claim the key (None), or the stored answer. Raises `KeyReused` and `KeyInProgress`."""
         try:
-            won = await tx.execute(CLAIM, *_whose(caller, key), fingerprint, ask.now)
+            won = await tx.execute(CLAIM, *_whose(caller, key), fingerprint, request.now)
         except asyncpg.LockNotAvailableError:
             raise KeyInProgress from None
         if won:
@@ -75,21 +75,23 @@ class AnswersInDatabase:
         await tx.execute(KEEP, *_whose(caller, key), stored.status, stored.body)
 
 
-KEEPER = AnswersInDatabase()
+IDEMPOTENCY = DatabaseIdempotencyStore()
 
 
-async def made_once(tx: Tx, ask: Ask, env: MerchantEnv, key: str, said: Any, make: Callable[[], Awaitable[UUID]]) -> UUID:
+async def made_once(
+    tx: Tx, request: Request, env: MerchantEnv, key: str, said: Any, make: Callable[[], Awaitable[UUID]]
+) -> UUID:
     """The id of what a form made under the key of its page: now, or before, where the form was posted twice.
 
     `said` is what the form says, in anything msgspec encodes. Raises what `make` raises, `KeyReused` and `KeyInProgress`.
     """
     merchant = Caller(env, "", Scopes(0))
-    fingerprint = hashlib.sha256(CANONICAL.encode([ask.path, said])).digest()
-    earlier = await KEEPER.claim(tx, merchant, key, fingerprint, ask)
+    fingerprint = hashlib.sha256(CANONICAL.encode([request.path, said])).digest()
+    earlier = await IDEMPOTENCY.claim(tx, merchant, key, fingerprint, request)
     if earlier is not None:
         return UUID(earlier.body.decode())
     made_id = await make()
-    await KEEPER.keep(tx, merchant, key, Stored(SEE_OTHER, str(made_id).encode()))
+    await IDEMPOTENCY.keep(tx, merchant, key, Stored(SEE_OTHER, str(made_id).encode()))
     return made_id
 
 

@@ -1,15 +1,15 @@
 """The key ring must be the one this database was used with: a lost or wrong key is noticed before anything starts."""
 
 from tollhouse import key_checks_store as store
-from tollhouse.callers import second_factor_keys
 from tollhouse.events import secrets
+from tollhouse.identity import second_factor_keys
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.config import SettingsRefusedError
 from tollhouse.platform.db import Pool
-from tollhouse.platform.sealing import CHECK_BYTES, KeyRing, SealBrokenError, Sealed
-from tollhouse.webhooks import resealing
+from tollhouse.platform.encryption import CHECK_BYTES, DecryptionError, Encrypted, KeyRing
+from tollhouse.webhooks import rotation
 
 RING = "TOLLHOUSE_SECRET_KEYS"
 
@@ -23,7 +23,7 @@ async def verify(db: Pool, keys: KeyRing) -> None:
         for key_id, check_value in keys.check_values.items()
         if (row := rows.get(key_id)) is not None and row["check_value"] != check_value
     ]
-    needed = await _sealed(db)
+    needed = await _encrypted(db)
     faults += [
         f"{RING}: the key {key_id} is missing, and {count} secrets are encrypted under it. Put it back, at the end. If "
         f"it is lost for good, run `tollhouse keys forget {key_id}`: these secrets cannot be read again (docs/keys.md)."
@@ -52,21 +52,21 @@ async def give_up(db: Pool, key_id: str) -> None:
     await db.execute(store.GIVE_UP, key_id, bytes(CHECK_BYTES), clock.now())
 
 
-async def _sealed(db: Pool) -> dict[str, int]:
+async def _encrypted(db: Pool) -> dict[str, int]:
     """How many secrets are encrypted under each key."""
-    counts = dict(await resealing.sealed_by_key(db))
-    for key_id, count in (await second_factor_keys.sealed_by_key(db)).items():
+    counts = dict(await rotation.encrypted_by_key(db))
+    for key_id, count in (await second_factor_keys.encrypted_by_key(db)).items():
         counts[key_id] = counts.get(key_id, 0) + count
     return counts
 
 
 async def _opens(db: Pool, keys: KeyRing, key_id: str) -> bool:
-    row = await db.fetchrow(store.SEALED_UNDER, key_id)
+    row = await db.fetchrow(store.ENCRYPTED_UNDER, key_id)
     if row is None:
         return True
     env = MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
     try:
-        secrets.reseal(keys, env, row["version"], Sealed(key_id, row["nonce"], row["ciphertext"]))
-    except SealBrokenError:
+        secrets.rotate(keys, env, row["version"], Encrypted(key_id, row["nonce"], row["ciphertext"]))
+    except DecryptionError:
         return False
     return True

@@ -8,15 +8,15 @@ from msgspec import Struct
 from rich.console import Console
 
 from tollhouse import key_checks
-from tollhouse.callers import second_factor_keys
+from tollhouse.identity import second_factor_keys
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.oauth import mac_keys_store
-from tollhouse.platform import peers
-from tollhouse.short_commands import NoHouseError, in_house
+from tollhouse.platform import connections
+from tollhouse.short_commands import NoDatabaseError, in_house
 from tollhouse.supervisor import new_key
-from tollhouse.web.house import House
-from tollhouse.webhooks import resealing
+from tollhouse.web.services import Services
+from tollhouse.webhooks import rotation
 
 talk = Console(stderr=True, highlight=False)
 app = App(name="keys", help="Make a key for the ring, and rotate the ring without downtime. See docs/keys.md.")
@@ -42,7 +42,7 @@ class KeyUse(Struct, frozen=True):
 class Rotation(Struct, frozen=True):
     """What a rotation did, and how every key stands after it, the one in use first."""
 
-    resealed: int
+    rotated: int
     keys: list[KeyUse]
 
     @property
@@ -66,7 +66,7 @@ def rotate(*, as_json: Json = False) -> int:
     """Seal everything under the first key of the ring; exit 1 while an older key is still needed."""
     try:
         done = in_house(rotate_ring)
-    except (NoHouseError, OtherRingsError) as fault:
+    except (NoDatabaseError, OtherRingsError) as fault:
         talk.print(str(fault), style="red", markup=False)
         return 1
     if as_json:
@@ -85,41 +85,41 @@ def rotate(*, as_json: Json = False) -> int:
 def forget(key_id: str) -> int:
     """Give up a key that is lost for good: the service starts without it, what it encrypted stays unreadable."""
     try:
-        in_house(lambda house: key_checks.give_up(house.db, key_id))
-    except NoHouseError as fault:
+        in_house(lambda services: key_checks.give_up(services.db, key_id))
+    except NoDatabaseError as fault:
         talk.print(str(fault), style="red", markup=False)
         return 1
     return 0
 
 
-async def rotate_ring(house: House) -> Rotation:
+async def rotate_ring(services: Services) -> Rotation:
     """Seal anew what is under an older key, and see what is left. Raises `OtherRingsError`, having done nothing."""
-    if others := await peers.others(house.db, house.keys):
+    if others := await connections.others(services.db, services.keys):
         raise OtherRingsError(
-            f"{others} connections belong to processes that do not have {house.keys.in_use} first in their ring. "
+            f"{others} connections belong to processes that do not have {services.keys.in_use} first in their ring. "
             "Start every process with the new ring, then run this again."
         )
-    resealed = await resealing.reseal(
-        house.db, house.keys, lambda total: talk.print(f"{total} signing secrets sealed anew.")
+    rotated = await rotation.rotate(
+        services.db, services.keys, lambda total: talk.print(f"{total} signing secrets sealed anew.")
     )
-    resealed += await second_factor_keys.reseal(
-        house.db, house.keys, lambda total: talk.print(f"{total} second factors sealed anew.")
+    rotated += await second_factor_keys.rotate(
+        services.db, services.keys, lambda total: talk.print(f"{total} second factors sealed anew.")
     )
-    return Rotation(resealed, await _uses(house))
+    return Rotation(rotated, await _uses(services))
 
 
-async def _uses(house: House) -> list[KeyUse]:
+async def _uses(services: Services) -> list[KeyUse]:
     """Every key of the ring in its order, then those that are needed and missing."""
     now = clock.now()
-    sealed = await resealing.sealed_by_key(house.db)
-    factors = await second_factor_keys.sealed_by_key(house.db)
-    connections = await mac_keys_store.connections_by_key(house.db, now)
-    forms = await mac_keys_store.forms_by_key(house.db, now)
-    ring = [name for name, _ in house.settings.secret_keys]
-    missing = sorted({*sealed, *factors, *connections, *forms} - set(ring))
+    encrypted = await rotation.encrypted_by_key(services.db)
+    factors = await second_factor_keys.encrypted_by_key(services.db)
+    connections = await mac_keys_store.connections_by_key(services.db, now)
+    forms = await mac_keys_store.forms_by_key(services.db, now)
+    ring = [name for name, _ in services.settings.secret_keys]
+    missing = sorted({*encrypted, *factors, *connections, *forms} - set(ring))
     uses: list[KeyUse] = []
     for place, name in enumerate([*ring, *missing]):
-        in_use = name == house.keys.in_use
+        in_use = name == services.keys.in_use
         # A connection that began under an older key may have had refresh tokens of this one since.
         vouched = [connections[older] for older in ring[place:] if older in connections]
         ends = [need.until for need in (*vouched, *([forms[name]] if name in forms else []))]
@@ -127,8 +127,8 @@ async def _uses(house: House) -> list[KeyUse]:
             key_id=name,
             in_ring=name in ring,
             in_use=in_use,
-            needed=in_use or name in missing or name in sealed or name in factors or bool(ends),
-            signing_secrets=sealed.get(name, 0),
+            needed=in_use or name in missing or name in encrypted or name in factors or bool(ends),
+            signing_secrets=encrypted.get(name, 0),
             second_factors=factors.get(name, 0),
             connections=connections[name].count if name in connections else 0,
             consent_forms=forms[name].count if name in forms else 0,
@@ -145,8 +145,8 @@ def _line(key: KeyUse) -> str:
         state = "in use"
     else:
         state = "still needed" if key.needed else "not needed"
-    sealed = f"{key.signing_secrets} signing secrets  {key.second_factors} second factors"
-    counts = f"{sealed}  {key.connections} connections  {key.consent_forms} consent forms"
+    encrypted = f"{key.signing_secrets} signing secrets  {key.second_factors} second factors"
+    counts = f"{encrypted}  {key.connections} connections  {key.consent_forms} consent forms"
     return f"{key.key_id}  {state}  {counts}" + (f"  until {key.needed_until}" if key.needed_until else "")
 
 

@@ -6,45 +6,45 @@ from pathlib import Path
 from starlette.staticfiles import StaticFiles
 
 from tollhouse import key_checks
+from tollhouse.api import OPERATIONS
 from tollhouse.audit_log import cleaning as audit_log_cleaning
 from tollhouse.balance_payments import jobs as balance_payments_jobs
-from tollhouse.callers import cleaning as callers_cleaning
 from tollhouse.catalogue import extension, scales
 from tollhouse.checks.run import CheckUnfinishedError, Scope, check
+from tollhouse.console import jobs as operator_jobs
 from tollhouse.conversions import jobs as conversions_jobs
-from tollhouse.doors import OPERATIONS
-from tollhouse.doors.worker import Job
 from tollhouse.events import cleaning as events_cleaning
 from tollhouse.events import status as events_status
 from tollhouse.fulfillments import jobs as fulfillments_jobs
-from tollhouse.idempotency import AnswersInDatabase
+from tollhouse.idempotency import DatabaseIdempotencyStore
+from tollhouse.identity import cleaning as callers_cleaning
 from tollhouse.mail import jobs as mail_jobs
 from tollhouse.oauth import cleaning as oauth_cleaning
-from tollhouse.operator import jobs as operator_jobs
 from tollhouse.payments import jobs as payments_jobs
 from tollhouse.platform import common_passwords, partitions
 from tollhouse.platform.config import Settings
+from tollhouse.platform.connections import name_of
 from tollhouse.platform.db import Pool
+from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.log import log
 from tollhouse.platform.migrations import require_current
-from tollhouse.platform.peers import name_of
-from tollhouse.platform.sealing import KeyRing
 from tollhouse.rails import configured
 from tollhouse.request_log import cleaning as request_log_cleaning
 from tollhouse.request_log.recorder import Recorder
-from tollhouse.web.front import Front
-from tollhouse.web.house import House
+from tollhouse.web.asgi import AsgiApplication
 from tollhouse.web.operations import Operation
+from tollhouse.web.services import Services
 from tollhouse.web.templates import Templates
 from tollhouse.webhooks import jobs as webhooks_jobs
 from tollhouse.withdrawals import jobs as withdrawals_jobs
+from tollhouse.worker import Job
 
 STATIC = Path(__file__).parent / "web" / "static"
 WEB_POOL = 10
 WATCH_EVERY_S = 900
 
 JOBS: list[Job] = [
-    (3600, lambda house: partitions.make(house.db)),
+    (3600, lambda services: partitions.make(services.db)),
     *callers_cleaning.JOBS,
     *mail_jobs.JOBS,
     *oauth_cleaning.JOBS,
@@ -56,12 +56,12 @@ JOBS: list[Job] = [
     *((0.5, job) for jobs in (payments_jobs, balance_payments_jobs, withdrawals_jobs) for job in jobs.JOBS),
     *((0.5, job) for jobs in (conversions_jobs, fulfillments_jobs, webhooks_jobs) for job in jobs.JOBS),
     *((3600, job) for job in (*withdrawals_jobs.HOURLY, *conversions_jobs.HOURLY, *webhooks_jobs.HOURLY)),
-    (WATCH_EVERY_S, lambda house: watch_invariants(house)),  # noqa: PLW0108 - it stands below
+    (WATCH_EVERY_S, lambda services: watch_invariants(services)),  # noqa: PLW0108 - it stands below
 ]
 """What the worker does beside delivering: seconds between two runs, and the deed."""
 
 
-def open_house(settings: Settings, *, connections: int = WEB_POOL) -> House:
+def create_services(settings: Settings, *, connections: int = WEB_POOL) -> Services:
     """A house on the database of these settings. Nothing is dialled yet."""
     if settings.database_url is None:
         raise ValueError("a house needs a database URL: the supervisor supplies the embedded one")
@@ -70,7 +70,7 @@ def open_house(settings: Settings, *, connections: int = WEB_POOL) -> House:
     configured.configure(settings)
     keys = KeyRing(settings.secret_keys)
     pool = Pool(settings.database_url, connections, name_of(keys), partitions=partitions.Partitions())
-    return House(settings, pool, keys, Templates())
+    return Services(settings, pool, keys, Templates())
 
 
 async def verify(settings: Settings) -> None:
@@ -78,33 +78,33 @@ async def verify(settings: Settings) -> None:
 
     Raises `MigrationsDisagreeError` and `SettingsRefusedError`, with what to do.
     """
-    house = open_house(settings, connections=1)
+    services = create_services(settings, connections=1)
     try:
-        await require_current(house.db)
-        await key_checks.verify(house.db, house.keys)
-        await scales.hold(house.db)
+        await require_current(services.db)
+        await key_checks.verify(services.db, services.keys)
+        await scales.hold(services.db)
     finally:
-        await house.db.close()
+        await services.db.close()
 
 
-def build(house: House) -> Front:
+def build(services: Services) -> AsgiApplication:
     """The web application of this house."""
-    recorder = Recorder(house)
+    recorder = Recorder(services)
 
     async def after_start() -> None:
-        await partitions.make(house.db)
+        await partitions.make(services.db)
         common_passwords.common()
         recorder.start()
 
     async def before_stop() -> None:
         await recorder.stop()
-        await house.db.close()
+        await services.db.close()
 
-    return Front(
-        house,
+    return AsgiApplication(
+        services,
         OPERATIONS,
-        keeper=AnswersInDatabase(),
-        journal=recorder,
+        idempotency=DatabaseIdempotencyStore(),
+        recorder=recorder,
         static=StaticFiles(directory=STATIC),
         after_start=after_start,
         before_stop=before_stop,
@@ -117,7 +117,7 @@ def route_table(operations: Sequence[Operation]) -> str:
         (
             operation.method,
             operation.full_path,
-            operation.door.name,
+            operation.surface.name,
             operation.guard_label,
             "" if operation.idempotency == "no" else f"key {operation.idempotency}",
             f"{operation.handler.__module__.removeprefix('tollhouse.')}.{operation.handler.__name__}",
@@ -131,15 +131,15 @@ def route_table(operations: Sequence[Operation]) -> str:
     )
 
 
-async def watch_invariants(house: House) -> None:
+async def watch_invariants(services: Services) -> None:
     """Check what is new and a part of the rest, unless another worker does; log what is broken, and keep it to be seen."""
     try:
-        report = await check(house.settings.database_url or "", Scope(), wait=False)
+        report = await check(services.settings.database_url or "", Scope(), wait=False)
     except CheckUnfinishedError as fault:
         log.error("check not finished", detail=str(fault))
-        await operator_jobs.keep_failed_watch(house, str(fault))
+        await operator_jobs.keep_failed_watch(services, str(fault))
         return
     if report is not None:
         for line in report.broken:
             log.error("invariant broken", detail=line)
-        await operator_jobs.keep_watch(house, report.broken)
+        await operator_jobs.keep_watch(services, report.broken)

@@ -10,20 +10,19 @@ from cyclopts import App, Parameter
 from rich.console import Console
 
 from tollhouse.approvals import rules
-from tollhouse.approvals.model import LOCAL_ADMINISTRATOR
+from tollhouse.approvals.model import LOCAL_ADMINISTRATOR, OperatorContext
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
+from tollhouse.console import actions, reviews, store, users, users_store
+from tollhouse.console.model import REASON_RULE, OperatorAction, OperatorRefusedError, is_reason
 from tollhouse.conversions import prices
-from tollhouse.doors import reviews
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.money import parse_amount
-from tollhouse.operator import actions, store, users, users_store
-from tollhouse.operator.model import REASON_RULE, Deed, Hand, OperatorRefusedError, is_reason
 from tollhouse.payments import refund_review_store
 from tollhouse.platform.db import Tx
-from tollhouse.short_commands import NoHouseError, in_house
-from tollhouse.web.house import House
+from tollhouse.short_commands import NoDatabaseError, in_house
+from tollhouse.web.services import Services
 from tollhouse.withdrawals import review_store
 from tollhouse.withdrawals.model import WithdrawalStatus
 
@@ -82,8 +81,8 @@ PersonsEmail = Annotated[str, Parameter(name="--email", help="The e-mail that th
 def list_merchants(*, as_json: Json = False) -> int:
     """List all merchants, newest first."""
 
-    async def read(house: House) -> list[Any]:
-        return list(await store.merchants(house.db))
+    async def read(services: Services) -> list[Any]:
+        return list(await store.merchants(services.db))
 
     return listed("merchants", read, as_json=as_json)
 
@@ -91,27 +90,27 @@ def list_merchants(*, as_json: Json = False) -> int:
 @merchants.command
 def suspend(merchant_id: MerchantArgument, /, *, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
     """Refuse every call with the merchant's credentials from now on. Its grants stay."""
-    return _done(lambda tx, hand: actions.suspend(tx, MerchantId(merchant_id), hand), reason, by, as_json=as_json)
+    return _done(lambda tx, context: actions.suspend(tx, MerchantId(merchant_id), context), reason, by, as_json=as_json)
 
 
 @merchants.command
 def reactivate(merchant_id: MerchantArgument, /, *, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
     """Let a suspended merchant's credentials work again."""
-    return _done(lambda tx, hand: actions.reactivate(tx, MerchantId(merchant_id), hand), reason, by, as_json=as_json)
+    return _done(lambda tx, context: actions.reactivate(tx, MerchantId(merchant_id), context), reason, by, as_json=as_json)
 
 
 @merchants.command
 def drop_second_factor(*, email: PersonsEmail, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Let somebody in again who lost authenticator and backup codes: the password alone counts, and every session ends."""
-    return _done(lambda tx, hand: actions.remove_second_factor(tx, email, hand), reason, by, as_json=as_json)
+    return _done(lambda tx, context: actions.remove_second_factor(tx, email, context), reason, by, as_json=as_json)
 
 
 @projects.command(name="list")
 def list_projects(*, status: Status = None, as_json: Json = False) -> int:
     """List projects, newest first."""
 
-    async def read(house: House) -> list[Any]:
-        return list(await store.projects(house.db, status=status or ""))
+    async def read(services: Services) -> list[Any]:
+        return list(await store.projects(services.db, status=status or ""))
 
     return listed("projects", read, as_json=as_json)
 
@@ -119,21 +118,21 @@ def list_projects(*, status: Status = None, as_json: Json = False) -> int:
 @projects.command
 def approve(project_id: ProjectArgument, /, *, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
     """Let a project sell."""
-    return _done(lambda tx, hand: actions.approve(tx, project_id, hand), reason, by, as_json=as_json)
+    return _done(lambda tx, context: actions.approve(tx, project_id, context), reason, by, as_json=as_json)
 
 
 @projects.command
 def reject(project_id: ProjectArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Refuse a project. Its merchant sees the reason, and can change the project to have it reviewed again."""
-    return _done(lambda tx, hand: actions.reject(tx, project_id, hand), reason, by, as_json=as_json)
+    return _done(lambda tx, context: actions.reject(tx, project_id, context), reason, by, as_json=as_json)
 
 
 @people.command(name="list")
 def list_users(*, as_json: Json = False) -> int:
     """List operators, newest first, with those who have yet to choose a password and those who were closed."""
 
-    async def read(house: House) -> list[Any]:
-        return list(await users_store.operators(house.db))
+    async def read(services: Services) -> list[Any]:
+        return list(await users_store.operators(services.db))
 
     return listed("operators", read, as_json=as_json)
 
@@ -141,27 +140,27 @@ def list_users(*, as_json: Json = False) -> int:
 @people.command
 def create(*, email: Email, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
     """Let somebody use the pages. Prints a link, good for a day and once, on which they choose their password."""
-    return _invited(lambda tx, hand: users.invite(tx, email, hand), reason, by, as_json=as_json)
+    return _invited(lambda tx, context: users.invite(tx, email, context), reason, by, as_json=as_json)
 
 
 @people.command
 def reset(*, email: Email, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
     """Take an operator's password and second factor away, end every session, and print a link to choose a password."""
-    return _invited(lambda tx, hand: users.invite_again(tx, email, hand), reason, by, as_json=as_json)
+    return _invited(lambda tx, context: users.invite_again(tx, email, context), reason, by, as_json=as_json)
 
 
 @people.command
 def close(*, email: Email, reason: MaybeReason = None, by: By = None, as_json: Json = False) -> int:
     """Let an operator use the pages no more, from this moment on. What they did stays in the history."""
-    return _done(lambda tx, hand: users.close(tx, email, hand), reason, by, as_json=as_json)
+    return _done(lambda tx, context: users.close(tx, email, context), reason, by, as_json=as_json)
 
 
 @withdrawals.command(name="list")
 def list_withdrawals(*, status: Standing = "pending_review", as_json: Json = False) -> int:
     """List the withdrawals that wait for review, or those in another state, oldest first."""
 
-    async def read(house: House) -> list[Any]:
-        return list(await review_store.queue(house.db, status, LISTED_MAX))
+    async def read(services: Services) -> list[Any]:
+        return list(await review_store.queue(services.db, status, LISTED_MAX))
 
     return listed("withdrawals", read, as_json=as_json)
 
@@ -184,8 +183,8 @@ def reject_withdrawal(withdrawal_id: WithdrawalArgument, /, *, reason: Reason, b
 def list_refunds(*, review: ReviewStatus = "required", as_json: Json = False) -> int:
     """List the refunds that wait for review, or those whose review has ended, oldest first."""
 
-    async def read(house: House) -> list[Any]:
-        return list(await refund_review_store.queue(house.db, review, LISTED_MAX))
+    async def read(services: Services) -> list[Any]:
+        return list(await refund_review_store.queue(services.db, review, LISTED_MAX))
 
     return listed("refunds", read, as_json=as_json)
 
@@ -206,8 +205,8 @@ def reject_refund(refund_id: RefundArgument, /, *, reason: Reason, by: By = None
 def list_prices(*, as_json: Json = False) -> int:
     """List the latest price of every currency that has one."""
 
-    async def read(house: House) -> list[Any]:
-        return list(await prices.posted(house.db))
+    async def read(services: Services) -> list[Any]:
+        return list(await prices.posted(services.db))
 
     return listed("prices", read, as_json=as_json)
 
@@ -216,16 +215,16 @@ def list_prices(*, as_json: Json = False) -> int:
 def post_price(currency: CurrencyArgument, per_euro: PriceArgument, /, *, by: By = None, as_json: Json = False) -> int:
     """Say how much of a currency one euro buys, from now until it is too old. Kept for ever."""
 
-    async def deed(house: House) -> list[Any]:
-        hand = await hand_of(house, None, by)
+    async def action(services: Services) -> list[Any]:
+        context = await context_of(services, None, by)
         if currency not in CURRENCIES or currency == prices.EURO:
             raise UsageError(f"There is no currency {currency} to be priced in euros.")
         if not prices.is_price(per_euro):
             raise UsageError(f"{per_euro} is no price: digits above zero, with at most 18 behind a point.")
-        await house.db.transact(lambda tx: prices.post(tx, currency, per_euro, hand.operator, hand.at))
-        return list(await prices.posted(house.db, currency))
+        await services.db.transact(lambda tx: prices.post(tx, currency, per_euro, context.operator, context.at))
+        return list(await prices.posted(services.db, currency))
 
-    return listed("prices", deed, as_json=as_json)
+    return listed("prices", action, as_json=as_json)
 
 
 @app.command
@@ -243,15 +242,15 @@ def adjust(
     """Give to a merchant's available balance, or take from it with an amount below zero."""
     env = MerchantEnv(MerchantId(merchant_id), mode)
 
-    async def deed(house: House) -> Deed:
-        hand = await hand_of(house, reason, by)
+    async def action(services: Services) -> OperatorAction:
+        context = await context_of(services, reason, by)
         known = CURRENCIES.get(currency)
         if known is None:
             raise UsageError(f"There is no currency {currency}. There are {', '.join(CURRENCIES)}.")
         amount_minor = _signed(amount, known)
-        return await house.db.transact(lambda tx: actions.adjust(tx, env, known, amount_minor, hand, house))
+        return await services.db.transact(lambda tx: actions.adjust(tx, env, known, amount_minor, context, services))
 
-    return _told(run(deed), as_json=as_json)
+    return _told(run(action), as_json=as_json)
 
 
 def _signed(text: str, currency: Currency) -> int:
@@ -263,16 +262,16 @@ def _signed(text: str, currency: Currency) -> int:
     return -amount_minor if parts["sign"] else amount_minor
 
 
-async def hand_of(house: House, reason: str | None, by: str | None) -> Hand:
+async def context_of(services: Services, reason: str | None, by: str | None) -> OperatorContext:
     """The operator of this e-mail, or else the local administrator, whoever runs this process.
 
     Raises `OperatorRefusedError` where there is no such operator.
     """
-    name = LOCAL_ADMINISTRATOR if by is None else await rules.ensure_operator(house.db, by)
-    return Hand(name, clock.now(), reason, on_command_line=True)
+    name = LOCAL_ADMINISTRATOR if by is None else await rules.ensure_operator(services.db, by)
+    return OperatorContext(name, clock.now(), reason, on_command_line=True)
 
 
-def listed(name: str, read: Callable[[House], Awaitable[list[Any]]], *, as_json: bool) -> int:
+def listed(name: str, read: Callable[[Services], Awaitable[list[Any]]], *, as_json: bool) -> int:
     """Print what is read, a line for each; the exit status."""
     rows = run(read)
     if isinstance(rows, int):
@@ -287,16 +286,18 @@ def listed(name: str, read: Callable[[House], Awaitable[list[Any]]], *, as_json:
     return 0
 
 
-def _done(action: Callable[[Tx, Hand], Awaitable[Deed]], reason: str | None, by: str | None, *, as_json: bool) -> int:
-    async def deed(house: House) -> Deed:
-        hand = await hand_of(house, reason, by)
-        return await house.db.transact(lambda tx: action(tx, hand))
+def _done(
+    change: Callable[[Tx, OperatorContext], Awaitable[OperatorAction]], reason: str | None, by: str | None, *, as_json: bool
+) -> int:
+    async def action(services: Services) -> OperatorAction:
+        context = await context_of(services, reason, by)
+        return await services.db.transact(lambda tx: change(tx, context))
 
-    return _told(run(deed), as_json=as_json)
+    return _told(run(action), as_json=as_json)
 
 
 def _reviewed(
-    decide: Callable[[House, reviews.Kind, UUID, Hand], Awaitable[Deed]],
+    decide: Callable[[Services, reviews.Kind, UUID, OperatorContext], Awaitable[OperatorAction]],
     kind: reviews.Kind,
     subject_id: UUID,
     reason: str | None,
@@ -304,13 +305,13 @@ def _reviewed(
     *,
     as_json: bool,
 ) -> int:
-    async def deed(house: House) -> Deed:
-        return await decide(house, kind, subject_id, await hand_of(house, reason, by))
+    async def action(services: Services) -> OperatorAction:
+        return await decide(services, kind, subject_id, await context_of(services, reason, by))
 
-    return _told(run(deed), as_json=as_json)
+    return _told(run(action), as_json=as_json)
 
 
-def _told(done: Deed | int, *, as_json: bool) -> int:
+def _told(done: OperatorAction | int, *, as_json: bool) -> int:
     if isinstance(done, int):
         return done
     if as_json:
@@ -322,14 +323,18 @@ def _told(done: Deed | int, *, as_json: bool) -> int:
 
 
 def _invited(
-    action: Callable[[Tx, Hand], Awaitable[tuple[Deed, str]]], reason: str | None, by: str | None, *, as_json: bool
+    change: Callable[[Tx, OperatorContext], Awaitable[tuple[OperatorAction, str]]],
+    reason: str | None,
+    by: str | None,
+    *,
+    as_json: bool,
 ) -> int:
     """The link goes to standard output, once: we keep only its digest."""
 
-    async def with_link(house: House) -> tuple[Deed, str]:
-        hand = await hand_of(house, reason, by)
-        kept, secret = await house.db.transact(lambda tx: action(tx, hand))
-        return kept, f"{house.settings.base_url}/operator/welcome/{secret}"
+    async def with_link(services: Services) -> tuple[OperatorAction, str]:
+        context = await context_of(services, reason, by)
+        kept, secret = await services.db.transact(lambda tx: change(tx, context))
+        return kept, f"{services.settings.base_url}/operator/welcome/{secret}"
 
     done = run(with_link)
     if isinstance(done, int):
@@ -340,13 +345,13 @@ def _invited(
     return 0
 
 
-def run(deed: Callable[[House], Awaitable[T]]) -> T | int:
+def run(action: Callable[[Services], Awaitable[T]]) -> T | int:
     """What came of it, or the exit status where nothing did."""
     try:
-        return in_house(deed)
+        return in_house(action)
     except UsageError as fault:
         talk.print(str(fault), style="red", markup=False)
         return 2
-    except (OperatorRefusedError, NoHouseError) as fault:
+    except (OperatorRefusedError, NoDatabaseError) as fault:
         talk.print(str(fault), style="red", markup=False)
         return 1

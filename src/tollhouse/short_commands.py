@@ -10,37 +10,37 @@ import msgspec
 
 from tollhouse import main as root
 from tollhouse import supervisor
-from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform import config, embedded
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 CONNECTIONS = 1
 T = TypeVar("T")
 
 
-class NoHouseError(Exception):
+class NoDatabaseError(Exception):
     """The database is not there, not of this version, or too busy."""
 
 
-def in_house(deed: Callable[[House], Awaitable[T]]) -> T:
-    """Do one deed; what came of it. Raises `NoHouseError` with a sentence for whoever typed the command."""
+def in_house(action: Callable[[Services], Awaitable[T]]) -> T:
+    """Do one deed; what came of it. Raises `NoDatabaseError` with a sentence for whoever typed the command."""
     try:
         with database() as settings:
-            return asyncio.run(_do(settings, deed))
+            return asyncio.run(_do(settings, action))
     except (asyncpg.UndefinedTableError, asyncpg.InsufficientPrivilegeError):
-        raise NoHouseError("The database is not of this version: run `tollhouse migrate`.") from None
+        raise NoDatabaseError("The database is not of this version: run `tollhouse migrate`.") from None
     except (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError):
-        raise NoHouseError("The database is busy: run it again.") from None
+        raise NoDatabaseError("The database is busy: run it again.") from None
     except TemporarilyUnavailable:
-        raise NoHouseError("The database cannot be reached.") from None
+        raise NoDatabaseError("The database cannot be reached.") from None
 
 
-async def _do(settings: config.Settings, deed: Callable[[House], Awaitable[T]]) -> T:
-    house = root.open_house(settings, connections=CONNECTIONS)
+async def _do(settings: config.Settings, action: Callable[[Services], Awaitable[T]]) -> T:
+    services = root.create_services(settings, connections=CONNECTIONS)
     try:
-        return await deed(house)
+        return await action(services)
     finally:
-        await house.db.close()
+        await services.db.close()
 
 
 @contextmanager

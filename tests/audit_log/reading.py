@@ -18,15 +18,15 @@ async def lines(actor: Actor, query: str = "") -> list[dict[str, str]]:
     return list(csv.DictReader(answer.text.splitlines()))
 
 
-async def deeds(actor: Actor, query: str = "") -> list[str]:
+async def actions_listed(actor: Actor, query: str = "") -> list[str]:
     """What was done, in the order it was done in, after the account was opened."""
     done = [line["deed"] for line in await lines(actor, query)][::-1]
     return done[1:] if done[:1] == ["account.opened"] else done
 
 
-async def newest(actor: Actor, deed: str) -> dict[str, str]:
+async def newest(actor: Actor, action: str) -> dict[str, str]:
     """The newest line of this deed."""
-    return next(line for line in await lines(actor) if line["deed"] == deed)
+    return next(line for line in await lines(actor) if line["deed"] == action)
 
 
 def changed(line: dict[str, str]) -> dict[str, Any]:

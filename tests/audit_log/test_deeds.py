@@ -4,23 +4,23 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from tests.audit_log.reading import changed, deeds, lines, newest
+from tests.audit_log.reading import actions_listed, changed, lines, newest
 from tests.cast import PASSWORD, Actor, application, consent
+from tests.console.test_operator import in_review
 from tests.conversions.desk import convert, rule
 from tests.forms import post
 from tests.fulfillments.depot import GEMS
 from tests.merchants.authenticator import elsewhere, enrol, grow_old, log_in
-from tests.operator.test_operator import in_review
 from tests.payments.bank import refund, sell
 from tests.running import Service
 from tests.withdrawals.desk import asked, cancel, fund, withdraw
 from tollhouse import main
+from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.console import actions as operators
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.operator import actions as operators
-from tollhouse.operator.model import Hand
 from tollhouse.webhooks import actions as webhooks
 from tollhouse.webhooks.model import NewConfiguration
 
@@ -49,7 +49,7 @@ async def test_who_comes_and_goes(alice: Actor) -> None:
         (await log_in(alice, password=PASSWORD[::-1])).refused("invalid_credentials")
         for _ in range(2):
             await post(alice, "/settings/sessions/others/end")
-    assert await deeds(alice) == ["session.begun"] * 3 + ["session.ended", "session.others_ended"]
+    assert await actions_listed(alice) == ["session.begun"] * 3 + ["session.ended", "session.others_ended"]
     assert changed(await newest(alice, "session.others_ended")) == {"sessions": (None, 2)}
 
 
@@ -63,7 +63,7 @@ async def test_the_second_factor(alice: Actor) -> None:
     await post(alice, "/settings/security/off", 303, code=authenticator.code())
     await grow_old(alice)
     await post(alice, "/stepup", 401, to="/", stepup_password="a wrong password")  # noqa: S106
-    assert await deeds(alice) == [
+    assert await actions_listed(alice) == [
         "second_factor.on",
         "second_factor.refused",
         "session.begun",
@@ -81,8 +81,8 @@ async def test_keys_and_settings(alice: Actor) -> None:
     key_id = (await alice.dashboard("GET", "/api-keys")).ok().body["api_keys"][0]["api_key_id"]
     for _ in range(2):
         (await alice.dashboard("DELETE", f"/api-keys/{key_id}")).ok()
-    present = (await alice.get("/settings")).ok().body
-    new = {name: value for name, value in present.items() if name in SAVED} | {
+    current = (await alice.get("/settings")).ok().body
+    new = {name: value for name, value in current.items() if name in SAVED} | {
         "success_url": "https://shop.example/thanks?token=s3cr3t",
         "branding": {"display_name": "Nina's"},
         "link_expiry_minutes": 60,
@@ -95,7 +95,7 @@ async def test_keys_and_settings(alice: Actor) -> None:
     project = (await alice.dashboard("POST", "/projects", {"name": "Shop", "mode": "live"})).ok(201).body["id"]
     (await alice.dashboard("PUT", f"/projects/{project}", {"name": "Shoppe", "website_url": "https://s.example"})).ok()
     (await alice.dashboard("PUT", f"/projects/{project}", {"name": "Lost", "mode": "test"})).faults()
-    assert await deeds(alice) == [
+    assert await actions_listed(alice) == [
         "api_key.made",
         "api_key.revoked",
         "api_key.made",
@@ -151,7 +151,7 @@ async def test_applications_and_connections(alice: Actor, bob: Actor) -> None:
     (await bob.dashboard("POST", f"{at}/status", {"enabled": True, "version": 4})).ok()
     (await bob.dashboard("DELETE", at)).ok()
     (await bob.dashboard("DELETE", at)).refused("application_revoked", 409)
-    assert await deeds(bob) == [
+    assert await actions_listed(bob) == [
         "application.registered",
         "application.changed",
         "application.connections_ended",
@@ -165,7 +165,7 @@ async def test_applications_and_connections(alice: Actor, bob: Actor) -> None:
     assert told["name"] == ("Northwind Ledger", "Northwind")
     assert told["scopes"][1] == ["account:read", "payments:read"]
     assert changed(await newest(bob, "application.connections_ended")) == {"connections": (1, 0)}
-    assert await deeds(alice) == ["grant.given", "grant.ended", "grant.given"]
+    assert await actions_listed(alice) == ["grant.given", "grant.ended", "grant.given"]
     given = (await lines(alice))[-2]
     assert (given["mode"], given["subject"], given["name"]) == ("test", app.client_id, "Northwind")
     assert changed(given) == {"scopes": (None, ["account:read"])}
@@ -210,16 +210,18 @@ async def test_webhooks(alice: Actor, service: Service) -> None:
     await post(alice, "/test/developers/webhooks/off")
     await post(alice, "/test/developers/webhooks/off")
     await post(alice, "/test/developers/webhooks/on")
-    house = main.open_house(service.settings)
-    house = msgspec.structs.replace(house, settings=msgspec.structs.replace(house.settings, deprecated_webhooks=True))
+    services = main.create_services(service.settings)
+    services = msgspec.structs.replace(
+        services, settings=msgspec.structs.replace(services.settings, deprecated_webhooks=True)
+    )
     env = MerchantEnv(MerchantId(UUID(alice.merchant_id)), "live")
     for path in ("/a-secret-path", "/another"):
         new = NewConfiguration(f"https://shop.example{path}", ["payment.succeeded"])
-        async with house.db.transaction() as tx:
-            _, secret = await webhooks.save(tx, env, new, house, clock.now())
+        async with services.db.transaction() as tx:
+            _, secret = await webhooks.save(tx, env, new, services, clock.now())
             secrets.append(secret or "th")
-    await house.db.close()
-    assert await deeds(alice) == [
+    await services.db.close()
+    assert await actions_listed(alice) == [
         "webhooks.secret_prepared",
         "webhooks.secret_activated",
         "webhooks.off",
@@ -254,7 +256,7 @@ async def test_money_by_keys_applications_and_people(alice: Actor, bob: Actor) -
     ruled = (await rule(alice)).ok(201).body
     (await alice.call("DELETE", f"/conversion-rules/{ruled['id']}")).ok()
     ordered = (await alice.post("/fulfillments", GEMS, key=str(uuid4()))).ok(201).body
-    assert await deeds(alice, "?what=money") == [
+    assert await actions_listed(alice, "?what=money") == [
         "refund.requested",
         "payment.accepted",
         "withdrawal.requested",
@@ -279,16 +281,19 @@ async def test_money_by_keys_applications_and_people(alice: Actor, bob: Actor) -
 
 async def test_what_operators_do(alice: Actor, service: Service) -> None:
     project = await in_review(alice)
-    merchant_id, hand = MerchantId(UUID(alice.merchant_id)), Hand("olga@example.com", clock.now(), "Between us")
-    house = main.open_house(service.settings)
+    merchant_id, context = (
+        MerchantId(UUID(alice.merchant_id)),
+        OperatorContext("olga@example.com", clock.now(), "Between us"),
+    )
+    services = main.create_services(service.settings)
     euro = CURRENCIES["EUR"]
-    async with house.db.transaction() as tx:
-        await operators.approve(tx, UUID(project), hand)
-        await operators.suspend(tx, merchant_id, hand)
-        await operators.reactivate(tx, merchant_id, hand)
-        await operators.adjust(tx, MerchantEnv(merchant_id, "test"), euro, 1250, hand, house)
-    await house.db.close()
-    assert await deeds(alice) == [
+    async with services.db.transaction() as tx:
+        await operators.approve(tx, UUID(project), context)
+        await operators.suspend(tx, merchant_id, context)
+        await operators.reactivate(tx, merchant_id, context)
+        await operators.adjust(tx, MerchantEnv(merchant_id, "test"), euro, 1250, context, services)
+    await services.db.close()
+    assert await actions_listed(alice) == [
         "project.opened",
         "project.approved",
         "account.suspended",

@@ -13,13 +13,13 @@ from tests.forms import post, seen
 from tests.test_tidy import PACKAGE
 from tests.withdrawals.desk import asked, fund
 from tollhouse import main
-from tollhouse.audit.deeds import TOPICS, Deed
+from tollhouse.audit.event_types import TOPICS, AuditEventType
 from tollhouse.audit_log import store
-from tollhouse.audit_log.meanings import DEEDS
+from tollhouse.audit_log.labels import DEEDS
 from tollhouse.kernel.ids import new_id
 
 NEXT = re.compile(r'href="([^"]+)" rel="next"')
-DEED = re.compile(r'<div class="what"><b>([^<]+)</b>')
+ACTION = re.compile(r'<div class="what"><b>([^<]+)</b>')
 MANY = """
     INSERT INTO audit_lines (merchant_id, id, created_at, mode, deed, author_kind, author, changed)
     SELECT $1::uuid, lpad(to_hex(n), 32, '0')::uuid, now() - make_interval(secs => n * 60),
@@ -32,7 +32,7 @@ MANY = """
 
 async def told(actor: Actor, query: str = "") -> list[str]:
     """The deeds of the page, newest first."""
-    return DEED.findall(await seen(actor, PATH + query))
+    return ACTION.findall(await seen(actor, PATH + query))
 
 
 async def test_what_was_done_is_told_and_filtered(alice: Actor, bob: Actor) -> None:
@@ -44,7 +44,7 @@ async def test_what_was_done_is_told_and_filtered(alice: Actor, bob: Actor) -> N
     said = {"business_name": "<b>Tea</b>", "time_zone": "UTC", "seen_zone": "UTC"}
     await post(alice, "/settings/business", 303, seen_name="Alice's Coffee", **said)
     page = await seen(alice, PATH)
-    assert DEED.findall(page) == [
+    assert ACTION.findall(page) == [
         "Business settings saved",
         "Key for the API made",
         "Withdrawal requested",
@@ -79,7 +79,7 @@ async def test_what_was_done_is_told_and_filtered(alice: Actor, bob: Actor) -> N
 
 
 def test_every_deed_is_done_somewhere_has_words_and_is_of_one_topic() -> None:
-    names = set(get_args(Deed))
+    names = set(get_args(AuditEventType))
     assert names == set(DEEDS)
     kinds = [kind for kinds in TOPICS.values() for kind in kinds]
     assert sorted(kinds) == sorted({name.partition(".")[0] for name in names})
@@ -92,7 +92,7 @@ async def test_pages_turn_at_the_last_line_seen(alice: Actor) -> None:
     at, found = f"{PATH}?what=money", list[int]()
     while at:
         page = await seen(alice, at)
-        found.append(len(DEED.findall(page)))
+        found.append(len(ACTION.findall(page)))
         at = (NEXT.findall(page) or [""])[0]
     assert found == [20, 20, 5]
     assert len(await lines(alice, "?what=money")) == 45
@@ -125,8 +125,8 @@ async def test_in_german(alice: Actor) -> None:
 
 
 async def test_a_page_is_read_along_the_index(alice: Actor) -> None:
-    house = main.open_house(alice.service.settings)
-    async with house.db.connection() as tx:
+    services = main.create_services(alice.service.settings)
+    async with services.db.connection() as tx:
         await tx.raw.execute("BEGIN")
         await tx.raw.execute("SET LOCAL session_replication_role = replica")  # no look-up for each row
         await tx.raw.fetch(MANY, UUID(alice.merchant_id), 100_000)
@@ -144,7 +144,7 @@ async def test_a_page_is_read_along_the_index(alice: Actor) -> None:
                 assert scan.get("Rows Removed by Filter", 0) <= at_most
         await tx.raw.execute("ROLLBACK")
         await tx.raw.execute("DEALLOCATE said")
-    await house.db.close()
+    await services.db.close()
 
 
 def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:

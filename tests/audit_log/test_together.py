@@ -6,13 +6,13 @@ import asyncpg
 import msgspec
 import pytest
 
-from tests.audit_log.reading import deeds, lines
+from tests.audit_log.reading import actions_listed, lines
 from tests.cast import Actor
 from tests.running import KEY
 from tests.withdrawals.desk import TO_NINA, fund, withdraw
 from tollhouse import main
 from tollhouse.audit import record
-from tollhouse.audit.author import OPERATOR, SYSTEM, Author, asked_by, present
+from tollhouse.audit.author import OPERATOR, SYSTEM, Author, asked_by, current
 from tollhouse.audit.changes import changes, made
 from tollhouse.audit_log.cleaning import forget_lines
 from tollhouse.kernel import clock
@@ -35,18 +35,18 @@ AGED = """
 
 async def test_a_deed_whose_line_cannot_be_written_is_not_done(alice: Actor) -> None:
     await fund(alice)
-    house = main.open_house(alice.service.settings)
+    services = main.create_services(alice.service.settings)
     env, new = MerchantEnv(MerchantId(UUID(alice.merchant_id)), "test"), msgspec.convert(TO_NINA, NewWithdrawal)
     await alice.sql(SHUT)
     try:
         with pytest.raises(asyncpg.CheckViolationError, match="shut"):
-            await house.db.transact(lambda tx: withdrawals.request(tx, env, new, house, clock.now()))
+            await services.db.transact(lambda tx: withdrawals.request(tx, env, new, services, clock.now()))
     finally:
         await alice.sql(OPEN)
-        await house.db.close()
+        await services.db.close()
     assert (await alice.get("/balances/EUR")).ok().body["available_minor"] == 10_000
     assert (await alice.get("/withdrawals")).ok().body["withdrawals"] == []
-    assert await deeds(alice) == ["api_key.made"]
+    assert await actions_listed(alice) == ["api_key.made"]
 
 
 async def test_a_deed_that_is_refused_or_repeated_has_no_line(alice: Actor) -> None:
@@ -57,7 +57,7 @@ async def test_a_deed_that_is_refused_or_repeated_has_no_line(alice: Actor) -> N
     (await withdraw(alice, {"external_id": "w-1"})).refused("duplicate_external_id")
     (await withdraw(alice, {"amount": "5000.00"})).refused("insufficient_funds")
     (await alice.dashboard("PUT", f"/projects/{new_id()}", {"name": "Nobody's"})).refused("not_found")
-    assert await deeds(alice) == ["api_key.made", "withdrawal.requested"]
+    assert await actions_listed(alice) == ["api_key.made", "withdrawal.requested"]
 
 
 async def test_lines_are_rewritten_by_nobody_and_kept_a_year(alice: Actor) -> None:
@@ -75,14 +75,14 @@ async def test_lines_are_rewritten_by_nobody_and_kept_a_year(alice: Actor) -> No
 
 async def test_what_was_kept_long_enough_is_forgotten(alice: Actor) -> None:
     await alice.sql(AGED, alice.merchant_id, [400, 729, 731, 5000])
-    house = main.open_house(alice.service.settings)
-    await forget_lines(house)
+    services = main.create_services(alice.service.settings)
+    await forget_lines(services)
     assert len(await lines(alice)) == 3
-    forever = main.open_house(config.load({"DATABASE_URL": alice.service.dsn, **FOR_EVER}))
+    forever = main.create_services(config.load({"DATABASE_URL": alice.service.dsn, **FOR_EVER}))
     await alice.sql(AGED, alice.merchant_id, [5000])
     await forget_lines(forever)
     assert len(await lines(alice)) == 4
-    for one in (house, forever):
+    for one in (services, forever):
         await one.db.close()
 
 
@@ -93,20 +93,20 @@ def test_a_log_is_kept_a_year_at_least() -> None:
 
 
 async def test_an_author_has_a_name_where_one_is_known(alice: Actor) -> None:
-    house = main.open_house(alice.service.settings)
+    services = main.create_services(alice.service.settings)
     merchant_id = MerchantId(new_id())
     for by in (Author("person"), Author("operator", "olga")):
         with pytest.raises(asyncpg.CheckViolationError, match="audit_lines_author"):
-            await house.db.transact(lambda tx, by=by: record.note(tx, merchant_id, "session.begun", clock.now(), by=by))
+            await services.db.transact(lambda tx, by=by: record.note(tx, merchant_id, "session.begun", clock.now(), by=by))
     with pytest.raises(asyncpg.ForeignKeyViolationError):
-        await house.db.transact(lambda tx: record.note(tx, merchant_id, "session.begun", clock.now()))
-    await house.db.close()
+        await services.db.transact(lambda tx: record.note(tx, merchant_id, "session.begun", clock.now()))
+    await services.db.close()
 
 
 def test_nobody_acts_until_somebody_is_known() -> None:
-    assert present() == SYSTEM
+    assert current() == SYSTEM
     asked_by(OPERATOR)
-    assert present() == OPERATOR
+    assert current() == OPERATOR
     asked_by(SYSTEM)
 
 

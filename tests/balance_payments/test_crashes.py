@@ -16,14 +16,14 @@ from tests.running import Service, settings_for
 from tollhouse import main
 from tollhouse.balance_payments import actions
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
-from tollhouse.callers.model import Caller
+from tollhouse.identity.model import Caller
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import ALL
 from tollhouse.platform import embedded
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 TABLES = (
     "balance_payments", "ledger_accounts", "ledger_transactions", "ledger_postings", "ledger_entries", "ledger_holds",
@@ -48,13 +48,13 @@ async def till(still: Service) -> AsyncIterator[Till]:
 
 
 @pytest.fixture
-async def house(still: Service) -> AsyncIterator[House]:
+async def services(still: Service) -> AsyncIterator[Services]:
     """A house whose connections can be cut."""
-    house = main.open_house(still.settings)
+    services = main.create_services(still.settings)
     pool = FusedPool(still.dsn)
-    yield msgspec.structs.replace(house, db=pool)
+    yield msgspec.structs.replace(services, db=pool)
     await pool.close()
-    await house.db.close()
+    await services.db.close()
 
 
 def caller_of(till: Till) -> Caller:
@@ -63,7 +63,7 @@ def caller_of(till: Till) -> Caller:
     return Caller(env, "The Payer", ALL, client_id=ClientId(till.app.client_id))
 
 
-async def survive(till: Till, house: House, deed: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:
+async def survive(till: Till, services: Services, action: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:
     """Kill the deed everywhere, then let it be; the books are in order."""
 
     async def look() -> list[Any]:
@@ -72,43 +72,43 @@ async def survive(till: Till, house: House, deed: Callable[[Tx], Awaitable[Any]]
             rows += [table, *await till.payer.sql(f"SELECT x::text FROM {table} x ORDER BY 1")]  # noqa: S608
         return rows
 
-    assert isinstance(house.db, FusedPool)
-    steps, _ = await kill_everywhere(house.db, lambda: house.db.transact(deed), look)
+    assert isinstance(services.db, FusedPool)
+    steps, _ = await kill_everywhere(services.db, lambda: services.db.transact(action), look)
     assert steps >= at_least
     assert await broken_invariants(till.payer.service.dsn) == []
 
 
 @pytest.mark.parametrize("capture", [True, False])
-async def test_paying(till: Till, house: House, capture: bool) -> None:
+async def test_paying(till: Till, services: Services, capture: bool) -> None:
     new = NewBalancePayment(amount="10.00", currency="EUR", capture=capture, external_id="o-1")
     await survive(
-        till, house, lambda tx: actions.pay(tx, caller_of(till), new, house, clock.now()), at_least=9 if capture else 8
+        till, services, lambda tx: actions.pay(tx, caller_of(till), new, services, clock.now()), at_least=9 if capture else 8
     )
     assert await till.purses() == ((9_000, 0, 1_000) if capture else (9_000, 1_000, 0))
 
 
 @pytest.mark.parametrize("deed", ["capture", "release", "expire", "capture_as_owner", "release_as_owner"])
-async def test_ending_a_reservation(till: Till, house: House, deed: str) -> None:
+async def test_ending_a_reservation(till: Till, services: Services, action: str) -> None:
     reserved = await till.reserve()
     payment_id, owner, client_id = UUID(reserved["id"]), MerchantId(UUID(till.app.owner.merchant_id)), till.app.client_id
     caller, part, now = caller_of(till), PartialAmount(amount="4.00"), clock.now()
-    if deed == "expire":
+    if action == "expire":
         await let_expire(till.payer, reserved)
-    deeds: dict[str, Callable[[Tx], Awaitable[Any]]] = {
-        "capture": lambda tx: actions.capture(tx, caller, payment_id, part, house, now),
-        "release": lambda tx: actions.release(tx, caller, payment_id, house, now),
-        "expire": lambda tx: actions.expire_due(tx, caller.env, payment_id, house, now),
-        "capture_as_owner": lambda tx: actions.capture_as_owner(tx, owner, client_id, payment_id, part, house, now),
-        "release_as_owner": lambda tx: actions.release_as_owner(tx, owner, client_id, payment_id, house, now),
+    actions_listed: dict[str, Callable[[Tx], Awaitable[Any]]] = {
+        "capture": lambda tx: actions.capture(tx, caller, payment_id, part, services, now),
+        "release": lambda tx: actions.release(tx, caller, payment_id, services, now),
+        "expire": lambda tx: actions.expire_due(tx, caller.env, payment_id, services, now),
+        "capture_as_owner": lambda tx: actions.capture_as_owner(tx, owner, client_id, payment_id, part, services, now),
+        "release_as_owner": lambda tx: actions.release_as_owner(tx, owner, client_id, payment_id, services, now),
     }
-    await survive(till, house, deeds[deed], at_least=6)
-    assert await till.purses() == ((9_600, 0, 400) if "capture" in deed else (10_000, 0, 0))
+    await survive(till, services, actions_listed[action], at_least=6)
+    assert await till.purses() == ((9_600, 0, 400) if "capture" in action else (10_000, 0, 0))
 
 
-async def test_refunding(till: Till, house: House) -> None:
+async def test_refunding(till: Till, services: Services) -> None:
     paid = (await till.pay()).ok(201).body
     payment_id, part = UUID(paid["id"]), PartialAmount(amount="3.00")
     await survive(
-        till, house, lambda tx: actions.refund(tx, caller_of(till), payment_id, part, house, clock.now()), at_least=7
+        till, services, lambda tx: actions.refund(tx, caller_of(till), payment_id, part, services, clock.now()), at_least=7
     )
     assert await till.purses() == (9_300, 0, 700)

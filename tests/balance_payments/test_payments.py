@@ -90,8 +90,8 @@ async def test_released(till: Till) -> None:
     released = (await till.act(reserved, "release")).ok().body
     assert (released["status"], released["released"]) == ("released", "10.00")
     assert await till.purses() == (10_000, 0, 0)
-    for deed in ("capture", "release", "refund"):
-        assert (await till.act(reserved, deed)).refused("invalid_state", 409).body["details"] == {"status": "released"}
+    for action in ("capture", "release", "refund"):
+        assert (await till.act(reserved, action)).refused("invalid_state", 409).body["details"] == {"status": "released"}
 
 
 @pytest.mark.covers("P-104")
@@ -99,8 +99,8 @@ async def test_expired(till: Till) -> None:
     reserved = await till.reserve(expires_in=3_600)
     await let_expire(till.payer, reserved)
     expired = await until(till.payer, f"/balance-payments/{reserved['id']}", "expired")
-    for deed in ("capture", "release"):
-        assert (await till.act(reserved, deed)).refused("invalid_state", 409).body["details"] == {"status": "expired"}
+    for action in ("capture", "release"):
+        assert (await till.act(reserved, action)).refused("invalid_state", 409).body["details"] == {"status": "expired"}
     for _ in range(200):
         if (await till.purses())[0] == 10_000:
             break
@@ -206,8 +206,8 @@ async def test_keys(till: Till) -> None:
     assert (again.raw, again.headers["Idempotency-Replayed"]) == (first.raw, "true")
     (await till.post("", {**body, "capture": False}, key="once")).refused("idempotency_key_reused", 422)
     reserved = await till.reserve()
-    for deed in ("capture", "refund"):
-        path = f"/balance-payments/{reserved['id']}/{deed}"
+    for action in ("capture", "refund"):
+        path = f"/balance-payments/{reserved['id']}/{action}"
         (await till.app.api(till.token, "POST", path, {})).refused("idempotency_key_required", 400)
     captured = (await till.act(reserved, "capture", "4.00", key="c")).ok()
     assert (await till.act(reserved, "capture", "4.00", key="c")).raw == captured.raw

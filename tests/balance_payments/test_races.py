@@ -14,26 +14,26 @@ from tollhouse.balance_payments import jobs
 @pytest.mark.covers("P-109")
 async def test_ten_reservations_of_ten_on_fifty_five(alice: Actor, bob: Actor) -> None:
     till = await open_till(alice, bob, "55.00")
-    answers = await asyncio.gather(*(till.pay(capture=False) for _ in range(10)))
-    assert sorted(answer.status for answer in answers) == [201] * 5 + [422] * 5
-    assert {answer.body["error"] for answer in answers if answer.status == 422} == {"insufficient_funds"}
+    responses = await asyncio.gather(*(till.pay(capture=False) for _ in range(10)))
+    assert sorted(answer.status for answer in responses) == [201] * 5 + [422] * 5
+    assert {answer.body["error"] for answer in responses if answer.status == 422} == {"insufficient_funds"}
     assert await till.purses() == (500, 5_000, 0)
 
 
 async def test_thirty_reservations_over_one_balance(alice: Actor, bob: Actor) -> None:
     till = await open_till(alice, bob, "97.00")
-    answers = await asyncio.gather(*(till.pay(capture=n % 2 == 0) for n in range(30)))
-    assert sorted(answer.status for answer in answers) == [201] * 9 + [422] * 21
+    responses = await asyncio.gather(*(till.pay(capture=n % 2 == 0) for n in range(30)))
+    assert sorted(answer.status for answer in responses) == [201] * 9 + [422] * 21
     available, reserved, owned = await till.purses()
     assert (available, reserved + owned) == (700, 9_000)
     assert await broken_invariants(alice.service.dsn) == []
 
 
 async def test_one_external_id_thirty_times(till: Till) -> None:
-    answers = await asyncio.gather(*(till.pay("1.00", external_id="one") for _ in range(30)))
-    assert sorted(answer.status for answer in answers) == [201] + [409] * 29
-    [made] = [answer.body["id"] for answer in answers if answer.status == 201]
-    assert {answer.body["details"]["existing_id"] for answer in answers if answer.status == 409} == {made}
+    responses = await asyncio.gather(*(till.pay("1.00", external_id="one") for _ in range(30)))
+    assert sorted(answer.status for answer in responses) == [201] + [409] * 29
+    [made] = [answer.body["id"] for answer in responses if answer.status == 201]
+    assert {answer.body["details"]["existing_id"] for answer in responses if answer.status == 409} == {made}
     assert await till.purses() == (9_900, 0, 100)
 
 
@@ -41,10 +41,10 @@ async def test_captures_and_releases(till: Till) -> None:
     for _ in range(5):
         before = await till.purses()
         reserved = await till.reserve()
-        deeds = ["capture", "release"] * 5
-        answers = await asyncio.gather(*(till.act(reserved, deed) for deed in deeds))
-        won = [deed for deed, answer in zip(deeds, answers, strict=True) if answer.status == 200]
-        assert sorted(answer.status for answer in answers) == [200] + [409] * 9
+        actions_listed = ["capture", "release"] * 5
+        responses = await asyncio.gather(*(till.act(reserved, action) for action in actions_listed))
+        won = [action for action, answer in zip(actions_listed, responses, strict=True) if answer.status == 200]
+        assert sorted(answer.status for answer in responses) == [200] + [409] * 9
         after = await till.purses()
         assert (after[0] - before[0], after[1]) == (-1_000 if won == ["capture"] else 0, 0)
 
@@ -52,7 +52,7 @@ async def test_captures_and_releases(till: Till) -> None:
 @pytest.mark.covers("P-104")
 async def test_captures_at_the_moment_of_expiry(till: Till) -> None:
     """Several workers look, while the application captures: whoever is first, the money goes one way, once."""
-    house = main.open_house(till.payer.service.settings)
+    services = main.create_services(till.payer.service.settings)
     try:
         for _ in range(5):
             before = await till.purses()
@@ -62,30 +62,30 @@ async def test_captures_at_the_moment_of_expiry(till: Till) -> None:
                 reserved["id"],
             )
             captures = [till.act(reserved, "capture") for _ in range(6)]
-            await asyncio.gather(*captures, *(jobs.expire_reservations(house) for _ in range(4)))
+            await asyncio.gather(*captures, *(jobs.expire_reservations(services) for _ in range(4)))
             while (await till.purses())[1]:  # nobody was first yet: the moment is still to come
-                await jobs.expire_reservations(house)
+                await jobs.expire_reservations(services)
             settled = (await till.read(reserved)).ok().body
             available, held, owned = await till.purses()
             paid = settled["captured_minor"]
             assert (settled["status"], paid) in {("captured", 1_000), ("expired", 0)}
             assert (available, held, owned) == (before[0] - paid, 0, before[2] + paid)
     finally:
-        await house.db.close()
+        await services.db.close()
 
 
 async def test_refunds_share_what_is_left(till: Till) -> None:
     paid = (await till.pay()).ok(201).body
-    answers = await asyncio.gather(*(till.act(paid, "refund", "3.00") for _ in range(30)))
-    assert sorted(answer.status for answer in answers) == [200] * 3 + [422] * 27
+    responses = await asyncio.gather(*(till.act(paid, "refund", "3.00") for _ in range(30)))
+    assert sorted(answer.status for answer in responses) == [200] * 3 + [422] * 27
     assert await till.purses() == (9_900, 0, 100)
 
 
 async def test_two_who_pay_each_other(alice: Actor, bob: Actor) -> None:
     """The accounts are locked in one order whoever pays, so that crossing payments cannot block each other."""
     there, back = await open_till(alice, bob), await open_till(bob, alice)
-    answers = await asyncio.gather(*((there if n % 2 else back).pay("1.00") for n in range(30)))
-    assert {answer.status for answer in answers} == {201}
+    responses = await asyncio.gather(*((there if n % 2 else back).pay("1.00") for n in range(30)))
+    assert {answer.status for answer in responses} == {201}
     assert (await there.purses())[::2] == (10_000, 10_000)
     assert await broken_invariants(alice.service.dsn) == []
 
@@ -101,9 +101,9 @@ async def test_capture_and_revocation_of_the_application(till: Till) -> None:
 
 async def test_a_key_used_thirty_times_at_once(till: Till) -> None:
     body = {"amount": "1.00", "currency": "EUR"}
-    answers = await asyncio.gather(*(till.post("", body, key="once") for _ in range(30)))
-    assert {answer.status for answer in answers} <= {201, 409}
-    assert len({answer.raw for answer in answers if answer.status == 201}) == 1
+    responses = await asyncio.gather(*(till.post("", body, key="once") for _ in range(30)))
+    assert {answer.status for answer in responses} <= {201, 409}
+    assert len({answer.raw for answer in responses if answer.status == 201}) == 1
     assert await till.purses() == (9_900, 0, 100)
 
 

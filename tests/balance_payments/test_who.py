@@ -13,8 +13,8 @@ async def test_another_applications_payment_is_not_there(till: Till, carol: Acto
     reserved = await till.reserve()
     stranger = await open_till(till.payer, carol, "1.00")
     (await stranger.read(reserved)).refused("not_found", 404)
-    for deed in ("capture", "release", "refund"):
-        (await stranger.act(reserved, deed)).refused("not_found", 404)
+    for action in ("capture", "release", "refund"):
+        (await stranger.act(reserved, action)).refused("not_found", 404)
     listed = (await stranger.app.api(stranger.token, "GET", "/balance-payments")).ok().body
     assert listed == {"balance_payments": [], "has_more": False, "next_cursor": None}
 
@@ -65,17 +65,17 @@ async def test_an_api_key_pays_and_settles_nothing(till: Till) -> None:
         (reserved["id"], "capture", {"amount": "0.01"}),
         (paid["id"], "refund", {}),
     )
-    for payment_id, deed, body in asked:
-        path = f"/balance-payments/{payment_id}/{deed}"
-        (await till.payer.post(path, body, key=deed)).refused("application_required", 403)
+    for payment_id, action, body in asked:
+        path = f"/balance-payments/{payment_id}/{action}"
+        (await till.payer.post(path, body, key=action)).refused("application_required", 403)
     assert await till.purses() == (8_000, 1_000, 1_000)
 
 
 @pytest.mark.parametrize("deed", ["capture", "release", "refund"])
-async def test_an_api_key_is_refused_before_anything_is_looked_at(till: Till, carol: Actor, deed: str) -> None:
+async def test_an_api_key_is_refused_before_anything_is_looked_at(till: Till, carol: Actor, action: str) -> None:
     """The scope comes first; then it does not matter whether there is such a payment, nor what else is wrong."""
-    path = f"/balance-payments/{(await till.reserve())['id']}/{deed}"
-    for named in (path, f"/balance-payments/{uuid4()}/{deed}", f"/balance-payments/none/{deed}"):
+    path = f"/balance-payments/{(await till.reserve())['id']}/{action}"
+    for named in (path, f"/balance-payments/{uuid4()}/{action}", f"/balance-payments/none/{action}"):
         (await till.payer.post(named, {"amount": 5, "x": 1})).refused("application_required", 403)
     (await carol.post(path, key="k")).refused("application_required", 403)
     (await till.payer.post(path, key="k", mode="live")).refused("application_required", 403)
@@ -90,9 +90,9 @@ async def test_a_public_client_captures_in_full_alone(alice: Actor, bob: Actor) 
     """Its token is in the payer's hands, who must not get back what it has reserved or paid."""
     till = await open_till(alice, bob, client_type="public")
     paid, reserved = (await till.pay()).ok(201).body, await till.reserve()
-    for deed, payment in (("release", reserved), ("refund", paid)):
-        (await till.act(payment, deed)).refused("confidential_client_required", 403)
-        (await till.post(f"/{uuid4()}/{deed}")).refused("confidential_client_required", 403)
+    for action, payment in (("release", reserved), ("refund", paid)):
+        (await till.act(payment, action)).refused("confidential_client_required", 403)
+        (await till.post(f"/{uuid4()}/{action}")).refused("confidential_client_required", 403)
     for amount in ("0.01", "9.99"):
         (await till.act(reserved, "capture", amount)).refused("confidential_client_required", 403)
     (await till.act(reserved, "capture", "10.01")).refused("amount_above_maximum", 422)
@@ -181,8 +181,8 @@ async def test_only_the_owner_is_the_owner(till: Till, mallory: Actor) -> None:
     reserved = await till.reserve()
     for somebody in (mallory, till.payer):
         (await till.as_owner(reserved, by=somebody)).refused("not_found", 404)
-        for deed in ("capture", "release"):
-            (await till.as_owner(reserved, deed, by=somebody)).refused("not_found", 404)
+        for action in ("capture", "release"):
+            (await till.as_owner(reserved, action, by=somebody)).refused("not_found", 404)
         listed = await somebody.dashboard("GET", f"/oauth/clients/{till.app.client_id}/balance-payments")
         listed.refused("not_found", 404)
     other = await application(till.app.owner)
@@ -217,6 +217,6 @@ async def test_the_owners_list(till: Till, carol: Actor) -> None:
 async def test_a_suspended_owner_only_reads(till: Till) -> None:
     reserved = await till.reserve()
     await till.app.owner.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", till.app.owner.merchant_id)
-    for deed in ("capture", "release"):
-        (await till.as_owner(reserved, deed)).refused("account_suspended", 403)
+    for action in ("capture", "release"):
+        (await till.as_owner(reserved, action)).refused("account_suspended", 403)
     assert (await till.as_owner(reserved)).ok().body == reserved

@@ -29,19 +29,21 @@ class Till:
         """Set so much aside."""
         return (await self.pay(amount, capture=False, **changes)).ok(201).body
 
-    async def act(self, payment: dict[str, Any], deed: str, amount: str | None = None, key: str | None = None) -> Answer:
+    async def act(self, payment: dict[str, Any], action: str, amount: str | None = None, key: str | None = None) -> Answer:
         """Capture, release or refund."""
-        return await self.post(f"/{payment['id']}/{deed}", {} if amount is None else {"amount": amount}, key)
+        return await self.post(f"/{payment['id']}/{action}", {} if amount is None else {"amount": amount}, key)
 
     async def read(self, payment: dict[str, Any]) -> Answer:
         """The payment as the application sees it."""
         return await self.app.api(self.token, "GET", f"/balance-payments/{payment['id']}")
 
-    async def as_owner(self, payment: dict[str, Any], deed: str = "", body: Any = None, by: Actor | None = None) -> Answer:
+    async def as_owner(self, payment: dict[str, Any], action: str = "", body: Any = None, by: Actor | None = None) -> Answer:
         """What the owner does at the dashboard."""
         path = f"/oauth/clients/{self.app.client_id}/balance-payments/{payment['id']}"
         owner = by or self.app.owner
-        return await owner.dashboard("POST", f"{path}/{deed}", body or {}) if deed else await owner.dashboard("GET", path)
+        return (
+            await owner.dashboard("POST", f"{path}/{action}", body or {}) if action else await owner.dashboard("GET", path)
+        )
 
     async def purses(self) -> tuple[int, int, int]:
         """What the payer has available and reserved, and what the owner has available."""

@@ -62,12 +62,12 @@ def test_a_rail_that_is_missing_is_told_before_what_the_merchant_chose() -> None
 
 
 def test_an_operator_disables_a_method_and_a_currency() -> None:
-    house = extension.read(
+    services = extension.read(
         b'[methods."sandbox:EUR"]\nenabled = false\n[currencies.USD]\noperations = { payments = false }\n'
     )
     before = dict(methods.METHODS)
     try:
-        methods.METHODS.update(house.methods)
+        methods.METHODS.update(services.methods)
         found = reasons(offers("test", OFF, unconfigured))
         assert found["sandbox:EUR"] == "disabled_by_operator"
     finally:

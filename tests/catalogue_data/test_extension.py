@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cast import Actor
-from tests.operator.desk import operator
+from tests.console.desk import operator
 from tests.payments.shop import open_link, pay
 from tests.running import Service, new_database
 from tollhouse.catalogue import currencies, extension, methods, scales
@@ -55,35 +55,35 @@ def zloty_house(tmp_path: Path) -> Iterator[None]:
 
 
 def test_an_empty_file_changes_nothing() -> None:
-    house = extension.read(b"")
-    assert house.currencies == dict(currencies.BUILT_IN)
-    assert list(house.methods) == list(methods.METHODS)
+    services = extension.read(b"")
+    assert services.currencies == dict(currencies.BUILT_IN)
+    assert list(services.methods) == list(methods.METHODS)
 
 
 def test_a_currency_and_a_method_are_added() -> None:
-    house = extension.read((ZLOTY + BANK).encode())
-    assert (house.currencies["PLN"].decimals, house.currencies["PLN"].operations.payments) == (2, True)
-    assert house.methods["elixir:PLN"].fees.of(100_000) == 600
-    assert house.methods["sandbox:PLN"].type == "simulator"
+    services = extension.read((ZLOTY + BANK).encode())
+    assert (services.currencies["PLN"].decimals, services.currencies["PLN"].operations.payments) == (2, True)
+    assert services.methods["elixir:PLN"].fees.of(100_000) == 600
+    assert services.methods["sandbox:PLN"].type == "simulator"
     assert "PLN" not in currencies.CURRENCIES
 
 
 def test_what_the_module_shows_is_read(tmp_path: Path) -> None:
     (tmp_path / "quest.secret").write_text("ours\n")
     shown = "\n".join(line[4:] for line in (extension.__doc__ or "").splitlines() if line.startswith("    "))
-    house = extension.read(shown.replace("/etc/tollhouse", str(tmp_path)).encode())
-    gold = house.products["quest:gold"]
+    services = extension.read(shown.replace("/etc/tollhouse", str(tmp_path)).encode())
+    gold = services.products["quest:gold"]
     assert (gold.game, gold.unit_price_minor, gold.minimum_quantity, gold.recipient_schema["required"]) == (
         "Quest",
         5,
         1,
         ["player"],
     )
-    assert (house.game_servers["quest"].url, house.game_servers["quest"].secret()) == (
+    assert (services.game_servers["quest"].url, services.game_servers["quest"].secret()) == (
         "https://quest.example/grants",
         b"ours",
     )
-    assert "sandbox:gems" in house.products
+    assert "sandbox:gems" in services.products
 
 
 def test_game_servers_and_products_that_cannot_be(tmp_path: Path) -> None:
@@ -112,11 +112,11 @@ def test_game_servers_and_products_that_cannot_be(tmp_path: Path) -> None:
 
 
 def test_what_is_built_in_can_be_changed_a_little() -> None:
-    house = extension.read(
+    services = extension.read(
         b'[methods."sepa:EUR"]\nenabled = false\nfees = { basis_points = 10 }\n'
         b"[currencies.ETH]\noperations = { payments = false }\n"
     )
-    sepa, ether = house.methods["sepa:EUR"], house.currencies["ETH"]
+    sepa, ether = services.methods["sepa:EUR"], services.currencies["ETH"]
     assert (sepa.enabled, sepa.fees.basis_points, sepa.minimum_minor) == (False, 10, 100)
     assert (ether.operations.payments, ether.operations.conversions, ether.decimals) == (False, False, 8)
 
@@ -214,13 +214,13 @@ async def test_decimals_are_held_for_ever(service: Service) -> None:
         await pool.close()
 
 
-def _install(house: extension.Catalogue) -> None:
+def _install(services: extension.Catalogue) -> None:
     currencies.CURRENCIES.clear()
-    currencies.CURRENCIES.update(house.currencies)
+    currencies.CURRENCIES.update(services.currencies)
 
 
 def test_ways_to_withdraw_and_pairs() -> None:
-    house = extension.read(
+    services = extension.read(
         ZLOTY.encode()
         + b"""
 [withdrawal_methods."elixir:PLN"]
@@ -237,15 +237,15 @@ fees = { fixed_minor = 30 }
 fee_basis_points = 50
 """
     )
-    sepa = house.withdrawal_methods["sepa:EUR"]
+    sepa = services.withdrawal_methods["sepa:EUR"]
     assert (sepa.daily_limit_minor, sepa.fees.fixed_minor, sepa.provider_fields["required"]) == (
         5_000_000,
         30,
         ["account_holder_name"],
     )
-    assert house.withdrawal_methods["elixir:PLN"].currency == "PLN"
-    assert house.withdrawal_methods["sandbox:PLN"].receiver_type == "sandbox"
-    assert house.conversion_pairs["EUR:PLN"].fee_basis_points == 50
+    assert services.withdrawal_methods["elixir:PLN"].currency == "PLN"
+    assert services.withdrawal_methods["sandbox:PLN"].receiver_type == "sandbox"
+    assert services.conversion_pairs["EUR:PLN"].fee_basis_points == 50
 
 
 def test_what_is_wrong_with_ways_to_withdraw_and_pairs() -> None:

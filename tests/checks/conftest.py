@@ -6,20 +6,20 @@ from uuid import UUID
 
 import pytest
 
+from tests.bank import camt
+from tests.bank.camt import Line
+from tests.bank.desk import Bank, earned, withdrawn
 from tests.cast import Actor, sign_up
 from tests.payments.bank import play, refund, sell
 from tests.running import Service, settings_for
-from tests.statements import camt
-from tests.statements.camt import Line
-from tests.statements.desk import Bank, earned, withdrawn
 from tollhouse import main
+from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.checks.run import SETTINGS
+from tollhouse.console import actions
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.operator import actions
-from tollhouse.operator.model import Hand
 from tollhouse.platform import embedded
 from tollhouse.platform.db import Tx, connect
 from tollhouse.rails import configured
@@ -36,20 +36,23 @@ def still(server: embedded.Server) -> Iterator[Service]:
 @pytest.fixture(scope="package")
 async def shop(still: Service) -> AsyncIterator[Actor]:
     """A merchant with payments in and out, in both modes, by whom everything was done once."""
-    house = main.open_house(still.settings, connections=4)
+    services = main.create_services(still.settings, connections=4)
     async with sign_up(still, "shop", "The Shop") as actor:
         disputed, paid = await sell(actor), await sell(actor)
         await sell(actor, "late")
         (await refund(actor, paid, "3.00")).ok(201)
         (await play(actor, disputed, "chargeback")).ok()
-        bank = Bank(house)
+        bank = Bank(services)
         await earned(actor, bank, "20.00")
         await withdrawn(actor, bank, "4.00")
         await bank.shows(Line(777, words="Nobody knows", name="A stranger"))
-        env, hand = MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live"), Hand("olga", clock.now(), "Goodwill")
-        await house.db.transact(lambda tx: actions.adjust(tx, env, CURRENCIES["EUR"], 500, hand, house))
+        env, context = (
+            MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live"),
+            OperatorContext("olga", clock.now(), "Goodwill"),
+        )
+        await services.db.transact(lambda tx: actions.adjust(tx, env, CURRENCIES["EUR"], 500, context, services))
         yield actor
-    await house.db.close()
+    await services.db.close()
 
 
 @pytest.fixture(scope="package")

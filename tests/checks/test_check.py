@@ -17,7 +17,7 @@ from tests.running import KEY, Service, settings_for
 from tollhouse import main
 from tollhouse.checks import run, store
 from tollhouse.checks.run import CheckUnfinishedError, Scope, check
-from tollhouse.operator import overview_store
+from tollhouse.console import overview_store
 from tollhouse.platform import embedded
 
 NEW = Scope(small=0, again_rows=0)
@@ -257,18 +257,18 @@ async def test_a_role_that_owns_nothing_can_check(quiet: Service, knife: "asyncp
 async def test_operators_are_told_of_a_check_that_could_not_finish(
     quiet: Service, knife: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
-    house = main.open_house(quiet.settings, connections=1)
+    services = main.create_services(quiet.settings, connections=1)
     try:
-        await main.watch_invariants(house)
-        seen = (await overview_store.overview(house.db, "1", run.clock.now())).books
+        await main.watch_invariants(services)
+        seen = (await overview_store.overview(services.db, "1", run.clock.now())).books
         assert (seen.words, seen.tone) == ("All hold", "ok")
         await knife.execute("INSERT INTO schema_migrations (number, name, digest) VALUES (9999, 'later.sql', '')")
-        await main.watch_invariants(house)
-        seen = (await overview_store.overview(house.db, "1", run.clock.now())).books
+        await main.watch_invariants(services)
+        seen = (await overview_store.overview(services.db, "1", run.clock.now())).books
         assert (seen.words, seen.tone) == ("Could not finish", "warn")
         assert "Last check finished" in seen.more
         await knife.execute("DELETE FROM schema_migrations WHERE number = 9999")
-        await main.watch_invariants(house)
-        assert (await overview_store.overview(house.db, "1", run.clock.now())).books.words == "All hold"
+        await main.watch_invariants(services)
+        assert (await overview_store.overview(services.db, "1", run.clock.now())).books.words == "All hold"
     finally:
-        await house.db.close()
+        await services.db.close()

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cast import Actor
 from tests.clients.driven import NODE
-from tollhouse.doors import reference
+from tollhouse.api import reference
 from tollhouse.platform import config
 
 SCRIPT = """

@@ -286,8 +286,8 @@ class Standing:
         shown = self._do(self._dora.dashboard("GET", f"/oauth/clients/{path_values['client_id']}"))
         return shown.body["client"]["version"] if shown.status == 200 else 1
 
-    def _do(self, deed: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(deed, self._loop).result(30)
+    def _do(self, action: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(action, self._loop).result(30)
 
 
 def _cookie(actor: Actor) -> str:

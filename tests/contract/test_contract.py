@@ -21,7 +21,7 @@ from schemathesis.core import NotSet
 from schemathesis.core.failures import FailureGroup
 
 from tests.contract.standing import Standing
-from tollhouse.doors import reference
+from tollhouse.api import reference
 from tollhouse.platform import config
 
 SEED = int(os.environ.get("CONTRACT_SEED", "20261121"))

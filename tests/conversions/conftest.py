@@ -11,7 +11,7 @@ from tests.payments.killing import FusedPool
 from tests.running import Service, settings_for
 from tollhouse import main
 from tollhouse.platform import embedded
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 @pytest.fixture(scope="package")
@@ -30,10 +30,10 @@ async def shop(exchange: Service) -> AsyncIterator[Actor]:
 
 
 @pytest.fixture
-async def house(exchange: Service) -> AsyncIterator[House]:
+async def services(exchange: Service) -> AsyncIterator[Services]:
     """A house there whose connections can be cut."""
-    house = main.open_house(exchange.settings)
+    services = main.create_services(exchange.settings)
     pool = FusedPool(exchange.dsn)
-    yield msgspec.structs.replace(house, db=pool)
+    yield msgspec.structs.replace(services, db=pool)
     await pool.close()
-    await house.db.close()
+    await services.db.close()

@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.cast import Actor, application, sign_up
+from tests.console.desk import operator
 from tests.conversions.desk import EURO_TO_DOLLAR, available, convert, fund, quote, told
-from tests.operator.desk import operator
 from tests.payments.killing import FusedPool, kill_everywhere
 from tests.payments.test_crashes import look
 from tollhouse.catalogue.conversion_pairs import TERMS, ConversionPair
@@ -17,7 +17,7 @@ from tollhouse.conversions.new_conversion import NewConversion
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 def terms(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
@@ -97,16 +97,16 @@ async def test_the_amount_that_is_to_be_got(shop: Actor) -> None:
 async def test_a_quote_is_for_half_a_minute_and_once(shop: Actor) -> None:
     await fund(shop)
     quoted = (await quote(shop)).ok(201).body
-    answers = await asyncio.gather(*(convert(shop, {"quote_id": quoted["id"]}) for _ in range(5)))
-    won, *lost = sorted(answers, key=lambda answer: answer.status)
+    responses = await asyncio.gather(*(convert(shop, {"quote_id": quoted["id"]}) for _ in range(5)))
+    won, *lost = sorted(responses, key=lambda answer: answer.status)
     won.ok(201)
     for answer in [*lost, await convert(shop, {"quote_id": quoted["id"]})]:
         answer.refused("quote_already_used", 409)
     late = (await quote(shop)).ok(201).body
     (await shop.post("/test/clock/advance", {"seconds": 30})).ok()
     (await convert(shop, {"quote_id": late["id"]})).refused("quote_expired", 409)
-    ahead = (await quote(shop)).ok(201).body
-    (await convert(shop, {"quote_id": ahead["id"]})).ok(201)
+    clock_offset = (await quote(shop)).ok(201).body
+    (await convert(shop, {"quote_id": clock_offset["id"]})).ok(201)
     assert await available(shop, "EUR") == 8_000
 
 
@@ -193,8 +193,8 @@ async def test_whose_it_is(shop: Actor) -> None:
 
 async def test_a_whole_balance_at_once(shop: Actor) -> None:
     await fund(shop)
-    answers = await asyncio.gather(*(convert(shop, EURO_TO_DOLLAR | {"amount": "30.00"}) for _ in range(8)))
-    assert sorted(answer.status for answer in answers) == [201] * 3 + [422] * 5
+    responses = await asyncio.gather(*(convert(shop, EURO_TO_DOLLAR | {"amount": "30.00"}) for _ in range(8)))
+    assert sorted(answer.status for answer in responses) == [201] * 3 + [422] * 5
     assert (await available(shop, "EUR"), await available(shop, "USD")) == (1_000, 3 * 3_252)
 
 
@@ -203,16 +203,16 @@ async def test_to_and_fro_at_once_does_not_deadlock(shop: Actor) -> None:
     await fund(shop, "100.00", "USD")
     back = {"from_currency": "USD", "to_currency": "EUR", "amount": "1.00"}
     both = [back, EURO_TO_DOLLAR | {"amount": "1.00"}] * 6
-    answers = await asyncio.gather(*(convert(shop, body) for body in both))
-    assert [answer.status for answer in answers] == [201] * 12
+    responses = await asyncio.gather(*(convert(shop, body) for body in both))
+    assert [answer.status for answer in responses] == [201] * 12
 
 
-async def test_a_crash_at_every_step(shop: Actor, house: House) -> None:
+async def test_a_crash_at_every_step(shop: Actor, services: Services) -> None:
     await fund(shop)
     quoted = (await quote(shop)).ok(201).body
     env = MerchantEnv(MerchantId(UUID(shop.merchant_id)), "test")
     new = NewConversion(quote_id=UUID(quoted["id"]))
-    assert isinstance(house.db, FusedPool)
+    assert isinstance(services.db, FusedPool)
 
     async def look_at_all() -> list[Any]:
         tables = ("conversions", "conversion_quotes")
@@ -220,19 +220,19 @@ async def test_a_crash_at_every_step(shop: Actor, house: House) -> None:
         return [*await look(shop), *(tuple(row) for found in rows for row in found)]
 
     steps, _ = await kill_everywhere(
-        house.db,
-        lambda: house.db.transact(lambda tx: actions.convert(tx, env, new, house, clock.now())),
+        services.db,
+        lambda: services.db.transact(lambda tx: actions.convert(tx, env, new, services, clock.now())),
         look_at_all,
     )
     assert steps >= 9
 
 
-async def test_prices_of_live_mode(shop: Actor, house: House) -> None:
+async def test_prices_of_live_mode(shop: Actor, services: Services) -> None:
     service = shop.service
     assert (await operator(service, "prices", "post", "EUR", "1")).status == 2
     assert (await operator(service, "prices", "post", "USD", "1e3")).status == 2
     assert (await operator(service, "prices", "post", "USD", "1.10")).status == 0
-    await house.db.transact(lambda tx: prices.post(tx, "GBP", "0.85", "olga", clock.now()))
+    await services.db.transact(lambda tx: prices.post(tx, "GBP", "0.85", "olga", clock.now()))
     assert [prices.is_price(text) for text in ("0.85", "0", "0.0", "-1", "1e3", "1.", " 1")] == [True] + [False] * 6
     listed = (await operator(service, "prices", "list", "--json")).json["prices"]
     assert {one["currency"]: one["per_euro"].rstrip("0") for one in listed} == {"USD": "1.1", "GBP": "0.85"}

@@ -59,10 +59,10 @@ async def test_by_what_is_wanted(shop: Actor) -> None:
 async def test_posted_twice_it_is_one_conversion(shop: Actor) -> None:
     await fund(shop, "15.00")
     confirmed = hidden(await reviewed(shop))
-    answers = await asyncio.gather(*(post(shop, f"{NEW}/confirm", **confirmed) for _ in range(4)))
-    answers.append(await post(shop, f"{NEW}/confirm", **confirmed))
+    responses = await asyncio.gather(*(post(shop, f"{NEW}/confirm", **confirmed) for _ in range(4)))
+    responses.append(await post(shop, f"{NEW}/confirm", **confirmed))
     [made] = await rows(shop)
-    assert {answer.location for answer in answers} == {f"/test/conversions/{made}"}
+    assert {answer.location for answer in responses} == {f"/test/conversions/{made}"}
     assert await available(shop, "EUR") == 500
 
 

@@ -16,7 +16,7 @@ from tollhouse.conversions import jobs, rules
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 async def change(actor: Actor, made: dict[str, Any], **changes: Any) -> Any:
@@ -26,7 +26,7 @@ async def change(actor: Actor, made: dict[str, Any], **changes: Any) -> Any:
 
 
 @pytest.mark.covers("P-139")
-async def test_each_payment_is_converted_once(shop: Actor, house: House) -> None:
+async def test_each_payment_is_converted_once(shop: Actor, services: Services) -> None:
     await sell(shop)
     hook = "http://127.0.0.1:9999/hook"
     made = (await rule(shop, webhook_url=hook)).ok(201).body
@@ -36,11 +36,11 @@ async def test_each_payment_is_converted_once(shop: Actor, house: House) -> None
         None,
         {"type": "api_key", "oauth_client_id": None},
     )
-    await jobs.follow_rules(house)
+    await jobs.follow_rules(services)
     assert await conversions(shop) == []  # what came before the rule is no reason
     await sell(shop)
     for _ in range(3):
-        await jobs.follow_rules(house)
+        await jobs.follow_rules(services)
     [done] = await conversions(shop, rule_id=made["id"])
     assert (done["rule_id"], done["from_amount"], done["to_amount"], done["webhook_url"]) == (
         made["id"],
@@ -51,84 +51,86 @@ async def test_each_payment_is_converted_once(shop: Actor, house: House) -> None
     assert (await available(shop, "EUR"), await available(shop, "USD")) == (1_000, 1_084)
     assert await told(shop, "conversion.completed") == 1
     await fund(shop)
-    await jobs.follow_rules(house)
+    await jobs.follow_rules(services)
     assert len(await conversions(shop)) == 1  # test money is no payment
 
 
-async def test_many_workers_follow_once(shop: Actor, house: House) -> None:
+async def test_many_workers_follow_once(shop: Actor, services: Services) -> None:
     (await rule(shop, percent=50)).ok(201)
     for _ in range(3):
         await sell(shop)
-        await asyncio.gather(*(jobs.follow_rules(house) for _ in range(4)))
+        await asyncio.gather(*(jobs.follow_rules(services) for _ in range(4)))
     assert [one["from_amount"] for one in await conversions(shop)] == ["5.00"] * 3
     assert await available(shop, "EUR") == 1_500
 
 
-async def test_small_amounts_wait_until_they_are_enough(shop: Actor, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_small_amounts_wait_until_they_are_enough(
+    shop: Actor, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(TERMS, "EUR:USD", ConversionPair(pair_id="EUR:USD", minimum_minor=2_500, maximum_minor=3_000))
     (await rule(shop)).ok(201)
     for expected in (0, 0, 1):
         await sell(shop)
-        await jobs.follow_rules(house)
+        await jobs.follow_rules(services)
         assert len(await conversions(shop)) == expected
     assert await available(shop, "EUR") == 0
     await sell(shop, amount="70.00")
     for _ in range(4):
-        await jobs.follow_rules(house)
+        await jobs.follow_rules(services)
     assert [one["from_amount"] for one in await conversions(shop)] == ["30.00"] * 3
     assert await available(shop, "EUR") == 1_000
 
 
-async def test_without_room_for_what_it_brings_it_waits(shop: Actor, house: House) -> None:
+async def test_without_room_for_what_it_brings_it_waits(shop: Actor, services: Services) -> None:
     made = (await rule(shop)).ok(201).body
     await fund(shop, "90071992547409.91", "USD")
     await sell(shop)
     for _ in range(2):
-        await jobs.follow_rules(house)
+        await jobs.follow_rules(services)
     assert await conversions(shop) == []
     [row] = await shop.sql("SELECT retry_at, runs FROM conversion_rules WHERE id = $1::uuid", made["id"])
     assert (row["retry_at"] is not None, row["runs"]) == (True, 0)
     (await convert(shop, {"from_currency": "USD", "to_currency": "EUR", "amount": "20.00"})).ok(201)
     await shop.sql("UPDATE conversion_rules SET retry_at = now() - interval '1 s' WHERE id = $1::uuid", made["id"])
-    await jobs.follow_rules(house)
+    await jobs.follow_rules(services)
     assert [one["from_amount"] for one in await conversions(shop, rule_id=made["id"])] == ["10.00"]
 
 
-async def test_without_a_price_it_waits(shop: Actor, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_price_it_waits(shop: Actor, services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TERMS, "EUR:USD", ConversionPair(pair_id="EUR:USD", enabled=False))
     made = (await rule(shop)).ok(201).body
     await sell(shop)
-    await jobs.follow_rules(house)
+    await jobs.follow_rules(services)
     assert await conversions(shop) == []
     monkeypatch.delitem(TERMS, "EUR:USD")
-    await jobs.follow_rules(house)
+    await jobs.follow_rules(services)
     assert await conversions(shop) == []
     await shop.sql("UPDATE conversion_rules SET retry_at = now() - interval '1 s' WHERE id = $1::uuid", made["id"])
-    await jobs.follow_rules(house)
+    await jobs.follow_rules(services)
     assert [one["from_amount"] for one in await conversions(shop)] == ["10.00"]
 
 
-async def test_what_was_spent_is_not_converted(shop: Actor, house: House) -> None:
+async def test_what_was_spent_is_not_converted(shop: Actor, services: Services) -> None:
     (await rule(shop)).ok(201)
     await sell(shop)
     (await convert(shop, {"from_currency": "EUR", "to_currency": "GBP", "amount": "7.00"})).ok(201)
-    await jobs.follow_rules(house)
+    await jobs.follow_rules(services)
     assert [one["from_amount"] for one in await conversions(shop, currency="USD")] == ["3.00"]
 
 
-async def test_a_threshold(shop: Actor, house: House) -> None:
+async def test_a_threshold(shop: Actor, services: Services) -> None:
     (await rule(shop, trigger="on_threshold", threshold="25.00", percent=50)).ok(201)
     await fund(shop, "24.99")
-    await jobs.follow_rules(house)
+    await jobs.follow_rules(services)
     assert await conversions(shop) == []
     await fund(shop, "75.01")
     for _ in range(3):
-        await jobs.follow_rules(house)
+        await jobs.follow_rules(services)
     assert [one["from_amount"] for one in await conversions(shop)] == ["50.00"]  # its own conversion is no reason
     (await rule(shop, from_currency="USD", to_currency="GBP", trigger="on_threshold", threshold="1.00")).ok(201)
-    await jobs.follow_rules(house)
+    await jobs.follow_rules(services)
     (await convert(shop)).ok(201)
-    await jobs.follow_rules(house)
+    await jobs.follow_rules(services)
     assert await conversions(shop, currency="GBP") == []
 
 
@@ -147,12 +149,12 @@ async def test_no_circle_and_one_rule_for_a_currency(shop: Actor) -> None:
 
 async def test_no_circle_is_closed_by_two_at_once(shop: Actor) -> None:
     circle = [("EUR", "USD"), ("USD", "GBP"), ("GBP", "EUR")]
-    answers = await asyncio.gather(*(rule(shop, from_currency=one, to_currency=other) for one, other in circle * 2))
-    assert sorted(answer.status for answer in answers) == [201, 201, 409, 409, 409, 409]
+    responses = await asyncio.gather(*(rule(shop, from_currency=one, to_currency=other) for one, other in circle * 2))
+    assert sorted(answer.status for answer in responses) == [201, 201, 409, 409, 409, 409]
 
 
 @pytest.mark.covers("P-141")
-async def test_changing_and_ending(shop: Actor, house: House) -> None:
+async def test_changing_and_ending(shop: Actor, services: Services) -> None:
     made = (await rule(shop)).ok(201).body
     changed = (await change(shop, made, percent=10)).ok().body
     assert (changed["version"], changed["percent"]) == (2, 10)
@@ -160,12 +162,12 @@ async def test_changing_and_ending(shop: Actor, house: House) -> None:
     assert stale.body["details"] == {"version": 2}
     off = (await change(shop, changed, enabled=False)).ok().body
     await sell(shop)
-    await jobs.follow_rules(house)
+    await jobs.follow_rules(services)
     on = (await change(shop, off, enabled=True)).ok().body
-    await jobs.follow_rules(house)
+    await jobs.follow_rules(services)
     assert await conversions(shop) == []  # it counts from when it was switched on
     await sell(shop)
-    await jobs.follow_rules(house)
+    await jobs.follow_rules(services)
     assert [one["from_amount"] for one in await conversions(shop)] == ["1.00"]
     assert (await shop.get("/conversion-rules")).ok().body == {
         "conversion_rules": [on],
@@ -202,11 +204,11 @@ async def test_whose_rule_it_is(shop: Actor) -> None:
     (await shop.get(f"/conversion-rules/{uuid4()}")).refused("not_found", 404)
 
 
-async def test_a_crash_at_every_step(shop: Actor, house: House) -> None:
+async def test_a_crash_at_every_step(shop: Actor, services: Services) -> None:
     made = (await rule(shop)).ok(201).body
     await sell(shop)
     env = MerchantEnv(MerchantId(UUID(shop.merchant_id)), "test")
-    assert isinstance(house.db, FusedPool)
+    assert isinstance(services.db, FusedPool)
 
     async def look_at_all() -> list[Any]:
         tables = ("conversions", "conversion_rules")
@@ -214,8 +216,8 @@ async def test_a_crash_at_every_step(shop: Actor, house: House) -> None:
         return [*await look(shop), *(tuple(row) for found in rows for row in found)]
 
     steps, _ = await kill_everywhere(
-        house.db,
-        lambda: house.db.transact(lambda tx: rules.follow(tx, env, UUID(made["id"]), house, clock.now())),
+        services.db,
+        lambda: services.db.transact(lambda tx: rules.follow(tx, env, UUID(made["id"]), services, clock.now())),
         look_at_all,
     )
     assert steps >= 9

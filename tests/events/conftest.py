@@ -11,7 +11,7 @@ from tollhouse import main
 from tollhouse.platform import embedded
 from tollhouse.platform.config import Settings
 from tollhouse.platform.migrations import migrate
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 @pytest.fixture(scope="session")
@@ -23,9 +23,9 @@ def settings(server: embedded.Server) -> Settings:
 
 
 @pytest.fixture
-async def house(settings: Settings) -> AsyncIterator[House]:
+async def services(settings: Settings) -> AsyncIterator[Services]:
     """A house in which nothing waits to be delivered."""
-    opened = main.open_house(settings)
+    opened = main.create_services(settings)
     await opened.db.execute("DELETE FROM webhook_deliveries")
     await opened.db.execute("DELETE FROM webhook_deliveries_later")
     await opened.db.execute("DELETE FROM webhook_attempts")
@@ -35,12 +35,12 @@ async def house(settings: Settings) -> AsyncIterator[House]:
 
 
 @pytest.fixture
-async def live(house: House) -> Desk:
+async def live(services: Services) -> Desk:
     """A merchant's live environment."""
-    return await open_desk(house, "live")
+    return await open_desk(services, "live")
 
 
 @pytest.fixture
-async def test(house: House) -> Desk:
+async def test(services: Services) -> Desk:
     """A merchant's test environment."""
-    return await open_desk(house, "test")
+    return await open_desk(services, "test")

@@ -18,7 +18,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.platform.db import Row, Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 from tollhouse.webhooks import actions
 
 WITHIN_S = 15
@@ -28,22 +28,22 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Desk:
     """Records for one merchant in one mode, and looks at what became of it."""
 
-    def __init__(self, house: House, env: MerchantEnv) -> None:
-        self.house = house
+    def __init__(self, services: Services, env: MerchantEnv) -> None:
+        self.services = services
         self.env = env
 
     async def secret(self) -> str:
         """A new active signing secret."""
 
-        async def deed(tx: Tx) -> str:
+        async def action(tx: Tx) -> str:
             await secrets.lock(tx, self.env)
-            return await secrets.replace(tx, self.env, self.house.keys, clock.now())
+            return await secrets.replace(tx, self.env, self.services.keys, clock.now())
 
-        return await self.house.db.transact(deed)
+        return await self.services.db.transact(action)
 
     async def record(self, url: str | None, **changes: Any) -> UUID:
         """An event in a transaction of its own."""
-        return await self.house.db.transact(lambda tx: self.record_in(tx, url, **changes))
+        return await self.services.db.transact(lambda tx: self.record_in(tx, url, **changes))
 
     async def record_in(self, tx: Tx, url: str | None, **changes: Any) -> UUID:
         """An event in this transaction."""
@@ -55,25 +55,25 @@ class Desk:
             "object": {"amount": "10.50", "note": "café \U0001f600"},
             **changes,
         }
-        return await record(tx, self.env, NewEvent(destination_url=url, **facts), house=self.house, now=clock.now())
+        return await record(tx, self.env, NewEvent(destination_url=url, **facts), services=self.services, now=clock.now())
 
     async def event(self, event_id: UUID) -> Row:
         """The event's row."""
-        row = await self.house.db.fetchrow("SELECT * FROM webhook_events WHERE id = $1", event_id)
+        row = await self.services.db.fetchrow("SELECT * FROM webhook_events WHERE id = $1", event_id)
         assert row is not None
         return row
 
     async def delivery(self, event_id: UUID) -> Row | None:
         """What is still to be sent of it, now or on its way."""
-        return await self.house.db.fetchrow("SELECT * FROM webhook_deliveries WHERE event_id = $1", event_id)
+        return await self.services.db.fetchrow("SELECT * FROM webhook_deliveries WHERE event_id = $1", event_id)
 
     async def planned(self, event_id: UUID) -> Row | None:
         """What is to be sent of it later."""
-        return await self.house.db.fetchrow("SELECT * FROM webhook_deliveries_later WHERE event_id = $1", event_id)
+        return await self.services.db.fetchrow("SELECT * FROM webhook_deliveries_later WHERE event_id = $1", event_id)
 
     async def history(self, event_id: UUID) -> list[tuple[int, str, str | None]]:
         """Attempt, status and error, in order."""
-        rows = await self.house.db.fetch("SELECT * FROM webhook_attempts WHERE event_id = $1 ORDER BY attempt", event_id)
+        rows = await self.services.db.fetch("SELECT * FROM webhook_attempts WHERE event_id = $1 ORDER BY attempt", event_id)
         return [(row["attempt"], row["trigger"], row["error"]) for row in rows]
 
     async def until(self, event_id: UUID, *statuses: str) -> Row:
@@ -87,20 +87,20 @@ class Desk:
 
     async def execute(self, statement: str, *args: object) -> int:
         """Turn a clock in the database, or break something."""
-        return await self.house.db.execute(statement, *args)
+        return await self.services.db.execute(statement, *args)
 
     async def broken(self) -> list[str]:
         """Broken invariants."""
-        async with self.house.db.transaction() as tx:
+        async with self.services.db.transaction() as tx:
             return await invariants.broken(tx)
 
     async def redeliver(self, event_id: UUID) -> None:
         """Ask for it once more."""
-        await self.house.db.transact(lambda tx: actions.redeliver(tx, self.env, event_id, self.house, clock.now()))
+        await self.services.db.transact(lambda tx: actions.redeliver(tx, self.env, event_id, self.services, clock.now()))
 
     async def switch_off(self) -> None:
         """End delivery in this environment."""
-        await self.house.db.transact(lambda tx: actions.switch_off(tx, self.env, self.house, clock.now()))
+        await self.services.db.transact(lambda tx: actions.switch_off(tx, self.env, self.services, clock.now()))
 
     async def claim(self) -> Row:
         """Claim the one due delivery, as a worker does, and do nothing with it."""
@@ -113,15 +113,15 @@ class Desk:
     async def claim_all(self, room: int = 4) -> list[Row]:
         """Claim what is due, so much of each destination."""
         turns = [
-            (lane, row["key"]) for lane in Lane for row in await self.house.db.fetch(delivery_store.WALK, lane, -1, 1000)
+            (lane, row["key"]) for lane in Lane for row in await self.services.db.fetch(delivery_store.WALK, lane, -1, 1000)
         ]
         lanes, keys = [lane for lane, _ in turns], [key for _, key in turns]
-        return await self.house.db.fetch(delivery_store.CLAIM, lanes, keys, [room] * len(turns), new_id(), LEASE)
+        return await self.services.db.fetch(delivery_store.CLAIM, lanes, keys, [room] * len(turns), new_id(), LEASE)
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[Worker]:
         """A worker that runs meanwhile, and sweeps often."""
-        worker = Worker(self.house)
+        worker = Worker(self.services)
         running = asyncio.create_task(worker.run())
         sweeping = asyncio.create_task(self._sweep())
         try:
@@ -134,7 +134,7 @@ class Desk:
 
     async def _sweep(self) -> None:
         while True:
-            await sweep(self.house)
+            await sweep(self.services)
             await asyncio.sleep(0.05)
 
 
@@ -146,7 +146,7 @@ async def eventually(look: Callable[[], Any]) -> Any:
     return found
 
 
-def answers(*codes: int, **headers: str) -> Answer:
+def responses(*codes: int, **headers: str) -> Answer:
     """These codes one after the other, the last one for ever."""
     left = list(codes)
 
@@ -157,13 +157,13 @@ def answers(*codes: int, **headers: str) -> Answer:
     return answer
 
 
-async def open_desk(house: House, mode: Mode) -> Desk:
+async def open_desk(services: Services, mode: Mode) -> Desk:
     """A desk of a new merchant."""
     merchant_id = MerchantId(new_id())
-    await house.db.execute(
+    await services.db.execute(
         "INSERT INTO merchants (id, business_name, created_at) VALUES ($1, 'Alice''s Coffee', $2)", merchant_id, clock.now()
     )
-    return Desk(house, MerchantEnv(merchant_id, mode))
+    return Desk(services, MerchantEnv(merchant_id, mode))
 
 
 def claim_of(row: Row) -> Claim:

@@ -159,13 +159,13 @@ async def test_the_environment_names_no_proxy(
 async def test_the_api_refuses_every_spelling(closed: Service) -> None:
     async with sign_up(closed, "alice", "Alice's Coffee") as alice:
         (await alice.post("/webhook/rotate-secret")).ok()
-        told = {url: await refusal(alice, url) for urls in SPELLINGS.values() for url in urls if fits_json(url)}
+        told = {url: await error(alice, url) for urls in SPELLINGS.values() for url in urls if fits_json(url)}
         assert len(told) > 350
         assert {url for url, faults in told.items() if set(faults) != {"url"}} == set()
         assert (await alice.get("/webhook-events")).ok().body["webhook_events"] == []
 
 
-async def refusal(actor: Actor, url: str) -> dict[str, str]:
+async def error(actor: Actor, url: str) -> dict[str, str]:
     """Which fields are named when a test is to be sent there."""
     return (await actor.post("/webhook/test", {"url": filled(url)})).faults()
 

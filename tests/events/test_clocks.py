@@ -6,21 +6,21 @@ from email.utils import format_datetime
 import msgspec
 import pytest
 
-from tests.events.desk import Desk, answers
+from tests.events.desk import Desk, responses
 from tests.receiver import Receiver
 from tollhouse.kernel import clock
 
 
 def with_schedule(desk: Desk, *seconds: float) -> Desk:
-    settings = msgspec.structs.replace(desk.house.settings, webhook_retry_schedule=seconds)
-    return Desk(msgspec.structs.replace(desk.house, settings=settings), desk.env)
+    settings = msgspec.structs.replace(desk.services.settings, webhook_retry_schedule=seconds)
+    return Desk(msgspec.structs.replace(desk.services, settings=settings), desk.env)
 
 
 @pytest.mark.covers("W-47")
 async def test_a_restart_while_a_retry_waits_changes_nothing(live: Desk, receiver: Receiver) -> None:
     await live.secret()
     live = with_schedule(live, 3_600)
-    receiver.answer = answers(500, 200)
+    receiver.answer = responses(500, 200)
     async with live.working():
         event_id = await live.record(receiver.url)
         await live.until(event_id, "retrying")
@@ -47,12 +47,12 @@ async def test_a_wrong_clock_of_the_worker_does_not_move_the_schedule(
     await live.secret()
     live = with_schedule(live, 10)
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=retry_after_s or 0), usegmt=True)
-    receiver.answer = answers(503, **({} if retry_after_s is None else {"Retry_After": later}))
+    receiver.answer = responses(503, **({} if retry_after_s is None else {"Retry_After": later}))
     event_id = await live.record(receiver.url)
     monkeypatch.setattr(clock, "now", lambda: datetime.now(UTC) + timedelta(hours=hours))
     async with live.working():
         row = await live.until(event_id, "retrying")
-    attempt = await live.house.db.fetchrow("SELECT * FROM webhook_attempts WHERE event_id = $1", event_id)
+    attempt = await live.services.db.fetchrow("SELECT * FROM webhook_attempts WHERE event_id = $1", event_id)
     assert attempt is not None
     assert attempt["started_at"] - row["created_at"] < timedelta(minutes=1)
     wait_s = (row["next_attempt_at"] - attempt["started_at"]).total_seconds()

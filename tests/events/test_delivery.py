@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from tests.events.desk import Desk, answers
+from tests.events.desk import Desk, responses
 from tests.receiver import Receiver
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
@@ -49,7 +49,7 @@ async def test_one_signed_post(test: Desk, receiver: Receiver) -> None:
 @pytest.mark.covers("W-23", "W-31", "W-42")
 async def test_live_gets_nine_attempts_and_no_tenth(live: Desk, receiver: Receiver) -> None:
     await live.secret()
-    receiver.answer = answers(500)
+    receiver.answer = responses(500)
     async with live.working():
         event_id = await live.record(receiver.url)
         row = await live.until(event_id, "failed")
@@ -66,7 +66,7 @@ async def test_live_gets_nine_attempts_and_no_tenth(live: Desk, receiver: Receiv
 @pytest.mark.covers("W-43")
 async def test_test_mode_is_tried_once(test: Desk, receiver: Receiver) -> None:
     await test.secret()
-    receiver.answer = answers(500)
+    receiver.answer = responses(500)
     async with test.working():
         event_id = await test.record(receiver.url)
         await test.until(event_id, "failed")
@@ -78,7 +78,7 @@ async def test_test_mode_is_tried_once(test: Desk, receiver: Receiver) -> None:
 @pytest.mark.covers("W-44", "W-49")
 async def test_a_later_attempt_succeeds_with_the_secret_of_its_time(live: Desk, receiver: Receiver) -> None:
     await live.secret()
-    receiver.answer = answers(503, 404, 200)
+    receiver.answer = responses(503, 404, 200)
     async with live.working():
         event_id = await live.record(receiver.url)
         await receiver.wait(count=1)
@@ -101,12 +101,12 @@ async def test_when_the_next_attempt_is(
     live: Desk, receiver: Receiver, retry_after: str | None, low: float, high: float
 ) -> None:
     await live.secret()
-    settings = msgspec.structs.replace(live.house.settings, webhook_retry_schedule=(10.0,))
-    live = Desk(msgspec.structs.replace(live.house, settings=settings), live.env)
-    receiver.answer = answers(503, **({} if retry_after is None else {"Retry_After": retry_after}))
+    settings = msgspec.structs.replace(live.services.settings, webhook_retry_schedule=(10.0,))
+    live = Desk(msgspec.structs.replace(live.services, settings=settings), live.env)
+    receiver.answer = responses(503, **({} if retry_after is None else {"Retry_After": retry_after}))
     async with live.working():
         row = await live.until(event_id := await live.record(receiver.url), "retrying")
-    attempt = await live.house.db.fetchrow("SELECT * FROM webhook_attempts WHERE event_id = $1", event_id)
+    attempt = await live.services.db.fetchrow("SELECT * FROM webhook_attempts WHERE event_id = $1", event_id)
     assert attempt is not None
     wait = row["next_attempt_at"] - attempt["started_at"] - timedelta(milliseconds=attempt["duration_ms"])
     assert low - 0.1 <= wait.total_seconds() <= high + 1
@@ -116,9 +116,9 @@ async def test_when_the_next_attempt_is(
 @pytest.mark.covers("W-50")
 async def test_switching_off_cancels_what_waits(live: Desk, receiver: Receiver) -> None:
     await live.secret()
-    settings = msgspec.structs.replace(live.house.settings, webhook_retry_schedule=(60.0,))
-    live = Desk(msgspec.structs.replace(live.house, settings=settings), live.env)
-    receiver.answer = answers(500)
+    settings = msgspec.structs.replace(live.services.settings, webhook_retry_schedule=(60.0,))
+    live = Desk(msgspec.structs.replace(live.services, settings=settings), live.env)
+    receiver.answer = responses(500)
     async with live.working():
         event_id = await live.record(receiver.url)
         await live.until(event_id, "retrying")
@@ -169,11 +169,11 @@ async def test_what_was_recorded_while_delivery_was_switched_off_is_not_sent(tes
 
 async def test_what_waits_for_the_saved_address_ends_with_compatibility(test: Desk, receiver: Receiver) -> None:
     new = NewConfiguration(receiver.url, ["payment.succeeded"])
-    await test.house.db.transact(lambda tx: actions.save(tx, test.env, new, test.house, clock.now()))
+    await test.services.db.transact(lambda tx: actions.save(tx, test.env, new, test.services, clock.now()))
     event_id = await test.record(None)
     own = await test.record(receiver.url)
-    settings = msgspec.structs.replace(test.house.settings, deprecated_webhooks=False)
-    later = Desk(msgspec.structs.replace(test.house, settings=settings), test.env)
+    settings = msgspec.structs.replace(test.services.settings, deprecated_webhooks=False)
+    later = Desk(msgspec.structs.replace(test.services, settings=settings), test.env)
     async with later.working():
         await later.until(event_id, "canceled")
         await later.until(own, "delivered")

@@ -8,15 +8,15 @@ import pytest
 from tollhouse.events.delivery import Worker
 from tollhouse.events.results import DATABASE_FAULTS
 from tollhouse.platform.db import LOST
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 def test_every_way_to_lose_a_connection_is_one_that_a_worker_survives() -> None:
     assert [fault for fault in LOST if not issubclass(fault, DATABASE_FAULTS)] == []
 
 
-async def test_a_worker_ends_when_nobody_writes_down_results(house: House) -> None:
-    worker = Worker(house)
+async def test_a_worker_ends_when_nobody_writes_down_results(services: Services) -> None:
+    worker = Worker(services)
     worker._results.add(cast("Any", None))  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(AttributeError):
         await asyncio.wait_for(worker.run(), 15)

@@ -21,7 +21,7 @@ MONTHS = (
 
 
 async def months(desk: Desk) -> int:
-    row = await desk.house.db.fetchrow(MONTHS)
+    row = await desk.services.db.fetchrow(MONTHS)
     assert row is not None
     return int(row["n"])
 
@@ -31,13 +31,13 @@ async def ended_by(test: Desk) -> AsyncIterator[datetime]:
     """The first moment at which this month is over. The partitions are made again behind the test."""
     first = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     yield (first + timedelta(days=32)).replace(day=1)
-    await partitions.make(test.house.db)
+    await partitions.make(test.services.db)
 
 
 async def test_months_are_made_ahead_and_only_once(test: Desk) -> None:
     before = await months(test)
     assert before >= 8
-    await partitions.make(test.house.db)
+    await partitions.make(test.services.db)
     assert await months(test) == before
 
 
@@ -45,15 +45,15 @@ async def test_a_month_stays_while_anything_of_it_is_to_be_sent(test: Desk, rece
     await test.secret()
     source_id = new_id()
     event_id = await test.record(receiver.url, source_id=source_id)
-    assert await drop_ended(test.house.db, ended_by) == 0
+    assert await drop_ended(test.services.db, ended_by) == 0
     async with test.working():
         await test.until(event_id, "delivered")
     before = await months(test)
-    assert await test.house.db.execute("SELECT FROM row_digests WHERE kind = 'event' AND id = $1", event_id) == 1
-    assert await drop_ended(test.house.db, ended_by) == 2
-    assert await test.house.db.execute("SELECT FROM row_digests WHERE kind = 'event' AND id = $1", event_id) == 0
+    assert await test.services.db.execute("SELECT FROM row_digests WHERE kind = 'event' AND id = $1", event_id) == 1
+    assert await drop_ended(test.services.db, ended_by) == 2
+    assert await test.services.db.execute("SELECT FROM row_digests WHERE kind = 'event' AND id = $1", event_id) == 0
     assert await months(test) == before - 2
-    await partitions.make(test.house.db)
+    await partitions.make(test.services.db)
     with pytest.raises(asyncpg.UniqueViolationError):  # the change was told, though nobody can read it any more
         await test.record(receiver.url, source_id=source_id)
     assert not await test.broken()
@@ -61,16 +61,18 @@ async def test_a_month_stays_while_anything_of_it_is_to_be_sent(test: Desk, rece
 
 async def test_nothing_is_dropped_before_its_days_are_over(test: Desk) -> None:
     before = await months(test)
-    await drop_months(test.house)
+    await drop_months(test.services)
     assert await months(test) == before
 
 
 async def test_an_id_tells_its_month(test: Desk) -> None:
     event_id = await test.record(None)
-    row = await test.house.db.fetchrow("SELECT tableoid::regclass::text AS name FROM webhook_events WHERE id = $1", event_id)
+    row = await test.services.db.fetchrow(
+        "SELECT tableoid::regclass::text AS name FROM webhook_events WHERE id = $1", event_id
+    )
     assert row is not None
     assert row["name"] == f"webhook_events_{clock.now():%Y%m}"
-    first = await test.house.db.fetchrow("SELECT webhook_first_id(to_timestamp(1000000000.123)) AS id")
+    first = await test.services.db.fetchrow("SELECT webhook_first_id(to_timestamp(1000000000.123)) AS id")
     assert first is not None
     assert first["id"] == UUID(f"{1_000_000_000_123:012x}" + "0" * 20)
 
@@ -82,9 +84,9 @@ async def test_the_status_shows_what_waits_and_for_how_long(test: Desk, receiver
     for _ in range(3):
         await test.record("http://127.0.0.1:1099/")
     await test.execute("UPDATE webhook_deliveries SET run_at = now() - interval '90 s', lane = 2")
-    seen = await status(test.house.db)
+    seen = await status(test.services.db)
     assert [(lane.lane, lane.destinations) for lane in seen.lanes] == [("first", 0), ("again", 0), ("aside", 1)]
     assert seen.lanes[2].oldest_ms >= 90_000
     assert (seen.ready, seen.later, seen.held) == (3, 0, 0)
     assert seen.results == {"succeeded": 1}
-    await tell(test.house)
+    await tell(test.services)

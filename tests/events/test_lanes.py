@@ -13,12 +13,12 @@ from tests.events.desk import Desk, eventually, open_desk
 from tests.events.raw import RawServer, stays_silent
 from tests.receiver import Receiver
 from tollhouse.events import delivery_store
-from tollhouse.events.delivery import engine_house
+from tollhouse.events.delivery import engine_services
 from tollhouse.events.lanes import LINGERING_MAX, ROOMS, Call, Kind, Lane, Memory, Places
 from tollhouse.events.results import LEASE
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 def key_of(merchant: int, host: int = 0) -> int:
@@ -121,15 +121,15 @@ async def hanging() -> AsyncIterator[tuple[int, list[str]]]:
 
 
 async def record_many(desk: Desk, urls: list[str]) -> list[Any]:
-    async def deed(tx: Tx) -> list[Any]:
+    async def action(tx: Tx) -> list[Any]:
         return [await desk.record_in(tx, url) for url in urls]
 
-    return await desk.house.db.transact(deed)
+    return await desk.services.db.transact(action)
 
 
 async def all_delivered(desk: Desk, events: list[Any]) -> None:
     async def look() -> bool:
-        row = await desk.house.db.fetchrow(
+        row = await desk.services.db.fetchrow(
             "SELECT count(*) AS n FROM webhook_events WHERE id = ANY ($1) AND status = 'delivered'", events
         )
         return row is not None and row["n"] == len(events)
@@ -144,15 +144,15 @@ async def test_a_thousand_events_to_a_receiver_that_hangs_do_not_hold_up_another
         await record_many(test, [f"http://127.0.0.1:{silent.port}/"] * 1_000)
         await all_delivered(test, await record_many(test, [receiver.url] * 100))
         assert len(silent.requests) <= ROOMS[Kind.PROMPT].per_destination
-        row = await test.house.db.fetchrow("SELECT count(*) AS n FROM webhook_deliveries")
+        row = await test.services.db.fetchrow("SELECT count(*) AS n FROM webhook_deliveries")
         assert row is not None
         assert row["n"] == 1_000
 
 
 @pytest.mark.covers("W-53", "W-56")
 @pytest.mark.parametrize("lane", [Lane.FIRST, Lane.AGAIN])
-async def test_a_thousand_hosts_that_hang_do_not_hold_up_another(house: House, receiver: Receiver, lane: Lane) -> None:
-    seller, *strangers = [await open_desk(house, "test") for _ in range(5)]
+async def test_a_thousand_hosts_that_hang_do_not_hold_up_another(services: Services, receiver: Receiver, lane: Lane) -> None:
+    seller, *strangers = [await open_desk(services, "test") for _ in range(5)]
     for desk in (seller, *strangers):
         await desk.secret()
     async with seller.working(), hanging() as (port, heard):
@@ -166,7 +166,7 @@ async def test_a_thousand_hosts_that_hang_do_not_hold_up_another(house: House, r
 
         await eventually(as_many_hang_as_may)
         await all_delivered(seller, await record_many(seller, [receiver.url] * 50))
-        over = await house.db.fetch("SELECT 1 FROM webhook_events WHERE status = 'failed'")
+        over = await services.db.fetch("SELECT 1 FROM webhook_events WHERE status = 'failed'")
         assert len(over) < 500  # whoever waited for the strangers would have waited for most of them
     assert len(set(heard)) == len(heard)
 
@@ -200,7 +200,7 @@ async def test_what_piled_up_is_sent_when_its_destination_is_healthy_again(test:
 @pytest.mark.covers("W-54")
 async def test_what_a_claim_reads_does_not_depend_on_how_much_waits(test: Desk) -> None:
     """The plan is made while nothing waits, and kept: it must not read what came later from end to end."""
-    engine = engine_house(test.house)
+    engine = engine_services(test.services)
     deep, other = key_of(1), key_of(2)
     async with engine.db.connection() as tx:
         alone = await _read_by_a_claim(tx, [deep, other])

@@ -18,10 +18,10 @@ async def test_a_lost_worker_is_noted_and_uses_up_nothing(live: Desk, receiver: 
     await live.secret()
     event_id = await live.record(receiver.url)
     await live.claim()
-    await sweep(live.house)
+    await sweep(live.services)
     assert await live.history(event_id) == []
     await live.execute("UPDATE webhook_deliveries SET lease_until = now() - interval '1 ms'")
-    await sweep(live.house)
+    await sweep(live.services)
     assert await live.history(event_id) == [(1, "automatic", "worker_lost")]
     delivery = await live.delivery(event_id)
     assert delivery is not None
@@ -38,7 +38,7 @@ async def test_from_the_third_time_on_a_lost_worker_counts(test: Desk) -> None:
     for _ in range(3):
         await test.claim()
         await test.execute("UPDATE webhook_deliveries SET lease_until = now() - interval '1 ms'")
-        await sweep(test.house)
+        await sweep(test.services)
     assert await test.history(event_id) == [(n, "automatic", "worker_lost") for n in (1, 2, 3)]
     assert (await test.event(event_id))["status"] == "failed"
     assert not await test.broken()
@@ -51,15 +51,15 @@ async def test_a_late_result_changes_the_history_and_not_the_state(live: Desk) -
     row = await live.claim()
     mine = claim_of(row)
     await live.execute("UPDATE webhook_deliveries SET lease_until = now() - interval '1 ms'")
-    await sweep(live.house)
+    await sweep(live.services)
     before = await live.event(event_id)
     waits = await live.delivery(event_id)
-    await write_down(live.house, [Result(mine, 1, Outcome(None, 200, 31_000))])
+    await write_down(live.services, [Result(mine, 1, Outcome(None, 200, 31_000))])
     assert await live.event(event_id) == before
     assert await live.delivery(event_id) == waits
     assert await live.history(event_id) == [(1, "automatic", None)]
     other = await live.claim()
-    await write_down(live.house, [Result(mine, 1, Outcome("http_500", 500, 31_000))])
+    await write_down(live.services, [Result(mine, 1, Outcome("http_500", 500, 31_000))])
     assert await live.delivery(event_id) == other
     assert await live.history(event_id) == [(1, "automatic", None)]
     assert not await live.broken()
@@ -70,7 +70,7 @@ async def test_a_result_written_twice_counts_once(live: Desk) -> None:
     event_id = await live.record("http://127.0.0.1:1099/")
     mine = claim_of(await live.claim())
     for _ in range(2):
-        await write_down(live.house, [Result(mine, 1, Outcome("http_500", 500, 3))])
+        await write_down(live.services, [Result(mine, 1, Outcome("http_500", 500, 3))])
     assert await live.history(event_id) == [(1, "automatic", "http_500")]
     assert (await live.event(event_id))["attempts"] == 1
     assert not await live.broken()
@@ -106,7 +106,7 @@ async def test_two_workers_send_each_delivery_once_and_never_twice_at_once(live:
         await asyncio.gather(*(live.redeliver(event_id) for event_id in events[:5] for _ in range(4)))
 
         async def all_done() -> bool:
-            return not await live.house.db.fetch("SELECT 1 FROM webhook_deliveries")
+            return not await live.services.db.fetch("SELECT 1 FROM webhook_deliveries")
 
         await eventually(all_done)
     assert worst == 1
@@ -155,7 +155,7 @@ async def test_stopping_waits_for_what_is_under_way(test: Desk, receiver: Receiv
         return web.Response(status=200)
 
     receiver.answer = answer
-    worker = Worker(test.house)
+    worker = Worker(test.services)
     running = asyncio.create_task(worker.run())
     event_id = await test.record(receiver.url)
     await receiver.wait()
@@ -182,7 +182,7 @@ async def test_what_does_not_end_in_time_is_given_back(
         return web.Response(status=200)
 
     receiver.answer = answer
-    worker = Worker(test.house)
+    worker = Worker(test.services)
     running = asyncio.create_task(worker.run())
     event_id = await test.record(receiver.url)
     await receiver.wait()

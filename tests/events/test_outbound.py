@@ -325,13 +325,13 @@ async def test_the_ingress_is_never_called_though_its_network_is_allowed() -> No
 
 @pytest.mark.covers("W-60", "W-61")
 @pytest.mark.parametrize("answers", [["93.184.216.34", "127.0.0.1"], ["127.0.0.1", "93.184.216.34"], ["127.0.0.1"]])
-async def test_one_blocked_address_refuses_the_whole_name(answers: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_blocked_address_refuses_the_whole_name(responses: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def names(host: str, port: int, family: int, kind: int) -> list[Any]:
         asked.append(host)
         assert family == socket.AF_INET
-        return [(family, kind, 6, "", (address, port)) for address in answers]
+        return [(family, kind, 6, "", (address, port)) for address in responses]
 
     monkeypatch.setattr(outbound.socket, "getaddrinfo", names)
     async with RawServer(says(OK)) as server:

@@ -8,9 +8,9 @@ import pytest
 
 from tests.events.desk import eventually
 from tollhouse.events import delivery_store
-from tollhouse.events.delivery import engine_house
+from tollhouse.events.delivery import engine_services
 from tollhouse.kernel.ids import new_id
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 IDS = "array_fill(gen_random_uuid(), ARRAY[90])"
 ONES = "array_fill(1, ARRAY[90])"
@@ -55,8 +55,8 @@ NEXT = """
     ],
     ids=["claim", "set aside", "promote", "settle"],
 )
-async def test_no_plan_reads_a_table_from_end_to_end(house: House, statement: str, values: str) -> None:
-    engine = engine_house(house)
+async def test_no_plan_reads_a_table_from_end_to_end(services: Services, statement: str, values: str) -> None:
+    engine = engine_services(services)
     async with engine.db.connection() as tx:
         raw = tx.raw
         await raw.execute("BEGIN")
@@ -74,8 +74,8 @@ async def test_no_plan_reads_a_table_from_end_to_end(house: House, statement: st
 
 
 @pytest.mark.covers("W-54")
-async def test_what_was_sent_is_passed_over_also_where_it_was_due_at_one_moment(house: House) -> None:
-    engine = engine_house(house)
+async def test_what_was_sent_is_passed_over_also_where_it_was_due_at_one_moment(services: Services) -> None:
+    engine = engine_services(services)
     async with engine.db.connection() as tx:
         merchant = new_id()
         await tx.raw.execute(SENT, merchant)

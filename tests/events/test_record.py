@@ -15,8 +15,8 @@ from tollhouse.events.results import sweep
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Tx
-from tollhouse.platform.sealing import SealBrokenError, Sealed
-from tollhouse.web.house import House
+from tollhouse.platform.encryption import DecryptionError, Encrypted
+from tollhouse.web.services import Services
 from tollhouse.webhooks import actions
 from tollhouse.webhooks.model import NewConfiguration
 
@@ -25,13 +25,13 @@ OWN = "http://127.0.0.1:1099/own"
 
 
 def without_compatibility(desk: Desk) -> Desk:
-    settings = msgspec.structs.replace(desk.house.settings, deprecated_webhooks=False)
-    return Desk(msgspec.structs.replace(desk.house, settings=settings), desk.env)
+    settings = msgspec.structs.replace(desk.services.settings, deprecated_webhooks=False)
+    return Desk(msgspec.structs.replace(desk.services, settings=settings), desk.env)
 
 
 async def save(desk: Desk, url: str = SAVED, *types: str, enabled: bool = True) -> None:
     new = NewConfiguration(url, list(types) or ["payment.succeeded"], enabled)
-    await desk.house.db.transact(lambda tx: actions.save(tx, desk.env, new, desk.house, clock.now()))
+    await desk.services.db.transact(lambda tx: actions.save(tx, desk.env, new, desk.services, clock.now()))
 
 
 @pytest.mark.covers("W-21")
@@ -52,10 +52,10 @@ async def test_the_body_is_made_once_and_says_what_the_contract_says(live: Desk)
 
 
 @pytest.mark.covers("W-5", "W-6", "W-7", "W-9", "W-10")
-async def test_where_an_event_goes(test: Desk, house: House) -> None:
+async def test_where_an_event_goes(test: Desk, services: Services) -> None:
     await test.secret()
     await save(test)
-    live = Desk(house, msgspec.structs.replace(test.env, mode="live"))
+    live = Desk(services, msgspec.structs.replace(test.env, mode="live"))
     for desk, url, changes, expected in [
         (test, None, {}, ("saved", SAVED, "pending")),
         (test, OWN, {}, ("request", OWN, "pending")),
@@ -90,13 +90,13 @@ async def test_while_delivery_is_off_events_are_stored_and_skipped(test: Desk) -
 
 @pytest.mark.covers("W-11")
 async def test_a_rolled_back_deed_leaves_no_event(test: Desk) -> None:
-    async def deed(tx: Tx) -> None:
+    async def action(tx: Tx) -> None:
         await test.record_in(tx, OWN)
         raise RuntimeError("the deed failed")
 
     with pytest.raises(RuntimeError):
-        await test.house.db.transact(deed)
-    assert await test.house.db.fetch("SELECT 1 FROM webhook_events WHERE merchant_id = $1", test.env.merchant_id) == []
+        await test.services.db.transact(action)
+    assert await test.services.db.fetch("SELECT 1 FROM webhook_events WHERE merchant_id = $1", test.env.merchant_id) == []
 
 
 async def test_a_change_is_told_once(test: Desk) -> None:
@@ -113,9 +113,9 @@ async def test_without_a_secret_an_event_is_held_and_the_activation_lets_it_go(t
         row = await test.event(event_id)
         assert (row["status"], row["next_attempt_at"]) == ("held", None)
         assert not await test.broken()
-        await test.house.db.transact(lambda tx: actions.prepare_secret(tx, test.env, test.house, clock.now()))
+        await test.services.db.transact(lambda tx: actions.prepare_secret(tx, test.env, test.services, clock.now()))
         assert (await test.event(event_id))["status"] == "held"
-        await test.house.db.transact(lambda tx: actions.activate_secret(tx, test.env, clock.now()))
+        await test.services.db.transact(lambda tx: actions.activate_secret(tx, test.env, clock.now()))
         await test.until(event_id, "delivered")
     assert len(receiver.received) == 1
     assert not await test.broken()
@@ -125,19 +125,19 @@ async def test_what_is_recorded_while_a_secret_becomes_active_is_not_lost(test: 
     """The deed reads before the activation commits and commits after it: neither saw the other."""
     recorded, activated = asyncio.Event(), asyncio.Event()
 
-    async def deed(tx: Tx) -> Any:
+    async def action(tx: Tx) -> Any:
         event_id = await test.record_in(tx, OWN)
         recorded.set()
         await asyncio.wait_for(activated.wait(), 5)
         return event_id
 
-    selling = asyncio.create_task(test.house.db.transact(deed))
+    selling = asyncio.create_task(test.services.db.transact(action))
     await asyncio.wait_for(recorded.wait(), 5)
     await test.secret()
     activated.set()
     event_id = await selling
     assert (await test.event(event_id))["status"] == "held"
-    await sweep(test.house)
+    await sweep(test.services)
     assert (await test.event(event_id))["status"] == "pending"
     assert not await test.broken()
 
@@ -161,11 +161,11 @@ async def test_patience_ends_after_72_hours(test: Desk) -> None:
 @pytest.mark.covers("S-59")
 async def test_secrets_are_sealed_and_bound_to_their_place(test: Desk) -> None:
     secret = await test.secret()
-    rows = await test.house.db.fetch("SELECT * FROM webhook_secrets WHERE merchant_id = $1", test.env.merchant_id)
+    rows = await test.services.db.fetch("SELECT * FROM webhook_secrets WHERE merchant_id = $1", test.env.merchant_id)
     assert len(rows) == 1
     assert secret.encode() not in b"".join(str(dict(row)).encode() + bytes(row["ciphertext"]) for row in rows)
-    sealed = Sealed(rows[0]["key_id"], rows[0]["nonce"], rows[0]["ciphertext"])
-    assert secrets.reveal(test.house.keys, test.env, 1, sealed) == secret
+    encrypted = Encrypted(rows[0]["key_id"], rows[0]["nonce"], rows[0]["ciphertext"])
+    assert secrets.reveal(test.services.keys, test.env, 1, encrypted) == secret
     for env, version in ((test.env, 2), (msgspec.structs.replace(test.env, mode="live"), 1)):
-        with pytest.raises(SealBrokenError):
-            secrets.reveal(test.house.keys, env, version, sealed)
+        with pytest.raises(DecryptionError):
+            secrets.reveal(test.services.keys, env, version, encrypted)

@@ -6,7 +6,7 @@ import hmac
 import msgspec
 import pytest
 
-from tests.events.desk import Desk, answers, eventually
+from tests.events.desk import Desk, eventually, responses
 from tests.receiver import Receiver
 
 
@@ -17,7 +17,7 @@ async def test_a_redelivery_has_the_same_id_and_bytes_and_the_present_secret(tes
         event_id = await test.record(receiver.url)
         first = await test.until(event_id, "delivered")
         secret = await test.secret()
-        receiver.answer = answers(500)
+        receiver.answer = responses(500)
         for _ in range(3):
             await test.redeliver(event_id)
 
@@ -36,9 +36,9 @@ async def test_a_redelivery_has_the_same_id_and_bytes_and_the_present_secret(tes
 
 async def test_a_redelivery_leaves_the_schedule_alone(live: Desk, receiver: Receiver) -> None:
     await live.secret()
-    settings = msgspec.structs.replace(live.house.settings, webhook_retry_schedule=(1.0,))
-    live = Desk(msgspec.structs.replace(live.house, settings=settings), live.env)
-    receiver.answer = answers(500, 200, 500)
+    settings = msgspec.structs.replace(live.services.settings, webhook_retry_schedule=(1.0,))
+    live = Desk(msgspec.structs.replace(live.services, settings=settings), live.env)
+    receiver.answer = responses(500, 200, 500)
     async with live.working():
         event_id = await live.record(receiver.url)
         await live.until(event_id, "retrying")
@@ -60,7 +60,7 @@ async def test_a_redelivery_leaves_the_schedule_alone(live: Desk, receiver: Rece
 
 async def test_a_failed_event_is_delivered_by_hand(test: Desk, receiver: Receiver) -> None:
     await test.secret()
-    receiver.answer = answers(500, 500, 200)
+    receiver.answer = responses(500, 500, 200)
     async with test.working():
         event_id = await test.record(receiver.url)
         await test.until(event_id, "failed")

@@ -15,7 +15,7 @@ from tests.running import Service, settings_for
 from tollhouse import main
 from tollhouse.catalogue.products import GAME_SERVERS, PRODUCTS, GameServer
 from tollhouse.platform import embedded
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 @pytest.fixture(scope="package")
@@ -26,20 +26,20 @@ def still(server: embedded.Server) -> Iterator[Service]:
 
 
 @pytest.fixture
-async def house(still: Service) -> AsyncIterator[House]:
+async def services(still: Service) -> AsyncIterator[Services]:
     """A house whose connections can be cut."""
-    house = main.open_house(still.settings)
+    services = main.create_services(still.settings)
     pool = FusedPool(still.dsn)
-    yield msgspec.structs.replace(house, db=pool)
+    yield msgspec.structs.replace(services, db=pool)
     await pool.close()
-    await house.db.close()
+    await services.db.close()
 
 
 @pytest.fixture
-async def depot(still: Service, house: House) -> AsyncIterator[Depot]:
+async def depot(still: Service, services: Services) -> AsyncIterator[Depot]:
     """A merchant there; after each history the books are in order."""
     async with sign_up(still, "alice", "Alice's Games") as actor:
-        depot = Depot(actor, house)
+        depot = Depot(actor, services)
         await depot.fund("test")
         await depot.fund("live")
         yield depot

@@ -14,7 +14,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.ledger.model import Line, Posting, Source, available, equity
 from tollhouse.ledger.post import post
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 GEMS = {"product_id": "sandbox:gems", "quantity": 5, "recipient": {"player_id": "p-1"}}
 GOLD: Product = msgspec.structs.replace(
@@ -26,9 +26,9 @@ SECRET = b"a secret of the two of us"
 class Depot:
     """A merchant with 10 euros in each environment, and a worker that looks when it is told to."""
 
-    def __init__(self, actor: Actor, house: House) -> None:
+    def __init__(self, actor: Actor, services: Services) -> None:
         self.actor = actor
-        self.house = house
+        self.services = services
 
     async def order(self, *, mode: str = "test", key: str | None = None, **changes: Any) -> Answer:
         """Order five gems for a player."""
@@ -53,7 +53,7 @@ class Depot:
             " WHERE merchant_id = $1::uuid AND next_look_at IS NOT NULL",
             self.actor.merchant_id,
         )
-        await jobs.deliver(self.house)
+        await jobs.deliver(self.services)
 
     async def done(self, ordered: dict[str, Any]) -> dict[str, Any]:
         """The fulfillment after the worker has looked."""
@@ -88,4 +88,4 @@ class Depot:
         env = MerchantEnv(MerchantId(UUID(self.actor.merchant_id)), mode)
         line = Line("adjustment", "EUR", 1_000, equity("adjustment"), available(env))
         posting = Posting(mode, "adjustment", Source("test", uuid4()), (line,), clock.now())
-        await self.house.db.transact(lambda tx: post(tx, posting))
+        await self.services.db.transact(lambda tx: post(tx, posting))

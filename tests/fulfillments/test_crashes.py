@@ -43,7 +43,7 @@ def env_of(depot: Depot) -> MerchantEnv:
     return MerchantEnv(MerchantId(UUID(depot.actor.merchant_id)), "test")
 
 
-async def survive(depot: Depot, deed: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:
+async def survive(depot: Depot, action: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:
     """Kill the deed everywhere, then let it be; the books are in order."""
 
     async def look() -> list[Any]:
@@ -52,28 +52,28 @@ async def survive(depot: Depot, deed: Callable[[Tx], Awaitable[Any]], *, at_leas
             rows += [table, *await depot.actor.sql(f"SELECT x::text FROM {table} x ORDER BY 1")]  # noqa: S608
         return rows
 
-    db = depot.house.db
+    db = depot.services.db
     assert isinstance(db, FusedPool)
-    steps, _ = await kill_everywhere(db, lambda: db.transact(deed), look)
+    steps, _ = await kill_everywhere(db, lambda: db.transact(action), look)
     assert steps >= at_least
     assert await broken_invariants(depot.actor.service.dsn) == []
 
 
 async def test_ordering(depot: Depot) -> None:
     new = NewFulfillment(product_id="sandbox:gems", quantity=5, recipient={"player_id": "p"}, external_id="f-1")
-    await survive(depot, lambda tx: actions.order(tx, env_of(depot), new, depot.house, clock.now()), at_least=7)
+    await survive(depot, lambda tx: actions.order(tx, env_of(depot), new, depot.services, clock.now()), at_least=7)
     assert await depot.purse() == (950, 50)
 
 
 @pytest.mark.parametrize(("deed", "left"), [("cancel", 1_000), ("complete", 950), ("partial", 970), ("fail", 1_000)])
-async def test_ending(depot: Depot, deed: Any, left: int) -> None:
+async def test_ending(depot: Depot, action: Any, left: int) -> None:
     ordered = (await depot.order()).ok(201).body
     env, fulfillment_id, now = env_of(depot), UUID(ordered["id"]), clock.now()
 
     async def end(tx: Tx) -> Any:
-        if deed == "cancel":
-            return await actions.cancel(tx, env, fulfillment_id, depot.house, now)
-        return await simulator.play(tx, env, fulfillment_id, deed, depot.house, now)
+        if action == "cancel":
+            return await actions.cancel(tx, env, fulfillment_id, depot.services, now)
+        return await simulator.play(tx, env, fulfillment_id, action, depot.services, now)
 
     await survive(depot, end, at_least=5)
     assert await depot.purse() == (left, 0)

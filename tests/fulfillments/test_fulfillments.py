@@ -237,6 +237,6 @@ async def test_two_workers_charge_once(depot: Depot) -> None:
 
 
 async def test_thirty_orders_over_one_balance(depot: Depot) -> None:
-    answers = await asyncio.gather(*(depot.order(quantity=11) for _ in range(30)))
-    assert sorted(answer.status for answer in answers) == [201] * 9 + [422] * 21
+    responses = await asyncio.gather(*(depot.order(quantity=11) for _ in range(30)))
+    assert sorted(answer.status for answer in responses) == [201] * 9 + [422] * 21
     assert await depot.purse() == (10, 990)

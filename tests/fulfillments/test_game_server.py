@@ -17,7 +17,7 @@ from tollhouse.rails import game_server
 from tollhouse.rails.grants import UNKNOWN, GrantAnswer
 
 
-def answers(status: int, body: Any) -> Any:
+def responses(status: int, body: Any) -> Any:
     """A game server that always says this."""
 
     async def answer(_: web.Request) -> web.StreamResponse:
@@ -27,7 +27,7 @@ def answers(status: int, body: Any) -> Any:
 
 
 async def test_delivered(depot: Depot, quest: Receiver) -> None:
-    quest.answer = answers(201, {"reference": "q-1"})
+    quest.answer = responses(201, {"reference": "q-1"})
     ordered = await depot.order_gold()
     assert await depot.live_purse() == (950, 50)
     done = await depot.done(ordered)
@@ -48,13 +48,13 @@ async def test_delivered(depot: Depot, quest: Receiver) -> None:
 
 
 async def test_delivered_in_part(depot: Depot, quest: Receiver) -> None:
-    quest.answer = answers(200, {"reference": "q-1", "delivered_quantity": 2})
+    quest.answer = responses(200, {"reference": "q-1", "delivered_quantity": 2})
     part = await depot.done(await depot.order_gold())
     assert (part["status"], part["charged_minor"], await depot.live_purse()) == ("partially_completed", 20, (980, 0))
 
 
 async def test_refused(depot: Depot, quest: Receiver) -> None:
-    quest.answer = answers(404, {"error": "unknown_player"})
+    quest.answer = responses(404, {"error": "unknown_player"})
     failed = await depot.done(await depot.order_gold())
     assert (failed["status"], failed["failure_code"], await depot.live_purse()) == ("failed", "unknown_player", (1_000, 0))
 
@@ -88,7 +88,7 @@ async def test_a_lost_answer_is_asked_for_again(depot: Depot, quest: Receiver) -
 
 async def test_a_worker_that_dies_after_asking(depot: Depot, quest: Receiver) -> None:
     """What was asked for and not written down is asked for again, and charged once."""
-    quest.answer = answers(200, {"reference": "q-1"})
+    quest.answer = responses(200, {"reference": "q-1"})
     ordered = await depot.order_gold()
     asked = asyncio.Event()
 
@@ -103,7 +103,7 @@ async def test_a_worker_that_dies_after_asking(depot: Depot, quest: Receiver) ->
     worker.cancel()
     await asyncio.gather(worker, return_exceptions=True)
     assert ((await depot.read(ordered))["status"], await depot.live_purse()) == ("processing", (950, 50))
-    quest.answer = answers(200, {"reference": "q-1"})
+    quest.answer = responses(200, {"reference": "q-1"})
     assert ((await depot.done(ordered))["status"], await depot.live_purse()) == ("completed", (950, 0))
 
 
@@ -114,7 +114,7 @@ async def test_a_server_that_is_gone_keeps_the_money_on_hold(
     with monkeypatch.context() as patch:
         patch.delitem(GAME_SERVERS, "quest")
         assert ((await depot.done(ordered))["status"], await depot.live_purse()) == ("processing", (950, 50))
-    quest.answer = answers(200, {"reference": "q-1"})
+    quest.answer = responses(200, {"reference": "q-1"})
     assert (await depot.done(ordered))["status"] == "completed"
 
 

@@ -52,10 +52,10 @@ async def test_a_fulfillment_step_by_step(depot: Depot) -> None:
 async def test_posted_twice_it_is_ordered_once(depot: Depot) -> None:
     shop = depot.actor
     confirmed = hidden(await reviewed(shop, quantity="60"))
-    answers = await asyncio.gather(*(post(shop, f"{NEW}/confirm", **confirmed) for _ in range(4)))
-    answers.append(await post(shop, f"{NEW}/confirm", **confirmed))
+    responses = await asyncio.gather(*(post(shop, f"{NEW}/confirm", **confirmed) for _ in range(4)))
+    responses.append(await post(shop, f"{NEW}/confirm", **confirmed))
     [made] = await rows(shop)
-    assert {answer.location for answer in answers} == {f"/test/fulfillments/{made}"}
+    assert {answer.location for answer in responses} == {f"/test/fulfillments/{made}"}
     assert await depot.purse() == (400, 600)
     refused = await post(shop, f"{NEW}/confirm", 422, **confirmed | {"quantity": "1"})
     assert "was used for a different request" in refused.text

@@ -34,10 +34,10 @@ async def test_reading_the_audit_log(look: Look, browser: Browser, service: Serv
     await fund(alice, "2000.00")
     await asked(alice, {"amount": "1234.50"})
     async with visitor(browser, look, service.url) as someone:
-        page, deeds = someone.page, someone.page.locator(".deeds > li")
+        page, actions_listed = someone.page, someone.page.locator(".deeds > li")
         await someone.sign_in(alice)
         await someone.open_part("Audit log")
-        await expect(deeds).to_have_count(6)
+        await expect(actions_listed).to_have_count(6)
         for place in range(4):
             await page.locator(".deeds summary").nth(place).click()
         await someone.see("audit")
@@ -49,4 +49,4 @@ async def test_reading_the_audit_log(look: Look, browser: Browser, service: Serv
         await expect(page.locator(".empty")).to_contain_text("Nothing of the log matches.")
         await someone.glance("audit-nothing")
         await page.click(".empty a")
-        await expect(deeds).to_have_count(6)
+        await expect(actions_listed).to_have_count(6)

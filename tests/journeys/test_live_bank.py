@@ -10,16 +10,16 @@ import pytest
 from lxml import etree
 from playwright.async_api import Browser, expect
 
+from tests.bank.camt import ACCOUNT, CUSTOMER_IBAN, Line, paid, statement
+from tests.bank.test_payouts import XSD
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor, sign_up
+from tests.console.seat import invite
 from tests.invariants import broken_invariants
 from tests.merchants.authenticator import Authenticator
-from tests.operator.seat import invite
 from tests.payments.bank import until
 from tests.payments.shop import approve_project
 from tests.running import Service, settings_for
-from tests.statements.camt import ACCOUNT, CUSTOMER_IBAN, Line, paid, statement
-from tests.statements.test_payouts import XSD
 from tollhouse.platform import embedded
 from tollhouse.rails import configured
 
@@ -142,7 +142,7 @@ async def dismiss_the_interest(someone: Visitor) -> None:
     await someone.see("bank-transfer-wrong")
     await page.fill("#reason", "Interest of November")
     await someone.click("Dismiss")
-    await page.wait_for_url("**?deed=*")
+    await page.wait_for_url("**?action=*")
     await someone.see("bank-transfer-dismissed")
 
 
@@ -168,7 +168,7 @@ async def approve(someone: Visitor, withdrawal_id: str) -> None:
     await page.wait_for_url(f"**/{withdrawal_id}")
     await someone.see("bank-review")
     await someone.press("button:has-text('Approve')")
-    await page.wait_for_url("**?deed=*")
+    await page.wait_for_url("**?action=*")
 
 
 async def handed_to_the_rail(alice: Actor, withdrawal_id: str) -> None:

@@ -4,8 +4,8 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
+from tests.console.seat import invite
 from tests.merchants.authenticator import log_in
-from tests.operator.seat import invite
 from tests.running import Service
 
 pytestmark = IN_A_BROWSER
@@ -151,12 +151,12 @@ async def change_the_password(someone: Visitor) -> None:
     await page.click("text=Change your password")
     await expect(page.locator("body")).to_match_aria_snapshot(CHANGE)
     await someone.see("mail-password")
-    for present in ("not my password", NEW):
+    for current in ("not my password", NEW):
         await page.focus("#present")
-        await page.keyboard.type(present)
+        await page.keyboard.type(current)
         await page.keyboard.press("Tab")
         await page.keyboard.type(NEWEST)
         await page.keyboard.press("Enter")
-        if present != NEW:
+        if current != NEW:
             await expect(page.locator("#present-wrong")).to_have_text("This is not your password.")
     await expect(page.locator("[role=status]")).to_contain_text("signed in here only")

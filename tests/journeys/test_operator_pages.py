@@ -6,7 +6,7 @@ from playwright.async_api import Browser, expect
 
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
-from tests.operator.seat import KEPT, invite, seated
+from tests.console.seat import KEPT, invite, seated
 from tests.payments.shop import COFFEE, open_link, pay
 from tests.receiver import Receiver
 from tests.running import Service
@@ -76,7 +76,7 @@ async def review_the_project(olga: Visitor) -> None:
     await olga.see("operator-project")
     await page.fill("#remark", "Imprint is there")
     await olga.click("Approve")
-    await page.wait_for_url("**/operator/projects/*?deed=*")
+    await page.wait_for_url("**/operator/projects/*?action=*")
     await olga.see("operator-project-approved")
     await expect(page.locator("main")).to_contain_text("Done: project approved")
 
@@ -97,7 +97,7 @@ async def suspend_and_reactivate(olga: Visitor, alice: Actor) -> None:
     await olga.see("operator-suspend-wrong")
     await page.fill("#reason", "Chargebacks")
     await olga.click("Suspend")
-    await page.wait_for_url("**?deed=*")
+    await page.wait_for_url("**?action=*")
     await olga.see("operator-merchant-suspended")
     (await alice.get("/balances")).refused("account_suspended", 403)
     await page.click("a:has-text('Reactivate')")

@@ -70,7 +70,7 @@ async def test_parts_that_die_are_started_again(data_dir: Path) -> None:
         database = embedded.locate(data_dir).pid
         assert database is not None
         os.kill(database, signal.SIGKILL)
-        await _until(lambda: embedded.locate(data_dir).answers and embedded.locate(data_dir).pid != database)
+        await _until(lambda: embedded.locate(data_dir).responses and embedded.locate(data_dir).pid != database)
         async with aiohttp.ClientSession() as http:
             await _until_ready(http, serving.url)
     finally:
@@ -85,11 +85,11 @@ async def test_a_killed_supervisor_takes_its_parts_with_it_and_its_database_is_a
     os.kill(serving.process.pid, signal.SIGKILL)
     serving.process.wait()
     await _until(lambda: not any(alive(pid) for pid in parts))
-    assert embedded.locate(data_dir).answers
+    assert embedded.locate(data_dir).responses
     await serving.start()
     assert embedded.locate(data_dir).pid == database
     assert serving.stop() == []
-    assert not embedded.locate(data_dir).answers
+    assert not embedded.locate(data_dir).responses
 
 
 def check(serving: Serving) -> tuple[int, str]:

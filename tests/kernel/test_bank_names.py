@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tollhouse.kernel.bank_names import (
+from tollhouse.kernel.bank_codes import (
     REFERENCE_DIGITS,
     SEPA_IBAN_CHARS,
     creditor_reference,

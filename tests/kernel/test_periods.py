@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.periods import DAYS_MAX, Period, PeriodName, period
-from tollhouse.kernel.refusals import ValidationFailed
 from tollhouse.kernel.zones import midnight, names, zone_of
 
 BERLIN = zone_of("Europe/Berlin")

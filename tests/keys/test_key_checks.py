@@ -56,9 +56,9 @@ async def test_another_key_of_the_same_id_is_refused(used: Settings) -> None:
 async def test_a_missing_key_is_refused_until_it_is_given_up(used: Settings) -> None:
     without = with_ring(used, NEW)
     assert "tollhouse keys forget old" in await refused(without)
-    house = main.open_house(without, connections=1)
-    await key_checks.give_up(house.db, "old")
-    await house.db.close()
+    services = main.create_services(without, connections=1)
+    await key_checks.give_up(services.db, "old")
+    await services.db.close()
     await main.verify(without)
 
 

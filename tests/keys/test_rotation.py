@@ -28,7 +28,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.keys_commands import KeyUse, Rotation
 from tollhouse.platform import config
-from tollhouse.platform.sealing import KeyRing, Sealed
+from tollhouse.platform.encryption import Encrypted, KeyRing
 from tollhouse.supervisor import new_key, with_keys
 
 OLD, NEW, NEWEST = (new_key(name) for name in ("old", "new", "newest"))
@@ -66,11 +66,11 @@ async def command(service: Service, ring: str, *words: str) -> Outcome:
 
 async def rotate(service: Service, ring: str) -> Rotation:
     """What the command does, without a process of its own."""
-    house = main.open_house(settings_for(service.dsn, TOLLHOUSE_SECRET_KEYS=ring), connections=1)
+    services = main.create_services(settings_for(service.dsn, TOLLHOUSE_SECRET_KEYS=ring), connections=1)
     try:
-        return await keys_commands.rotate_ring(house)
+        return await keys_commands.rotate_ring(services)
     finally:
-        await house.db.close()
+        await services.db.close()
 
 
 def use_of(done: Rotation, key_id: str) -> KeyUse:
@@ -92,15 +92,15 @@ def live(actor: Actor) -> MerchantEnv:
 
 async def seed(service: Service, actor: Actor) -> dict[int, str]:
     """Many secrets in the merchant's live environment, by version."""
-    house = main.open_house(service.settings, connections=1)
+    services = main.create_services(service.settings, connections=1)
     made: dict[int, str] = {}
     try:
-        async with house.db.transaction() as tx:
+        async with services.db.transaction() as tx:
             await secrets.lock(tx, live(actor))
             for version in range(1, MANY + 1):
-                made[version] = await secrets.generate(tx, live(actor), house.keys, clock.now())
+                made[version] = await secrets.generate(tx, live(actor), services.keys, clock.now())
     finally:
-        await house.db.close()
+        await services.db.close()
     return made
 
 
@@ -110,8 +110,8 @@ async def opened(actor: Actor, ring: str) -> tuple[dict[int, str], dict[str, int
     found: dict[int, str] = {}
     counts: dict[str, int] = {}
     for row in await actor.sql(SEALED, actor.merchant_id):
-        sealed = Sealed(row["key_id"], row["nonce"], row["ciphertext"])
-        found[row["version"]] = secrets.reveal(keys, live(actor), row["version"], sealed)
+        encrypted = Encrypted(row["key_id"], row["nonce"], row["ciphertext"])
+        found[row["version"]] = secrets.reveal(keys, live(actor), row["version"], encrypted)
         counts[row["key_id"]] = counts.get(row["key_id"], 0) + 1
     return found, counts
 
@@ -154,7 +154,7 @@ async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[...
         refreshed = (await app.refresh(tokens["refresh_token"])).ok().body
 
         second = await rotate(service, BOTH)
-        assert (second.resealed, use_of(second, "old").consent_forms) == (0, 0)
+        assert (second.rotated, use_of(second, "old").consent_forms) == (0, 0)
         assert use_of(second, "old").connections == 1  # its first refresh token would still be known as replaced
         assert second.in_the_way == [use_of(second, "old")]
         (await app.revoke(refreshed["refresh_token"])).ok()
@@ -213,9 +213,9 @@ async def test_killed_in_the_middle_it_leaves_every_secret_whole(restarted: Call
         await eventually(lambda: alice.sql(ALL_FREE, MANY))
         assert await opened(alice, BOTH) == (made, {"new": 100, "old": 150})
         done = await rotate(service, BOTH)
-        assert (done.resealed, done.in_the_way) == (150, [])
+        assert (done.rotated, done.in_the_way) == (150, [])
         assert await opened(alice, NEW) == (made, {"new": MANY})
-        assert (await rotate(service, BOTH)).resealed == 0
+        assert (await rotate(service, BOTH)).rotated == 0
 
 
 async def test_beside_rotations_of_secrets_and_of_itself(restarted: Callable[..., Service], receiver: Receiver) -> None:
@@ -231,7 +231,7 @@ async def test_beside_rotations_of_secrets_and_of_itself(restarted: Callable[...
             asyncio.gather(*(activate_secret(alice) for _ in range(10))),
         )
         rotations.append(await rotate(service, BOTH))  # what somebody had locked until then
-        assert sum(done.resealed for done in rotations) == MANY + 1
+        assert sum(done.rotated for done in rotations) == MANY + 1
         assert rotations[-1].in_the_way == []
         found, counts = await opened(alice, NEW)
         assert set(counts) == {"new"}

@@ -69,7 +69,7 @@ class Books:
         """Call the posting function past our own rules: currency, amount, debit owner and code, credit owner and code."""
         facts = {"mode": self.env.mode, "ids": [new_id() for _ in range(2 * len(lines))]} | changes
 
-        async def deed(tx: Tx) -> list[Row]:
+        async def action(tx: Tx) -> list[Row]:
             return await tx.fetch(
                 "SELECT * FROM ledger_post($1, $2, 'adjustment', 'test', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
                 new_id(),
@@ -81,4 +81,4 @@ class Books:
                 facts["ids"],
             )
 
-        return await self.pool.transact(deed)
+        return await self.pool.transact(action)

@@ -9,9 +9,9 @@ import pytest
 
 from tests.balance_payments.till import Till, open_till
 from tests.cast import Actor, Answer
+from tests.console.desk import operator
 from tests.invariants import broken_invariants
 from tests.ledger.books import Books
-from tests.operator.desk import operator
 from tests.payments.bank import purse
 from tests.payments.shop import balance, choose, open_link, simulate
 from tests.running import Service
@@ -156,14 +156,14 @@ async def test_money_from_everywhere_at_once(alice: Actor, bob: Actor, service: 
     till = await open_till(alice, bob, "90000000000000.00")
     part = "30000000000000.00"
     links = [await open_link(bob, amount=part) for _ in range(2)]
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(till.pay(part) for _ in range(2)),
         *(fund(bob, part) for _ in range(2)),
         *(play(bob, "payment-links", link["id"], "succeed") for link in links),
     )
-    assert all(one.status in {200, 201} or one.body["error"] == CODE for one in answers), [one.text for one in answers]
+    assert all(one.status in {200, 201} or one.body["error"] == CODE for one in responses), [one.text for one in responses]
     waiting = [one for one in await transactions(bob) if one["status"] == "refund_required"]
-    refused = [one for one in answers if one.status not in {200, 201}]
+    refused = [one for one in responses if one.status not in {200, 201}]
     assert (len(waiting) + len(refused), (await balance(bob))["total"]) == (3, "90000000000000.00")
     assert await broken_invariants(service.dsn) == []
 

@@ -22,15 +22,15 @@ class Office:
     def __init__(self, service: Service, postbox: Postbox) -> None:
         self.service = service
         self.postbox = postbox
-        self.house = main.open_house(service.settings, connections=2)
+        self.services = main.create_services(service.settings, connections=2)
 
     async def close(self) -> None:
         """Leave."""
-        await self.house.db.close()
+        await self.services.db.close()
 
     async def send(self) -> None:
         """What is due."""
-        await jobs.send_due(self.house)
+        await jobs.send_due(self.services)
 
     async def mail_to(self, actor: Actor) -> list[Received]:
         """What this person got by now."""

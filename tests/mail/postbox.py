@@ -42,11 +42,11 @@ class Received:
 
 @dataclass
 class Postbox:
-    """`async with Postbox(port) as postbox`. `answers` has others than the usual ones, by command; `HANG` never answers."""
+    """`async with Postbox(port) as postbox`. `responses` has others than the usual ones, by command; `HANG` never answers."""
 
     port: int
     tls: ssl.SSLContext | None = None
-    answers: dict[str, str] = field(default_factory=dict[str, str])
+    responses: dict[str, str] = field(default_factory=dict[str, str])
     received: list[Received] = field(default_factory=list[Received])
     came: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -89,7 +89,7 @@ class Postbox:
                 elif verb == "DATA":
                     await self._say(writer, verb, "354 go on")
                     raw = (await reader.readuntil(b"\r\n.\r\n")).removesuffix(b"\r\n.\r\n").replace(b"\r\n..", b"\r\n.")
-                    if not self.answers.get("TAKEN", "250").startswith(("4", "5")):
+                    if not self.responses.get("TAKEN", "250").startswith(("4", "5")):
                         message = message_from_bytes(raw, policy=policy.default)
                         self.received.append(Received(message, recipient, over_tls, login))
                     self.came.set()
@@ -105,7 +105,7 @@ class Postbox:
                 await asyncio.wait_for(writer.wait_closed(), CLOSES_WITHIN_S)
 
     async def _say(self, writer: asyncio.StreamWriter, verb: str, usual: str) -> None:
-        answer = self.answers.get(verb, usual)
+        answer = self.responses.get(verb, usual)
         if answer == "HANG":
             await asyncio.Event().wait()
         if answer == "HANG UP":

@@ -12,7 +12,7 @@ from tests.cast import PASSWORD, Actor, application, sign_up
 from tests.forms import FOREIGN, seen, wrong
 from tests.mail.office import Office
 from tests.merchants.authenticator import elsewhere, enrol, log_in
-from tollhouse.callers import cleaning, sessions_store
+from tollhouse.identity import cleaning, sessions_store
 from tollhouse.kernel import clock
 
 NEW = "a quite different staple"
@@ -104,16 +104,16 @@ async def test_another_link_is_mailed_but_not_without_end(office: Office, dora: 
 
 async def test_nobody_learns_who_has_an_account(office: Office, dora: Actor) -> None:
     await office.send()
-    answers: list[Any] = []
+    responses: list[Any] = []
     for email in (dora.email, "x" * dora.email.index("@") + "@example.com"):
         asked = [(await dora.form("/forgot", {"email": email})) for _ in range(4)]
         assert [one.status for one in asked] == [200, 200, 200, 429]
         ids = [one.headers["X-Request-Id"] for one in asked]
         shown = [one.text.replace(email, "…").replace(own, "…") for one, own in zip(asked, ids, strict=True)]
-        answers.append(
+        responses.append(
             (shown, {name: asked[0].headers[name] for name in asked[0].headers if name.lower() not in OWN_TO_EACH})
         )
-    assert answers[0] == answers[1]
+    assert responses[0] == responses[1]
     assert [mail["about"] for mail in await office.state()] == ["verify", *["reset"] * 6]
     received = len(office.postbox.received)
     await office.send()
@@ -127,9 +127,9 @@ async def test_a_password_is_chosen_by_a_link_once(office: Office, dora: Actor) 
     other = await forgot(office, dora)
     assert dora.email in await seen(dora, path)
     assert "password" in wrong((await dora.form(path, {"password": "short"})).ok(422))
-    answers = await asyncio.gather(*(dora.form(one, {"password": NEW}) for one in (path, other, path)))
-    assert sorted(answer.status for answer in answers) == [303, 410, 410]
-    [location] = [answer.location for answer in answers if answer.status == 303]
+    responses = await asyncio.gather(*(dora.form(one, {"password": NEW}) for one in (path, other, path)))
+    assert sorted(answer.status for answer in responses) == [303, 410, 410]
+    [location] = [answer.location for answer in responses if answer.status == 303]
     assert "Sign in with the new one" in await seen(dora, location)
     (await dora.dashboard("GET", "/session")).refused("authentication_required", 401)
     (await log_in(dora)).refused("invalid_credentials", 401)
@@ -197,7 +197,7 @@ async def test_a_password_that_was_right_a_moment_ago_opens_nothing(office: Offi
     [row] = await office.sql("SELECT id, password_hash FROM users WHERE email = $1", dora.email)
     (await dora.form(await forgot(office, dora), {"password": NEW})).ok(303)
     now = clock.now()
-    async with office.house.db.transaction() as tx:
+    async with office.services.db.transaction() as tx:
         assert not await sessions_store.open_session(tx, b"x" * 32, row["id"], row["password_hash"], now, now, None, "")
 
 
@@ -208,9 +208,9 @@ async def test_a_password_is_changed_by_who_knows_it(office: Office, dora: Actor
         assert wrong((await dora.form("/settings/password", fields)).ok(401)) == {"present": "This is not your password."}
         assert "password" in wrong((await dora.form("/settings/password", fields | {"password": "short"})).ok(422))
         fields["present"] = PASSWORD
-        answers = await asyncio.gather(*(dora.form("/settings/password", fields) for _ in range(2)))
-        assert {answer.status for answer in answers} <= {303, 409, 401}
-        assert [answer.location for answer in answers if answer.status == 303] == ["/settings/password?done=changed"]
+        responses = await asyncio.gather(*(dora.form("/settings/password", fields) for _ in range(2)))
+        assert {answer.status for answer in responses} <= {303, 409, 401}
+        assert [answer.location for answer in responses if answer.status == 303] == ["/settings/password?done=changed"]
         assert (await dora.form("/settings/password", fields)).status == 409
         assert "signed in here only" in await seen(dora, "/settings/password?done=changed")
         (await other.dashboard("GET", "/session")).refused("authentication_required", 401)
@@ -241,7 +241,7 @@ async def test_a_new_device_is_told_once(office: Office, dora: Actor) -> None:
     assert "Firefox on Linux, 127.0.0.1" in told.text
     assert f"{office.service.url}/settings/sessions" in told.text
     await office.sql("UPDATE known_devices SET last_seen_at = last_seen_at - interval '90 days'")
-    await cleaning.forget_devices(office.house)
+    await cleaning.forget_devices(office.services)
     (await log_in(dora)).ok()
     assert len(await office.mail_to(dora)) == 3
 

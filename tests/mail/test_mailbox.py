@@ -8,12 +8,12 @@ from uuid import uuid4
 
 import pytest
 
+from tests.bank.camt import ACCOUNT
 from tests.cast import sign_up
+from tests.console.seat import seated
 from tests.forms import seen
 from tests.mail.office import Office
-from tests.operator.seat import seated
 from tests.running import Service, settings_for
-from tests.statements.camt import ACCOUNT
 from tollhouse.kernel import clock
 from tollhouse.platform.live_use import in_live_use
 from tollhouse.rails import configured

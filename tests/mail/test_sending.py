@@ -60,12 +60,12 @@ async def test_links_lead_to_the_base_url_and_no_secret_is_kept(office: Office) 
 
 
 async def test_what_is_rolled_back_is_not_mailed(office: Office) -> None:
-    async def deed(tx: Any) -> None:
+    async def action(tx: Any) -> None:
         await outbox.put(tx, Letter("factor_on", "nobody@example.com", "en"), clock.now())
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await office.house.db.transact(deed)
+        await office.services.db.transact(action)
     assert await office.state() == []
 
 
@@ -86,12 +86,12 @@ async def test_what_is_rolled_back_is_not_mailed(office: Office) -> None:
 async def test_an_answer_decides(
     office: Office, dora: Actor, verb: str, answer: str, error: str | None, end: str, copies: int
 ) -> None:
-    office.postbox.answers[verb] = answer
+    office.postbox.responses[verb] = answer
     await office.send()
     [mail] = await office.state()
     assert (mail["attempts"], mail["error"]) == (1, error)
     assert [name for name in ("sent", "given_up", "later") if mail[name]] == [end]
-    office.postbox.answers.clear()
+    office.postbox.responses.clear()
     await office.turn_the_clock()
     assert len(await office.mail_to(dora)) == copies
 
@@ -100,21 +100,21 @@ async def test_a_relay_that_is_down_or_hangs_keeps_nobody(
     office: Office, dora: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(smtp, "MAIL_DEADLINE_S", 0.2)
-    office.postbox.answers["EHLO"] = "HANG"
+    office.postbox.responses["EHLO"] = "HANG"
     await office.send()
     assert [mail["error"] for mail in await office.state()] == ["timeout"]
-    down = msgspec.structs.replace(office.house.settings, smtp=relay_of(f"smtp://127.0.0.1:{free_port()}"))
+    down = msgspec.structs.replace(office.services.settings, smtp=relay_of(f"smtp://127.0.0.1:{free_port()}"))
     await office.turn_the_clock()
-    await jobs.send_due(msgspec.structs.replace(office.house, settings=down))
+    await jobs.send_due(msgspec.structs.replace(office.services, settings=down))
     assert [(mail["error"], mail["attempts"]) for mail in await office.state()] == [("connection_error", 2)]
-    office.postbox.answers.clear()
+    office.postbox.responses.clear()
     await office.turn_the_clock()
     assert len(await office.mail_to(dora)) == 1
 
 
 @pytest.mark.usefixtures("dora")
 async def test_it_is_given_up_after_the_last_attempt_or_when_it_is_of_no_use_any_more(office: Office) -> None:
-    office.postbox.answers["RCPT"] = "451 later"
+    office.postbox.responses["RCPT"] = "451 later"
     await office.sql("UPDATE mails SET attempts = 9")
     await office.send()
     assert [(mail["attempts"], mail["given_up"]) for mail in await office.state()] == [(10, True)]
@@ -127,13 +127,13 @@ async def test_it_is_given_up_after_the_last_attempt_or_when_it_is_of_no_use_any
 
 async def test_who_dies_between_sending_and_writing_it_down_sends_it_again(office: Office, dora: Actor) -> None:
     """At least once: the second mail has the id of the first one."""
-    office.postbox.answers["TAKEN"] = "HANG"
+    office.postbox.responses["TAKEN"] = "HANG"
     sending = asyncio.create_task(office.send())
     await office.postbox.came.wait()
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
         await sending
-    office.postbox.answers.clear()
+    office.postbox.responses.clear()
     assert len(await office.mail_to(dora)) == 1, "somebody else has it for a while"
     await office.turn_the_clock()
     first, second = await office.mail_to(dora)
@@ -155,10 +155,10 @@ async def test_what_is_no_address_is_given_up_and_holds_up_nobody(office: Office
 
 async def test_mails_are_forgotten_after_two_weeks_but_not_those_that_wait(office: Office, dora: Actor) -> None:
     await office.sql("UPDATE mails SET created_at = created_at - interval '14 days'")
-    await jobs.forget_mails(office.house)
+    await jobs.forget_mails(office.services)
     assert len(await office.state()) == 1
     await office.mail_to(dora)
-    await jobs.forget_mails(office.house)
+    await jobs.forget_mails(office.services)
     assert await office.state() == []
 
 
@@ -167,11 +167,11 @@ async def test_a_password_goes_over_tls_alone(office: Office, monkeypatch: pytes
     monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
     monkeypatch.setattr(smtp, "THIS_MACHINE", frozenset[str]())
     letter = Letter("factor_on", "hal@example.com", "en")
-    await office.house.db.transact(lambda tx: outbox.put(tx, letter, clock.now()))
+    await office.services.db.transact(lambda tx: outbox.put(tx, letter, clock.now()))
     [row] = await office.sql("SELECT id FROM mails")
-    mail = await store.one(office.house.db, row["id"])
+    mail = await store.one(office.services.db, row["id"])
     assert mail is not None
-    message = writing.message_of(office.house, mail)
+    message = writing.message_of(office.services, mail)
     async with Postbox(free_port(), tls) as guarded, Postbox(free_port()) as open_to_all:
         await hand_over(relay_of(f"smtp://hal:p%40ss@127.0.0.1:{guarded.port}"), message)
         assert [(one.over_tls, one.login) for one in guarded.received] == [(True, "\0hal\0p@ss")]
@@ -187,6 +187,6 @@ async def test_a_password_goes_over_tls_alone(office: Office, monkeypatch: pytes
     "change", ["sent_at = now()", "next_attempt_at = NULL", "used_at = now(), about = 'new_device'", "about = 'news'"]
 )
 async def test_the_table_holds_no_mail_that_cannot_be(office: Office, change: str) -> None:
-    await office.house.db.transact(lambda tx: outbox.put(tx, Letter("factor_on", "hal@example.com", "en"), clock.now()))
+    await office.services.db.transact(lambda tx: outbox.put(tx, Letter("factor_on", "hal@example.com", "en"), clock.now()))
     with pytest.raises(asyncpg.CheckViolationError):
         await office.sql(f"UPDATE mails SET {change}")  # noqa: S608 - a constant above

@@ -47,7 +47,7 @@ async def test_an_email_has_one_account_however_it_is_spelt(alice: Actor) -> Non
 
 
 async def test_a_wrong_password_and_a_wrong_email_are_one_answer(alice: Actor) -> None:
-    answers = [
+    responses = [
         (await alice.anonymously("POST", "/api/v2/merchant/login", {"email": email, "password": password})).refused(
             "invalid_credentials", 401
         )
@@ -57,7 +57,7 @@ async def test_a_wrong_password_and_a_wrong_email_are_one_answer(alice: Actor) -
             (alice.email, "x" * 5000),
         )
     ]
-    assert len({answer.body["error_description"] for answer in answers}) == 1
+    assert len({answer.body["error_description"] for answer in responses}) == 1
 
 
 async def test_signing_out_ends_the_session_on_the_server(alice: Actor) -> None:

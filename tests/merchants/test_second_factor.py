@@ -12,7 +12,7 @@ from tests.cast import PASSWORD, Actor, application
 from tests.command import tollhouse
 from tests.forms import seen
 from tests.merchants.authenticator import BACKUP_CODE, ROOT, elsewhere, enrol, grow_old, log_in, set_up
-from tollhouse.callers.second_factor import step_of
+from tollhouse.identity.second_factor import step_of
 
 
 async def half_in(actor: Actor, **fields: str) -> str:
@@ -65,8 +65,8 @@ def test_clocks_may_differ_by_one_period(late_s: int, counts: bool) -> None:
 async def test_a_code_opens_one_door_and_none_before_it_does(alice: Actor) -> None:
     authenticator = await enrol(alice)
     code = authenticator.code()
-    answers = await asyncio.gather(*(log_in(alice, code) for _ in range(6)))
-    assert sorted(answer.status for answer in answers) == [200, 401, 401, 401, 401, 401]
+    responses = await asyncio.gather(*(log_in(alice, code) for _ in range(6)))
+    assert sorted(answer.status for answer in responses) == [200, 401, 401, 401, 401, 401]
     (await log_in(alice, authenticator.code(-1))).refused("invalid_code", 401)
     (await log_in(alice, await authenticator.next_code(alice))).ok()
 
@@ -74,8 +74,8 @@ async def test_a_code_opens_one_door_and_none_before_it_does(alice: Actor) -> No
 async def test_a_backup_code_stands_in_once(alice: Actor) -> None:
     authenticator = await enrol(alice)
     first, second, *_ = authenticator.backup_codes
-    answers = await asyncio.gather(*(log_in(alice, first) for _ in range(4)))
-    assert sorted(answer.status for answer in answers) == [200, 401, 401, 401]
+    responses = await asyncio.gather(*(log_in(alice, first) for _ in range(4)))
+    assert sorted(answer.status for answer in responses) == [200, 401, 401, 401]
     (await log_in(alice, second.replace("-", " ").upper())).ok()
     assert "8 left" in await seen(alice, ROOT)
     await alice.sql(

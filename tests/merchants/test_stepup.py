@@ -11,8 +11,8 @@ from tests.cast import CALLBACK, HIDDEN, MERCHANT, PASSWORD, Actor, Answer, appl
 from tests.forms import hidden, post, seen
 from tests.merchants.authenticator import enrol, grow_old, set_up
 from tests.running import Service
-from tollhouse.callers.guards import Session, visitor
-from tollhouse.doors import OPERATIONS
+from tollhouse.api import OPERATIONS
+from tollhouse.identity.guards import Session, visitor
 
 BROWSER = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
 KEYS = "/live/developers/keys"
@@ -66,7 +66,7 @@ def test_what_needs_recent_authentication_is_declared() -> None:
     assert {name: when for name, when in found.items() if when != "no"} == DECLARED
 
 
-async def ask(actor: Actor, operation: str, mode: str) -> Answer:
+async def request(actor: Actor, operation: str, mode: str) -> Answer:
     """Ask for it as a browser would, with names of nothing in its path."""
     method, path = operation.replace("{mode}", mode).split(" ")
     path = NAMES.sub(str(uuid4()), path)
@@ -79,17 +79,17 @@ async def ask(actor: Actor, operation: str, mode: str) -> Answer:
 @pytest.mark.parametrize("operation", ENFORCED)
 async def test_each_of_them_asks_for_it(alice: Actor, operation: str) -> None:
     code = "recent_authentication_required"
-    answer = await ask(alice, operation, "live")
+    answer = await request(alice, operation, "live")
     assert answer.status != 303 or not answer.location.startswith("/stepup")
     assert code not in answer.text
     await grow_old(alice)
-    answer = await ask(alice, operation, "live")
+    answer = await request(alice, operation, "live")
     if operation.startswith("GET"):
         assert answer.ok(303).location.startswith("/stepup?to=")
     else:
         answer.refused(code, 403)
     if DECLARED[operation] == "live":
-        answer = await ask(alice, operation, "test")
+        answer = await request(alice, operation, "test")
         assert code not in answer.text
         assert answer.status != 303 or not answer.location.startswith("/stepup")
 

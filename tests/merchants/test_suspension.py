@@ -3,9 +3,9 @@
 from uuid import uuid4
 
 from tests.cast import Actor, Answer
-from tollhouse.callers.guards import Anyone, Credential
-from tollhouse.callers.operators import AtTheDesk
-from tollhouse.doors import OPERATIONS
+from tollhouse.api import OPERATIONS
+from tollhouse.identity.guards import Anyone, Credential
+from tollhouse.identity.operators import AtTheDesk
 from tollhouse.web.cookies import SAFE
 from tollhouse.web.operations import Operation
 

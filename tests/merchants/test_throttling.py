@@ -11,7 +11,7 @@ import pytest
 from tests.cast import INTEGRATION, PASSWORD, Actor, Answer, application, post_form, sign_up
 from tests.merchants.authenticator import enrol, grow_old, log_in
 from tests.running import Service
-from tollhouse.callers.throttle import Delay, Meter, RateLimited
+from tollhouse.identity.throttle import Delay, Meter, RateLimited
 
 LOGIN = "/api/v2/merchant/login"
 SIGNUP = "/api/v2/merchant/signup"
@@ -79,15 +79,15 @@ async def test_an_account_that_is_not_there_answers_the_same(dora: Actor) -> Non
 async def test_signing_in_rightly_counts_for_nothing(dora: Actor) -> None:
     for _ in range(OF_ACCOUNT - 1):
         await sign_in(dora, "a wrong password")
-    answers = await asyncio.gather(*(sign_in(dora, PASSWORD) for _ in range(FROM_ADDRESS + 2)))
-    assert {answer.status for answer in answers} == {200}
+    responses = await asyncio.gather(*(sign_in(dora, PASSWORD) for _ in range(FROM_ADDRESS + 2)))
+    assert {answer.status for answer in responses} == {200}
     (await sign_in(dora, "a wrong password")).refused("invalid_credentials", 401)
     slowed(await sign_in(dora, "a wrong password"))
 
 
 async def test_guesses_sent_all_at_once_are_counted_all_the_same(dora: Actor) -> None:
-    answers = await asyncio.gather(*(sign_in(dora, f"a wrong password {n}") for n in range(5 * OF_ACCOUNT)))
-    assert sorted(answer.status for answer in answers) == [401] * OF_ACCOUNT + [429] * 4 * OF_ACCOUNT
+    responses = await asyncio.gather(*(sign_in(dora, f"a wrong password {n}") for n in range(5 * OF_ACCOUNT)))
+    assert sorted(answer.status for answer in responses) == [401] * OF_ACCOUNT + [429] * 4 * OF_ACCOUNT
 
 
 async def test_a_right_guess_among_them_is_not_let_in(dora: Actor) -> None:
@@ -210,8 +210,8 @@ async def test_the_sign_in_page_says_so(dora: Actor, strict: Service) -> None:
 async def test_guessing_codes_is_slowed_down_even_all_at_once(dora: Actor) -> None:
     authenticator = await enrol(dora)
     (await log_in(dora, authenticator.code())).ok()
-    answers = await asyncio.gather(*(log_in(dora, f"{n:06}") for n in range(FROM_ADDRESS)))
-    assert sorted(answer.status for answer in answers) == [401] * OF_ACCOUNT + [429] * (FROM_ADDRESS - OF_ACCOUNT)
+    responses = await asyncio.gather(*(log_in(dora, f"{n:06}") for n in range(FROM_ADDRESS)))
+    assert sorted(answer.status for answer in responses) == [401] * OF_ACCOUNT + [429] * (FROM_ADDRESS - OF_ACCOUNT)
     slowed(await log_in(dora, await authenticator.next_code(dora)))
     slowed(await log_in(dora, authenticator.backup_codes[0]))
     await grow_old(dora)

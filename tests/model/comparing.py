@@ -15,8 +15,8 @@ def same_moment(shown: str | None, expected: float | None, clock: Clock) -> None
     if shown is None or expected is None:
         assert (shown, expected) == (None, None)
         return
-    apart = datetime.fromisoformat(shown).timestamp() + clock.now - expected
-    assert abs(apart) < TOLERANCE_S, f"{shown} is {apart} s beside what was expected"
+    unapplied = datetime.fromisoformat(shown).timestamp() + clock.now - expected
+    assert abs(unapplied) < TOLERANCE_S, f"{shown} is {unapplied} s beside what was expected"
 
 
 def same_application(shown: dict[str, Any], app: App) -> None:
@@ -27,7 +27,7 @@ def same_application(shown: dict[str, Any], app: App) -> None:
         "status": app.status,
         "version": app.version,
         "scopes": in_order(app.scopes),
-        "active_connections": app.living,
+        "active_connections": app.active,
     }
     assert (shown["revoked_at"] is None) == (app.status != "revoked")
     same_moment(shown["last_used_at"], max(used, default=None), app.clock)

@@ -119,7 +119,7 @@ class Reality:
     def send(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Reply:
         """One request on the kept connection."""
         said = {name.replace("_", "-"): value for name, value in headers.items()}
-        return Reply(*self._wire.ask(method, path, body, said))
+        return Reply(*self._wire.request(method, path, body, said))
 
     def form(self, path: str, fields: list[tuple[str, str]], **headers: str) -> Reply:
         """Post a form."""

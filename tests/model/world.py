@@ -78,9 +78,9 @@ class App:
 
     def save(self, scopes: Scopes, version: int) -> str:
         """PUT of the settings. Requests and codes end; grants lose what is not registered any more."""
-        refusal = self._refusal(version)
-        if refusal:
-            return refusal
+        error = self._refusal(version)
+        if error:
+            return error
         self.version += 1
         self.scopes = scopes
         self._end_unfinished()
@@ -90,9 +90,9 @@ class App:
 
     def switch(self, *, enabled: bool, version: int) -> str:
         """Pause or resume."""
-        refusal = self._refusal(version)
-        if refusal:
-            return refusal
+        error = self._refusal(version)
+        if error:
+            return error
         self.version += 1
         self.status = "enabled" if enabled else "paused"
         if not enabled:
@@ -148,7 +148,7 @@ class App:
         return self.requests[-1]
 
     @property
-    def living(self) -> int:
+    def active(self) -> int:
         """How many connections are active."""
         return sum(grant.lives for grant in self.grants)
 

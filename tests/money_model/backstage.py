@@ -7,24 +7,25 @@ from uuid import UUID
 from tests.money_model.ground import Ground, Merchant
 from tests.money_model.oracle.withdrawals import Bank
 from tests.withdrawals.rails import PENDING
+from tollhouse.approvals.model import OperatorContext
 from tollhouse.balance_payments import actions as balance_payments
 from tollhouse.balance_payments import jobs as balance_payment_jobs
 from tollhouse.balance_payments import store as balance_payments_store
 from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.console import actions as operators
+from tollhouse.console import reviews
+from tollhouse.console.model import OperatorRefusedError
 from tollhouse.conversions import rules
 from tollhouse.conversions.model import Conversion
-from tollhouse.doors import reviews
 from tollhouse.fulfillments import jobs as fulfillment_jobs
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import Refusal
+from tollhouse.kernel.errors import ApiError
 from tollhouse.oauth import connections
-from tollhouse.operator import actions as operators
-from tollhouse.operator.model import Hand, OperatorRefusedError
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import PayoutState
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 from tollhouse.withdrawals import jobs as withdrawal_jobs
 from tollhouse.withdrawals import sending, store
 
@@ -45,40 +46,40 @@ class Backstage:
 
     def __init__(self, ground: Ground, shop: Merchant) -> None:
         self._ground = ground
-        self._house = ground.house
+        self._services = ground.services
         self._test = MerchantEnv(shop.merchant_id, "test")
         self._live = MerchantEnv(shop.merchant_id, "live")
 
-    def work(self, job: Callable[[House], Awaitable[None]]) -> None:
+    def work(self, job: Callable[[Services], Awaitable[None]]) -> None:
         """Let the worker do one of its jobs."""
 
         async def once() -> None:
-            await job(self._house)
+            await job(self._services)
 
         self._ground.run(once())
 
     def adjust(self, minor: int) -> str:
         """An operator gives euros of live mode, or takes them."""
-        hand, euros = Hand("olga", clock.now(), "As agreed"), CURRENCIES["EUR"]
+        context, euros = OperatorContext("olga", clock.now(), "As agreed"), CURRENCIES["EUR"]
         try:
-            return self._outcome(lambda tx: operators.adjust(tx, self._live, euros, minor, hand, self._house))
+            return self._outcome(lambda tx: operators.adjust(tx, self._live, euros, minor, context, self._services))
         except OperatorRefusedError:
             return "insufficient_funds"
 
     def approve(self, withdrawal_id: str, operator: str) -> str:
         """An operator lets a withdrawal go."""
-        hand = Hand(operator, clock.now())
-        return self._reviewed(reviews.approve(self._house, reviews.WITHDRAWALS, UUID(withdrawal_id), hand))
+        context = OperatorContext(operator, clock.now())
+        return self._reviewed(reviews.approve(self._services, reviews.WITHDRAWALS, UUID(withdrawal_id), context))
 
     def reject(self, withdrawal_id: str) -> str:
         """An operator keeps a withdrawal here."""
-        hand = Hand("olga", clock.now(), "Unknown payee")
-        return self._reviewed(reviews.reject(self._house, reviews.WITHDRAWALS, UUID(withdrawal_id), hand))
+        context = OperatorContext("olga", clock.now(), "Unknown payee")
+        return self._reviewed(reviews.reject(self._services, reviews.WITHDRAWALS, UUID(withdrawal_id), context))
 
     def review_refund(self, refund_id: str, *, approved: bool) -> str:
         """An operator lets a refund go, or keeps it here."""
-        decide, hand = reviews.approve if approved else reviews.reject, Hand("olga", clock.now(), "Looked at")
-        return self._reviewed(decide(self._house, reviews.REFUNDS, UUID(refund_id), hand))
+        decide, context = reviews.approve if approved else reviews.reject, OperatorContext("olga", clock.now(), "Looked at")
+        return self._reviewed(decide(self._services, reviews.REFUNDS, UUID(refund_id), context))
 
     def carry(self, withdrawal_id: str, bank: Bank) -> str:
         """The worker takes up a withdrawal of live mode, if it is one that it looks after; the bank does this."""
@@ -87,9 +88,9 @@ class Backstage:
         line.cut, line.dead = CUT.get(bank), bank == "silent"
 
         async def once() -> None:
-            due = await store.one(self._house.db, self._live, UUID(withdrawal_id))
+            due = await store.one(self._services.db, self._live, UUID(withdrawal_id))
             if due is not None and due.next_look_at is not None:
-                await withdrawal_jobs.carry_one(self._house, due, clock.now())
+                await withdrawal_jobs.carry_one(self._services, due, clock.now())
 
         self._ground.run(once())
         return "ok"
@@ -100,24 +101,24 @@ class Backstage:
 
     def come_back(self, withdrawal_id: str) -> str:
         """The bank of live mode returns a withdrawal."""
-        id_, house = UUID(withdrawal_id), self._house
-        return self._outcome(lambda tx: sending.come_back(tx, self._live, id_, house, clock.now()))
+        id_, services = UUID(withdrawal_id), self._services
+        return self._outcome(lambda tx: sending.come_back(tx, self._live, id_, services, clock.now()))
 
     def follow(self, rule_id: str) -> Conversion | None:
         """The worker follows a rule; what it converted."""
-        env, id_, house = self._test, UUID(rule_id), self._house
-        return self._ground.run(house.db.transact(lambda tx: rules.follow(tx, env, id_, house, clock.now())))
+        env, id_, services = self._test, UUID(rule_id), self._services
+        return self._ground.run(services.db.transact(lambda tx: rules.follow(tx, env, id_, services, clock.now())))
 
     def deliver(self, ordered: int) -> None:
         """The worker asks for what was ordered, as if its time had come: some at once, until it has asked for so many."""
-        self._ground.run(self._house.db.execute(LET_DUE, self._test.merchant_id))
+        self._ground.run(self._services.db.execute(LET_DUE, self._test.merchant_id))
         for _ in range(0, ordered, fulfillment_jobs.AT_ONCE):
             self.work(fulfillment_jobs.deliver)
 
     def expire_reservations(self) -> None:
         """The worker gives back whatever nobody captured in time: some at once, until nothing is left of any history."""
         for _ in range(ROUNDS):
-            if not self._ground.run(balance_payments_store.due(self._house.db, clock.now(), 1)):
+            if not self._ground.run(balance_payments_store.due(self._services.db, clock.now(), 1)):
                 break
             self.work(balance_payment_jobs.expire_reservations)
 
@@ -125,12 +126,12 @@ class Backstage:
         """The owner of an application takes what it reserved."""
         part, id_ = PartialAmount(amount), UUID(payment_id)
         who = (owner.merchant_id, owner.client_id)
-        return self._outcome(lambda tx: balance_payments.capture_as_owner(tx, *who, id_, part, self._house, clock.now()))
+        return self._outcome(lambda tx: balance_payments.capture_as_owner(tx, *who, id_, part, self._services, clock.now()))
 
     def release_as_owner(self, owner: Merchant, payment_id: str) -> str:
         """The owner of an application gives back what it reserved."""
         who, id_ = (owner.merchant_id, owner.client_id), UUID(payment_id)
-        return self._outcome(lambda tx: balance_payments.release_as_owner(tx, *who, id_, self._house, clock.now()))
+        return self._outcome(lambda tx: balance_payments.release_as_owner(tx, *who, id_, self._services, clock.now()))
 
     def disconnect(self, payer: Merchant, owner: Merchant, by: str) -> str:
         """The merchant, or the owner of the application, ends a connection; or the owner ends all that it has."""
@@ -144,17 +145,17 @@ class Backstage:
             case _:
                 return self._outcome(lambda tx: connections.disconnect_all(tx, owner.merchant_id, owner.client_id, now))
 
-    def _outcome(self, deed: Callable[[Tx], Awaitable[Any]]) -> str:
+    def _outcome(self, action: Callable[[Tx], Awaitable[Any]]) -> str:
         """One transaction."""
         try:
-            self._ground.run(self._house.db.transact(deed))
-        except Refusal as refused:
+            self._ground.run(self._services.db.transact(action))
+        except ApiError as refused:
             return refused.code
         return "ok"
 
-    def _reviewed(self, deed: Coroutine[Any, Any, object]) -> str:
+    def _reviewed(self, action: Coroutine[Any, Any, object]) -> str:
         try:
-            self._ground.run(deed)
+            self._ground.run(action)
         except OperatorRefusedError:
             return "invalid_state"
         return "ok"

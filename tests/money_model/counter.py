@@ -82,7 +82,7 @@ class Counter:
         return reply.headers["Location"]
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Reply:
-        return Reply(*self._wire.ask(method, path, body, headers))
+        return Reply(*self._wire.request(method, path, body, headers))
 
 
 def _header(credential: str) -> dict[str, str]:

@@ -121,7 +121,7 @@ class Ground:
 
     def __init__(self, service: Service, runner: asyncio.Runner, logged: list[EventDict]) -> None:
         self.counter = Counter(service)
-        self.house = main.open_house(service.settings, connections=2)
+        self.services = main.create_services(service.settings, connections=2)
         self.bank = PaperBank()
         self.line = RAILS["bank", "live"] = Line(self.bank)
         self._logged = logged
@@ -140,7 +140,7 @@ class Ground:
         made = [Connection(new_id(), tokens.mint("that")) for _ in payers]
         hashes = [tokens.digest(one.token) for one in made]
         ids = [one.grant_id for one in made]
-        self.run(self.house.db.execute(CONNECT, ids, client_ids, payers, hashes, API.mask))
+        self.run(self.services.db.execute(CONNECT, ids, client_ids, payers, hashes, API.mask))
         return made
 
     def set_policy(self, merchant: Merchant, policy: Policy) -> None:
@@ -151,15 +151,15 @@ class Ground:
             late_payments=policy.late_payments,
         )
         env = MerchantEnv(merchant.merchant_id, "test")
-        self.run(self.house.db.transact(lambda tx: payment_settings.save(tx, env, new, clock.now())))
+        self.run(self.services.db.transact(lambda tx: payment_settings.save(tx, env, new, clock.now())))
 
-    def run(self, deed: Coroutine[Any, Any, T]) -> T:
+    def run(self, action: Coroutine[Any, Any, T]) -> T:
         """Do what no request asks for."""
-        return self._runner.run(deed)
+        return self._runner.run(action)
 
     def broken_invariants(self) -> list[str]:
         """As `tollhouse check` finds them; and what the worker's jobs logged as errors since."""
-        found = [str(one) for one in self._logged] + self.run(broken_in(self.house.db))
+        found = [str(one) for one in self._logged] + self.run(broken_in(self.services.db))
         self._logged.clear()
         return [one for one in found if one not in self._overlooked]
 
@@ -170,7 +170,7 @@ class Ground:
     def close(self) -> None:
         """Let go of the service and the database."""
         self.counter.close()
-        self.run(self.house.db.close())
+        self.run(self.services.db.close())
 
     def _open_shops(self) -> None:
         count = 2 * AT_ONCE
@@ -179,7 +179,7 @@ class Ground:
         live_keys = [tokens.mint("th_live") for _ in ids]
         client_ids = [tokens.public_name("thc") for _ in ids]
         hashes = [[tokens.digest(key) for key in some] for some in (keys, live_keys)]
-        self.run(self.house.db.execute(OPEN_SHOPS, ids, *hashes, API.mask, client_ids))
+        self.run(self.services.db.execute(OPEN_SHOPS, ids, *hashes, API.mask, client_ids))
         connections = self.connect([client_ids[place ^ 1] for place in range(count)], ids)
         made = [Merchant(*facts) for facts in zip(ids, keys, live_keys, client_ids, connections, strict=True)]
         self._waiting.extend(zip(made[::2], made[1::2], strict=True))

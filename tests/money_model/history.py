@@ -52,12 +52,12 @@ class History:
         self.freed: list[str] = []
         self.touched: set[str] = set()
 
-    def ask(self, path: str, body: dict[str, Any], deed: Callable[[], object], by: str = SHOP) -> Any:
+    def request(self, path: str, body: dict[str, Any], action: Callable[[], object], by: str = SHOP) -> Any:
         """POST with a key (a new one, or one that a refusal has freed), and do the deed in the books: the same answer.
 
         The body of the answer; None where both refuse.
         """
-        expected = self._tell(deed)
+        expected = self._tell(action)
         key = self.freed.pop() if self.freed else str(uuid4())
         reply = self.counter.post(path, body, self.credentials[by], key)
         status = 200 if expected == "ok" else STATUS.get(expected, 422)
@@ -71,9 +71,9 @@ class History:
         self.sent.append(Sent(by, path, body, key, reply))
         return reply.body
 
-    def let(self, happen: Callable[[], str], deed: Callable[[], object], *purses: str) -> bool:
+    def let(self, happen: Callable[[], str], action: Callable[[], object], *purses: str) -> bool:
         """What nobody asks for at the counter happens, and is told to the books: with the same outcome. Whether it could."""
-        expected, found = self._tell(deed), happen()
+        expected, found = self._tell(action), happen()
         assert found == expected, f"{found}, in the books {expected}"
         self.touched.update(purses)
         return expected == "ok"
@@ -196,11 +196,11 @@ class History:
         known = self._is_known(sent.by)
         assert (reply.status, reply.outcome) == ((422, "idempotency_key_reused") if known else (401, "invalid_token"))
 
-    def _tell(self, deed: Callable[[], object]) -> str:
+    def _tell(self, action: Callable[[], object]) -> str:
         """Do it in the books: `ok`, or the code of a refusal, which leaves them as they were."""
         before = pickle.dumps(self.books)
         try:
-            deed()
+            action()
         except RefusedError as refused:
             self.books = pickle.loads(before)  # noqa: S301 - our own
             return refused.code
@@ -230,7 +230,7 @@ class History:
             "net_minor": payment.credited - payment.fee,
             "amount_refunded_minor": payment.given + payment.apart_given,
             "refundable_amount_minor": payment.refundable if refundable else 0,
-            "refund_required_amount_minor": 0 if payment.status in {"pending", "processing"} else payment.apart,
+            "refund_required_amount_minor": 0 if payment.status in {"pending", "processing"} else payment.unapplied,
             "late": payment.late,
         }
         return kept | ({"refund_required_reason": payment.reason} if status == "refund_required" else {})

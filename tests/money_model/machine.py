@@ -5,11 +5,11 @@ import sys
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from tests.money_model.deeds.balance_payments import BalancePaymentDeeds
-from tests.money_model.deeds.conversions import ConversionDeeds
-from tests.money_model.deeds.fulfillments import FulfillmentDeeds
-from tests.money_model.deeds.live_withdrawals import LiveWithdrawalDeeds
-from tests.money_model.deeds.picking import AMOUNTS, ANY, CURRENCIES, PICK
+from tests.money_model.actions.balance_payments import BalancePaymentDeeds
+from tests.money_model.actions.conversions import ConversionDeeds
+from tests.money_model.actions.fulfillments import FulfillmentDeeds
+from tests.money_model.actions.live_withdrawals import LiveWithdrawalDeeds
+from tests.money_model.actions.picking import AMOUNTS, ANY, CURRENCIES, PICK
 from tests.money_model.history import History
 from tests.money_model.oracle.balances import SHOP
 from tests.money_model.oracle.payments import Policy
@@ -44,7 +44,7 @@ class MoneyMachine(ConversionDeeds, LiveWithdrawalDeeds, BalancePaymentDeeds, Fu
     @rule(seconds=st.sampled_from([5_000, 5_000, 100_000]))
     def advance_clock(self, seconds: int) -> None:
         """No sum of these ends just before a link does, or just before a midnight."""
-        self.history.ask("/test/clock/advance", {"seconds": seconds}, lambda: self.books.advance(seconds))
+        self.history.request("/test/clock/advance", {"seconds": seconds}, lambda: self.books.advance(seconds))
 
     @rule(pick=PICK)
     def replay(self, pick: int) -> None:

@@ -121,10 +121,10 @@ async def test_a_form_that_is_posted_twice_registers_once(bob: Actor) -> None:
         "redirect_uris": CALLBACK,
         "scope": "account:read",
     }
-    answers = await asyncio.gather(*(bob.form("/developers/apps", fields) for _ in range(3)))
-    assert sorted(answer.status for answer in answers) == [200, 303, 303]
+    responses = await asyncio.gather(*(bob.form("/developers/apps", fields) for _ in range(3)))
+    assert sorted(answer.status for answer in responses) == [200, 303, 303]
     [made] = (await bob.dashboard("GET", "/oauth/clients")).ok().body["clients"]
-    [again, _] = [answer for answer in answers if answer.status == 303]
+    [again, _] = [answer for answer in responses if answer.status == 303]
     assert again.location == f"/developers/apps/{made['client_id']}/secret?done=registered"
     assert "registered already" in await seen(bob, again.location)
     await post(bob, "/developers/apps", 200, **fields | {"made_once": made["client_id"] + ".AAAA"})
@@ -135,13 +135,13 @@ async def test_a_new_secret_is_shown_once_and_made_once(app: Application, alice:
     tokens = await app.connect(alice, SCOPE)
     assert f"…{(app.client_secret or '')[-4:]}" in await seen(app.owner, at(app, "/secret"))
     form = await version(app)
-    answers = await asyncio.gather(*(app.owner.form(at(app, "/secret"), form) for _ in range(3)))
-    assert sorted(answer.status for answer in answers) == [200, 409, 409]
-    [page] = [answer.text for answer in answers if answer.status == 200]
+    responses = await asyncio.gather(*(app.owner.form(at(app, "/secret"), form) for _ in range(3)))
+    assert sorted(answer.status for answer in responses) == [200, 409, 409]
+    [page] = [answer.text for answer in responses if answer.status == 200]
     secret = page.partition('id="new-secret"')[2].partition('value="')[2].partition('"')[0]
     assert secret.startswith("thcs_")
     assert "Connections go on" in page
-    assert any("the first press replaced it" in answer.text for answer in answers)
+    assert any("the first press replaced it" in answer.text for answer in responses)
     assert secret not in await seen(app.owner, at(app, "/secret"))
     (await app.refresh(tokens["refresh_token"])).refused("invalid_client", 401)
     app.client_secret = secret

@@ -18,7 +18,7 @@ async def app(bob: Actor) -> Application:
     return await application(bob)
 
 
-async def ask(actor: Actor, app: Application, *more: tuple[str, str], **changes: Any) -> Answer:
+async def request(actor: Actor, app: Application, *more: tuple[str, str], **changes: Any) -> Answer:
     """An authorize call that is right but for these changes; a change to None leaves one out."""
     asked: dict[str, Any] = {**app.authorize_query("account:read payments:read"), "state": "st", **changes}
     pairs = [(name, value) for name, value in asked.items() if value is not None]
@@ -76,7 +76,7 @@ def by_redirect(answer: Answer, code: str, state: str | None = "st") -> None:
 async def test_without_a_sure_callback_nothing_is_redirected(
     alice: Actor, app: Application, changes: dict[str, Any], more: list[tuple[str, str]], code: str, status: int
 ) -> None:
-    to_the_face(await ask(alice, app, *more, **changes), code, status)
+    to_the_face(await request(alice, app, *more, **changes), code, status)
 
 
 @pytest.mark.covers("O-19", "O-20", "O-23")
@@ -107,21 +107,21 @@ async def test_without_a_sure_callback_nothing_is_redirected(
     ],
 )
 async def test_a_callback_is_matched_character_by_character(alice: Actor, app: Application, uri: str) -> None:
-    to_the_face(await ask(alice, app, redirect_uri=uri), "invalid_request", 400)
+    to_the_face(await request(alice, app, redirect_uri=uri), "invalid_request", 400)
 
 
 @pytest.mark.covers("O-21", "O-22")
 @pytest.mark.parametrize("uri", ["http://127.0.0.1:8081/cb", "http://localhost:8080/cb", "http://[::1]:8080/cb"])
 async def test_loopback_is_matched_exactly_too(alice: Actor, bob: Actor, uri: str) -> None:
     app = await application(bob, redirect_uris=["http://127.0.0.1:8080/cb"])
-    (await ask(alice, app)).ok(303)
-    to_the_face(await ask(alice, app, redirect_uri=uri), "invalid_request", 400)
+    (await request(alice, app)).ok(303)
+    to_the_face(await request(alice, app, redirect_uri=uri), "invalid_request", 400)
 
 
 @pytest.mark.covers("O-24")
 async def test_anothers_callback_is_none(alice: Actor, mallory: Actor, app: Application) -> None:
     other = await application(mallory, redirect_uris=["https://mallory.example/cb"])
-    to_the_face(await ask(alice, app, redirect_uri=other.redirect_uri), "invalid_request", 400)
+    to_the_face(await request(alice, app, redirect_uri=other.redirect_uri), "invalid_request", 400)
 
 
 @pytest.mark.covers("O-26")
@@ -132,7 +132,7 @@ async def test_an_application_that_is_not_enabled_starts_nothing(alice: Actor, a
         app.client_id,
         status,
     )
-    to_the_face(await ask(alice, app), "invalid_client", 401)
+    to_the_face(await request(alice, app), "invalid_client", 401)
     assert await alice.sql("SELECT 1 FROM oauth_requests WHERE client_id = $1", app.client_id) == []
 
 
@@ -173,14 +173,14 @@ async def test_an_application_that_is_not_enabled_starts_nothing(alice: Actor, a
     ],
 )
 async def test_other_faults_go_to_the_callback(alice: Actor, app: Application, changes: dict[str, Any], code: str) -> None:
-    by_redirect(await ask(alice, app, **changes), code)
+    by_redirect(await request(alice, app, **changes), code)
 
 
 @pytest.mark.covers("O-33")
 async def test_only_what_is_registered_can_be_asked_for(alice: Actor, bob: Actor) -> None:
     app = await application(bob, scopes=["account:read"])
-    by_redirect(await ask(alice, app, scope="account:read payments:read"), "invalid_scope")
-    (await ask(alice, app, scope="account:read")).ok(303)
+    by_redirect(await request(alice, app, scope="account:read payments:read"), "invalid_scope")
+    (await request(alice, app, scope="account:read")).ok(303)
 
 
 @pytest.mark.covers("O-38", "O-39", "O-41")
@@ -188,20 +188,20 @@ async def test_only_what_is_registered_can_be_asked_for(alice: Actor, bob: Actor
 async def test_a_state_that_cannot_be_sent_back_is_refused_without_it(
     alice: Actor, app: Application, state: str | None
 ) -> None:
-    by_redirect(await ask(alice, app, state=state), "invalid_request", state=None)
+    by_redirect(await request(alice, app, state=state), "invalid_request", state=None)
 
 
 @pytest.mark.covers("O-39", "O-40")
 @pytest.mark.parametrize("state", ["s" * 512, "é" * 512, "&=#%+ ?/", "日本語", "%41", "a b+c"])
 async def test_a_state_is_sent_back_as_it_was(alice: Actor, app: Application, state: str) -> None:
-    by_redirect(await ask(alice, app, state=state, response_type="token"), "unsupported_response_type", state=state)
+    by_redirect(await request(alice, app, state=state, response_type="token"), "unsupported_response_type", state=state)
 
 
 @pytest.mark.covers("O-41", "O-46")
 @pytest.mark.parametrize("name", ["response_type", "scope", "state", "code_challenge", "code_challenge_method", "mode"])
 async def test_a_parameter_is_sent_once(alice: Actor, app: Application, name: str) -> None:
     twice = {**app.authorize_query("account:read"), "state": "st", "mode": "test"}[name]
-    by_redirect(await ask(alice, app, (name, twice)), "invalid_request", state=None if name == "state" else "st")
+    by_redirect(await request(alice, app, (name, twice)), "invalid_request", state=None if name == "state" else "st")
 
 
 @pytest.mark.covers("O-37", "O-47", "O-48")
@@ -217,7 +217,7 @@ async def test_a_parameter_is_sent_once(alice: Actor, app: Application, name: st
     ],
 )
 async def test_what_does_not_matter_is_no_fault(alice: Actor, app: Application, changes: dict[str, Any]) -> None:
-    answer = (await ask(alice, app, **changes)).ok(303)
+    answer = (await request(alice, app, **changes)).ok(303)
     assert answer.location.startswith("/oauth/consent/")
 
 
@@ -272,22 +272,22 @@ async def test_faults_are_told_in_the_documented_order(alice: Actor, app: Applic
         "code_challenge_method": "plain",
         "mode": "sandbox",
     }
-    to_the_face(await ask(alice, app, **wrong), "invalid_request", 400)
+    to_the_face(await request(alice, app, **wrong), "invalid_request", 400)
     wrong["client_id"] = "thc_unknown"
-    to_the_face(await ask(alice, app, **wrong), "invalid_client", 401)
+    to_the_face(await request(alice, app, **wrong), "invalid_client", 401)
     del wrong["client_id"]
-    to_the_face(await ask(alice, app, **wrong), "invalid_request", 400)
+    to_the_face(await request(alice, app, **wrong), "invalid_request", 400)
     del wrong["redirect_uri"]
     told: list[str] = []
-    answer = await ask(alice, app, ("mode", "test"), **wrong)
+    answer = await request(alice, app, ("mode", "test"), **wrong)
     told.append(answer.query["error_description"])
     for name in list(wrong):
-        told.append((await ask(alice, app, **wrong)).query["error_description"])
+        told.append((await request(alice, app, **wrong)).query["error_description"])
         del wrong[name]
     words = ["repeated", "response type", "scope", "state", "code_challenge:", "S256", "mode"]
     assert [word in sentence for word, sentence in zip(words, told, strict=True)] == [True] * 7
     assert len(words) == len(BY_REDIRECT)
-    assert (await ask(alice, app)).ok(303).location.startswith("/oauth/consent/")
+    assert (await request(alice, app)).ok(303).location.startswith("/oauth/consent/")
 
 
 def test_the_rules_stand_in_the_documented_order() -> None:

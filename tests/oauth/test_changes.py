@@ -74,8 +74,8 @@ async def test_saving_replaces_all_settings(app: Application) -> None:
 
 @pytest.mark.covers("O-192")
 async def test_of_two_saves_from_one_form_one_is_stale(app: Application) -> None:
-    answers = await asyncio.gather(*(save(app, name=f"N{n}", version=1) for n in range(8)))
-    assert sorted(answer.status for answer in answers) == [200] + [409] * 7
+    responses = await asyncio.gather(*(save(app, name=f"N{n}", version=1) for n in range(8)))
+    assert sorted(answer.status for answer in responses) == [200] + [409] * 7
     assert (await record(app))["version"] == 2
 
 
@@ -128,13 +128,13 @@ async def test_no_exchange_slips_past_a_removal_of_scopes(app: Application, alic
     for _ in range(4):
         tokens = [await app.connect(alice, SCOPE) for _ in range(3)]
         codes = [await app.code(alice, SCOPE) for _ in range(5)]
-        answers = await asyncio.gather(
+        responses = await asyncio.gather(
             *(app.exchange(code) for code in codes),
             save(app, scopes=["account:read", "offline_access"]),
             *(app.refresh(token["refresh_token"]) for token in tokens),
         )
-        assert {answer.status for answer in answers} <= {200, 400}
-        for answer in answers:
+        assert {answer.status for answer in responses} <= {200, 400}
+        for answer in responses:
             if answer.status == 200 and "access_token" in answer.body:
                 shown = (await app.api(answer.body["access_token"], "GET", "/account")).ok().body
                 assert shown["scopes"] == ["account:read", "offline_access"]

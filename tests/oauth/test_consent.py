@@ -153,8 +153,8 @@ async def test_a_request_is_answered_once(alice: Actor, app: Application) -> Non
     path = await start(alice, app)
     token = await form_token(alice, path)
     fields = (("scope", "account:read"), ("decision", "allow"))
-    answers = await asyncio.gather(*(post(alice, path, token, *fields) for _ in range(8)))
-    assert sorted(answer.status for answer in answers) == [303] + [409] * 7
+    responses = await asyncio.gather(*(post(alice, path, token, *fields) for _ in range(8)))
+    assert sorted(answer.status for answer in responses) == [303] + [409] * 7
     (await post(alice, path, token, ("decision", "deny"))).ok(409)
     assert "already answered" in (await alice.send("GET", path)).ok(409).text
     assert len(await alice.sql("SELECT 1 FROM oauth_codes WHERE client_id = $1", app.client_id)) == 1

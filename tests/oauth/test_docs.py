@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from tollhouse.doors.oauth import OPERATIONS
+from tollhouse.api.oauth import OPERATIONS
 from tollhouse.kernel import limits
-from tollhouse.kernel.refusals import ServerError
+from tollhouse.kernel.errors import ServerError
 from tollhouse.oauth.model import InvalidScope, UnsupportedResponseType
 from tollhouse.platform.config import load
 
@@ -45,9 +45,9 @@ def test_the_limits_are_ours() -> None:
 
 def test_every_error_of_the_protocol_has_its_cause() -> None:
     told = section("### At the token and revoke addresses") + section("### On the way to the callback")
-    declared = {refusal for operation in OPERATIONS for refusal in operation.refuses}
+    declared = {error for operation in OPERATIONS for error in operation.refuses}
     assert len(declared) >= 6
-    for refusal in declared | BY_REDIRECT:
-        assert f"`{refusal.code}`" in told, refusal
-        if refusal not in BY_REDIRECT:
-            assert re.search(rf"^\| {refusal.status} \| `{refusal.code}` \|", told, re.MULTILINE), refusal
+    for error in declared | BY_REDIRECT:
+        assert f"`{error.code}`" in told, error
+        if error not in BY_REDIRECT:
+            assert re.search(rf"^\| {error.status} \| `{error.code}` \|", told, re.MULTILINE), error

@@ -178,10 +178,10 @@ async def test_who_comes_again_ends_the_grant(app: Application, alice: Actor, *,
 @pytest.mark.covers("O-115")
 async def test_fifty_at_once_are_one_winner_and_the_grant_ends(app: Application, alice: Actor) -> None:
     code = await app.code(alice, "account:read offline_access")
-    answers = await asyncio.gather(*(app.exchange(code) for _ in range(50)))
-    won = [answer for answer in answers if answer.status == 200]
+    responses = await asyncio.gather(*(app.exchange(code) for _ in range(50)))
+    won = [answer for answer in responses if answer.status == 200]
     assert len(won) == 1
-    for answer in answers:
+    for answer in responses:
         if answer is not won[0]:
             no_grant(answer)
     await dead(app, won[0].body["access_token"])

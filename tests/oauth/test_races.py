@@ -63,22 +63,22 @@ async def app(arena: Arena) -> AsyncIterator[Application]:
 
 async def race(calls: Iterable[Awaitable[Answer]]) -> list[Answer]:
     """All at once; none fails, and none waits for another for long."""
-    answers = await asyncio.wait_for(asyncio.gather(*calls), 20)
-    assert max(answer.status for answer in answers) < 500, [answer.raw for answer in answers if answer.status >= 500]
-    return answers
+    responses = await asyncio.wait_for(asyncio.gather(*calls), 20)
+    assert max(answer.status for answer in responses) < 500, [answer.raw for answer in responses if answer.status >= 500]
+    return responses
 
 
-def one_winner(answers: list[Answer], status: int, code: str) -> Answer:
+def one_winner(responses: list[Answer], status: int, code: str) -> Answer:
     """Who won; all others got this refusal."""
-    won = [answer for answer in answers if answer.status < 400]
+    won = [answer for answer in responses if answer.status < 400]
     assert len(won) == 1
-    for answer in answers:
+    for answer in responses:
         if answer is not won[0]:
             answer.refused(code, status)
     return won[0]
 
 
-async def ask(arena: Arena, n: int, path: str, app: Application, **fields: str) -> Answer:
+async def request(arena: Arena, n: int, path: str, app: Application, **fields: str) -> Answer:
     """A protocol call, by one of the two ways."""
     credentials = {"client_id": app.client_id, "client_secret": app.client_secret or ""}
     return await post_form(arena.way(n) + path, credentials | fields)
@@ -87,12 +87,12 @@ async def ask(arena: Arena, n: int, path: str, app: Application, **fields: str) 
 async def exchange(arena: Arena, n: int, app: Application, code: str) -> Answer:
     """Exchange a code."""
     fields = {"code": code, "redirect_uri": app.redirect_uri, "code_verifier": app.verifier}
-    return await ask(arena, n, TOKEN, app, grant_type="authorization_code", **fields)
+    return await request(arena, n, TOKEN, app, grant_type="authorization_code", **fields)
 
 
 async def refresh(arena: Arena, n: int, app: Application, token: str) -> Answer:
     """Refresh."""
-    return await ask(arena, n, TOKEN, app, grant_type="refresh_token", refresh_token=token)
+    return await request(arena, n, TOKEN, app, grant_type="refresh_token", refresh_token=token)
 
 
 async def save(arena: Arena, n: int, app: Application, body: dict[str, Any]) -> Answer:
@@ -119,8 +119,8 @@ async def all_is_over(app: Application, *bodies: dict[str, Any]) -> None:
 async def test_exchange_against_exchange(arena: Arena, app: Application, alice: Actor) -> None:
     for _ in range(ROUNDS):
         code = await app.code(alice, SCOPE)
-        answers = await race(exchange(arena, n, app, code) for n in range(CALLS))
-        await all_is_over(app, one_winner(answers, 400, "invalid_grant").body)
+        responses = await race(exchange(arena, n, app, code) for n in range(CALLS))
+        await all_is_over(app, one_winner(responses, 400, "invalid_grant").body)
     grants = await alice.sql("SELECT revoked_because FROM oauth_grants WHERE client_id = $1", app.client_id)
     assert [grant["revoked_because"] for grant in grants] == ["code_replayed"] * ROUNDS
 
@@ -129,8 +129,8 @@ async def test_exchange_against_exchange(arena: Arena, app: Application, alice: 
 async def test_refresh_against_refresh(arena: Arena, app: Application, alice: Actor) -> None:
     for _ in range(ROUNDS):
         tokens = await app.connect(alice, SCOPE)
-        answers = await race(refresh(arena, n, app, tokens["refresh_token"]) for n in range(CALLS))
-        await all_is_over(app, tokens, one_winner(answers, 400, "invalid_grant").body)
+        responses = await race(refresh(arena, n, app, tokens["refresh_token"]) for n in range(CALLS))
+        await all_is_over(app, tokens, one_winner(responses, 400, "invalid_grant").body)
 
 
 @pytest.mark.covers("O-156")
@@ -139,10 +139,10 @@ async def test_refresh_against_revoke(arena: Arena, app: Application, alice: Act
         tokens = await app.connect(alice, SCOPE)
         given_back = tokens["access_token" if turn % 2 else "refresh_token"]
         refreshed = [refresh(arena, n, app, tokens["refresh_token"]) for n in range(CALLS // 2)]
-        revoked = [ask(arena, n, REVOKE, app, token=given_back) for n in range(CALLS // 2)]
-        answers = await race([call for pair in zip(refreshed, revoked, strict=True) for call in pair])
-        assert {answer.status for answer in answers[1::2]} == {200}
-        won = [answer.body for answer in answers[::2] if answer.status == 200]
+        revoked = [request(arena, n, REVOKE, app, token=given_back) for n in range(CALLS // 2)]
+        responses = await race([call for pair in zip(refreshed, revoked, strict=True) for call in pair])
+        assert {answer.status for answer in responses[1::2]} == {200}
+        won = [answer.body for answer in responses[::2] if answer.status == 200]
         assert len(won) <= 1
         await all_is_over(app, tokens, *won)
 
@@ -156,9 +156,9 @@ async def test_exchange_against_put(arena: Arena, app: Application, alice: Actor
         body = await settings(app, scopes=["account:read", "offline_access"])
         calls = [exchange(arena, n, app, codes[n % 3]) for n in range(CALLS - 1)]
         calls.insert(turn % CALLS, save(arena, turn, app, body))
-        answers = await race(calls)
-        answers.pop(turn % CALLS).ok()
-        won = [answer.body for answer in answers if answer.status == 200]
+        responses = await race(calls)
+        responses.pop(turn % CALLS).ok()
+        won = [answer.body for answer in responses if answer.status == 200]
         assert len(won) <= 3
         await all_is_over(app, *won)
         for code in codes:
@@ -181,9 +181,9 @@ async def test_single_exchanges_and_refreshes_against_put(arena: Arena, app: App
         calls += [refresh(arena, n, app, token["refresh_token"]) for n, token in enumerate(tokens)]
         place = turn % len(calls)
         calls.insert(place, save(arena, turn, app, body))
-        answers = await race(calls)
-        answers.pop(place).ok()
-        for answer in answers:
+        responses = await race(calls)
+        responses.pop(place).ok()
+        for answer in responses:
             if answer.status != 200:
                 answer.refused("invalid_grant", 400)
                 continue
@@ -193,7 +193,7 @@ async def test_single_exchanges_and_refreshes_against_put(arena: Arena, app: App
             else:
                 assert answer.body["scope"] == "payments:read"
         (await save(arena, 0, app, await settings(app, scopes=full))).ok()
-        for answer in answers:
+        for answer in responses:
             if answer.status == 200:
                 opened = await app.api(answer.body["access_token"], "GET", "/payment-links")
                 assert opened.status in {401, 403}
@@ -203,8 +203,8 @@ async def test_single_exchanges_and_refreshes_against_put(arena: Arena, app: App
 async def test_put_against_put(arena: Arena, app: Application) -> None:
     for turn in range(1, ROUNDS + 1):
         body = await settings(app)
-        answers = await race(save(arena, n, app, body | {"name": f"N{n}"}) for n in range(CALLS))
-        won = one_winner(answers, 409, "application_changed").body
+        responses = await race(save(arena, n, app, body | {"name": f"N{n}"}) for n in range(CALLS))
+        won = one_winner(responses, 409, "application_changed").body
         now = await settings(app)
         assert (now["name"], now["version"]) == (won["name"], turn + 1)
 
@@ -215,9 +215,9 @@ async def test_approve_against_approve(arena: Arena, app: Application, alice: Ac
         path = (await alice.send("GET", app.authorize_path(SCOPE))).ok(303).location
         hidden = HIDDEN.findall((await alice.send("GET", path)).ok().text)
         fields = [*hidden, ("scope", "account:read"), ("decision", "allow")]
-        answers = await race(alice.form(arena.way(n) + path, fields) for n in range(CALLS))
-        assert sorted(answer.status for answer in answers) == [303] + [409] * (CALLS - 1)
-        won = next(answer for answer in answers if answer.status == 303)
+        responses = await race(alice.form(arena.way(n) + path, fields) for n in range(CALLS))
+        assert sorted(answer.status for answer in responses) == [303] + [409] * (CALLS - 1)
+        won = next(answer for answer in responses if answer.status == 303)
         (await app.exchange(won.query["code"])).ok()
         assert len(await alice.sql("SELECT 1 FROM oauth_codes WHERE client_id = $1", app.client_id)) == turn
 

@@ -10,7 +10,7 @@ import pytest
 from tests.cast import Actor, Answer, Application, application
 from tollhouse.kernel import tokens as token_form
 from tollhouse.oauth import refresh_tokens
-from tollhouse.platform.sealing import KeyRing
+from tollhouse.platform.encryption import KeyRing
 
 SCOPE = "account:read payments:read payments:write offline_access"
 
@@ -108,10 +108,10 @@ async def test_nobody_can_end_a_grant_by_knowing_its_id(app: Application, tokens
 
 @pytest.mark.covers("O-128")
 async def test_twenty_at_once_are_one_winner_and_the_grant_ends(app: Application, tokens: dict[str, Any]) -> None:
-    answers = await asyncio.gather(*(app.refresh(tokens["refresh_token"]) for _ in range(20)))
-    won = [answer for answer in answers if answer.status == 200]
+    responses = await asyncio.gather(*(app.refresh(tokens["refresh_token"]) for _ in range(20)))
+    won = [answer for answer in responses if answer.status == 200]
     assert len(won) == 1
-    for answer in answers:
+    for answer in responses:
         if answer is not won[0]:
             no_grant(answer)
     await lives(app, won[0].body["access_token"], yes=False)
@@ -214,6 +214,6 @@ def test_a_refresh_token_tells_its_grant_and_generation() -> None:
     )
     before = refresh_tokens.mint(KeyRing((("before", bytes(32)),)), grant_id, 1)
     assert refresh_tokens.read(ring, before) is not None
-    highest = token_form.seal_form("thrt", "z" * refresh_tokens.BODY_CHARS)
+    highest = token_form.encrypt_form("thrt", "z" * refresh_tokens.BODY_CHARS)
     for junk in ("", "thrt_", token_form.mint("thrt"), token_form.mint("that"), minted[:-1], highest):
         assert refresh_tokens.read(ring, junk) is None

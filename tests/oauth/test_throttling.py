@@ -63,8 +63,8 @@ async def test_failures_are_slowed_by_application_and_address(app: Application, 
 
 @pytest.mark.covers("O-211")
 async def test_whoever_is_right_is_let_in_all_the_same(app: Application) -> None:
-    answers = [await call(app, "wrong") for _ in range(MOST + 1)]
-    slowed(answers[-1])
+    responses = [await call(app, "wrong") for _ in range(MOST + 1)]
+    slowed(responses[-1])
     for _ in range(3 * MOST):
         (await call(app, app.client_secret or "")).refused("invalid_grant", 400)
     slowed(await call(app, "wrong"))
@@ -80,8 +80,8 @@ async def test_an_unknown_application_is_slowed_like_a_known_one(app: Applicatio
 
 
 async def test_the_minute_passes(app: Application, owner: Actor) -> None:
-    answers = [await call(app, "wrong") for _ in range(MOST + 1)]
-    slowed(answers[-1])
+    responses = [await call(app, "wrong") for _ in range(MOST + 1)]
+    slowed(responses[-1])
     await owner.sql(AGED)
     (await call(app, "wrong")).refused("invalid_client", 401)
 
@@ -97,8 +97,8 @@ async def test_every_failure_leaves_when_it_is_a_minute_old(app: Application, ow
 
 
 async def test_of_many_at_once_only_so_many_are_answered(app: Application) -> None:
-    answers = await asyncio.gather(*(call(app, "wrong") for _ in range(4 * MOST)))
-    assert sorted(answer.status for answer in answers) == [401] * MOST + [429] * 3 * MOST
+    responses = await asyncio.gather(*(call(app, "wrong") for _ in range(4 * MOST)))
+    assert sorted(answer.status for answer in responses) == [401] * MOST + [429] * 3 * MOST
 
 
 async def test_neighbours_in_one_ipv6_network_are_one(app: Application) -> None:

@@ -20,7 +20,7 @@ from tollhouse.ledger.model import EntryType, Line, Posting, Source, equity, rai
 from tollhouse.ledger.post import post
 from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 PACKAGE = Path(tollhouse.__file__).parent
 CREDITS_A_RAIL = {"outgoing/gate.py", "payments/chargebacks.py"}
@@ -30,11 +30,11 @@ DEBIT = 3
 
 
 @pytest.fixture
-async def house(service: Service) -> AsyncIterator[House]:
+async def services(service: Service) -> AsyncIterator[Services]:
     """A house on the same database."""
-    house = main.open_house(service.settings, connections=2)
-    yield house
-    await house.db.close()
+    services = main.create_services(service.settings, connections=2)
+    yield services
+    await services.db.close()
 
 
 class EverythingIsUndoneError(Exception):
@@ -89,16 +89,16 @@ async def leave(tx: Tx, kind: EntryType, source: Source, minor: int = 400, by: s
 
 
 @pytest.mark.parametrize("kind", get_args(EntryType))
-async def test_the_database_takes_no_posting_past_the_gate(house: House, kind: EntryType) -> None:
+async def test_the_database_takes_no_posting_past_the_gate(services: Services, kind: EntryType) -> None:
     for source in ("refund", "withdrawal", "chargeback", "transaction", "adjustment"):
         with pytest.raises(asyncpg.CheckViolationError, match="released transfer"):
-            await house.db.transact(lambda tx, source=source: leave(tx, kind, Source(source, uuid4())))
+            await services.db.transact(lambda tx, source=source: leave(tx, kind, Source(source, uuid4())))
 
 
-async def test_a_transfer_is_for_what_it_says(alice: Actor, house: House) -> None:
+async def test_a_transfer_is_for_what_it_says(alice: Actor, services: Services) -> None:
     back = UUID((await refund(alice, await sell(alice), "4.00", receiver="Nina")).ok(201).body["id"])
     with pytest.raises(asyncpg.CheckViolationError, match="released transfer"):  # it waits for its review
-        await house.db.transact(lambda tx: leave(tx, "refund", Source("refund", back)))
+        await services.db.transact(lambda tx: leave(tx, "refund", Source("refund", back)))
 
     async def released(tx: Tx, **changes: object) -> None:
         await gate.approve_as_simulator(tx, back, clock.now())
@@ -115,14 +115,14 @@ async def test_a_transfer_is_for_what_it_says(alice: Actor, house: House) -> Non
         {"source": Source("withdrawal", back, 7)},
     ):
         with pytest.raises(asyncpg.CheckViolationError, match="released transfer"):
-            await house.db.transact(lambda tx, changes=changes: released(tx, **changes))
+            await services.db.transact(lambda tx, changes=changes: released(tx, **changes))
 
     async def all_is_well(tx: Tx) -> None:
         await released(tx)
         raise EverythingIsUndoneError
 
     with pytest.raises(EverythingIsUndoneError):
-        await house.db.transact(all_is_well)
+        await services.db.transact(all_is_well)
 
 
 NEVER = [
@@ -148,7 +148,7 @@ async def test_the_database_keeps_a_transfer_what_it_is(alice: Actor, change: st
         await alice.sql("DELETE FROM outgoing_transfers WHERE id = $1::uuid", back["id"])
 
 
-async def test_nothing_is_released_for_a_suspended_merchant(alice: Actor, house: House) -> None:
+async def test_nothing_is_released_for_a_suspended_merchant(alice: Actor, services: Services) -> None:
     await fund(alice)
     new = await asked(alice)
     await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)
@@ -156,7 +156,7 @@ async def test_nothing_is_released_for_a_suspended_merchant(alice: Actor, house:
         with pytest.raises(asyncpg.CheckViolationError, match="suspended"):
             await alice.sql("UPDATE outgoing_transfers SET released_at = now() WHERE id = $1::uuid", new["id"])
         with pytest.raises(gate.MerchantSuspended):
-            await house.db.transact(lambda tx: gate.release(tx, UUID(new["id"]), clock.now()))
+            await services.db.transact(lambda tx: gate.release(tx, UUID(new["id"]), clock.now()))
     finally:
         await alice.sql("UPDATE merchants SET suspended_at = NULL WHERE id = $1::uuid", alice.merchant_id)
 

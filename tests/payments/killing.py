@@ -67,11 +67,11 @@ class FusedPool(Pool):
         super().__init__(dsn, 2)
         self.fuse = Fuse()
 
-    async def transact(self, deed: Callable[[Tx], Awaitable[T]]) -> T:
+    async def transact(self, action: Callable[[Tx], Awaitable[T]]) -> T:
         """As ever."""
 
         async def fused(tx: Tx) -> T:
-            done = await deed(FusedTx(tx, self.fuse))
+            done = await action(FusedTx(tx, self.fuse))
             self.fuse.step(tx)
             return done
 
@@ -79,7 +79,7 @@ class FusedPool(Pool):
 
 
 async def kill_everywhere(
-    pool: FusedPool, deed: Callable[[], Awaitable[Any]], look: Callable[[], Awaitable[Any]]
+    pool: FusedPool, action: Callable[[], Awaitable[Any]], look: Callable[[], Awaitable[Any]]
 ) -> tuple[int, Any]:
     """Do a deed, killed at its first step, then at its second, and so on: nothing may have changed each time.
 
@@ -89,7 +89,7 @@ async def kill_everywhere(
     for step in count(1):
         pool.fuse.left = step
         try:
-            done = await deed()
+            done = await action()
         except (KilledError, asyncpg.InterfaceError):  # the driver says the second where it meets the cut line first
             assert await look() == before, f"something is left of a deed that was killed at step {step}"
             continue

@@ -16,7 +16,7 @@ from tollhouse.payments import settle, transactions_store
 from tollhouse.payments.model import Transaction
 from tollhouse.rails.provider import Attempt, Observation, Payer, Provider, RefundOrder
 from tollhouse.rails.sandbox import PAYER
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 class RailContract:
@@ -44,19 +44,19 @@ class RailContract:
             reference=reference, outcome="seen", external_ref=name, amount_minor=minor, confirmations=confirmations
         )
 
-    async def waiting(self, actor: Actor, house: House) -> tuple[dict[str, Any], Transaction, str]:
+    async def waiting(self, actor: Actor, services: Services) -> tuple[dict[str, Any], Transaction, str]:
         """A customer who has chosen this rail: the link, the payment, and a name for the transfer."""
         wanted = COFFEE | {"amount": "10.00", "currency": self.currency}
         link = (await actor.post("/payment-links", wanted, mode=self.provider.mode)).ok(201).body
         chosen = (await choose(link, self.method_id)).ok(303)
         env = MerchantEnv(MerchantId(UUID(actor.merchant_id)), self.provider.mode)
-        found = await transactions_store.one(house.db, env, UUID(chosen.query["payment"]))
+        found = await transactions_store.one(services.db, env, UUID(chosen.query["payment"]))
         assert found is not None
         return link, found, str(new_id())
 
-    async def report(self, house: House, *seen: Observation) -> list[Transaction | None]:
+    async def report(self, services: Services, *seen: Observation) -> list[Transaction | None]:
         """Let the rail report these, in this order."""
-        return [await settle.observe(house, self.provider.name, self.provider.mode, one, clock.now()) for one in seen]
+        return [await settle.observe(services, self.provider.name, self.provider.mode, one, clock.now()) for one in seen]
 
     async def now(self, actor: Actor, transaction_id: UUID) -> dict[str, Any]:
         """The payment as it is now."""
@@ -70,19 +70,19 @@ class RailContract:
         attempt = Attempt(new_id(), self.method_id, self.currency, 1_000)
         assert await self.provider.start_payment(attempt) == await self.provider.start_payment(attempt)
 
-    async def test_a_repeated_callback_changes_nothing(self, alice: Actor, house: House) -> None:
-        _, paid, name = await self.waiting(alice, house)
+    async def test_a_repeated_callback_changes_nothing(self, alice: Actor, services: Services) -> None:
+        _, paid, name = await self.waiting(alice, services)
         seen = self.confirmed(paid.instructions.reference, name, 1_000)
-        first, *others = await self.report(house, seen, seen, seen)
+        first, *others = await self.report(services, seen, seen, seen)
         assert first is not None
         assert others == [None, None]
         assert await self.purse(alice) == (1_000, 0, 0)
 
-    async def test_callbacks_in_the_wrong_order(self, alice: Actor, house: House) -> None:
-        _, paid, name = await self.waiting(alice, house)
+    async def test_callbacks_in_the_wrong_order(self, alice: Actor, services: Services) -> None:
+        _, paid, name = await self.waiting(alice, services)
         reference = paid.instructions.reference
         await self.report(
-            house,
+            services,
             self.on_its_way(reference, name, 1_000, 2),
             self.confirmed(reference, name, 1_000),
             self.on_its_way(reference, name, 1_000, 1),
@@ -92,59 +92,61 @@ class RailContract:
         assert (await self.now(alice, paid.id))["status"] == "succeeded"
         assert await self.purse(alice) == (1_000, 0, 0)
 
-    async def test_a_straggler_of_a_part_does_not_wake_it(self, alice: Actor, house: House) -> None:
-        _, paid, name = await self.waiting(alice, house)
+    async def test_a_straggler_of_a_part_does_not_wake_it(self, alice: Actor, services: Services) -> None:
+        _, paid, name = await self.waiting(alice, services)
         reference = paid.instructions.reference
-        await self.report(house, self.confirmed(reference, name, 400), self.on_its_way(reference, name, 400))
+        await self.report(services, self.confirmed(reference, name, 400), self.on_its_way(reference, name, 400))
         assert (await self.now(alice, paid.id))["status"] == "pending"
 
-    async def test_money_that_vanishes_was_never_there(self, alice: Actor, house: House) -> None:
-        _, paid, name = await self.waiting(alice, house)
+    async def test_money_that_vanishes_was_never_there(self, alice: Actor, services: Services) -> None:
+        _, paid, name = await self.waiting(alice, services)
         reference = paid.instructions.reference
-        await self.report(house, self.on_its_way(reference, name, 1_000))
+        await self.report(services, self.on_its_way(reference, name, 1_000))
         assert (await self.now(alice, paid.id))["status"] == "processing"
-        await self.report(house, Observation(reference=reference, outcome="vanished", external_ref=name))
+        await self.report(services, Observation(reference=reference, outcome="vanished", external_ref=name))
         assert (await self.now(alice, paid.id))["status"] == "pending"
         assert await self.purse(alice) == (0, 0, 0)
 
-    async def test_another_currency_is_kept_apart(self, alice: Actor, house: House) -> None:
-        _, paid, name = await self.waiting(alice, house)
+    async def test_another_currency_is_kept_apart(self, alice: Actor, services: Services) -> None:
+        _, paid, name = await self.waiting(alice, services)
         other = "USD" if self.currency != "USD" else "EUR"
-        [stray] = await self.report(house, self.confirmed(paid.instructions.reference, name, 1_000, other))
-        assert stray is not None
-        shown = await self.now(alice, stray.id)
+        [unmatched] = await self.report(services, self.confirmed(paid.instructions.reference, name, 1_000, other))
+        assert unmatched is not None
+        shown = await self.now(alice, unmatched.id)
         assert (shown["status"], shown["refund_required_reason"], shown["currency"]) == (
             "refund_required",
             "wrong_asset",
             other,
         )
-        (await alice.post(f"/transactions/{stray.id}/accept", {}, mode=self.provider.mode)).refused("invalid_state", 409)
+        (await alice.post(f"/transactions/{unmatched.id}/accept", {}, mode=self.provider.mode)).refused("invalid_state", 409)
         assert (await self.now(alice, paid.id))["status"] == "pending"
         assert await self.purse(alice) == await self.purse(alice, other) == (0, 0, 0)
 
-    async def test_an_unknown_currency_and_an_unknown_reference_change_nothing(self, alice: Actor, house: House) -> None:
-        _, paid, name = await self.waiting(alice, house)
+    async def test_an_unknown_currency_and_an_unknown_reference_change_nothing(
+        self, alice: Actor, services: Services
+    ) -> None:
+        _, paid, name = await self.waiting(alice, services)
         reported = await self.report(
-            house, self.confirmed(paid.instructions.reference, name, 1_000, "XXX"), self.confirmed("nobody", name, 1_000)
+            services, self.confirmed(paid.instructions.reference, name, 1_000, "XXX"), self.confirmed("nobody", name, 1_000)
         )
         assert reported == [None, None]
         assert (await self.now(alice, paid.id))["status"] == "pending"
 
-    async def test_too_little_and_then_the_rest_and_then_too_much(self, alice: Actor, house: House) -> None:
-        link, paid, name = await self.waiting(alice, house)
+    async def test_too_little_and_then_the_rest_and_then_too_much(self, alice: Actor, services: Services) -> None:
+        link, paid, name = await self.waiting(alice, services)
         reference = paid.instructions.reference
-        await self.report(house, self.confirmed(reference, name, 400), self.confirmed(reference, name + "b", 600))
+        await self.report(services, self.confirmed(reference, name, 400), self.confirmed(reference, name + "b", 600))
         assert await self.purse(alice) == (1_000, 0, 0)
-        [again] = await self.report(house, self.confirmed(reference, name + "c", 50))
+        [again] = await self.report(services, self.confirmed(reference, name + "c", 50))
         assert again is not None
         assert (again.id != paid.id, again.refund_required_reason) == (True, "duplicate")
         assert await self.purse(alice) == (1_000, 0, 0)
         assert (await alice.get(f"/payment-links/{link['id']}", mode=self.provider.mode)).ok().body["payments_count"] == 1
 
-    async def test_an_order_that_is_handed_in_twice_is_one(self, alice: Actor, house: House) -> None:
+    async def test_an_order_that_is_handed_in_twice_is_one(self, alice: Actor, services: Services) -> None:
         """As after a timeout: it had been accepted, and nobody knew."""
-        _, paid, name = await self.waiting(alice, house)
-        await self.report(house, self.confirmed(paid.instructions.reference, name, 1_000))
+        _, paid, name = await self.waiting(alice, services)
+        await self.report(services, self.confirmed(paid.instructions.reference, name, 1_000))
         to = {} if self.receiver is None else {"receiver": self.receiver}
         back = (await refund(alice, {"id": paid.id}, "4.00", mode=self.provider.mode, **to)).ok(201).body
         reference = paid.instructions.reference

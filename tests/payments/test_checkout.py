@@ -258,8 +258,8 @@ async def test_a_suspended_shop_takes_no_new_payment(alice: Actor) -> None:
 async def test_fifty_at_once_pay_a_single_use_link_once(alice: Actor, service: Service) -> None:
     link = await open_link(alice)
     (await choose(link)).ok(303)
-    answers = await asyncio.gather(*(simulate(link) for _ in range(50)))
-    assert {answer.status for answer in answers} == {303}
+    responses = await asyncio.gather(*(simulate(link) for _ in range(50)))
+    assert {answer.status for answer in responses} == {303}
     assert (await balance(alice))["available_minor"] == 420
     link = (await alice.get(f"/payment-links/{link['id']}")).ok().body
     assert (link["status"], link["payments_count"], link["amount_paid_minor"]) == ("completed", 1, 420)
@@ -285,8 +285,8 @@ async def test_fifty_customers_of_a_single_use_link_share_one_attempt(alice: Act
     chosen = await asyncio.gather(*(choose(link) for _ in range(50)))
     # Who comes when it is running is led to the link's own page, which shows it.
     [payment] = {answer.ok(303).query["payment"] for answer in chosen if "payment" in answer.query}
-    answers = await asyncio.gather(*(simulate(link, payment=payment) for _ in range(50)))
-    assert {answer.status for answer in answers} == {303}
+    responses = await asyncio.gather(*(simulate(link, payment=payment) for _ in range(50)))
+    assert {answer.status for answer in responses} == {303}
     [found] = (await alice.get("/transactions?limit=100")).ok().body["transactions"]
     assert (found["id"], found["status"]) == (payment, "succeeded")
     assert (await balance(alice))["available_minor"] == 420
@@ -336,8 +336,8 @@ async def test_another_sites_form_starts_nothing(alice: Actor) -> None:
     assert 'type="hidden"' not in page
     fields = {"method_id": "sandbox:EUR"}
     for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"}):
-        for deed in ("method", "simulate"):
-            refused = await post_form(f"{link['url']}/{deed}", fields | {"outcome": "succeed"}, **headers)
+        for action in ("method", "simulate"):
+            refused = await post_form(f"{link['url']}/{action}", fields | {"outcome": "succeed"}, **headers)
             refused.refused("cross_origin_forbidden", 403)
     assert (await alice.get("/transactions")).ok().body["transactions"] == []
     (await post_form(f"{link['url']}/method", fields, Sec_Fetch_Site="same-origin")).ok(303)
@@ -350,8 +350,8 @@ async def test_fifty_customers_each_have_their_own_attempt_and_two_of_them_pay(a
     chosen = await asyncio.gather(*(choose(link) for _ in range(50)))
     payments = {answer.ok(303).query["payment"] for answer in chosen}
     assert len(payments) == 50
-    answers = await asyncio.gather(*(simulate(link, payment=one) for one in payments))
-    assert {answer.status for answer in answers} == {303}
+    responses = await asyncio.gather(*(simulate(link, payment=one) for one in payments))
+    assert {answer.status for answer in responses} == {303}
     found = (await alice.get("/transactions?limit=100")).ok().body["transactions"]
     assert sorted(one["status"] for one in found) == ["refund_required"] * 48 + ["succeeded"] * 2
     assert {one["refund_required_reason"] for one in found if one["status"] == "refund_required"} == {"duplicate"}
@@ -376,8 +376,8 @@ async def test_paying_canceling_and_choosing_race(alice: Actor, service: Service
         (await choose(link)).ok(303)
         before = (await balance(alice))["available_minor"]
         cancel = alice.post(f"/payment-links/{link['id']}/cancel")
-        answers = await asyncio.gather(simulate(link), cancel, choose(link), simulate(link), choose(link))
-        assert all(answer.status in {200, 303, 409} for answer in answers)
+        responses = await asyncio.gather(simulate(link), cancel, choose(link), simulate(link), choose(link))
+        assert all(answer.status in {200, 303, 409} for answer in responses)
         status = (await alice.get(f"/payment-links/{link['id']}")).ok().body["status"]
         attempts = (await alice.get(f"/transactions?payment_link_id={link['id']}")).ok().body["transactions"]
         assert status in {"completed", "canceled"}

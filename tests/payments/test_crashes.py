@@ -24,7 +24,7 @@ from tollhouse.payments import chargebacks, refund_review, refunds, settle
 from tollhouse.payments.simulator import Simulated
 from tollhouse.platform import embedded
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 TABLES = (
     "payment_links", "transactions", "transaction_steps", "rail_observations", "refunds", "chargebacks",
@@ -51,13 +51,13 @@ async def shop(still: Service) -> AsyncIterator[Actor]:
 
 
 @pytest.fixture
-async def house(still: Service) -> AsyncIterator[House]:
+async def services(still: Service) -> AsyncIterator[Services]:
     """A house whose connections can be cut."""
-    house = main.open_house(still.settings)
+    services = main.create_services(still.settings)
     pool = FusedPool(still.dsn)
-    yield msgspec.structs.replace(house, db=pool)
+    yield msgspec.structs.replace(services, db=pool)
     await pool.close()
-    await house.db.close()
+    await services.db.close()
 
 
 async def look(actor: Actor) -> list[Any]:
@@ -73,10 +73,10 @@ def env_of(actor: Actor) -> MerchantEnv:
     return MerchantEnv(MerchantId(UUID(actor.merchant_id)), "test")
 
 
-async def survive(actor: Actor, house: House, deed: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:
+async def survive(actor: Actor, services: Services, action: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:
     """Kill the deed everywhere, then let it be; the books are in order."""
-    assert isinstance(house.db, FusedPool)
-    steps, _ = await kill_everywhere(house.db, lambda: house.db.transact(deed), lambda: look(actor))
+    assert isinstance(services.db, FusedPool)
+    steps, _ = await kill_everywhere(services.db, lambda: services.db.transact(action), lambda: look(actor))
     assert steps >= at_least
     assert await broken_invariants(actor.service.dsn) == []
 
@@ -86,53 +86,55 @@ async def told(actor: Actor) -> list[str]:
     return sorted(name for name, _ in await events(actor))
 
 
-async def test_paying(shop: Actor, house: House) -> None:
+async def test_paying(shop: Actor, services: Services) -> None:
     part = await sell(shop, "underpay")
     await survive(
         shop,
-        house,
-        lambda tx: Simulated(tx, env_of(shop), UUID(part["id"]), house, clock.now()).play("succeed"),
+        services,
+        lambda tx: Simulated(tx, env_of(shop), UUID(part["id"]), services, clock.now()).play("succeed"),
         at_least=8,
     )
     assert await told(shop) == ["balance.updated", "payment.succeeded"]
 
 
-async def test_accepting(shop: Actor, house: House) -> None:
+async def test_accepting(shop: Actor, services: Services) -> None:
     late = await sell(shop, "late")
-    await survive(shop, house, lambda tx: settle.accept(tx, env_of(shop), UUID(late["id"]), house, clock.now()), at_least=7)
+    await survive(
+        shop, services, lambda tx: settle.accept(tx, env_of(shop), UUID(late["id"]), services, clock.now()), at_least=7
+    )
     assert await told(shop) == ["balance.updated", "payment.expired", "payment.refund_required", "payment.succeeded"]
 
 
 @pytest.mark.covers("P-32")
-async def test_asking_for_a_refund_with_a_key(shop: Actor, house: House) -> None:
+async def test_asking_for_a_refund_with_a_key(shop: Actor, services: Services) -> None:
     """By the front door, so that the key's claim and the kept answer are among the steps."""
     paid = await sell(shop)
-    front = main.build(house)
+    asgi = main.build(services)
     path = f"/api/v2/integration/transactions/{paid['id']}/refunds"
     key = await shop.key()
 
-    async def deed() -> int:
+    async def action() -> int:
         headers = {"x-api-key": key, "idempotency-key": "k1", "content-type": "application/json"}
-        status = await ask(front, path, b'{"amount": "4.00"}', headers)
+        status = await request(asgi, path, b'{"amount": "4.00"}', headers)
         assert status in {201, 503}
         if status == 503:
             raise KilledNowError
         return status
 
-    assert isinstance(house.db, FusedPool)
+    assert isinstance(services.db, FusedPool)
     before = await look(shop)
     for step in range(1, 100):
-        house.db.fuse.left = step
+        services.db.fuse.left = step
         try:
-            await deed()
+            await action()
         except KilledNowError:
             assert await look(shop) == before, step
             continue
         finally:
-            house.db.fuse.left = None
+            services.db.fuse.left = None
         assert step > 8
         break
-    assert await deed() == 201
+    assert await action() == 201
     assert len((await shop.get("/refunds")).ok().body["refunds"]) == 1
     assert await broken_invariants(shop.service.dsn) == []
     assert (await told(shop)).count("balance.updated") == 2
@@ -142,7 +144,7 @@ class KilledNowError(Exception):
     """The front answered that it lost its database."""
 
 
-async def ask(front: Any, path: str, body: bytes, headers: dict[str, str]) -> int:
+async def request(asgi: Any, path: str, body: bytes, headers: dict[str, str]) -> int:
     """POST to the application itself: the status."""
     sent: list[Message] = []
 
@@ -157,12 +159,12 @@ async def ask(front: Any, path: str, body: bytes, headers: dict[str, str]) -> in
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()], "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 80), "scheme": "http", "http_version": "1.1",
     }  # fmt: skip
-    await front(scope, receive, send)
+    await asgi(scope, receive, send)
     return int(sent[0]["status"])
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
-async def test_reviewing_a_refund(shop: Actor, house: House, decision: str) -> None:
+async def test_reviewing_a_refund(shop: Actor, services: Services, decision: str) -> None:
     back = (await refund(shop, await sell(shop), "4.00", receiver="Nina")).ok(201).body
     refund_id, now = UUID(back["id"]), clock.now()
 
@@ -170,9 +172,9 @@ async def test_reviewing_a_refund(shop: Actor, house: House, decision: str) -> N
         return await refund_review.approve(tx, await refund_review.lock(tx, refund_id), Reviewer("olga"), None, now)
 
     async def reject(tx: Tx) -> Any:
-        return await refund_review.reject(tx, await refund_review.lock(tx, refund_id), "No", house, now)
+        return await refund_review.reject(tx, await refund_review.lock(tx, refund_id), "No", services, now)
 
-    await survive(shop, house, approve if decision == "approve" else reject, at_least=5)
+    await survive(shop, services, approve if decision == "approve" else reject, at_least=5)
     shown = (await shop.get(f"/refunds/{refund_id}")).ok().body
     assert (shown["review"], shown["status"]) == {"approve": ("approved", "pending"), "reject": ("rejected", "failed")}[
         decision
@@ -180,20 +182,20 @@ async def test_reviewing_a_refund(shop: Actor, house: House, decision: str) -> N
 
 
 @pytest.mark.parametrize("ends", ["succeed", "fail", "come_back"])
-async def test_ending_a_refund(shop: Actor, house: House, ends: str) -> None:
+async def test_ending_a_refund(shop: Actor, services: Services, ends: str) -> None:
     back = (await refund(shop, await sell(shop), "4.00")).ok(201).body
     env, refund_id, now = env_of(shop), UUID(back["id"]), clock.now()
     if ends == "come_back":
-        await house.db.transact(lambda tx: refunds.succeed(tx, env, refund_id, house, now))
-    deeds: dict[str, Callable[[Tx], Awaitable[Any]]] = {
-        "succeed": lambda tx: refunds.succeed(tx, env, refund_id, house, now),
-        "fail": lambda tx: refunds.fail(tx, env, refund_id, "refund_declined", house, now),
-        "come_back": lambda tx: refunds.come_back(tx, env, refund_id, house, now),
+        await services.db.transact(lambda tx: refunds.succeed(tx, env, refund_id, services, now))
+    actions_listed: dict[str, Callable[[Tx], Awaitable[Any]]] = {
+        "succeed": lambda tx: refunds.succeed(tx, env, refund_id, services, now),
+        "fail": lambda tx: refunds.fail(tx, env, refund_id, "refund_declined", services, now),
+        "come_back": lambda tx: refunds.come_back(tx, env, refund_id, services, now),
     }
-    await survive(shop, house, deeds[ends], at_least=8)
+    await survive(shop, services, actions_listed[ends], at_least=8)
 
 
-async def test_a_dispute(shop: Actor, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_dispute(shop: Actor, services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     dear = msgspec.structs.replace(METHODS["sandbox:EUR"], fees=Fees(chargeback_minor=1_500))
     monkeypatch.setitem(METHODS, "sandbox:EUR", dear)
     paid = await sell(shop)
@@ -201,16 +203,16 @@ async def test_a_dispute(shop: Actor, house: House, monkeypatch: pytest.MonkeyPa
     env, transaction_id = env_of(shop), UUID(paid["id"])
     await survive(
         shop,
-        house,
-        lambda tx: chargebacks.open_one(tx, env, transaction_id, house, clock.now()),
+        services,
+        lambda tx: chargebacks.open_one(tx, env, transaction_id, services, clock.now()),
         at_least=14,
     )
     [balance] = [one for one in (await shop.get("/balances")).ok().body["balances"] if one["currency"] == "EUR"]
     assert (balance["available_minor"], balance["reserved_minor"], balance["debt_minor"]) == (0, 0, 1_500)
     await survive(
         shop,
-        house,
-        lambda tx: chargebacks.decide(tx, env, transaction_id, won=True, house=house, now=clock.now()),
+        services,
+        lambda tx: chargebacks.decide(tx, env, transaction_id, won=True, services=services, now=clock.now()),
         at_least=7,
     )
     [balance] = [one for one in (await shop.get("/balances")).ok().body["balances"] if one["currency"] == "EUR"]

@@ -92,13 +92,13 @@ async def test_without_a_key_every_request_makes_a_link(alice: Actor) -> None:
 async def test_fifty_at_once_with_one_key_make_one_link(alice: Actor) -> None:
     key = a_key()
     await alice.key()
-    answers = await asyncio.gather(*(alice.post("/payment-links", COFFEE, key=key) for _ in range(50)))
-    assert {answer.status for answer in answers} <= {201, 409}
-    for answer in answers:
+    responses = await asyncio.gather(*(alice.post("/payment-links", COFFEE, key=key) for _ in range(50)))
+    assert {answer.status for answer in responses} <= {201, 409}
+    for answer in responses:
         if answer.status == 409:
             answer.refused("idempotency_in_progress")
             assert answer.headers["Retry-After"] == "1"
-    made = [answer for answer in answers if answer.status == 201]
+    made = [answer for answer in responses if answer.status == 201]
     assert len({answer.raw for answer in made}) == 1
     assert sum("Idempotency-Replayed" not in answer.headers for answer in made) == 1
     assert len(await links(alice)) == 1

@@ -54,9 +54,9 @@ async def test_one_is_made_looked_at_and_paid(alice: Actor) -> None:
 
 async def test_posted_twice_it_is_one_link(alice: Actor) -> None:
     fields = TEA | {"key": await key(alice)}
-    answers = await asyncio.gather(*(post(alice, NEW, **fields) for _ in range(3)))
+    responses = await asyncio.gather(*(post(alice, NEW, **fields) for _ in range(3)))
     [made] = await rows(alice)
-    assert {answer.location for answer in answers} == {f"/test/payment-links/{made}"}
+    assert {answer.location for answer in responses} == {f"/test/payment-links/{made}"}
     other = await post(alice, NEW, 422, **fields | {"amount": "4.00"})
     assert "This form has made a link already." in other.text
     await post(alice, NEW, **fields | {"amount": "4.00", "key": KEY.findall(other.text)[0]})

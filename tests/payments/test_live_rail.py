@@ -12,14 +12,14 @@ from tests.payments.courier import COURIER, Courier
 from tests.payments.shop import COFFEE, approve_project, choose, visit
 from tests.running import Service
 from tollhouse import main
+from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.methods import METHODS
-from tollhouse.doors import reviews
+from tollhouse.console import reviews
 from tollhouse.kernel import clock
-from tollhouse.operator.model import Hand
 from tollhouse.payments import settle
 from tollhouse.rails.configured import RAILS
 from tollhouse.rails.provider import Observation
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 @pytest.fixture
@@ -32,16 +32,16 @@ def courier(monkeypatch: pytest.MonkeyPatch) -> Courier:
 
 
 @pytest.fixture
-async def house(service: Service) -> AsyncIterator[House]:
+async def services(service: Service) -> AsyncIterator[Services]:
     """A house on the same database, to report to as a rail's job would."""
-    house = main.open_house(service.settings, connections=2)
-    yield house
-    await house.db.close()
+    services = main.create_services(service.settings, connections=2)
+    yield services
+    await services.db.close()
     assert await broken_invariants(service.dsn) == []
 
 
 @pytest.mark.covers("P-80")
-async def test_a_refund_needs_its_receiver(alice: Actor, courier: Courier, house: House) -> None:
+async def test_a_refund_needs_its_receiver(alice: Actor, courier: Courier, services: Services) -> None:
     await approve_project(alice, "live")
     link = (await alice.post("/payment-links", COFFEE, mode="live")).ok(201).body
     (await choose(link, COURIER.method_id)).ok(303)
@@ -53,7 +53,7 @@ async def test_a_refund_needs_its_receiver(alice: Actor, courier: Courier, house
     seen = Observation(
         reference=f"ticket-{paid['id']}", outcome="confirmed", external_ref=str(uuid4()), amount_minor=420, currency="EUR"
     )
-    assert await settle.observe(house, courier.name, courier.mode, seen, clock.now()) is not None
+    assert await settle.observe(services, courier.name, courier.mode, seen, clock.now()) is not None
 
     path = f"/transactions/{paid['id']}/refunds"
     missing = (await alice.post(path, {}, key="r", mode="live")).refused("receiver_required", 422)
@@ -64,8 +64,8 @@ async def test_a_refund_needs_its_receiver(alice: Actor, courier: Courier, house
 
     back = (await alice.post(path, {"receiver": "Door 3"}, key="r", mode="live")).ok(201).body
     assert (back["receiver"], back["review"]) == ("Door 3", "required")
-    hand = Hand("olga@house.example", clock.now())
-    await reviews.approve(house, reviews.REFUNDS, UUID(back["id"]), hand)
+    context = OperatorContext("olga@house.example", clock.now())
+    await reviews.approve(services, reviews.REFUNDS, UUID(back["id"]), context)
     done = await until(alice, f"/refunds/{back['id']}", "succeeded", mode="live")
     assert done["provider_reference"] == f"trip-{back['id']}"
     assert courier.carried[back["id"]].receiver == "Door 3"

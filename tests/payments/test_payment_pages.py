@@ -134,9 +134,9 @@ async def test_a_refund_step_by_step(alice: Actor) -> None:
 async def test_posted_twice_it_is_one_refund(alice: Actor) -> None:
     paid = await sell(alice)
     confirmed = hidden(await reviewed(alice, paid))
-    answers = await asyncio.gather(*(post(alice, f"{at(paid)}/refund/confirm", **confirmed) for _ in range(4)))
-    answers.append(await post(alice, f"{at(paid)}/refund/confirm", **confirmed))
-    assert {answer.location for answer in answers} == {at(paid)}
+    responses = await asyncio.gather(*(post(alice, f"{at(paid)}/refund/confirm", **confirmed) for _ in range(4)))
+    responses.append(await post(alice, f"{at(paid)}/refund/confirm", **confirmed))
+    assert {answer.location for answer in responses} == {at(paid)}
     assert [one["amount"] for one in (await fresh(alice, paid))["refunds"]] == ["4.00"]
     reused = await post(alice, f"{at(paid)}/refund/confirm", 422, **confirmed | {"amount": "5.00"})
     assert "used for a different request" in reused.text
@@ -146,9 +146,9 @@ async def test_posted_twice_it_is_one_refund(alice: Actor) -> None:
 async def test_two_open_beside_each_other_are_one_refund(alice: Actor) -> None:
     paid = await sell(alice)
     both = [hidden(await reviewed(alice, paid)) for _ in range(2)]
-    answers = await asyncio.gather(*(alice.form(f"{at(paid)}/refund/confirm", fields) for fields in both))
-    assert sorted(answer.status for answer in answers) == [303, 409]
-    [again] = [answer for answer in answers if answer.status == 409]
+    responses = await asyncio.gather(*(alice.form(f"{at(paid)}/refund/confirm", fields) for fields in both))
+    assert sorted(answer.status for answer in responses) == [303, 409]
+    [again] = [answer for answer in responses if answer.status == 409]
     assert "The payment has changed since you looked." in again.text
     assert len((await fresh(alice, paid))["refunds"]) == 1
     await post(alice, f"{at(paid)}/refund/confirm", **hidden(again))
@@ -218,8 +218,8 @@ async def test_money_that_waits_is_taken_once(alice: Actor) -> None:
     stale = await post(alice, f"{at(short)}/accept", 409, seen="1")
     assert "It has changed since you looked" in stale.text
     assert await purse(alice) == (0, 0, 0)
-    answers = await asyncio.gather(*(post(alice, f"{at(short)}/accept", seen=version) for _ in range(3)))
-    assert {answer.location for answer in answers} == {at(short)}
+    responses = await asyncio.gather(*(post(alice, f"{at(short)}/accept", seen=version) for _ in range(3)))
+    assert {answer.location for answer in responses} == {at(short)}
     assert await purse(alice) == (990, 0, 0)
     assert (await fresh(alice, short))["status"] == "succeeded"
     assert forms(await seen(alice, at(short))) == ["/signout"]

@@ -66,8 +66,8 @@ async def test_in_two_parts(alice: Actor) -> None:
 @pytest.mark.covers("P-76")
 async def test_thirty_at_once_share_what_is_left(alice: Actor) -> None:
     paid = await sell(alice)
-    answers = await asyncio.gather(*(refund(alice, paid, "3.00") for _ in range(30)))
-    assert sorted(answer.status for answer in answers) == [201] * 3 + [422] * 27
+    responses = await asyncio.gather(*(refund(alice, paid, "3.00") for _ in range(30)))
+    assert sorted(answer.status for answer in responses) == [201] * 3 + [422] * 27
     assert await purse(alice) == (100, 900, 0)
 
 
@@ -131,9 +131,9 @@ async def test_a_refund_needs_its_key_and_happens_once(alice: Actor) -> None:
     paid = await sell(alice)
     path = f"/transactions/{paid['id']}/refunds"
     (await alice.post(path, {})).refused("idempotency_key_required", 400)
-    answers = await asyncio.gather(*(alice.post(path, {"amount": "1.00"}, key="once") for _ in range(30)))
-    assert {answer.status for answer in answers} <= {201, 409}
-    assert len({answer.raw for answer in answers if answer.status == 201}) == 1
+    responses = await asyncio.gather(*(alice.post(path, {"amount": "1.00"}, key="once") for _ in range(30)))
+    assert {answer.status for answer in responses} <= {201, 409}
+    assert len({answer.raw for answer in responses if answer.status == 201}) == 1
     assert await purse(alice) == (900, 100, 0)
 
 
@@ -253,7 +253,7 @@ async def test_paying_and_expiring_race(alice: Actor) -> None:
     for _ in range(5):
         link = await open_link(alice)
         pending = await attempt(alice, link, "processing")
-        answers = await asyncio.gather(
+        responses = await asyncio.gather(
             *(play(alice, pending, outcome) for outcome in ("succeed", "fail", "expire", "succeed", "overpay", "chargeback"))
         )
-        assert {answer.status for answer in answers} <= {200, 409}
+        assert {answer.status for answer in responses} <= {200, 409}

@@ -17,8 +17,8 @@ async def payments(actor: Actor) -> list[dict[str, str]]:
 async def test_it_is_made_once(alice: Actor) -> None:
     for path in ("/test/home", "/test/payments"):
         assert MAKE in forms(await seen(alice, path))
-    answers = await asyncio.gather(*(post(alice, MAKE) for _ in range(3)))
-    assert {answer.location for answer in answers} == {"/test/home"}
+    responses = await asyncio.gather(*(post(alice, MAKE) for _ in range(3)))
+    assert {answer.location for answer in responses} == {"/test/home"}
     await post(alice, MAKE)
     made = await payments(alice)
     assert len(made) == len(SAMPLES)

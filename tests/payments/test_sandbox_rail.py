@@ -9,15 +9,15 @@ from tests.payments.rail_contract import RailContract
 from tests.running import Service
 from tollhouse import main
 from tollhouse.rails.configured import SANDBOX
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 @pytest.fixture
-async def house(service: Service) -> AsyncIterator[House]:
+async def services(service: Service) -> AsyncIterator[Services]:
     """A house on the same database, to report to as a rail's job would."""
-    house = main.open_house(service.settings, connections=2)
-    yield house
-    await house.db.close()
+    services = main.create_services(service.settings, connections=2)
+    yield services
+    await services.db.close()
     assert await broken_invariants(service.dsn) == []
 
 

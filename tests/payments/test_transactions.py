@@ -17,7 +17,7 @@ from tollhouse.kernel.ids import MerchantId, parse_id
 from tollhouse.payments import settle, transactions_store
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import Observation
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 FIELDS = {
     "id", "object", "type", "payment_link_id", "project_id", "external_id", "status", "amount", "amount_minor", "currency",
@@ -44,30 +44,30 @@ ENTRY = {
 
 
 @pytest.fixture
-async def house(service: Service) -> AsyncIterator[House]:
+async def services(service: Service) -> AsyncIterator[Services]:
     """A house on the same database, to settle in as a rail's job would."""
-    house = main.open_house(service.settings, connections=2)
-    yield house
-    await house.db.close()
+    services = main.create_services(service.settings, connections=2)
+    yield services
+    await services.db.close()
 
 
-async def settle_with(house: House, actor: Actor, link: dict[str, Any], received_minor: int, fees: Fees) -> list[bool]:
+async def settle_with(services: Services, actor: Actor, link: dict[str, Any], received_minor: int, fees: Fees) -> list[bool]:
     """Let the open attempt of a link succeed, twice."""
     (await choose(link)).ok(303)
     [attempt] = (await actor.get(f"/transactions?payment_link_id={link['id']}")).ok().body["transactions"]
     merchant_id, attempt_id = parse_id(actor.merchant_id), parse_id(attempt["id"])
     assert merchant_id is not None
     assert attempt_id is not None
-    transaction = await transactions_store.one(house.db, MerchantEnv(MerchantId(merchant_id), "test"), attempt_id)
+    transaction = await transactions_store.one(services.db, MerchantEnv(MerchantId(merchant_id), "test"), attempt_id)
     assert transaction is not None
     reference = transaction.instructions.reference
     seen = Observation(reference=reference, outcome="confirmed", external_ref=reference, amount_minor=received_minor)
 
-    async def deed(tx: Tx) -> bool:
-        done = await settle.settle(tx, transaction.env, transaction.id, seen, house, clock.now(), fees=fees)
+    async def action(tx: Tx) -> bool:
+        done = await settle.settle(tx, transaction.env, transaction.id, seen, services, clock.now(), fees=fees)
         return done is not None
 
-    return [await house.db.transact(deed) for _ in range(2)]
+    return [await services.db.transact(action) for _ in range(2)]
 
 
 @pytest.mark.covers("P-12")
@@ -91,10 +91,10 @@ async def test_every_documented_field_is_there(alice: Actor) -> None:
                 assert record[name.removesuffix("_minor")] == f"{value // 100}.{value % 100:02d}", name
 
 
-async def test_a_payment_with_a_fee(alice: Actor, house: House) -> None:
+async def test_a_payment_with_a_fee(alice: Actor, services: Services) -> None:
     link = await open_link(alice, amount="10.00")
     fees = Fees(fixed_minor=25, basis_points=290)
-    assert await settle_with(house, alice, link, 1_000, fees) == [True, False]
+    assert await settle_with(services, alice, link, 1_000, fees) == [True, False]
     [transaction] = (await alice.get("/transactions")).ok().body["transactions"]
     assert (transaction["fee"], transaction["fee_minor"], transaction["net"]) == ("0.54", 54, "9.46")
     assert (await balance(alice))["available_minor"] == 946

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.running import Service
-from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.db_faults import LOST
 
@@ -62,14 +62,14 @@ async def test_a_deed_that_lost_a_deadlock_is_done_again(service: Service) -> No
     pool = Pool(service.dsn, 1)
     tries = 0
 
-    async def deed(tx: Tx) -> int:
+    async def action(tx: Tx) -> int:
         nonlocal tries
         tries += 1
         if tries < 3:
             await tx.execute("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40P01'; END $$")
         return tries
 
-    assert await pool.transact(deed) == 3
+    assert await pool.transact(action) == 3
     await pool.close()
 
 

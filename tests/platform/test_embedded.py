@@ -36,7 +36,7 @@ def test_a_stale_lock_file_with_a_strangers_number_does_not_prevent_the_start(da
         embedded.Server(server.cluster, None).stop()
         assert stranger.poll() is None
         again = embedded.start(data_dir)
-        assert again.cluster.answers
+        assert again.cluster.responses
         again.stop()
         assert stranger.poll() is None
     finally:

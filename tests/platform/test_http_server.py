@@ -42,7 +42,7 @@ async def alone(server: embedded.Server, tmp_path_factory: pytest.TempPathFactor
     assert one.stop() == []
 
 
-def ask(port: int) -> tuple[socket.socket, bytes]:
+def request(port: int) -> tuple[socket.socket, bytes]:
     """A connection that was answered once, and is kept; and the answer."""
     one = socket.create_connection(("127.0.0.1", port), timeout=10)
     one.sendall(ALIVE)
@@ -51,7 +51,7 @@ def ask(port: int) -> tuple[socket.socket, bytes]:
 
 async def test_an_answer_leaves_at_once_however_the_web_was_started(served: Serving, alone: Serving) -> None:
     for one in (served, alone):
-        ours, answer = await asyncio.to_thread(ask, one.port)
+        ours, answer = await asyncio.to_thread(request, one.port)
         with ours, accepted_by(one.part("web"), ours) as theirs:
             assert theirs.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
         assert answer.startswith(b"HTTP/1.1 200")

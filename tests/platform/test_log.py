@@ -72,7 +72,7 @@ async def test_requests_are_answered_without_a_log(service_alone: Service, how: 
             stderr=descriptor,
         )
         try:
-            await answers(settings.base_url, web)
+            await responses(settings.base_url, web)
             async with sign_up(Service(settings), "alice", "Alice's Coffee") as alice:
                 for number in range(6):
                     body = {"display_name": f"Coffee {number}", "amount": "4.20", "currency": "EUR"}
@@ -84,7 +84,7 @@ async def test_requests_are_answered_without_a_log(service_alone: Service, how: 
             assert await asyncio.to_thread(web.wait, ENDS_WITHIN_S) in {0, -15}
 
 
-async def answers(url: str, web: "subprocess.Popen[bytes]") -> None:
+async def responses(url: str, web: "subprocess.Popen[bytes]") -> None:
     """Wait until it does."""
     async with asyncio.timeout(60), aiohttp.ClientSession() as http:
         while web.poll() is None:

@@ -6,7 +6,7 @@ import pytest
 from tests.command import tollhouse
 from tests.running import KEY, Service, new_database, settings_for
 from tollhouse import main
-from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform import embedded, health
 from tollhouse.platform.db import Pool
 from tollhouse.platform.migrations import MigrationsDisagreeError, migrate

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from proving.names import NameServer, ask, read
+from proving.names import NameServer, read, request
 from proving.receiving import Receivers, once
 
 from tests.running import settings_for
@@ -41,7 +41,7 @@ def resolver(server: tuple[str, int]) -> Any:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
             line.settimeout(5)
             line.connect(server)
-            line.send(ask(host))
+            line.send(request(host))
             return [(socket.AF_INET, kind, 6, "", (address, port)) for address in read(line.recv(512))]
 
     return look_up

@@ -14,7 +14,7 @@ from tollhouse import main
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform import partitions
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 JUMPS = {"3 days": timedelta(days=3), "a week": timedelta(days=7), "a year": timedelta(days=400), "back": timedelta(days=-9)}
 TABLES = "SELECT relname FROM pg_class WHERE relkind = 'p' AND NOT relispartition ORDER BY relname"
@@ -44,9 +44,9 @@ def quiet(make_service: Callable[..., Service]) -> Service:
 
 
 @pytest.fixture
-async def house(quiet: Service) -> AsyncIterator[House]:
+async def services(quiet: Service) -> AsyncIterator[Services]:
     """What another process of the service works with."""
-    opened = main.open_house(quiet.settings)
+    opened = main.create_services(quiet.settings)
     yield opened
     await opened.db.close()
 
@@ -65,25 +65,25 @@ async def test_every_partitioned_table_is_made_by_the_one_function(quiet: Servic
 @pytest.mark.parametrize("table", INSERTS)
 @pytest.mark.parametrize("jump", JUMPS)
 async def test_a_row_is_written_after_the_clock_jumped(
-    house: House, monkeypatch: pytest.MonkeyPatch, table: str, jump: str
+    services: Services, monkeypatch: pytest.MonkeyPatch, table: str, jump: str
 ) -> None:
-    await house.db.execute("SELECT 1")
+    await services.db.execute("SELECT 1")
     there = clock.now() + JUMPS[jump]
     monkeypatch.setattr(clock, "now", lambda: there)
-    assert await house.db.execute(INSERTS[table], born_at(there), there + timedelta(minutes=15)) == 1
+    assert await services.db.execute(INSERTS[table], born_at(there), there + timedelta(minutes=15)) == 1
 
 
 @pytest.mark.parametrize("table", INSERTS)
-async def test_a_partition_that_vanished_is_made_when_it_is_missed(house: House, table: str) -> None:
-    await house.db.execute("SELECT 1")
-    elsewhere = await asyncpg.connect(house.settings.database_url)
+async def test_a_partition_that_vanished_is_made_when_it_is_missed(services: Services, table: str) -> None:
+    await services.db.execute("SELECT 1")
+    elsewhere = await asyncpg.connect(services.settings.database_url)
     for row in await elsewhere.fetch(
         "SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = $1::regclass", table
     ):
         await elsewhere.execute(f"DROP TABLE {row['name']}")
     await elsewhere.close()
     now = clock.now()
-    written = await house.db.transact(lambda tx: tx.execute(INSERTS[table], born_at(now), now + timedelta(minutes=15)))
+    written = await services.db.transact(lambda tx: tx.execute(INSERTS[table], born_at(now), now + timedelta(minutes=15)))
     assert written == 1
 
 
@@ -102,16 +102,16 @@ async def test_an_application_connects_and_pays_after_a_week_without_a_worker(
         (await bob.post("/payment-links", link, key="after-a-week")).ok(201)
 
 
-async def test_many_make_them_at_once(house: House) -> None:
+async def test_many_make_them_at_once(services: Services) -> None:
     later = clock.now() + timedelta(days=60)
     statement = "SELECT partitions_make($1)"
-    await asyncio.gather(*(house.db.fetchrow(statement, later) for _ in range(8)))
-    await partitions.make(house.db)
+    await asyncio.gather(*(services.db.fetchrow(statement, later) for _ in range(8)))
+    await partitions.make(services.db)
 
 
-async def test_a_partition_that_is_only_detached_is_attached_again(quiet: Service, house: House) -> None:
+async def test_a_partition_that_is_only_detached_is_attached_again(quiet: Service, services: Services) -> None:
     now = clock.now()
     name = f"api_requests_{now:%Y%m%d}"
     await quiet.sql(f"ALTER TABLE api_requests DETACH PARTITION {name}")
-    await partitions.make(house.db)
-    assert await house.db.execute(INSERTS["api_requests"], born_at(now), now) == 1
+    await partitions.make(services.db)
+    assert await services.db.execute(INSERTS["api_requests"], born_at(now), now) == 1

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform.common_passwords import common, is_common
 from tollhouse.platform.passwords import Lane
 

@@ -5,19 +5,19 @@ import zlib
 import pytest
 
 from tollhouse.kernel import tokens
-from tollhouse.platform.sealing import KeyRing, SealBrokenError
+from tollhouse.platform.encryption import DecryptionError, KeyRing
 
 OLD, NEW = ("old", bytes(32)), ("new", bytes(range(32)))
 
 
 def test_a_seal_opens_where_it_belongs_and_nowhere_else() -> None:
     ring = KeyRing((OLD,))
-    sealed = ring.seal(b"whsec", "merchant|test|1")
-    assert b"whsec" not in sealed.ciphertext
-    assert KeyRing((NEW, OLD)).open(sealed, "merchant|test|1") == b"whsec"
+    encrypted = ring.encrypt(b"whsec", "merchant|test|1")
+    assert b"whsec" not in encrypted.ciphertext
+    assert KeyRing((NEW, OLD)).open(encrypted, "merchant|test|1") == b"whsec"
     for keys, bound_to in (((OLD,), "merchant|live|1"), ((NEW,), "merchant|test|1")):
-        with pytest.raises(SealBrokenError):
-            KeyRing(keys).open(sealed, bound_to)
+        with pytest.raises(DecryptionError):
+            KeyRing(keys).open(encrypted, bound_to)
 
 
 def test_every_key_of_the_ring_vouches() -> None:
@@ -35,7 +35,7 @@ def test_the_form_of_a_secret() -> None:
     for broken in (secret[:-1] + ("0" if secret[-1] != "0" else "1"), secret + "0", secret[:-1], secret + "\n", ""):
         assert not tokens.intact("that", broken)
     assert not tokens.intact("thrt", secret)
-    assert tokens.seal_form("th_live", "0" * 43) == "th_live_" + "0" * 43 + _crc("0" * 43)
+    assert tokens.encrypt_form("th_live", "0" * 43) == "th_live_" + "0" * 43 + _crc("0" * 43)
 
 
 def _crc(body: str) -> str:

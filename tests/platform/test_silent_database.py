@@ -10,7 +10,7 @@ import pytest
 from tests.cast import sign_up
 from tests.platform.proxy import Proxy
 from tests.running import Service, settings_for
-from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform import db, embedded
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.db_faults import LOST, OutcomeUnknown, is_unavailable

@@ -1,5 +1,5 @@
 """The bank of the house, for the rails' tests too."""
 
-from tests.statements.conftest import bank, no_bank_afterwards, service
+from tests.bank.conftest import bank, no_bank_afterwards, service
 
 __all__ = ["bank", "no_bank_afterwards", "service"]

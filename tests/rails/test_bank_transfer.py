@@ -6,13 +6,14 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from tests.bank.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, paid, statement
+from tests.bank.desk import ACCOUNT, Bank, offer
 from tests.cast import Actor
 from tests.payments.rail_contract import RailContract
 from tests.payments.shop import approve_project, visit
 from tests.running import KEY
-from tests.statements.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, paid, statement
-from tests.statements.desk import ACCOUNT, Bank, offer
 from tollhouse import main
+from tollhouse.bank.model import BankRefusedError
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
@@ -25,17 +26,16 @@ from tollhouse.rails.bank_transfer import BankAccount, BankTransfer, reference_o
 from tollhouse.rails.bank_transfer_statement import read
 from tollhouse.rails.configured import bank_account
 from tollhouse.rails.provider import Attempt, Observation
-from tollhouse.statements.model import BankRefusedError
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 EURO_ATTEMPT = Attempt(UUID("019a0000-0000-7000-8000-000000000000"), "sepa:EUR", "EUR", 1_050)
 
 
 @pytest.fixture
-async def house(bank: Bank, alice: Actor) -> House:
+async def services(bank: Bank, alice: Actor) -> Services:
     """The bank's house, and Alice may sell in it for real money."""
     await approve_project(alice, "live")
-    return bank.house
+    return bank.services
 
 
 def shown(seen: Observation) -> bytes:
@@ -63,26 +63,28 @@ class TestBankTransfer(RailContract):
         seen = super().on_its_way(reference, name, minor, confirmations)
         return msgspec.structs.replace(seen, external_ref=named(seen))
 
-    async def report(self, house: House, *seen: Observation) -> list[Transaction | None]:
+    async def report(self, services: Services, *seen: Observation) -> list[Transaction | None]:
         """What is confirmed is on a statement; of the rest this rail never hears, and withstands it all the same."""
-        return [await (self._import(house, one) if one.outcome == "confirmed" else self._tell(house, one)) for one in seen]
+        return [
+            await (self._import(services, one) if one.outcome == "confirmed" else self._tell(services, one)) for one in seen
+        ]
 
-    async def _tell(self, house: House, seen: Observation) -> Transaction | None:
-        return (await super().report(house, seen))[0]
+    async def _tell(self, services: Services, seen: Observation) -> Transaction | None:
+        return (await super().report(services, seen))[0]
 
-    async def _import(self, house: House, seen: Observation) -> Transaction | None:
+    async def _import(self, services: Services, seen: Observation) -> Transaction | None:
         try:
-            done = await Bank(house).brings(shown(seen))
+            done = await Bank(services).brings(shown(seen))
         except BankRefusedError:
             assert seen.currency not in CURRENCIES
             return None
         if done.placed == 0:
             return None
         find = "SELECT merchant_id, transaction_id FROM rail_observations ORDER BY at DESC, transaction_id DESC LIMIT 1"
-        row = await house.db.fetchrow(find)
+        row = await services.db.fetchrow(find)
         assert row is not None
         return await transactions_store.one(
-            house.db, MerchantEnv(MerchantId(row["merchant_id"]), "live"), row["transaction_id"]
+            services.db, MerchantEnv(MerchantId(row["merchant_id"]), "live"), row["transaction_id"]
         )
 
 
@@ -138,9 +140,9 @@ def test_the_account_is_set_by_the_environment() -> None:
 def test_a_house_with_an_account_has_the_rail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(configured, "RAILS", dict(configured.RAILS))
     nowhere = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing", "TOLLHOUSE_SECRET_KEYS": KEY}
-    main.open_house(config.load(nowhere))
+    main.create_services(config.load(nowhere))
     assert configured.fault("bank", "live") == "provider_not_configured"
-    main.open_house(config.load(nowhere | SET))
+    main.create_services(config.load(nowhere | SET))
     assert (configured.fault("bank", "live"), configured.rail("bank", "test")) == (None, None)
 
 

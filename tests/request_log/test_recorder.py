@@ -13,7 +13,7 @@ from tests.cast import Actor
 from tests.request_log.reading import written
 from tests.running import Service, new_database, settings_for
 from tollhouse import main
-from tollhouse.callers.model import Caller
+from tollhouse.identity.model import Caller
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ApiKeyId, MerchantId, new_id, new_id_text
@@ -23,8 +23,8 @@ from tollhouse.platform import embedded, partitions
 from tollhouse.platform.migrations import migrate
 from tollhouse.request_log import cleaning, recorder, store
 from tollhouse.request_log.recorder import Recorder
-from tollhouse.web.ask import Ask, Headers
-from tollhouse.web.house import House
+from tollhouse.web.request import Headers, Request
+from tollhouse.web.services import Services
 
 MINE = "SELECT count(*) AS n FROM api_requests WHERE merchant_id = $1"
 DAYS = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^api_requests_[0-9]{8}$' ORDER BY relname"
@@ -38,27 +38,27 @@ MANY = """
 
 
 @pytest.fixture
-async def house(service: Service) -> AsyncIterator[House]:
-    opened = main.open_house(service.settings, connections=2)
+async def services(service: Service) -> AsyncIterator[Services]:
+    opened = main.create_services(service.settings, connections=2)
     yield opened
     await opened.db.close()
 
 
 @pytest.fixture
-async def lone(server: embedded.Server) -> AsyncIterator[House]:
+async def lone(server: embedded.Server) -> AsyncIterator[Services]:
     """A house on a database of its own, where no worker cleans."""
     settings = settings_for(server.cluster.dsn)
     settings = msgspec.structs.replace(settings, database_url=await new_database(server.cluster.dsn))
     await migrate(settings.database_url or "")
-    opened = main.open_house(settings, connections=2)
+    opened = main.create_services(settings, connections=2)
     yield opened
     await opened.db.close()
 
 
-def asked(house: House, merchant_id: UUID, path: str = "/api/v2/integration/balances") -> Ask:
+def asked(services: Services, merchant_id: UUID, path: str = "/api/v2/integration/balances") -> Request:
     """A request that a merchant's key has made."""
-    ask = Ask(
-        house,
+    request = Request(
+        services,
         "GET",
         path,
         headers=Headers([]),
@@ -68,49 +68,51 @@ def asked(house: House, merchant_id: UUID, path: str = "/api/v2/integration/bala
         request_id=new_id_text(),
         now=clock.now(),
     )
-    ask.caller = Caller(MerchantEnv(MerchantId(merchant_id), "test"), "Shop", API, api_key_id=ApiKeyId(new_id()))
-    return ask
+    request.caller = Caller(MerchantEnv(MerchantId(merchant_id), "test"), "Shop", API, api_key_id=ApiKeyId(new_id()))
+    return request
 
 
-async def count(house: House, merchant_id: UUID) -> int:
-    row = await house.db.fetchrow(MINE, merchant_id)
+async def count(services: Services, merchant_id: UUID) -> int:
+    row = await services.db.fetchrow(MINE, merchant_id)
     assert row is not None
     return int(row["n"])
 
 
-async def test_what_waits_is_written_at_the_end(house: House) -> None:
-    kept, merchant_id = Recorder(house), new_id()
+async def test_what_waits_is_written_at_the_end(services: Services) -> None:
+    kept, merchant_id = Recorder(services), new_id()
     kept.start()
     for _ in range(recorder.BATCH + 1):
-        kept.note(asked(house, merchant_id), OPERATIONS[0], Response(), 1)
+        kept.note(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
     await kept.stop()
-    assert await count(house, merchant_id) == recorder.BATCH + 1
+    assert await count(services, merchant_id) == recorder.BATCH + 1
 
 
-async def test_what_no_credential_asked_or_is_over_the_limit_is_not_written(house: House) -> None:
-    kept, merchant_id = Recorder(house), new_id()
-    stranger = asked(house, merchant_id)
+async def test_what_no_credential_asked_or_is_over_the_limit_is_not_written(services: Services) -> None:
+    kept, merchant_id = Recorder(services), new_id()
+    stranger = asked(services, merchant_id)
     stranger.caller = None
     kept.note(stranger, OPERATIONS[0], Response(), 1)
-    kept.note(asked(house, merchant_id), None, Response(), 1)
-    kept.note(asked(house, merchant_id), OPERATIONS[0], Response(status_code=429), 1)
+    kept.note(asked(services, merchant_id), None, Response(), 1)
+    kept.note(asked(services, merchant_id), OPERATIONS[0], Response(status_code=429), 1)
     kept.start()
     await kept.stop()
-    assert await count(house, merchant_id) == 0
+    assert await count(services, merchant_id) == 0
 
 
-async def test_too_much_is_dropped_and_counted(house: House, capsys: pytest.CaptureFixture[str]) -> None:
-    kept, merchant_id = Recorder(house), new_id()
+async def test_too_much_is_dropped_and_counted(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
+    kept, merchant_id = Recorder(services), new_id()
     for _ in range(recorder.WAITING_MAX + 3):
-        kept.note(asked(house, merchant_id), OPERATIONS[0], Response(), 1)
+        kept.note(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
     kept.start()
     await kept.stop()
-    assert await count(house, merchant_id) == recorder.WAITING_MAX
+    assert await count(services, merchant_id) == recorder.WAITING_MAX
     told = capsys.readouterr()
     assert "lost lines" in told.out + told.err
 
 
-async def test_a_line_that_cannot_be_made_or_written_holds_nobody_up(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_line_that_cannot_be_made_or_written_holds_nobody_up(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def unmade(*_: object) -> None:
         raise ZeroDivisionError
 
@@ -121,31 +123,33 @@ async def test_a_line_that_cannot_be_made_or_written_holds_nobody_up(house: Hous
     for where, name, broken in ((recorder, "_entry", unmade), (store, "write", unwritten)):
         with monkeypatch.context() as patched:
             patched.setattr(where, name, broken)
-            kept = Recorder(house)
+            kept = Recorder(services)
             kept.start()
-            kept.note(asked(house, merchant_id), OPERATIONS[0], Response(), 1)
+            kept.note(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
             await kept.stop()
-    assert await count(house, merchant_id) == 0
+    assert await count(services, merchant_id) == 0
 
 
-async def test_whatever_was_asked_and_answered_can_be_written(house: House) -> None:
-    kept, merchant_id = Recorder(house), new_id()
+async def test_whatever_was_asked_and_answered_can_be_written(services: Services) -> None:
+    kept, merchant_id = Recorder(services), new_id()
     kept.start()
-    kept.note(asked(house, merchant_id, "/api/v2/integration/\0\ud800"), OPERATIONS[0], Response(b"no json", 500), 1 << 40)
+    kept.note(
+        asked(services, merchant_id, "/api/v2/integration/\0\ud800"), OPERATIONS[0], Response(b"no json", 500), 1 << 40
+    )
     await kept.stop()
-    assert await count(house, merchant_id) == 1
+    assert await count(services, merchant_id) == 1
 
 
-async def test_switched_off_it_keeps_nothing(house: House) -> None:
-    off = msgspec.structs.replace(house, settings=msgspec.structs.replace(house.settings, request_log_kept_days=0))
+async def test_switched_off_it_keeps_nothing(services: Services) -> None:
+    off = msgspec.structs.replace(services, settings=msgspec.structs.replace(services.settings, request_log_kept_days=0))
     kept, merchant_id = Recorder(off), new_id()
     kept.start()
-    kept.note(asked(house, merchant_id), OPERATIONS[0], Response(), 1)
+    kept.note(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
     await kept.stop()
-    assert await count(house, merchant_id) == 0
+    assert await count(services, merchant_id) == 0
 
 
-async def test_days_are_made_ahead_and_dropped_when_they_are_over(lone: House) -> None:
+async def test_days_are_made_ahead_and_dropped_when_they_are_over(lone: Services) -> None:
     today = clock.now()
     await lone.db.fetch("SELECT partitions_make($1)", today - timedelta(days=10))
     await partitions.make(lone.db)
@@ -169,7 +173,7 @@ async def test_what_is_too_old_is_not_shown_though_it_is_still_there(alice: Acto
 
 
 @pytest.mark.parametrize("statement", [store.NEWEST, store.MATCHING, store.ONE], ids=["newest", "matching", "one"])
-async def test_looking_up_reads_by_the_key(house: House, statement: str) -> None:
+async def test_looking_up_reads_by_the_key(services: Services, statement: str) -> None:
     merchant_id = new_id()
     since, last = "'00000000-0000-0000-0000-000000000000'::uuid", "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid"
     values = {
@@ -177,7 +181,7 @@ async def test_looking_up_reads_by_the_key(house: House, statement: str) -> None
         store.MATCHING: f"{since}, {last}, 21, 'POST', 4, '', '', NULL, '', 20000",
         store.ONE: f"{last}, {since}",
     }[statement]
-    async with house.db.connection() as tx:
+    async with services.db.connection() as tx:
         await tx.raw.execute("BEGIN")
         await tx.raw.execute(MANY.replace("$1", f"'{merchant_id}'::uuid"))
         await tx.raw.execute("ANALYZE api_requests")

@@ -22,8 +22,8 @@ async def form(actor: Actor, path: str) -> dict[str, str]:
 
 async def test_a_project_is_opened_once_however_often_it_is_posted(alice: Actor) -> None:
     fields = await form(alice, "/test/projects/new") | OWLS
-    answers = await asyncio.gather(*(post(alice, "/test/projects/new", **fields) for _ in range(3)))
-    assert {answer.location for answer in answers} == {"/test/projects?done=opened"}
+    responses = await asyncio.gather(*(post(alice, "/test/projects/new", **fields) for _ in range(3)))
+    assert {answer.location for answer in responses} == {"/test/projects?done=opened"}
     assert list(await names(alice)) == ["Night Owls", "Default"]
     assert "The project is open." in await seen(alice, "/test/projects?done=opened")
     kept = (await alice.get(f"/projects/{(await names(alice))['Night Owls']}")).ok().body

@@ -63,8 +63,8 @@ async def test_a_version_that_never_was_changes_nothing(alice: Actor) -> None:
 async def test_of_many_who_read_the_same_version_one_saves(alice: Actor) -> None:
     for version in (1, 2):
         sent = await body(alice, version=version)
-        answers = await asyncio.gather(*(alice.call("PUT", "/settings", sent) for _ in range(12)))
-        assert sorted(answer.status for answer in answers) == [200] + [409] * 11
+        responses = await asyncio.gather(*(alice.call("PUT", "/settings", sent) for _ in range(12)))
+        assert sorted(answer.status for answer in responses) == [200] + [409] * 11
     assert (await settings(alice))["version"] == 3
 
 

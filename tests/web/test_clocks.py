@@ -52,8 +52,8 @@ def test_days_of_a_filter_begin_there() -> None:
 
 
 def test_another_zone_compiles_no_template(monkeypatch: pytest.MonkeyPatch) -> None:
-    house = Templates()
+    services = Templates()
     facts = {"code": "not_found", "number": 404, "message": "", "faults": (), "request_id": "", "back": "/", "theme": ""}
-    first = house.render("web/error.html", "en", **facts)
+    first = services.render("web/error.html", "en", **facts)
     monkeypatch.delattr(Environment, "compile")
-    assert house.render("web/error.html", "en", zone_of(KATHMANDU), **facts) == first
+    assert services.render("web/error.html", "en", zone_of(KATHMANDU), **facts) == first

@@ -52,7 +52,7 @@ def test_the_reckoning_is_right() -> None:
 @pytest.mark.parametrize(("goal", "pairs"), [(TEXT, WORDS), (PART, PARTS)], ids=["words", "parts"])
 def test_what_stands_on_what_can_be_told_apart(theme: str, goal: float, pairs: list[tuple[str, str]]) -> None:
     of = {name: both[THEMES[theme]] for name, both in TOKENS.items()}
-    low = {f"{front} on {ground}": round(contrast(of[front], of[ground]), 2) for front, ground in pairs}
+    low = {f"{asgi} on {ground}": round(contrast(of[asgi], of[ground]), 2) for asgi, ground in pairs}
     assert not {pair: found for pair, found in low.items() if found < goal}
 
 

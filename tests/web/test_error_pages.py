@@ -6,7 +6,7 @@ import pytest
 
 from tests.cast import Actor
 from tests.forms import FOREIGN
-from tollhouse.kernel.refusals import Fault, NotFound, Refusal, ServerError, TemporarilyUnavailable
+from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ServerError, TemporarilyUnavailable
 from tollhouse.web.languages import LANGUAGES
 from tollhouse.web.templates import Templates
 
@@ -22,9 +22,9 @@ ASKED: dict[str, tuple[str, str, int, dict[str, Any]]] = {
 }
 
 
-def shown(refusal: Refusal, language: str, back: str = "") -> str:
+def shown(error: ApiError, language: str, back: str = "") -> str:
     """The page of a refusal."""
-    facts = {"code": refusal.code, "number": refusal.status, "message": refusal.message, "faults": refusal.faults}
+    facts = {"code": error.code, "number": error.status, "message": error.message, "faults": error.faults}
     return HOUSE.render("web/error.html", language, request_id="01a2", back=back, theme="", **facts)
 
 
@@ -43,15 +43,15 @@ async def test_it_names_the_request_and_leads_on(alice: Actor, name: str, langua
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_where_it_may_work_again_it_can_be_tried_again(language: str) -> None:
     again = '<a class="btn primary" href="/test/home?period=7d">'
-    for refusal in (ServerError(), TemporarilyUnavailable()):
-        assert again in shown(refusal, language, "/test/home?period=7d")
-        assert again not in shown(refusal, language)
+    for error in (ServerError(), TemporarilyUnavailable()):
+        assert again in shown(error, language, "/test/home?period=7d")
+        assert again not in shown(error, language)
     assert again not in shown(NotFound(), language, "/test/home?period=7d")
 
 
 def test_what_was_refused_of_an_address_is_said() -> None:
-    class Refused(Refusal):
+    class Refused(ApiError):
         status = 422
 
-    page = shown(Refused(faults=[Fault("limit", "out_of_range", "This must be a whole number from 1 to 100.")]), "de")
+    page = shown(Refused(faults=[FieldError("limit", "out_of_range", "This must be a whole number from 1 to 100.")]), "de")
     assert "<li><code>limit</code>: Diese Angabe muss eine ganze Zahl von 1 bis 100 sein.</li>" in page

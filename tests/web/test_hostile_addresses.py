@@ -7,7 +7,7 @@ import pytest
 from tests.cast import Actor
 from tests.running import Service
 from tests.wire import Wire
-from tollhouse.doors import OPERATIONS
+from tollhouse.api import OPERATIONS
 from tollhouse.web.operations import Operation
 
 NAMED = re.compile(r"\{[a-z_]+\}")
@@ -19,7 +19,7 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 async def headers_of(actor: Actor, operation: Operation) -> dict[str, str]:
     """What opens the door: an API key, or the session of the browser."""
-    if operation.door.name == "integration":
+    if operation.surface.name == "integration":
         return {"X-API-Key": await actor.key(), "Idempotency-Key": "k", "Content-Type": "application/json"}
     cookies = {one.key: one.value for one in actor.http.cookie_jar}
     return {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items()), "Accept": "text/html", **FORM}
@@ -35,12 +35,12 @@ async def test_no_path_is_a_fault_of_ours(alice: Actor, service: Service) -> Non
         headers = await headers_of(alice, operation)
         for hostile in ("%00", IN_PATHS[number % len(IN_PATHS)]):
             body = None if operation.method == "GET" else b""
-            answered = wire.ask(operation.method, NAMED.sub(hostile, path), body, headers)
+            answered = wire.request(operation.method, NAMED.sub(hostile, path), body, headers)
             assert answered.status < 500, (operation.method, path, hostile, answered.raw)
             if "%00" in hostile:
                 assert answered.status == 404, (operation.method, path, hostile)
         if MODE in operation.full_path:
-            assert wire.ask(operation.method, operation.full_path.replace(MODE, "%00"), None, headers).status == 404
+            assert wire.request(operation.method, operation.full_path.replace(MODE, "%00"), None, headers).status == 404
     wire.close()
 
 
@@ -52,7 +52,7 @@ async def test_no_query_is_a_fault_of_ours(alice: Actor, service: Service) -> No
         path = NAMED.sub("018f0000-0000-7000-8000-000000000000", operation.full_path.replace(MODE, "test"))
         headers = await headers_of(alice, operation)
         query = IN_QUERIES[number % len(IN_QUERIES)]
-        answered = wire.ask("GET", f"{path}?{query}", None, headers)
+        answered = wire.request("GET", f"{path}?{query}", None, headers)
         assert answered.status < 500, (path, query, answered.raw)
     wire.close()
 

@@ -8,7 +8,7 @@ from msgspec import structs
 from tests.cast import Actor
 from tests.payments.bank import sell
 from tests.payments.shop import open_link
-from tollhouse.doors import OPERATIONS
+from tollhouse.api import OPERATIONS
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.web.lists import CatalogueQuery, ConnectionsQuery, ListQuery
 from tollhouse.webhooks.model import EventType
@@ -46,7 +46,7 @@ def test_every_list_is_read_the_same_way() -> None:
         noun = one.full_path.rpartition("/")[2].replace("-", "_")
         if (
             one.method != "GET"
-            or one.door.html
+            or one.surface.html
             or noun not in getattr(one.answer, "__struct_fields__", ())
             or one.path in NEVER_PAGED
         ):

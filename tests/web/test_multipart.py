@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollhouse.kernel.refusals import InvalidRequest
+from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.web.multipart import FIELDS_MAX, parse_multipart
 
 KIND = "multipart/form-data; boundary=----WebKitFormBoundaryx7"

@@ -10,14 +10,14 @@ import yaml
 from openapi_spec_validator import validate
 
 from tests.cast import Actor
-from tollhouse.doors import OPERATIONS, reference
+from tollhouse.api import OPERATIONS, reference
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.platform import config
 from tollhouse.web.operations import Operation
 from tollhouse.web.yaml_text import as_yaml
 
-JSON_OPERATIONS = [operation for operation in OPERATIONS if not operation.door.html]
+JSON_OPERATIONS = [operation for operation in OPERATIONS if not operation.surface.html]
 
 
 @pytest.fixture(scope="module")
@@ -78,11 +78,11 @@ def test_it_is_valid(document: Any) -> None:
 @pytest.mark.parametrize("operation", JSON_OPERATIONS, ids=lambda one: f"{one.method} {one.full_path}")
 def test_every_operation_is_in_it(document: Any, operation: Operation) -> None:
     shown = document["paths"][operation.full_path][operation.method.lower()]
-    assert shown["operationId"].removeprefix(f"{operation.door.name}_") == operation.handler.__name__
+    assert shown["operationId"].removeprefix(f"{operation.surface.name}_") == operation.handler.__name__
     assert shown["summary"] == operation.summary
     assert str(operation.status) in shown["responses"]
-    for refusal in operation.refuses:
-        assert refusal.code in codes(shown, refusal.status)
+    for error in operation.refuses:
+        assert error.code in codes(shown, error.status)
     assert codes(shown, 500) == ["server_error"]
     assert "temporarily_unavailable" in codes(shown, 503)
     named = [one["name"] for one in shown["parameters"] if one["in"] == "path"]

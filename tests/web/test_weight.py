@@ -6,8 +6,8 @@ import pytest
 
 from tests.cast import Actor, Answer
 from tests.payments.shop import choose, open_link, visit
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.doors import OPERATIONS
+from tollhouse.api import OPERATIONS
+from tollhouse.identity.guards import signed_in_page
 
 CHECKOUT_BYTES_MAX, PAGE_BYTES_MAX = 60_000, 120_000
 LOADED = re.compile(r'<(?:link rel="(?:stylesheet|icon)"|script|img)[^>]* (?:href|src)="(/[^"]+)"')

@@ -50,10 +50,10 @@ async def desk_of() -> AsyncIterator[Open]:
     async with AsyncExitStack() as stack:
 
         async def make(actor: Actor, mode: Mode = "test") -> Desk:
-            house = main.open_house(actor.service.settings, connections=2)
-            stack.push_async_callback(house.db.close)
+            services = main.create_services(actor.service.settings, connections=2)
+            stack.push_async_callback(services.db.close)
             merchant_id = parse_id(actor.merchant_id)
             assert merchant_id is not None
-            return Desk(house, MerchantEnv(MerchantId(merchant_id), mode))
+            return Desk(services, MerchantEnv(MerchantId(merchant_id), mode))
 
         yield make

@@ -23,8 +23,12 @@ async def put(actor: Actor, mode: str = "test", **changes: Any) -> Any:
 
 
 async def test_saved_addresses_are_said_to_be_deprecated(dora: Actor) -> None:
-    answers = [await dora.get("/webhook"), await dora.call("PUT", "/webhook", BODY), await dora.call("PUT", "/webhook", {})]
-    for answer in answers:
+    responses = [
+        await dora.get("/webhook"),
+        await dora.call("PUT", "/webhook", BODY),
+        await dora.call("PUT", "/webhook", {}),
+    ]
+    for answer in responses:
         assert answer.headers["Deprecation"] == "@1793491200"
         assert answer.headers["Link"] == '</docs/webhooks#saved-addresses>; rel="deprecation"; type="text/html"'
     assert 'id="saved-addresses"' in (await dora.anonymously("GET", "/docs/webhooks")).ok().text
@@ -97,8 +101,8 @@ async def test_live_needs_https(dora: Actor) -> None:
 
 async def test_many_first_puts_make_one_secret(dora: Actor) -> None:
     await dora.key()
-    answers = await asyncio.gather(*(put(dora) for _ in range(10)))
-    assert sum("secret" in answer for answer in answers) == 1
+    responses = await asyncio.gather(*(put(dora) for _ in range(10)))
+    assert sum("secret" in answer for answer in responses) == 1
 
 
 @pytest.mark.covers("W-71", "W-72")

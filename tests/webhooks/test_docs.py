@@ -18,7 +18,7 @@ from tollhouse.events.signing import signature, standard_headers
 from tollhouse.kernel import limits
 from tollhouse.platform.config import load
 from tollhouse.web.dispatch import IdempotencyKeyRequired
-from tollhouse.webhooks import api, meanings
+from tollhouse.webhooks import api, labels
 
 TEXT = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
 ROW = re.compile(r"^\| (.+?) \| (.+?) \|$", re.MULTILINE)
@@ -105,11 +105,11 @@ def test_states_errors_and_types_are_all_told() -> None:
     told = section("### What became of an event")
     states, errors = told.split("The `error` of an attempt")
     assert {name.strip("`"): words for name, words in ROW.findall(states)[1:]} == {
-        status: meaning.sentence for status, meaning in meanings.STATUSES.items()
+        status: meaning.sentence for status, meaning in labels.STATUSES.items()
     }
     rows = ROW.findall(errors)[1:]
-    assert rows[0] == ("`http_500`, and so on", meanings.of_error("http_500"))
-    assert {name.strip("`"): words for name, words in rows[1:]} == meanings.ERRORS
+    assert rows[0] == ("`http_500`, and so on", labels.of_error("http_500"))
+    assert {name.strip("`"): words for name, words in rows[1:]} == labels.ERRORS
     types = section("## What arrives").partition("The types:")[2]
     assert TICKED.findall(types) == [*EVENT_TYPES, TEST_EVENT]
 
@@ -119,14 +119,14 @@ async def test_the_states_are_those_of_the_database(alice: Actor) -> None:
         "SELECT pg_get_constraintdef(oid) AS rule FROM pg_constraint"
         " WHERE conrelid = 'webhook_events'::regclass AND conname = 'webhook_events_status_check'"
     )
-    assert set(re.findall(r"'([a-z]+)'", found["rule"])) == set(meanings.STATUSES)
+    assert set(re.findall(r"'([a-z]+)'", found["rule"])) == set(labels.STATUSES)
 
 
 def test_every_refusal_of_the_operations_has_its_cause() -> None:
     told = section("## Errors of the webhook operations")
-    declared = {refusal for operation in api.INTEGRATION_OPERATIONS for refusal in operation.refuses}
-    for refusal in declared | {IdempotencyKeyRequired}:
-        assert re.search(rf"^\| {refusal.status} \| `{refusal.code}` \|", told, re.MULTILINE), refusal
+    declared = {error for operation in api.INTEGRATION_OPERATIONS for error in operation.refuses}
+    for error in declared | {IdempotencyKeyRequired}:
+        assert re.search(rf"^\| {error.status} \| `{error.code}` \|", told, re.MULTILINE), error
 
 
 async def test_every_header_is_told(alice: Actor, receiver: Receiver, desk_of: Open) -> None:

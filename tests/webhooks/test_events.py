@@ -147,8 +147,8 @@ async def test_tests_are_limited_per_merchant_and_mode(limited: Service) -> None
     async with sign_up(limited, "erin", "Erin's Easels") as erin:
         await with_secret(erin)
         await with_secret(erin, "live")
-        answers = await asyncio.gather(*(erin.post("/webhook/test", {"url": "http://example.com/"}) for _ in range(5)))
-        refused = [answer.refused("rate_limited", 429) for answer in answers if answer.status != 202]
+        responses = await asyncio.gather(*(erin.post("/webhook/test", {"url": "http://example.com/"}) for _ in range(5)))
+        refused = [answer.refused("rate_limited", 429) for answer in responses if answer.status != 202]
         assert len(refused) == 3
         assert all(1 <= int(answer.headers["Retry-After"]) <= 60 for answer in refused)
         (await erin.post("/webhook/test", {"url": "https://example.com/"}, mode="live")).ok(202)
@@ -173,12 +173,12 @@ async def test_redelivery(alice: Actor, receiver: Receiver, desk_of: Open) -> No
     (await alice.post(path)).refused("idempotency_key_required", 400)
     (await alice.post(path, key="k" * 256)).refused("idempotency_key_invalid", 400)
     assert len(receiver.received) == 1
-    answers = await asyncio.gather(*(alice.post(path, key="k" * 255) for _ in range(10)))
-    assert {answer.ok(202).raw for answer in answers} == {answers[0].raw}
-    assert sum("Idempotency-Replayed" in answer.headers for answer in answers) == 9
-    assert answers[0].body["id"] == str(event_id)
-    assert answers[0].body["status"] == "delivered"
-    assert answers[0].body["next_attempt_at"] is not None
+    responses = await asyncio.gather(*(alice.post(path, key="k" * 255) for _ in range(10)))
+    assert {answer.ok(202).raw for answer in responses} == {responses[0].raw}
+    assert sum("Idempotency-Replayed" in answer.headers for answer in responses) == 9
+    assert responses[0].body["id"] == str(event_id)
+    assert responses[0].body["status"] == "delivered"
+    assert responses[0].body["next_attempt_at"] is not None
     await over(desk, event_id, 2)
     await asyncio.gather(*(alice.post(path, key=f"key-{number}") for number in range(20)))
     await over(desk, event_id, 22)

@@ -14,7 +14,7 @@ from tests.receiver import Receiver
 from tests.running import Service
 from tests.webhooks.conftest import Open
 from tests.webhooks.test_events import over
-from tollhouse.webhooks import meanings
+from tollhouse.webhooks import labels
 
 OWN = "http://127.0.0.1:1099/"
 ROW = re.compile(r'<tr><td><a href="/(?:test|live)/developers/events/([0-9a-f-]{36})">')
@@ -153,11 +153,11 @@ async def test_refused_redeliveries_say_what_to_do(alice: Actor, desk_of: Open) 
 async def test_every_state_and_error_has_its_words(alice: Actor, desk_of: Open) -> None:
     desk = await desk_of(alice)
     event_id = await desk.record(None)
-    statuses = sorted(meanings.STATUSES, key="skipped".__eq__)  # which it is in truth, and is again at the end
+    statuses = sorted(labels.STATUSES, key="skipped".__eq__)  # which it is in truth, and is again at the end
     for status in statuses:
         moved = "UPDATE webhook_events SET status = $2, delivered_at = CASE $2 WHEN 'delivered' THEN now() END WHERE id = $1"
         await desk.execute(moved, event_id, status)
-        assert meanings.STATUSES[status].sentence in await seen(alice, f"/test/developers/events/{event_id}")
+        assert labels.STATUSES[status].sentence in await seen(alice, f"/test/developers/events/{event_id}")
         assert await rows(alice, f"?status={status}") == [str(event_id)]
 
 
@@ -188,8 +188,8 @@ async def test_a_session_is_needed_and_our_own_form(alice: Actor) -> None:
     for path in PAGES:
         assert (await alice.anonymously("GET", path)).ok(303).location == "/signin"
     foreign = {"Sec-Fetch-Site": "cross-site"}
-    for deed in ("secret", "secret/activate", "on", "off", "test"):
-        path = f"/test/developers/webhooks/{deed}"
+    for action in ("secret", "secret/activate", "on", "off", "test"):
+        path = f"/test/developers/webhooks/{action}"
         assert (await alice.anonymously("POST", path)).ok(303).location == "/signin"
         (await alice.send("POST", path, data={"url": OWN}, headers=foreign)).refused("cross_origin_forbidden", 403)
     assert (await alice.dashboard("GET", "/webhook-secret?mode=test")).ok().body["pending"] is False
@@ -201,9 +201,9 @@ async def test_a_suspended_merchant_may_look_only(alice: Actor, desk_of: Open) -
     for path in (*PAGES, f"/test/developers/events/{event_id}"):
         shown = await seen(alice, path)
         assert re.findall(r'<form method="post" action="([^"]+)"', shown) == ["/signout"]
-    for deed in ("webhooks/secret", "webhooks/secret/activate", "webhooks/on", "webhooks/off", "webhooks/test"):
-        await post(alice, f"/test/developers/{deed}", 403, url=OWN)
+    for action in ("webhooks/secret", "webhooks/secret/activate", "webhooks/on", "webhooks/off", "webhooks/test"):
+        await post(alice, f"/test/developers/{action}", 403, url=OWN)
     await post(alice, f"/test/developers/events/{event_id}/redeliver", 403)
-    for deed in ("generate", "activate"):
-        (await alice.dashboard("POST", f"/webhook-secret/{deed}", {"mode": "test"})).refused("account_suspended", 403)
+    for action in ("generate", "activate"):
+        (await alice.dashboard("POST", f"/webhook-secret/{action}", {"mode": "test"})).refused("account_suspended", 403)
     (await alice.dashboard("GET", "/webhook-secret?mode=test")).ok()

@@ -65,8 +65,8 @@ async def test_all_that_failed_are_sent_again_once(alice: Actor, receiver: Recei
     assert 'href="/test/developers/events/redeliver"' in await seen(alice, "/test/developers/events")
     assert (await counted(alice), await counted(alice, "?hours=1&type=balance.updated")) == (4, 1)
     form = hidden(await asked(alice, "?type=payment.succeeded"))
-    answers = await asyncio.gather(*(post(alice, ASK, 303, **form) for _ in range(3)))
-    [path] = {answer.location for answer in answers}
+    responses = await asyncio.gather(*(post(alice, ASK, 303, **form) for _ in range(3)))
+    [path] = {answer.location for answer in responses}
     page = await ended(alice, path)
     assert SENT.findall(page) == [("3", "3")]
     for event_id in made:

@@ -8,8 +8,8 @@ import msgspec
 from tests.cast import Actor
 from tests.payments.shop import open_link
 from tests.receiver import Receiver
-from tollhouse.doors import reference
-from tollhouse.doors.told import TOLD
+from tollhouse.api import reference
+from tollhouse.api.event_specs import EVENT_SPECS
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.platform import config
 
@@ -49,7 +49,7 @@ async def do_everything(actor: Actor, address: str) -> None:
 
 
 async def test_every_payload_fits_its_schema(alice: Actor, receiver: Receiver) -> None:
-    assert [told.type for told in TOLD] == [*EVENT_TYPES, TEST_EVENT]
+    assert [told.type for told in EVENT_SPECS] == [*EVENT_TYPES, TEST_EVENT]
     await do_everything(alice, receiver.url)
     document: Any = msgspec.json.decode(reference.encoded(config.load({})))
     rows = await alice.sql("SELECT type, body FROM webhook_events WHERE merchant_id = $1::uuid", alice.merchant_id)
@@ -59,6 +59,6 @@ async def test_every_payload_fits_its_schema(alice: Actor, receiver: Receiver) -
         payload = msgspec.json.decode(row["body"])
         found = list(jsonschema_rs.validator_for(shape, validate_formats=True).iter_errors(payload))
         assert not found, (row["type"], found[0].message, list(found[0].instance_path))
-        told = next(one for one in TOLD if one.type == row["type"])
+        told = next(one for one in EVENT_SPECS if one.type == row["type"])
         assert set(payload["data"]) == {"object", *told.beside}
     assert {row["type"] for row in rows} == {*EVENT_TYPES, TEST_EVENT}

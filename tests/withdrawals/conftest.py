@@ -11,15 +11,15 @@ from tests.payments.killing import FusedPool
 from tests.running import Service, settings_for
 from tests.withdrawals.rails import Line, PaperBank
 from tollhouse import main
+from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.console import actions
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.operator import actions
-from tollhouse.operator.model import Hand
 from tollhouse.platform import embedded
 from tollhouse.rails.configured import RAILS
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 @pytest.fixture(scope="package")
@@ -44,13 +44,13 @@ async def neighbour(still: Service) -> AsyncIterator[Actor]:
 
 
 @pytest.fixture
-async def house(still: Service) -> AsyncIterator[House]:
+async def services(still: Service) -> AsyncIterator[Services]:
     """A house there whose connections can be cut."""
-    house = main.open_house(still.settings)
+    services = main.create_services(still.settings)
     pool = FusedPool(still.dsn)
-    yield msgspec.structs.replace(house, db=pool)
+    yield msgspec.structs.replace(services, db=pool)
     await pool.close()
-    await house.db.close()
+    await services.db.close()
 
 
 @pytest.fixture
@@ -69,8 +69,11 @@ def bank(line: Line) -> PaperBank:
 
 
 @pytest.fixture
-async def rich(shop: Actor, house: House) -> Actor:
+async def rich(shop: Actor, services: Services) -> Actor:
     """The same merchant, with 100 EUR in live mode."""
-    env, hand = MerchantEnv(MerchantId(UUID(shop.merchant_id)), "live"), Hand("olga", clock.now(), "Opening balance")
-    await house.db.transact(lambda tx: actions.adjust(tx, env, CURRENCIES["EUR"], 10_000, hand, house))
+    env, context = (
+        MerchantEnv(MerchantId(UUID(shop.merchant_id)), "live"),
+        OperatorContext("olga", clock.now(), "Opening balance"),
+    )
+    await services.db.transact(lambda tx: actions.adjust(tx, env, CURRENCIES["EUR"], 10_000, context, services))
     return shop

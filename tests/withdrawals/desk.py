@@ -8,7 +8,7 @@ from tests.payments.shop import events
 from tollhouse.approvals.model import Reviewer
 from tollhouse.kernel import clock
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 from tollhouse.withdrawals import jobs
 from tollhouse.withdrawals import review as reviewing
 from tollhouse.withdrawals.model import Withdrawal
@@ -73,25 +73,25 @@ async def let_due(actor: Actor) -> None:
     )
 
 
-async def carry(actor: Actor, house: House) -> None:
+async def carry(actor: Actor, services: Services) -> None:
     """Let the worker do its round."""
     await let_due(actor)
-    await jobs.carry_withdrawals(house)
+    await jobs.carry_withdrawals(services)
 
 
 async def review(
-    house: House, withdrawal: dict[str, Any], operator: str = "olga", rejected: str | None = None
+    services: Services, withdrawal: dict[str, Any], operator: str = "olga", rejected: str | None = None
 ) -> Withdrawal:
     """Decide as an operator."""
     now = clock.now()
 
     async def decide(tx: Tx) -> Withdrawal:
-        present = await reviewing.held(tx, UUID(withdrawal["id"]))
+        current = await reviewing.held(tx, UUID(withdrawal["id"]))
         if rejected is None:
-            return await reviewing.approve(tx, present, Reviewer(operator), None, now)
-        return await reviewing.reject(tx, present, rejected, house, now)
+            return await reviewing.approve(tx, current, Reviewer(operator), None, now)
+        return await reviewing.reject(tx, current, rejected, services, now)
 
-    return await house.db.transact(decide)
+    return await services.db.transact(decide)
 
 
 async def purse_live(actor: Actor) -> tuple[int, int]:

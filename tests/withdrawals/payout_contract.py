@@ -16,7 +16,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.rails.configured import RAILS
 from tollhouse.rails.provider import Provider
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 from tollhouse.withdrawals import sending, store
 from tollhouse.withdrawals.model import Withdrawal
 
@@ -27,25 +27,25 @@ class PayoutContract:
     provider: Provider
     wanted: dict[str, Any]
 
-    async def fund(self, actor: Actor, house: House) -> None:
+    async def fund(self, actor: Actor, services: Services) -> None:
         """Give the merchant enough for one."""
         raise NotImplementedError
 
-    async def approved(self, actor: Actor, house: House) -> Withdrawal:
+    async def approved(self, actor: Actor, services: Services) -> Withdrawal:
         """A withdrawal that may be sent."""
-        await self.fund(actor, house)
+        await self.fund(actor, services)
         mode = self.provider.mode
         new = await asked(actor, self.wanted, mode=mode)
         if new["status"] == "pending_review":
-            await review(house, new)
+            await review(services, new)
         env = MerchantEnv(MerchantId(UUID(actor.merchant_id)), mode)
-        found = await store.one(house.db, env, UUID(new["id"]))
+        found = await store.one(services.db, env, UUID(new["id"]))
         assert found is not None
         return found
 
-    async def test_an_order_that_is_handed_in_twice_is_one(self, shop: Actor, house: House) -> None:
+    async def test_an_order_that_is_handed_in_twice_is_one(self, shop: Actor, services: Services) -> None:
         """As after a timeout: it had been accepted, and nobody knew."""
-        ready = await self.approved(shop, house)
+        ready = await self.approved(shop, services)
         first, second = await self.provider.payout(ready.order), await self.provider.payout(ready.order)
         assert first == second
         assert first.outcome == "accepted"
@@ -53,16 +53,16 @@ class PayoutContract:
 
     @pytest.mark.parametrize("dies", ["before it asks", "before it keeps the answer"])
     async def test_a_worker_that_dies_never_sends_twice(
-        self, shop: Actor, house: House, monkeypatch: pytest.MonkeyPatch, dies: str
+        self, shop: Actor, services: Services, monkeypatch: pytest.MonkeyPatch, dies: str
     ) -> None:
-        ready = await self.approved(shop, house)
+        ready = await self.approved(shop, services)
         line = Line(self.provider)
         monkeypatch.setitem(RAILS, (self.provider.name, self.provider.mode), line)
-        begun = await house.db.transact(lambda tx: sending.begin(tx, ready.env, ready.id, house, clock.now()))
+        begun = await services.db.transact(lambda tx: sending.begin(tx, ready.env, ready.id, services, clock.now()))
         if dies == "before it keeps the answer":
             assert (await line.payout(begun.order)).outcome == "accepted"
         for _ in range(4):
-            await carry(shop, house)
+            await carry(shop, services)
         assert line.sent.count(ready.id) <= 1
         shown = await fresh(shop, {"id": str(ready.id)}, mode=ready.env.mode)
         assert shown["status"] in {"processing", "completed"}

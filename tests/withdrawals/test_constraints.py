@@ -9,7 +9,7 @@ import pytest
 from tests.cast import Actor
 from tests.withdrawals.desk import BY_SEPA, asked, carry, fund, play, review
 from tests.withdrawals.rails import Line
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 NEVER = [
     "debit_minor = debit_minor + 1",
@@ -56,11 +56,11 @@ async def test_no_money_leaves_live_mode_without_a_review(rich: Actor) -> None:
             await rich.sql(f"UPDATE outgoing_transfers SET {change} WHERE id = $1::uuid", new["id"])  # noqa: S608
 
 
-async def test_no_step_back(rich: Actor, house: House, line: Line) -> None:
+async def test_no_step_back(rich: Actor, services: Services, line: Line) -> None:
     """There is no way from a withdrawal that was sent to one that may be sent, nor from one that has ended."""
     new = await asked(rich, BY_SEPA, mode="live")
-    await review(house, new)
-    await carry(rich, house)
+    await review(services, new)
+    await carry(rich, services)
     assert line.sent.count(UUID(new["id"])) == 1
     for status in ("approved", "pending_review", "canceled"):
         with pytest.raises(asyncpg.CheckViolationError):

@@ -17,7 +17,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import PayoutState, Submission
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 from tollhouse.withdrawals import actions, jobs, sending
 from tollhouse.withdrawals import review as reviewing
 from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
@@ -41,10 +41,10 @@ async def look(actor: Actor) -> list[Any]:
     return rows
 
 
-async def survive(actor: Actor, house: House, deed: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:
+async def survive(actor: Actor, services: Services, action: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:
     """Kill the deed everywhere, then let it be."""
-    assert isinstance(house.db, FusedPool)
-    steps, _ = await kill_everywhere(house.db, lambda: house.db.transact(deed), lambda: look(actor))
+    assert isinstance(services.db, FusedPool)
+    steps, _ = await kill_everywhere(services.db, lambda: services.db.transact(action), lambda: look(actor))
     assert steps >= at_least
 
 
@@ -53,61 +53,61 @@ def env_of(actor: Actor, mode: str = "test") -> MerchantEnv:
     return MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live" if mode == "live" else "test")
 
 
-async def test_asking(shop: Actor, house: House) -> None:
+async def test_asking(shop: Actor, services: Services) -> None:
     await fund(shop)
     quoted = (await quote(shop)).ok(201).body
     new = NewWithdrawal(**TO_NINA, quote_id=UUID(quoted["id"]), external_id="e-1")
-    await survive(shop, house, lambda tx: actions.request(tx, env_of(shop), new, house, clock.now()), at_least=10)
+    await survive(shop, services, lambda tx: actions.request(tx, env_of(shop), new, services, clock.now()), at_least=10)
 
 
 @pytest.mark.parametrize("deed", ["cancel", "begin", "complete", "fail", "come_back", "reject"])
-async def test_each_step(shop: Actor, house: House, deed: str) -> None:
+async def test_each_step(shop: Actor, services: Services, action: str) -> None:
     await fund(shop)
     withdrawal_id, env, now = UUID((await asked(shop))["id"]), env_of(shop), clock.now()
     before: list[Callable[[Tx], Awaitable[Any]]] = []
-    if deed in {"complete", "fail", "come_back"}:
-        before.append(lambda tx: sending.begin(tx, env, withdrawal_id, house, now))
-    if deed == "come_back":
-        before.append(lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, house, now))
+    if action in {"complete", "fail", "come_back"}:
+        before.append(lambda tx: sending.begin(tx, env, withdrawal_id, services, now))
+    if action == "come_back":
+        before.append(lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, services, now))
     for step in before:
-        await house.db.transact(step)
+        await services.db.transact(step)
 
     async def reject(tx: Tx) -> Any:
-        return await reviewing.reject(tx, await reviewing.held(tx, withdrawal_id), "No", house, now)
+        return await reviewing.reject(tx, await reviewing.held(tx, withdrawal_id), "No", services, now)
 
-    deeds: dict[str, tuple[Callable[[Tx], Awaitable[Any]], int]] = {
-        "cancel": (lambda tx: actions.cancel(tx, env, withdrawal_id, house, now), 6),
-        "begin": (lambda tx: sending.begin(tx, env, withdrawal_id, house, now), 3),
-        "complete": (lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, house, now), 6),
-        "fail": (lambda tx: sending.fail(tx, env, withdrawal_id, "payout_declined", house, now), 7),
-        "come_back": (lambda tx: sending.come_back(tx, env, withdrawal_id, house, now), 6),
+    actions_listed: dict[str, tuple[Callable[[Tx], Awaitable[Any]], int]] = {
+        "cancel": (lambda tx: actions.cancel(tx, env, withdrawal_id, services, now), 6),
+        "begin": (lambda tx: sending.begin(tx, env, withdrawal_id, services, now), 3),
+        "complete": (lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, services, now), 6),
+        "fail": (lambda tx: sending.fail(tx, env, withdrawal_id, "payout_declined", services, now), 7),
+        "come_back": (lambda tx: sending.come_back(tx, env, withdrawal_id, services, now), 6),
         "reject": (reject, 8),
     }
-    await survive(shop, house, deeds[deed][0], at_least=deeds[deed][1])
+    await survive(shop, services, actions_listed[action][0], at_least=actions_listed[action][1])
 
 
 async def test_the_worker_dies_at_every_step_and_the_next_one_goes_on(
-    rich: Actor, house: House, line: Line, bank: PaperBank
+    rich: Actor, services: Services, line: Line, bank: PaperBank
 ) -> None:
     """Whether it died before the order was handed in, or before its answer was kept: it is sent once, and arrives once."""
-    assert isinstance(house.db, FusedPool)
+    assert isinstance(services.db, FusedPool)
     for step in range(1, 20):
         bank.state = PayoutState("pending")
         new = await asked(rich, BY_SEPA | {"amount": "1.00"}, mode="live")
-        await review(house, new)
+        await review(services, new)
         await let_due(rich)
         [due] = [
-            one for one in await jobs.store.take_due(house.db, clock.now(), jobs.PATIENCE, 50) if str(one.id) == new["id"]
+            one for one in await jobs.store.take_due(services.db, clock.now(), jobs.PATIENCE, 50) if str(one.id) == new["id"]
         ]
-        house.db.fuse.left = step
-        await jobs.carry_one(house, due, clock.now())  # it logs its own death
-        burnt, house.db.fuse.left = house.db.fuse.left <= 0, None
+        services.db.fuse.left = step
+        await jobs.carry_one(services, due, clock.now())  # it logs its own death
+        burnt, services.db.fuse.left = services.db.fuse.left <= 0, None
         assert await broken_invariants(rich.service.dsn) == []
-        await carry(rich, house)
-        await carry(rich, house)
+        await carry(rich, services)
+        await carry(rich, services)
         assert line.times_sent(new) == 1, f"killed at step {step}"
         bank.state = PayoutState("succeeded")
-        await carry(rich, house)
+        await carry(rich, services)
         assert (await fresh(rich, new, mode="live"))["status"] == "completed"
         if not burnt:
             assert step > 6
@@ -115,33 +115,33 @@ async def test_the_worker_dies_at_every_step_and_the_next_one_goes_on(
     raise AssertionError("it never came to its end")
 
 
-async def test_a_worker_that_dies_between_prepared_and_accepted(rich: Actor, house: House, line: Line) -> None:
+async def test_a_worker_that_dies_between_prepared_and_accepted(rich: Actor, services: Services, line: Line) -> None:
     new = await asked(rich, BY_SEPA, mode="live")
-    await review(house, new)
+    await review(services, new)
     env, now = env_of(rich, "live"), clock.now()
-    begun = await house.db.transact(lambda tx: sending.begin(tx, env, UUID(new["id"]), house, now))
+    begun = await services.db.transact(lambda tx: sending.begin(tx, env, UUID(new["id"]), services, now))
     assert (await line.payout(begun.order)).outcome == "accepted"
     for _ in range(3):
-        await carry(rich, house)
+        await carry(rich, services)
     assert line.times_sent(new) == 1
     assert (await fresh(rich, new, mode="live"))["status"] == "processing"
 
 
-async def test_what_is_said_after_the_end_changes_nothing(rich: Actor, house: House, line: Line) -> None:
+async def test_what_is_said_after_the_end_changes_nothing(rich: Actor, services: Services, line: Line) -> None:
     del line
     new = await asked(rich, BY_SEPA, mode="live")
-    await review(house, new)
-    await carry(rich, house)
+    await review(services, new)
+    await carry(rich, services)
     env, withdrawal_id, now = env_of(rich, "live"), UUID(new["id"]), clock.now()
-    await house.db.transact(lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, house, now))
+    await services.db.transact(lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, services, now))
     before = await look(rich)
     late: list[Callable[[Tx], Awaitable[Any]]] = [
         lambda tx: sending.note(tx, env, withdrawal_id, Submission("unknown"), now, now),
-        lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, house, now),
-        lambda tx: sending.fail(tx, env, withdrawal_id, "payout_declined", house, now),
-        lambda tx: sending.begin(tx, env, withdrawal_id, house, now),
+        lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, services, now),
+        lambda tx: sending.fail(tx, env, withdrawal_id, "payout_declined", services, now),
+        lambda tx: sending.begin(tx, env, withdrawal_id, services, now),
     ]
     for one in late:
-        with pytest.raises(jobs.Refusal):
-            await house.db.transact(one)
+        with pytest.raises(jobs.ApiError):
+            await services.db.transact(one)
     assert await look(rich) == before

@@ -8,16 +8,16 @@ import msgspec
 import pytest
 
 from tests.cast import Actor
+from tests.console.desk import operator
 from tests.invariants import broken_invariants
-from tests.operator.desk import operator
 from tests.withdrawals.desk import BY_SEPA, asked, cancel, carry, fresh, purse_live, review, told, withdraw
 from tests.withdrawals.rails import OWN_IBAN, Line, PaperBank
 from tollhouse.approvals.model import ApprovedBefore
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
-from tollhouse.kernel.refusals import NotFound
+from tollhouse.kernel.errors import NotFound
 from tollhouse.rails.provider import PayoutState
-from tollhouse.web.house import House
-from tollhouse.withdrawals.refusals import NotNow
+from tollhouse.web.services import Services
+from tollhouse.withdrawals.errors import InvalidState
 
 
 @pytest.fixture(autouse=True)
@@ -28,20 +28,20 @@ async def all_is_well(shop: Actor) -> AsyncIterator[None]:
 
 
 @pytest.mark.covers("P-113")
-async def test_even_the_smallest_waits_for_an_operator(rich: Actor, house: House, bank: PaperBank) -> None:
+async def test_even_the_smallest_waits_for_an_operator(rich: Actor, services: Services, bank: PaperBank) -> None:
     new = await asked(rich, BY_SEPA | {"amount": "1.00"}, mode="live")
     assert (new["status"], new["review"], new["livemode"]) == (
         "pending_review",
         {"required": True, "decided_at": None, "note": None},
         True,
     )
-    await carry(rich, house)
+    await carry(rich, services)
     assert (await fresh(rich, new, mode="live"))["status"] == "pending_review"
-    await review(house, new)
+    await review(services, new)
     approved = await fresh(rich, new, mode="live")
     assert (approved["status"], approved["cancelable"]) == ("approved", True)
     assert approved["estimated_arrival"] > approved["review"]["decided_at"]
-    await carry(rich, house)
+    await carry(rich, services)
     sent = await fresh(rich, new, mode="live")
     assert (sent["status"], sent["provider_reference"]) == ("processing", f"paper-{new['id']}")
     order = bank.orders[UUID(new["id"])]
@@ -52,16 +52,16 @@ async def test_even_the_smallest_waits_for_an_operator(rich: Actor, house: House
     )
     (await cancel(rich, new, mode="live")).refused("invalid_state", 409)
     bank.state = PayoutState("succeeded")
-    await carry(rich, house)
+    await carry(rich, services)
     assert (await fresh(rich, new, mode="live"))["status"] == "completed"
     assert await purse_live(rich) == (9_900, 0)
     assert await told(rich) == ["withdrawal.processing", "withdrawal.completed"]
-    with pytest.raises(NotNow):
-        await review(house, new)
+    with pytest.raises(InvalidState):
+        await review(services, new)
 
 
 @pytest.mark.covers("P-123")
-async def test_an_operator_at_the_command_line(rich: Actor, house: House, bank: PaperBank) -> None:
+async def test_an_operator_at_the_command_line(rich: Actor, services: Services, bank: PaperBank) -> None:
     new, other = await asked(rich, BY_SEPA, mode="live"), await asked(rich, BY_SEPA, mode="live")
     waiting = (await operator(rich.service, "withdrawals", "list", "--json")).json["withdrawals"]
     mine = [one for one in waiting if one["merchant_id"] == rich.merchant_id]
@@ -87,7 +87,7 @@ async def test_an_operator_at_the_command_line(rich: Actor, house: House, bank: 
         "There is no withdrawal"
     )
     assert (await operator(rich.service, "withdrawals", "approve", other["id"])).status == 0
-    await carry(rich, house)
+    await carry(rich, services)
     assert UUID(other["id"]) in bank.orders
     kept = await rich.sql(
         "SELECT action, reason FROM operator_actions WHERE merchant_id = $1::uuid AND action LIKE 'withdrawal%' ORDER BY at",
@@ -98,81 +98,81 @@ async def test_an_operator_at_the_command_line(rich: Actor, house: House, bank: 
 
 @pytest.mark.usefixtures("bank")
 async def test_a_large_one_needs_a_second_operator(
-    rich: Actor, house: House, monkeypatch: pytest.MonkeyPatch, line: Line
+    rich: Actor, services: Services, monkeypatch: pytest.MonkeyPatch, line: Line
 ) -> None:
     method = msgspec.structs.replace(WITHDRAWAL_METHODS["sepa:EUR"], second_operator_above_minor=999)
     monkeypatch.setitem(WITHDRAWAL_METHODS, "sepa:EUR", method)
     new = await asked(rich, BY_SEPA, mode="live")
-    await review(house, new, "olga")
+    await review(services, new, "olga")
     assert (await fresh(rich, new, mode="live"))["status"] == "pending_review"
     with pytest.raises(ApprovedBefore):
-        await review(house, new, "olga")
-    await carry(rich, house)
+        await review(services, new, "olga")
+    await carry(rich, services)
     assert line.times_sent(new) == 0
-    await review(house, new, "omar")
-    await carry(rich, house)
+    await review(services, new, "omar")
+    await carry(rich, services)
     assert line.times_sent(new) == 1
 
 
 @pytest.mark.usefixtures("bank")
-async def test_an_approved_one_can_still_be_rejected_or_canceled(rich: Actor, house: House, line: Line) -> None:
+async def test_an_approved_one_can_still_be_rejected_or_canceled(rich: Actor, services: Services, line: Line) -> None:
     new, other = await asked(rich, BY_SEPA, mode="live"), await asked(rich, BY_SEPA, mode="live")
-    await review(house, new)
-    await review(house, new, rejected="On second thought")
-    await review(house, other)
+    await review(services, new)
+    await review(services, new, rejected="On second thought")
+    await review(services, other)
     assert (await cancel(rich, other, mode="live")).ok().body["status"] == "canceled"
-    await carry(rich, house)
+    await carry(rich, services)
     assert line.times_sent(new) == line.times_sent(other) == 0
     assert await purse_live(rich) == (10_000, 0)
     with pytest.raises(NotFound):
-        await review(house, {"id": rich.merchant_id})
+        await review(services, {"id": rich.merchant_id})
 
 
 @pytest.mark.covers("P-124")
 @pytest.mark.parametrize("cut", ["before", "after"])
 async def test_of_unknown_fate_it_stays_on_hold_and_is_sent_once(
-    rich: Actor, house: House, line: Line, bank: PaperBank, cut: str
+    rich: Actor, services: Services, line: Line, bank: PaperBank, cut: str
 ) -> None:
     new = await asked(rich, BY_SEPA, mode="live")
-    await review(house, new)
+    await review(services, new)
     line.cut, line.dead = ("before" if cut == "before" else "after"), True
     for _ in range(5):
-        await carry(rich, house)
+        await carry(rich, services)
         assert (await fresh(rich, new, mode="live"))["status"] == "processing"
         assert await purse_live(rich) == (9_000, 1_000)
         (await cancel(rich, new, mode="live")).refused("invalid_state", 409)
     assert line.times_sent(new) == (0 if cut == "before" else 1)
     line.cut, line.dead = None, False
     for _ in range(3):
-        await carry(rich, house)
+        await carry(rich, services)
     assert line.times_sent(new) == 1
     bank.state = PayoutState("succeeded")
-    await carry(rich, house)
+    await carry(rich, services)
     assert (await fresh(rich, new, mode="live"))["status"] == "completed"
 
 
 @pytest.mark.usefixtures("line")
-async def test_what_the_rail_refuses_comes_back(rich: Actor, house: House, bank: PaperBank) -> None:
+async def test_what_the_rail_refuses_comes_back(rich: Actor, services: Services, bank: PaperBank) -> None:
     bank.declines = True
     new = await asked(rich, BY_SEPA, mode="live")
-    await review(house, new)
-    await carry(rich, house)
+    await review(services, new)
+    await carry(rich, services)
     shown = await fresh(rich, new, mode="live")
     assert (shown["status"], shown["failure_code"]) == ("failed", "receiver_invalid")
     assert await purse_live(rich) == (10_000, 0)
     assert await told(rich) == ["withdrawal.processing", "withdrawal.failed"]
 
 
-async def test_while_its_rail_is_down_it_waits(rich: Actor, house: House, line: Line, bank: PaperBank) -> None:
+async def test_while_its_rail_is_down_it_waits(rich: Actor, services: Services, line: Line, bank: PaperBank) -> None:
     new = await asked(rich, BY_SEPA, mode="live")
-    await review(house, new)
+    await review(services, new)
     bank.down = True
-    await carry(rich, house)
+    await carry(rich, services)
     assert (await fresh(rich, new, mode="live"))["status"] == "approved"
     refused = (await withdraw(rich, BY_SEPA, mode="live")).refused("method_unavailable", 422)
     assert refused.body["details"] == {"unavailable_reason": "provider_down"}
     bank.down = False
-    await carry(rich, house)
+    await carry(rich, services)
     assert line.times_sent(new) == 1
 
 
@@ -197,7 +197,7 @@ async def test_what_the_rail_wants_to_know(rich: Actor) -> None:
 @pytest.mark.parametrize(("paid_minor", "variance_minor"), [(30, 0), (10, 20), (45, -15), (0, 30)])
 async def test_what_the_way_really_cost_is_the_houses_affair(
     rich: Actor,
-    house: House,
+    services: Services,
     bank: PaperBank,
     monkeypatch: pytest.MonkeyPatch,
     paid_minor: int,
@@ -207,10 +207,10 @@ async def test_what_the_way_really_cost_is_the_houses_affair(
     monkeypatch.setitem(WITHDRAWAL_METHODS, "sepa:EUR", method)
     new = await asked(rich, BY_SEPA, mode="live")
     assert (new["network_fee_minor"], new["receive_minor"]) == (30, 970)
-    await review(house, new)
-    await carry(rich, house)
+    await review(services, new)
+    await carry(rich, services)
     bank.state = PayoutState("succeeded", network_fee_minor=paid_minor, tx_hash="0xabc")
-    await carry(rich, house)
+    await carry(rich, services)
     assert (await fresh(rich, new, mode="live"))["tx_hash"] == "0xabc"
     assert await purse_live(rich) == (9_000, 0)
     [row] = await rich.sql(

@@ -53,10 +53,10 @@ async def test_a_withdrawal_step_by_step(shop: Actor) -> None:
 async def test_posted_twice_it_is_one_withdrawal(shop: Actor) -> None:
     await fund(shop, "15.00")
     confirmed = hidden(await reviewed(shop))
-    answers = await asyncio.gather(*(post(shop, f"{NEW}/confirm", **confirmed) for _ in range(4)))
-    answers.append(await post(shop, f"{NEW}/confirm", **confirmed))
+    responses = await asyncio.gather(*(post(shop, f"{NEW}/confirm", **confirmed) for _ in range(4)))
+    responses.append(await post(shop, f"{NEW}/confirm", **confirmed))
     [made] = await rows(shop)
-    assert {answer.location for answer in answers} == {f"/test/withdrawals/{made}"}
+    assert {answer.location for answer in responses} == {f"/test/withdrawals/{made}"}
     assert (await purse(shop))[:2] == (500, 1_000)
 
 

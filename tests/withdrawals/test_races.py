@@ -14,7 +14,7 @@ from tests.payments.bank import purse
 from tests.withdrawals.desk import BY_SEPA, asked, cancel, carry, fresh, fund, let_due, quote, review, told, withdraw
 from tests.withdrawals.rails import Line
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 from tollhouse.withdrawals import jobs
 
 
@@ -31,35 +31,35 @@ async def statuses(*calls: Any) -> list[int]:
 
 
 @pytest.mark.covers("P-120")
-async def test_cancel_against_send(rich: Actor, house: House, line: Line) -> None:
+async def test_cancel_against_send(rich: Actor, services: Services, line: Line) -> None:
     for _ in range(8):
         new = await asked(rich, BY_SEPA, mode="live")
-        await review(house, new)
+        await review(services, new)
         await let_due(rich)
-        answer, _ = await asyncio.gather(cancel(rich, new, mode="live"), jobs.carry_withdrawals(house))
+        answer, _ = await asyncio.gather(cancel(rich, new, mode="live"), jobs.carry_withdrawals(services))
         sent = line.times_sent(new)
         assert (answer.status, sent) in {(200, 0), (409, 1)}
         shown = await fresh(rich, new, mode="live")
         assert shown["status"] == ("processing" if sent else "canceled")
 
 
-async def test_two_workers_send_once(rich: Actor, house: House, line: Line) -> None:
+async def test_two_workers_send_once(rich: Actor, services: Services, line: Line) -> None:
     made = [await asked(rich, BY_SEPA | {"amount": "1.00"}, mode="live") for _ in range(10)]
     for new in made:
-        await review(house, new)
-    await asyncio.gather(*(carry(rich, house) for _ in range(4)))
+        await review(services, new)
+    await asyncio.gather(*(carry(rich, services) for _ in range(4)))
     assert [line.times_sent(new) for new in made] == [1] * 10
 
 
-async def test_a_worker_that_comes_late_sends_nothing(rich: Actor, house: House, line: Line) -> None:
+async def test_a_worker_that_comes_late_sends_nothing(rich: Actor, services: Services, line: Line) -> None:
     """It took the withdrawal, was away for longer than its patience, and comes back when another has sent it."""
     new = await asked(rich, BY_SEPA, mode="live")
-    await review(house, new)
+    await review(services, new)
     await let_due(rich)
-    taken = await jobs.store.take_due(house.db, jobs.clock.now(), jobs.PATIENCE, jobs.AT_ONCE)
+    taken = await jobs.store.take_due(services.db, jobs.clock.now(), jobs.PATIENCE, jobs.AT_ONCE)
     [late] = [one for one in taken if one.id == UUID(new["id"])]
-    await carry(rich, house)
-    await jobs.carry_one(house, late, jobs.clock.now())
+    await carry(rich, services)
+    await jobs.carry_one(services, late, jobs.clock.now())
     assert line.times_sent(new) == 1
 
 
@@ -81,8 +81,8 @@ async def test_over_the_limit_of_a_day_at_once(shop: Actor, monkeypatch: pytest.
 async def test_two_uses_of_one_quote(shop: Actor) -> None:
     await fund(shop)
     quoted = (await quote(shop)).ok(201).body
-    answers = await asyncio.gather(*(withdraw(shop, {"quote_id": quoted["id"]}) for _ in range(5)))
-    won, *lost = sorted(answers, key=lambda answer: answer.status)
+    responses = await asyncio.gather(*(withdraw(shop, {"quote_id": quoted["id"]}) for _ in range(5)))
+    won, *lost = sorted(responses, key=lambda answer: answer.status)
     won.ok(201)
     for answer in lost:
         answer.refused("quote_already_used", 409)
@@ -98,9 +98,9 @@ async def test_one_external_id_at_once(shop: Actor) -> None:
 async def test_one_key_at_once(shop: Actor) -> None:
     await fund(shop)
     key = str(uuid4())
-    answers = await asyncio.gather(*(withdraw(shop, key=key) for _ in range(8)))
-    assert {answer.status for answer in answers} <= {201, 409}
-    assert len({answer.raw for answer in answers if answer.status == 201}) == 1
+    responses = await asyncio.gather(*(withdraw(shop, key=key) for _ in range(8)))
+    assert {answer.status for answer in responses} <= {201, 409}
+    assert len({answer.raw for answer in responses if answer.status == 201}) == 1
     assert await purse(shop) == (9_000, 1_000, 0)
 
 

@@ -4,20 +4,20 @@ from uuid import UUID
 
 import pytest
 
+from tests.bank.desk import ACCOUNT
 from tests.cast import Actor
-from tests.statements.desk import ACCOUNT
 from tests.withdrawals.desk import BY_SEPA, TO_NINA, fund
 from tests.withdrawals.payout_contract import PayoutContract
 from tests.withdrawals.rails import PaperBank
+from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.console import actions
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.operator import actions
-from tollhouse.operator.model import Hand
 from tollhouse.rails.bank_transfer import BankTransfer
 from tollhouse.rails.configured import RAILS, SANDBOX
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 class TestSandbox(PayoutContract):
@@ -26,9 +26,9 @@ class TestSandbox(PayoutContract):
     provider = SANDBOX
     wanted = TO_NINA
 
-    async def fund(self, actor: Actor, house: House) -> None:
+    async def fund(self, actor: Actor, services: Services) -> None:
         """Test money."""
-        del house
+        del services
         await fund(actor)
 
 
@@ -37,10 +37,13 @@ class _ByBank(PayoutContract):
 
     wanted = BY_SEPA
 
-    async def fund(self, actor: Actor, house: House) -> None:
+    async def fund(self, actor: Actor, services: Services) -> None:
         """An operator's gift."""
-        env, hand = MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live"), Hand("olga", clock.now(), "Opening balance")
-        await house.db.transact(lambda tx: actions.adjust(tx, env, CURRENCIES["EUR"], 10_000, hand, house))
+        env, context = (
+            MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live"),
+            OperatorContext("olga", clock.now(), "Opening balance"),
+        )
+        await services.db.transact(lambda tx: actions.adjust(tx, env, CURRENCIES["EUR"], 10_000, context, services))
 
 
 class TestPaperBank(_ByBank):

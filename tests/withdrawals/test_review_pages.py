@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from tests.cast import Actor
-from tests.operator.seat import KEPT, seated
+from tests.console.seat import KEPT, seated
 from tests.running import Service
 from tests.withdrawals.desk import BY_SEPA, asked, cancel, carry, fresh, purse_live
 from tests.withdrawals.rails import Line, PaperBank
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 pytestmark = pytest.mark.usefixtures("bank")
 SEEN = re.compile(r'name="seen" value="([^"]+)"')
@@ -40,7 +40,7 @@ async def kept(actor: Actor) -> list[tuple[str, str, str | None]]:
 
 
 @pytest.mark.covers("P-113")
-async def test_one_is_approved_and_leaves(rich: Actor, olga: Actor, house: House, bank: PaperBank) -> None:
+async def test_one_is_approved_and_leaves(rich: Actor, olga: Actor, services: Services, bank: PaperBank) -> None:
     new = await asked(rich, BY_SEPA | {"description": "Rent <of> May"}, mode="live")
     page = f"/operator/withdrawals/{new['id']}"
     assert page in (await olga.send("GET", "/operator/withdrawals?limit=100")).ok().text
@@ -52,7 +52,7 @@ async def test_one_is_approved_and_leaves(rich: Actor, olga: Actor, house: House
     assert page not in (await olga.send("GET", "/operator/withdrawals?limit=100")).ok().text
     assert page in (await olga.send("GET", "/operator/withdrawals?limit=100&status=approved")).ok().text
     assert await kept(rich) == [("withdrawal_approved", olga.email, "Known payee")]
-    await carry(rich, house)
+    await carry(rich, services)
     assert UUID(new["id"]) in bank.orders
     assert (await fresh(rich, new, mode="live"))["review"]["note"] == "Known payee"
 
@@ -105,7 +105,7 @@ async def test_operators_who_decide_at_once_decide_once(rich: Actor, olga: Actor
 
 
 async def test_a_large_one_needs_a_second_operator(
-    rich: Actor, olga: Actor, house: House, still: Service, monkeypatch: pytest.MonkeyPatch, line: Line
+    rich: Actor, olga: Actor, services: Services, still: Service, monkeypatch: pytest.MonkeyPatch, line: Line
 ) -> None:
     method = msgspec.structs.replace(WITHDRAWAL_METHODS["sepa:EUR"], second_operator_above_minor=999)
     monkeypatch.setitem(WITHDRAWAL_METHODS, "sepa:EUR", method)
@@ -118,12 +118,12 @@ async def test_a_large_one_needs_a_second_operator(
     assert "/approve" not in shown
     again = (await olga.form(f"{page}/approve", await seen(olga, new))).ok(409)
     assert "a second operator must approve it too" in again.text
-    await carry(rich, house)
+    await carry(rich, services)
     assert line.times_sent(new) == 0
     async with seated(still, "otto") as otto:
         assert "It cannot be called back." in (await otto.send("GET", page)).ok().text
         (await otto.form(f"{page}/approve", await seen(otto, new))).ok(303)
-    await carry(rich, house)
+    await carry(rich, services)
     assert line.times_sent(new) == 1
 
 

@@ -1,8 +1,10 @@
 """Reviewers, and how an approval is refused."""
 
+from datetime import datetime
+
 from msgspec import Struct
 
-from tollhouse.callers.people import email_key
+from tollhouse.identity.people import email_key
 
 LOCAL_ADMINISTRATOR = "local administrator"
 """Whoever uses the command line without naming an operator: one person, whatever the system user is called."""
@@ -41,3 +43,17 @@ class Approvals(Struct, frozen=True):
     def complete(self) -> bool:
         """Whether nobody else need approve it."""
         return len(self.given) >= self.needed
+
+
+class OperatorContext(Struct, frozen=True):
+    """Which operator acts, when, and why. `operator` is an e-mail address, or the local administrator."""
+
+    operator: str
+    at: datetime
+    reason: str | None = None
+    on_command_line: bool = False
+
+    @property
+    def reviewer(self) -> Reviewer:
+        """Whose approval it is."""
+        return Reviewer(self.operator, self.on_command_line)

@@ -11,7 +11,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.kernel.ids import parse_id
-from tollhouse.web.ask import Ask
+from tollhouse.web.request import Request
 
 AuthorKind = Literal["person", "api_key", "application", "operator", "system"]
 
@@ -43,7 +43,7 @@ OPERATOR = Author("operator")
 _acting: ContextVar[Author] = ContextVar("acting", default=SYSTEM)
 
 
-def present() -> Author:
+def current() -> Author:
     """Who asks for what is done now."""
     return _acting.get()
 
@@ -53,16 +53,16 @@ def asked_by(author: Author) -> None:
     _acting.set(author)
 
 
-def person(ask: Ask, user_id: UUID) -> Author:
+def person(request: Request, user_id: UUID) -> Author:
     """One of a merchant's people, where they sit."""
-    return Author("person", str(user_id), ask.address, ask.own_id)
+    return Author("person", str(user_id), request.address, request.own_id)
 
 
-def api_key(ask: Ask, api_key_id: UUID) -> Author:
+def api_key(request: Request, api_key_id: UUID) -> Author:
     """A program of the merchant's own."""
-    return Author("api_key", str(api_key_id), ask.address, ask.own_id)
+    return Author("api_key", str(api_key_id), request.address, request.own_id)
 
 
-def application(ask: Ask, client_id: str) -> Author:
+def application(request: Request, client_id: str) -> Author:
     """An application that the merchant is connected to."""
-    return Author("application", client_id, ask.address, ask.own_id)
+    return Author("application", client_id, request.address, request.own_id)

@@ -11,7 +11,7 @@ import msgspec
 from tollhouse.audit import author, store
 from tollhouse.audit.author import Author
 from tollhouse.audit.changes import Changes
-from tollhouse.audit.deeds import Deed
+from tollhouse.audit.event_types import AuditEventType
 from tollhouse.audit.store import About
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
@@ -21,7 +21,7 @@ from tollhouse.platform.db import Tx
 async def note(
     tx: Tx,
     whose: MerchantEnv | MerchantId,
-    deed: Deed,
+    action: AuditEventType,
     now: datetime,
     *,
     subject: UUID | str | None = None,
@@ -35,12 +35,12 @@ async def note(
     """
     merchant_id, mode = (whose.merchant_id, whose.mode) if isinstance(whose, MerchantEnv) else (whose, None)
     about = About(None if subject is None else str(subject), name, _json(changed))
-    await store.note(tx, merchant_id, new_id(), now, mode, deed, by or author.present(), about)
+    await store.note(tx, merchant_id, new_id(), now, mode, action, by or author.current(), about)
 
 
-async def note_of_person(tx: Tx, user_id: UUID, deed: Deed, now: datetime, by: Author) -> None:
+async def note_of_person(tx: Tx, user_id: UUID, action: AuditEventType, now: datetime, by: Author) -> None:
     """The same where only the person is known whose account it is. Of an operator's nothing is written."""
-    await store.note_of_person(tx, user_id, new_id(), now, deed, by)
+    await store.note_of_person(tx, user_id, new_id(), now, action, by)
 
 
 def _json(changed: Changes | None) -> str | None:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.audit.author import Author
-from tollhouse.audit.deeds import Deed
+from tollhouse.audit.event_types import AuditEventType
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.db import Tx
 
@@ -32,15 +32,22 @@ class About(Struct, frozen=True):
 
 
 async def note(
-    tx: Tx, merchant_id: UUID, line_id: UUID, now: datetime, mode: Mode | None, deed: Deed, by: Author, about: About
+    tx: Tx,
+    merchant_id: UUID,
+    line_id: UUID,
+    now: datetime,
+    mode: Mode | None,
+    action: AuditEventType,
+    by: Author,
+    about: About,
 ) -> None:
     """A line of this merchant."""
-    await tx.execute(NOTE, merchant_id, line_id, now, mode, deed, *_who(by), *msgspec.structs.astuple(about))
+    await tx.execute(NOTE, merchant_id, line_id, now, mode, action, *_who(by), *msgspec.structs.astuple(about))
 
 
-async def note_of_person(tx: Tx, user_id: UUID, line_id: UUID, now: datetime, deed: Deed, by: Author) -> None:
+async def note_of_person(tx: Tx, user_id: UUID, line_id: UUID, now: datetime, action: AuditEventType, by: Author) -> None:
     """A line of the merchant whose person this is."""
-    await tx.execute(NOTE_OF_PERSON, user_id, line_id, now, deed, *_who(by))
+    await tx.execute(NOTE_OF_PERSON, user_id, line_id, now, action, *_who(by))
 
 
 def _who(by: Author) -> tuple[object, ...]:

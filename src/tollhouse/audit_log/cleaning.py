@@ -4,16 +4,16 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from tollhouse.audit_log import cleaning_store
-from tollhouse.callers.cleaning import forget
+from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
-async def forget_lines(house: House) -> None:
+async def forget_lines(services: Services) -> None:
     """Lines that were kept long enough."""
-    if days := house.settings.audit_kept_days:
-        await forget(house.db, cleaning_store.FORGET_LINES, clock.now() - timedelta(days=days))
+    if days := services.settings.audit_kept_days:
+        await forget(services.db, cleaning_store.FORGET_LINES, clock.now() - timedelta(days=days))
 
 
-JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [(3600, forget_lines)]
+JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(3600, forget_lines)]
 """Seconds between two runs, and what is done."""

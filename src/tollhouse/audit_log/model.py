@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tollhouse.audit.author import AuthorKind
 from tollhouse.audit.changes import Changes
-from tollhouse.audit.deeds import TOPICS, Topic
+from tollhouse.audit.event_types import TOPICS, Topic
 from tollhouse.kernel.ids import Mode
 from tollhouse.web.days import span_of
 from tollhouse.web.keyset import KeysetQuery, Place
@@ -60,7 +60,7 @@ class Line(Struct, frozen=True, kw_only=True):
     id: UUID
     created_at: datetime
     mode: Mode | None
-    deed: str
+    action: str
     author_kind: AuthorKind
     author: str
     address: str | None

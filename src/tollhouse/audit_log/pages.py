@@ -7,20 +7,20 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.audit.changes import Value
-from tollhouse.audit_log import meanings, store
+from tollhouse.audit_log import labels, store
 from tollhouse.audit_log.model import AuditQuery, KnownAuthor, Line, Wanted
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool
-from tollhouse.web.answers import page
-from tollhouse.web.ask import Ask
 from tollhouse.web.csv_table import download, file_name, lines
 from tollhouse.web.form_faults import NOTHING_WRONG, wrong_with
 from tollhouse.web.keyset import NEWEST, turn_by
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page
 
 OPERATIONS = Operations(PAGES)
 PATH = "/settings/audit"
@@ -53,7 +53,7 @@ class ShownLine(Struct, frozen=True, kw_only=True):
     """A deed as the page tells it. No `path`: what it was done to has no page; `requests`: the request it was asked by."""
 
     at: Timestamp
-    deed: str
+    action: str
     name: str
     amount: tuple[str, str]
     path: str
@@ -66,15 +66,15 @@ class ShownLine(Struct, frozen=True, kw_only=True):
 
 
 @OPERATIONS.add("GET", PATH, guard=signed_in_page)
-async def audit(ask: Ask, caller: Person, query: AuditQuery) -> Response:
+async def audit(request: Request, caller: Person, query: AuditQuery) -> Response:
     """What was done to this account in both environments, newest first, as the address filters it."""
-    db = ask.house.db
+    db = request.services.db
     wrong = NOTHING_WRONG
     found, more = list[Line](), False
     try:
         wanted = query.wanted(caller.zone)
-    except ValidationFailed as refusal:
-        wrong = wrong_with(refusal, ("from", "to"))
+    except ValidationFailed as error:
+        wrong = wrong_with(error, ("from", "to"))
     else:
         than = NEWEST if query.before is None else await store.place_of(db, caller.merchant_id, query.before)
         if than is None:
@@ -83,7 +83,7 @@ async def audit(ask: Ask, caller: Person, query: AuditQuery) -> Response:
     authors = await store.authors(db, caller.merchant_id)
     names = _names(authors)
     return page(
-        ask,
+        request,
         "audit_log/list.html",
         wrong.status,
         person=caller,
@@ -93,22 +93,22 @@ async def audit(ask: Ask, caller: Person, query: AuditQuery) -> Response:
         wrong=wrong,
         path=PATH,
         lines=[_shown(line, names) for line in found],
-        topics=list(meanings.TOPICS.items()),
-        environments=list(meanings.ENVIRONMENTS.items()),
-        kinds=list(meanings.AUTHORS.items()),
+        topics=list(labels.TOPICS.items()),
+        environments=list(labels.ENVIRONMENTS.items()),
+        kinds=list(labels.AUTHORS.items()),
         authors=[(f"{one.kind}:{one.id}", one.name) for one in authors],
-        days=ask.house.settings.audit_kept_days,
+        days=request.services.settings.audit_kept_days,
         turn=turn_by(query, PATH, found[-1].id if more else None),
         file=f"{PATH}.csv{query.address(None)}",
     )
 
 
 @OPERATIONS.add("GET", f"{PATH}.csv", guard=signed_in_page)
-async def audit_csv(ask: Ask, caller: Person, query: AuditQuery) -> Response:
+async def audit_csv(request: Request, caller: Person, query: AuditQuery) -> Response:
     """Every line that the filters mean, newest first, as CSV. What is done while it is sent is not in it."""
-    db, merchant_id = ask.house.db, caller.merchant_id
+    db, merchant_id = request.services.db, caller.merchant_id
     names = _names(await store.authors(db, merchant_id))
-    return download(file_name("audit", ask.now), _parts(db, merchant_id, query.wanted(caller.zone), names))
+    return download(file_name("audit", request.now), _parts(db, merchant_id, query.wanted(caller.zone), names))
 
 
 def _names(authors: list[KnownAuthor]) -> dict[str, str]:
@@ -121,28 +121,28 @@ def _shown(line: Line, names: Mapping[str, str]) -> ShownLine:
     known = names.get(line.author)
     return ShownLine(
         at=stamp(line.created_at),
-        deed=_DEEDS.get(line.deed, line.deed),
+        action=_DEEDS.get(line.action, line.action),
         name=line.name or "",
         amount=(value, currency),
         path=_path(line),
-        who=known or line.author or meanings.AUTHORS[line.author_kind],
+        who=known or line.author or labels.AUTHORS[line.author_kind],
         by_name=bool(line.author),
         address=line.address or "",
-        environment="" if line.mode is None else meanings.ENVIRONMENTS[line.mode],
+        environment="" if line.mode is None else labels.ENVIRONMENTS[line.mode],
         requests=_requests(line),
         changes=[
-            ShownChange(meanings.field(name), _said(before), _said(after), isinstance(after, bool))
+            ShownChange(labels.field(name), _said(before), _said(after), isinstance(after, bool))
             for name, (before, after) in line.changed.items()
             if name != "amount"
         ],
     )
 
 
-_DEEDS: Mapping[str, str] = {str(deed): said for deed, said in meanings.DEEDS.items()}
+_DEEDS: Mapping[str, str] = {str(action): said for action, said in labels.DEEDS.items()}
 
 
 def _path(line: Line) -> str:
-    kind = line.deed.partition(".")[0]
+    kind = line.action.partition(".")[0]
     if kind == "application" and line.subject is not None:
         return f"/developers/apps/{line.subject}"
     return f"/{line.mode}/{PLACES[kind]}{line.subject}" if line.mode and line.subject and kind in PLACES else ""
@@ -174,7 +174,7 @@ def _cells(line: Line, names: Mapping[str, str]) -> tuple[str, ...]:
         str(line.id),
         stamp(line.created_at),
         line.mode or "",
-        line.deed,
+        line.action,
         line.author_kind,
         line.author,
         names.get(line.author, ""),

@@ -10,23 +10,23 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.balance_payments import store
-from tollhouse.balance_payments.model import CAPTURED, Application, BalancePayment
-from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount, check, part_of
-from tollhouse.balance_payments.refusals import (
+from tollhouse.balance_payments.errors import (
     ApplicationRevoked,
     CurrencyNotSupported,
     DuplicateExternalId,
+    InvalidState,
     MoreThanLeft,
     MoreThanReserved,
-    NotNow,
     SelfPayment,
 )
-from tollhouse.callers.model import ApplicationSuspended, Caller, ConfidentialClientRequired
-from tollhouse.events.balances import Cause, tell_balance
+from tollhouse.balance_payments.model import CAPTURED, Application, BalancePayment
+from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount, check, part_of
+from tollhouse.events.balances import Cause, notify_balance
+from tollhouse.identity.model import ApplicationSuspended, Caller, ConfidentialClientRequired
 from tollhouse.kernel import limits, scopes
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import ClientId, MerchantId, new_id
-from tollhouse.kernel.refusals import NotFound
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.ledger import holds
 from tollhouse.ledger.balances import in_currency
@@ -34,13 +34,13 @@ from tollhouse.ledger.holds import Part
 from tollhouse.ledger.model import InsufficientFunds, Line, Posted, Posting, Source, available
 from tollhouse.ledger.post import post
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 SOURCE = "balance_payment"
 MAY_PAY = scopes.parse(["balance-payments:write"]) or Scopes(0)
 
 
-async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, house: House, now: datetime) -> BalancePayment:
+async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, services: Services, now: datetime) -> BalancePayment:
     """Pay the owner of an application, or set the money aside for it.
 
     Raises `ValidationFailed`, `NotFound`, `DuplicateExternalId`, `CurrencyNotSupported`, `SelfPayment`,
@@ -69,81 +69,83 @@ async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, house: House, now:
     else:
         source = Source(SOURCE, payment.id)
         hold, posted = await holds.reserve(tx, payment.env, source, payment.currency, payment.amount_minor, now)
-        expires_at = now + await store.ahead(tx, payment.env) + timedelta(seconds=new.expires_in or limits.RESERVATION_S)
+        expires_at = (
+            now + await store.clock_offset(tx, payment.env) + timedelta(seconds=new.expires_in or limits.RESERVATION_S)
+        )
         payment = msgspec.structs.replace(payment, hold_id=hold.id, expires_at=expires_at)
     if not await store.insert(tx, payment):
         await _refuse_duplicate(tx, caller, new)
         raise AssertionError("payments are never deleted")
-    await _tell(tx, payment, posted, house, now)
+    await _tell(tx, payment, posted, services, now)
     return payment
 
 
 async def capture(
-    tx: Tx, caller: Caller, payment_id: UUID, part: PartialAmount, house: House, now: datetime
+    tx: Tx, caller: Caller, payment_id: UUID, part: PartialAmount, services: Services, now: datetime
 ) -> BalancePayment:
     """Pay what is reserved, or a part of it; the rest is given back. A public client pays all of it.
 
-    Raises `NotFound`, `ValidationFailed`, `ApplicationSuspended`, `NotNow`, `MoreThanReserved` and
+    Raises `NotFound`, `ValidationFailed`, `ApplicationSuspended`, `InvalidState`, `MoreThanReserved` and
     `ConfidentialClientRequired`.
     """
     payment = await _held(tx, caller, payment_id)
     amount_minor = part_of(part, payment.currency) or payment.amount_minor
-    return await _capture(tx, payment, amount_minor, house, now, whole=caller.client_is_public)
+    return await _capture(tx, payment, amount_minor, services, now, whole=caller.client_is_public)
 
 
-async def release(tx: Tx, caller: Caller, payment_id: UUID, house: House, now: datetime) -> BalancePayment:
-    """Give back what is reserved. Raises `NotFound` and `NotNow`."""
-    return await _release(tx, await _held(tx, caller, payment_id), house, now)
+async def release(tx: Tx, caller: Caller, payment_id: UUID, services: Services, now: datetime) -> BalancePayment:
+    """Give back what is reserved. Raises `NotFound` and `InvalidState`."""
+    return await _release(tx, await _held(tx, caller, payment_id), services, now)
 
 
 async def refund(
-    tx: Tx, caller: Caller, payment_id: UUID, part: PartialAmount, house: House, now: datetime
+    tx: Tx, caller: Caller, payment_id: UUID, part: PartialAmount, services: Services, now: datetime
 ) -> BalancePayment:
     """Pay back what was captured, or a part of it, from the owner's balance.
 
-    Raises `NotFound`, `ValidationFailed`, `NotNow`, `MoreThanLeft` and `InsufficientFunds`, whose details are the owner's
+    Raises `NotFound`, `ValidationFailed`, `InvalidState`, `MoreThanLeft` and `InsufficientFunds`, whose details are the owner's
     own and not told to whoever holds a merchant's token.
     """
-    return await _refund(tx, await _held(tx, caller, payment_id), part, house, now)
+    return await _refund(tx, await _held(tx, caller, payment_id), part, services, now)
 
 
 async def capture_as_owner(
-    tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, part: PartialAmount, house: House, now: datetime
+    tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, part: PartialAmount, services: Services, now: datetime
 ) -> BalancePayment:
     """The owner takes what its application reserved. Raises as `capture`, and `ApplicationRevoked`."""
     payment, revoked = await _owned(tx, owner, client_id, payment_id)
     amount_minor = part_of(part, payment.currency) or payment.amount_minor
     if revoked:
         raise ApplicationRevoked
-    return await _capture(tx, payment, amount_minor, house, now)
+    return await _capture(tx, payment, amount_minor, services, now)
 
 
 async def release_as_owner(
-    tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, house: House, now: datetime
+    tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, services: Services, now: datetime
 ) -> BalancePayment:
-    """The owner gives back what its application reserved, revoked or not. Raises `NotFound` and `NotNow`."""
+    """The owner gives back what its application reserved, revoked or not. Raises `NotFound` and `InvalidState`."""
     payment, _ = await _owned(tx, owner, client_id, payment_id)
-    return await _release(tx, payment, house, now)
+    return await _release(tx, payment, services, now)
 
 
 async def refund_as_owner(
-    tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, house: House, now: datetime
+    tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, services: Services, now: datetime
 ) -> BalancePayment:
     """The owner pays back all that is left of what its application captured, revoked or not.
 
     Never a part: a request at the dashboard has no key, and asking for everything twice gives it back once. Raises
-    `NotFound`, `NotNow` and `InsufficientFunds`.
+    `NotFound`, `InvalidState` and `InsufficientFunds`.
     """
     payment, _ = await _owned(tx, owner, client_id, payment_id)
-    return await _refund(tx, payment, PartialAmount(), house, now)
+    return await _refund(tx, payment, PartialAmount(), services, now)
 
 
-async def expire_due(tx: Tx, env: MerchantEnv, payment_id: UUID, house: House, now: datetime) -> bool:
+async def expire_due(tx: Tx, env: MerchantEnv, payment_id: UUID, services: Services, now: datetime) -> bool:
     """Give back a reservation whose time is over; False where somebody was first, or its time is not over."""
     payment = await store.lock(tx, env, None, payment_id)
     if payment is None or payment.status != "reserved" or payment.status_at(now) != "expired":
         return False
-    await _give_back(tx, payment, "expired", house, now)
+    await _give_back(tx, payment, "expired", services, now)
     return True
 
 
@@ -206,7 +208,7 @@ async def _held(tx: Tx, caller: Caller, payment_id: UUID) -> BalancePayment:
 
 async def _owned(tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID) -> tuple[BalancePayment, bool]:
     """The held payment of one of the owner's applications, and whether that one is revoked. Raises `NotFound`."""
-    found = await store.hold_own(tx, owner, client_id)
+    found = await store.lock_own(tx, owner, client_id)
     payment = None if found is None else await store.lock_owned(tx, found[0], payment_id)
     if found is None or payment is None:
         raise NotFound
@@ -220,7 +222,7 @@ async def _refuse_suspended(tx: Tx, client_id: ClientId) -> None:
 
 
 async def _capture(
-    tx: Tx, payment: BalancePayment, amount_minor: int, house: House, now: datetime, *, whole: bool = False
+    tx: Tx, payment: BalancePayment, amount_minor: int, services: Services, now: datetime, *, whole: bool = False
 ) -> BalancePayment:
     """Pay so much of a locked payment. `whole`: all of it or nothing."""
     await _refuse_suspended(tx, payment.client_id)
@@ -234,15 +236,15 @@ async def _capture(
     await store.change(tx, changed)
     paid = Part("balance_payment_out", amount_minor, available(payment.owner))
     _, posted = await holds.settle(tx, payment.env, hold_id, (paid,), now)
-    await _tell(tx, changed, posted, house, now)
+    await _tell(tx, changed, posted, services, now)
     return changed
 
 
-async def _refund(tx: Tx, payment: BalancePayment, part: PartialAmount, house: House, now: datetime) -> BalancePayment:
+async def _refund(tx: Tx, payment: BalancePayment, part: PartialAmount, services: Services, now: datetime) -> BalancePayment:
     """Pay back so much of a locked payment, or all that is left."""
     asked_minor = part_of(part, payment.currency)
     if payment.status not in CAPTURED:
-        raise NotNow(payment.status_at(now))
+        raise InvalidState(payment.status_at(now))
     left_minor = payment.refundable_minor
     amount_minor = asked_minor or left_minor
     if amount_minor > left_minor:
@@ -253,40 +255,40 @@ async def _refund(tx: Tx, payment: BalancePayment, part: PartialAmount, house: H
     source = Source(SOURCE, payment.id, changed.refunds)
     line = Line("balance_payment_refund", payment.currency, amount_minor, available(payment.owner), available(payment.env))
     posted = await post(tx, Posting(payment.env.mode, line.type, source, (line,), now))
-    await _tell(tx, changed, posted, house, now)
+    await _tell(tx, changed, posted, services, now)
     return changed
 
 
-async def _release(tx: Tx, payment: BalancePayment, house: House, now: datetime) -> BalancePayment:
+async def _release(tx: Tx, payment: BalancePayment, services: Services, now: datetime) -> BalancePayment:
     _hold_of(payment, now)
     # Nothing below this line may refuse.
-    return await _give_back(tx, payment, "released", house, now)
+    return await _give_back(tx, payment, "released", services, now)
 
 
 def _hold_of(payment: BalancePayment, now: datetime) -> UUID:
-    """The hold of a standing reservation. Raises `NotNow`."""
+    """The hold of a standing reservation. Raises `InvalidState`."""
     standing = payment.status_at(now)
     if standing != "reserved" or payment.hold_id is None:
-        raise NotNow(standing)
+        raise InvalidState(standing)
     return payment.hold_id
 
 
 async def _give_back(
-    tx: Tx, payment: BalancePayment, status: Literal["released", "expired"], house: House, now: datetime
+    tx: Tx, payment: BalancePayment, status: Literal["released", "expired"], services: Services, now: datetime
 ) -> BalancePayment:
     changed = payment.given_back(status, now)
     await store.change(tx, changed)
     if payment.hold_id is None:
         raise AssertionError("a reservation has its hold")
     _, posted = await holds.release(tx, payment.env, payment.hold_id, now)
-    await _tell(tx, changed, posted, house, now)
+    await _tell(tx, changed, posted, services, now)
     return changed
 
 
-async def _tell(tx: Tx, payment: BalancePayment, posted: Posted, house: House, now: datetime) -> None:
+async def _tell(tx: Tx, payment: BalancePayment, posted: Posted, services: Services, now: datetime) -> None:
     """Tell each of the two merchants what it did to its own balance."""
     cause = Cause(SOURCE, payment.id, payment.status, payment.version)
     for env in (payment.env, payment.owner):
         part = posted.of(env)
         if part.entries:
-            await tell_balance(tx, env, payment.currency, part, cause, None, house, now)
+            await notify_balance(tx, env, payment.currency, part, cause, None, services, now)

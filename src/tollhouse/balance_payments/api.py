@@ -6,26 +6,26 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.balance_payments import actions, store
-from tollhouse.balance_payments.model import Status
-from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
-from tollhouse.balance_payments.refusals import (
+from tollhouse.balance_payments.errors import (
     CurrencyNotSupported,
     DuplicateExternalId,
+    InvalidState,
     MoreThanLeft,
     MoreThanReserved,
-    NotNow,
     SelfPayment,
 )
+from tollhouse.balance_payments.model import Status
+from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
 from tollhouse.balance_payments.store import PaymentFilter
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
-from tollhouse.callers.guards import ApplicationCredential, scope
-from tollhouse.callers.model import ApplicationRequired, Caller, ConfidentialClientRequired
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.identity.guards import ApplicationCredential, scope
+from tollhouse.identity.model import ApplicationRequired, Caller, ConfidentialClientRequired
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.house import House
 from tollhouse.web.lists import ListQuery, Part
 from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.services import Services
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 READ, WRITE = scope("balance-payments:read"), scope("balance-payments:write")
@@ -66,10 +66,10 @@ class BalancePaymentsAnswer(Struct, frozen=True):
     ),
 )
 async def make_balance_payment(
-    caller: Caller, body: NewBalancePayment, tx: Tx, now: datetime, house: House
+    caller: Caller, body: NewBalancePayment, tx: Tx, now: datetime, services: Services
 ) -> BalancePaymentView:
     """Pay the owner of the application from the merchant's balance, or reserve the money for it."""
-    return payment_view(await actions.pay(tx, caller, body, house, now), now)
+    return payment_view(await actions.pay(tx, caller, body, services, now), now)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/balance-payments", guard=READ, refuses=(ValidationFailed,))
@@ -101,17 +101,17 @@ async def read_balance_payment(caller: Caller, payment_id: UUID, db: Pool, now: 
         ApplicationRequired,
         NotFound,
         ValidationFailed,
-        NotNow,
+        InvalidState,
         MoreThanReserved,
         ConfidentialClientRequired,
         BalanceLimitExceeded,
     ),
 )
 async def capture_balance_payment(
-    caller: Caller, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, house: House
+    caller: Caller, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, services: Services
 ) -> BalancePaymentView:
     """Pay what is reserved, once: all of it, or, by a confidential client, a part while the rest is released."""
-    return payment_view(await actions.capture(tx, caller, payment_id, body, house, now), now)
+    return payment_view(await actions.capture(tx, caller, payment_id, body, services, now), now)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -119,13 +119,13 @@ async def capture_balance_payment(
     "/balance-payments/{payment_id}/release",
     guard=CONFIDENTIAL,
     idempotency="honoured",
-    refuses=(ApplicationRequired, ConfidentialClientRequired, NotFound, NotNow),
+    refuses=(ApplicationRequired, ConfidentialClientRequired, NotFound, InvalidState),
 )
 async def release_balance_payment(
-    caller: Caller, payment_id: UUID, tx: Tx, now: datetime, house: House
+    caller: Caller, payment_id: UUID, tx: Tx, now: datetime, services: Services
 ) -> BalancePaymentView:
     """Give back what is reserved."""
-    return payment_view(await actions.release(tx, caller, payment_id, house, now), now)
+    return payment_view(await actions.release(tx, caller, payment_id, services, now), now)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -138,14 +138,14 @@ async def release_balance_payment(
         ConfidentialClientRequired,
         NotFound,
         ValidationFailed,
-        NotNow,
+        InvalidState,
         MoreThanLeft,
         InsufficientFunds,
         BalanceLimitExceeded,
     ),
 )
 async def refund_balance_payment(
-    caller: Caller, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, house: House
+    caller: Caller, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, services: Services
 ) -> BalancePaymentView:
     """Pay back what was captured from the owner's balance: all that is left, or a part."""
-    return payment_view(await actions.refund(tx, caller, payment_id, body, house, now), now)
+    return payment_view(await actions.refund(tx, caller, payment_id, body, services, now), now)

@@ -5,19 +5,19 @@ from uuid import UUID
 
 from tollhouse.balance_payments import actions, store
 from tollhouse.balance_payments.api import BalancePaymentsAnswer
+from tollhouse.balance_payments.errors import ApplicationRevoked, InvalidState, MoreThanReserved
 from tollhouse.balance_payments.model import Status
 from tollhouse.balance_payments.new_payment import PartialAmount
-from tollhouse.balance_payments.refusals import ApplicationRevoked, MoreThanReserved, NotNow
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
-from tollhouse.callers.guards import signed_in
-from tollhouse.callers.model import ApplicationSuspended, Person
+from tollhouse.identity.guards import signed_in
+from tollhouse.identity.model import ApplicationSuspended, Person
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.house import House
 from tollhouse.web.lists import ListQuery, Part
 from tollhouse.web.operations import DASHBOARD, Operations
+from tollhouse.web.services import Services
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 PATH = "/oauth/clients/{client_id}/balance-payments"
@@ -63,35 +63,35 @@ async def read_owned_balance_payment(
         ValidationFailed,
         ApplicationRevoked,
         ApplicationSuspended,
-        NotNow,
+        InvalidState,
         MoreThanReserved,
         BalanceLimitExceeded,
     ),
 )
 async def capture_owned_balance_payment(
-    caller: Person, client_id: str, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, house: House
+    caller: Person, client_id: str, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, services: Services
 ) -> BalancePaymentView:
     """Take what is reserved, once: all of it, or a part while the rest is released. Not for a revoked application."""
     owner = caller.merchant_id
-    return payment_view(await actions.capture_as_owner(tx, owner, client_id, payment_id, body, house, now), now)
+    return payment_view(await actions.capture_as_owner(tx, owner, client_id, payment_id, body, services, now), now)
 
 
-@DASHBOARD_OPERATIONS.add("POST", PATH + "/{payment_id}/release", guard=signed_in, refuses=(NotFound, NotNow))
+@DASHBOARD_OPERATIONS.add("POST", PATH + "/{payment_id}/release", guard=signed_in, refuses=(NotFound, InvalidState))
 async def release_owned_balance_payment(
-    caller: Person, client_id: str, payment_id: UUID, tx: Tx, now: datetime, house: House
+    caller: Person, client_id: str, payment_id: UUID, tx: Tx, now: datetime, services: Services
 ) -> BalancePaymentView:
     """Give back what is reserved, whatever became of the connection or the application."""
-    return payment_view(await actions.release_as_owner(tx, caller.merchant_id, client_id, payment_id, house, now), now)
+    return payment_view(await actions.release_as_owner(tx, caller.merchant_id, client_id, payment_id, services, now), now)
 
 
 @DASHBOARD_OPERATIONS.add(
     "POST",
     PATH + "/{payment_id}/refund",
     guard=signed_in,
-    refuses=(NotFound, NotNow, InsufficientFunds, BalanceLimitExceeded),
+    refuses=(NotFound, InvalidState, InsufficientFunds, BalanceLimitExceeded),
 )
 async def refund_owned_balance_payment(
-    caller: Person, client_id: str, payment_id: UUID, tx: Tx, now: datetime, house: House
+    caller: Person, client_id: str, payment_id: UUID, tx: Tx, now: datetime, services: Services
 ) -> BalancePaymentView:
     """Pay back all that is left of what was captured, from the owner's balance, whatever became of the application."""
-    return payment_view(await actions.refund_as_owner(tx, caller.merchant_id, client_id, payment_id, house, now), now)
+    return payment_view(await actions.refund_as_owner(tx, caller.merchant_id, client_id, payment_id, services, now), now)

@@ -7,17 +7,17 @@ from collections.abc import Awaitable, Callable
 
 from tollhouse.balance_payments import actions, store
 from tollhouse.kernel import clock
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 AT_ONCE = 50
 
 
-async def expire_reservations(house: House) -> None:
+async def expire_reservations(services: Services) -> None:
     """Give back the reservations whose time is over."""
     now = clock.now()
-    for env, payment_id in await store.due(house.db, now, AT_ONCE):
-        await house.db.transact(lambda tx, env=env, one=payment_id: actions.expire_due(tx, env, one, house, now))
+    for env, payment_id in await store.due(services.db, now, AT_ONCE):
+        await services.db.transact(lambda tx, env=env, one=payment_id: actions.expire_due(tx, env, one, services, now))
 
 
-JOBS: tuple[Callable[[House], Awaitable[None]], ...] = (expire_reservations,)
+JOBS: tuple[Callable[[Services], Awaitable[None]], ...] = (expire_reservations,)
 """To be run every moment."""

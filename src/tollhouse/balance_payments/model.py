@@ -27,7 +27,7 @@ class Application(Struct, frozen=True):
 class BalancePayment(Struct, frozen=True, kw_only=True):
     """Money of a merchant (`env`) for the owner of an application: set aside at first, or paid at once (no hold).
 
-    What it was made for is captured, or released, or still set aside. `ahead` is how far the paying merchant has moved
+    What it was made for is captured, or released, or still set aside. `clock_offset` is how far the paying merchant has moved
     its test clock.
     """
 
@@ -51,7 +51,7 @@ class BalancePayment(Struct, frozen=True, kw_only=True):
     updated_at: datetime
     expires_at: datetime | None
     resolved_at: datetime | None
-    ahead: timedelta = NO_LEAD
+    clock_offset: timedelta = NO_LEAD
 
     @property
     def owner(self) -> MerchantEnv:
@@ -65,7 +65,7 @@ class BalancePayment(Struct, frozen=True, kw_only=True):
 
     def status_at(self, now: datetime) -> Status:
         """The status at this moment: a reservation is over when its time is, whether or not anybody wrote it down."""
-        over = self.status == "reserved" and self.expires_at is not None and now + self.ahead >= self.expires_at
+        over = self.status == "reserved" and self.expires_at is not None and now + self.clock_offset >= self.expires_at
         return "expired" if over else self.status
 
     def captured(self, amount_minor: int, now: datetime) -> "BalancePayment":

@@ -5,11 +5,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from tollhouse.callers.model import Caller
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
+from tollhouse.identity.model import Caller
 from tollhouse.kernel import limits
-from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.references import reference_faults
 
@@ -29,7 +29,7 @@ class NewBalancePayment(Struct, frozen=True, forbid_unknown_fields=True, kw_only
     metadata: dict[str, str] | None = None
     oauth_client_id: str | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong, as far as nothing is looked up."""
         return _faults(self, facts.caller)
 
@@ -39,7 +39,7 @@ class PartialAmount(Struct, frozen=True, forbid_unknown_fields=True):
 
     amount: Amount = None
 
-    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, _facts: RequestFacts) -> Iterator[FieldError]:
         """What is wrong whatever the currency is."""
         return optional_amount_faults(self.amount)
 
@@ -71,7 +71,7 @@ def part_of(part: PartialAmount, code: str) -> int | None:
     return amount_minor
 
 
-def _faults(new: NewBalancePayment, caller: Caller) -> Iterator[Fault]:
+def _faults(new: NewBalancePayment, caller: Caller) -> Iterator[FieldError]:
     known = currency(new.currency)
     if minor_of(new.amount, known) is None:
         yield amount_fault(known)
@@ -80,13 +80,17 @@ def _faults(new: NewBalancePayment, caller: Caller) -> Iterator[Fault]:
     yield from reference_faults(external_id=new.external_id, metadata=new.metadata, description=new.description)
 
 
-def _reservation_faults(new: NewBalancePayment) -> Iterator[Fault]:
+def _reservation_faults(new: NewBalancePayment) -> Iterator[FieldError]:
     if new.capture and new.expires_in is not None:
-        yield Fault("expires_in", "not_applicable", "This must be left out unless capture is false.")
+        yield FieldError("expires_in", "not_applicable", "This must be left out unless capture is false.")
 
 
-def _application_faults(new: NewBalancePayment, caller: Caller) -> Iterator[Fault]:
+def _application_faults(new: NewBalancePayment, caller: Caller) -> Iterator[FieldError]:
     if caller.client_id is None and new.oauth_client_id is None:
-        yield Fault("oauth_client_id", "missing", "This is required with an API key: it names the application that is paid.")
+        yield FieldError(
+            "oauth_client_id", "missing", "This is required with an API key: it names the application that is paid."
+        )
     if caller.client_id is not None and new.oauth_client_id not in {None, caller.client_id}:
-        yield Fault("oauth_client_id", "invalid_value", "This must be the application of the access token, or be left out.")
+        yield FieldError(
+            "oauth_client_id", "invalid_value", "This must be the application of the access token, or be left out."
+        )

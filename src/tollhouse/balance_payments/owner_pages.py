@@ -5,22 +5,22 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.balance_payments import actions, store
+from tollhouse.balance_payments.errors import ApplicationRevoked, InvalidState, MoreThanReserved
 from tollhouse.balance_payments.model import Application, BalancePayment
 from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.pages import STATUSES, PaymentsPage
-from tollhouse.balance_payments.refusals import ApplicationRevoked, MoreThanReserved, NotNow
 from tollhouse.balance_payments.store import OwnedApplication
 from tollhouse.balance_payments.views import payment_view
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import ApplicationSuspended, Person
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import turn
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 PATH = "/{mode}/balance-payments/received"
@@ -35,9 +35,9 @@ class ReceivedPage(PaymentsPage, frozen=True, forbid_unknown_fields=True):
 
 
 @OPERATIONS.add("GET", PATH, guard=signed_in_page)
-async def received(ask: Ask, caller: Person, mode: str, query: ReceivedPage) -> Response:
+async def received(request: Request, caller: Person, mode: str, query: ReceivedPage) -> Response:
     """What the merchants of an application paid or reserved by it, newest first."""
-    env, db = caller.env(mode), ask.house.db
+    env, db = caller.env(mode), request.services.db
     owned = await store.owned_applications(db, caller.merchant_id)
     chosen = next((one for one in owned if query.client_id in {"", one.client_id}), None)
     if chosen is None and query.client_id:
@@ -45,17 +45,19 @@ async def received(ask: Ask, caller: Person, mode: str, query: ReceivedPage) -> 
     found: list[BalancePayment] = []
     if chosen is not None:
         own = Application(chosen.client_id, caller.merchant_id)
-        found = await store.listed_owned(db, own, [query.status] if query.status else None, env.mode, ask.now, query.window)
+        found = await store.listed_owned(
+            db, own, [query.status] if query.status else None, env.mode, request.now, query.window
+        )
     shown, more = query.cut(found)
     return page(
-        ask,
+        request,
         "balance_payments/received.html",
         person=caller,
         mode=env.mode,
         here="balance-payments",
         applications=[(one.client_id, one.name) for one in owned],
         chosen=chosen,
-        payments=[payment_view(one, ask.now) for one in shown],
+        payments=[payment_view(one, request.now) for one in shown],
         query=query,
         statuses=STATUSES,
         turn=turn(query, more=more),
@@ -63,61 +65,69 @@ async def received(ask: Ask, caller: Person, mode: str, query: ReceivedPage) -> 
 
 
 @OPERATIONS.add("GET", PATH + "/{client_id}/{payment_id}", guard=signed_in_page)
-async def payment(ask: Ask, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
+async def payment(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """One payment to an application's owner, to be captured or released while it is reserved."""
-    return await _payment(ask, caller, caller.env(mode), client_id, payment_id)
+    return await _payment(request, caller, caller.env(mode), client_id, payment_id)
 
 
 @OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/capture", guard=signed_in_page)
-async def capture(ask: Ask, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
+async def capture(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Take what is reserved, once: all of it, or a part while the rest is given back."""
-    env, house = caller.env(mode), ask.house
-    await _found(ask, env, client_id, payment_id)
-    amount, owner = ask.form().amount("amount"), env.merchant_id
+    env, services = caller.env(mode), request.services
+    await _found(request, env, client_id, payment_id)
+    amount, owner = request.form().amount("amount"), env.merchant_id
     part = PartialAmount(amount)
     try:
-        await house.db.transact(lambda tx: actions.capture_as_owner(tx, owner, client_id, payment_id, part, house, ask.now))
-    except (ValidationFailed, MoreThanReserved) as refusal:
-        wrong = wrong_with(refusal, {"amount"}, "amount")
-        return await _payment(ask, caller, env, client_id, payment_id, wrong, amount)
-    except (NotNow, ApplicationRevoked, ApplicationSuspended) as refusal:
-        return await _payment(ask, caller, env, client_id, payment_id, _too_late(refusal))
-    except BalanceLimitExceeded as refusal:
-        return await _payment(ask, caller, env, client_id, payment_id, Wrong(refusal.message, status=refusal.status), amount)
+        await services.db.transact(
+            lambda tx: actions.capture_as_owner(tx, owner, client_id, payment_id, part, services, request.now)
+        )
+    except (ValidationFailed, MoreThanReserved) as error:
+        wrong = wrong_with(error, {"amount"}, "amount")
+        return await _payment(request, caller, env, client_id, payment_id, wrong, amount)
+    except (InvalidState, ApplicationRevoked, ApplicationSuspended) as error:
+        return await _payment(request, caller, env, client_id, payment_id, _too_late(error))
+    except BalanceLimitExceeded as error:
+        return await _payment(request, caller, env, client_id, payment_id, Wrong(error.message, status=error.status), amount)
     return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
 
 
 @OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/release", guard=signed_in_page)
-async def release(ask: Ask, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
+async def release(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Give back what is reserved, whatever became of the connection or the application."""
-    env, house = caller.env(mode), ask.house
-    await _found(ask, env, client_id, payment_id)
+    env, services = caller.env(mode), request.services
+    await _found(request, env, client_id, payment_id)
     owner = env.merchant_id
     try:
-        await house.db.transact(lambda tx: actions.release_as_owner(tx, owner, client_id, payment_id, house, ask.now))
-    except NotNow as refusal:
-        return await _payment(ask, caller, env, client_id, payment_id, _too_late(refusal))
+        await services.db.transact(
+            lambda tx: actions.release_as_owner(tx, owner, client_id, payment_id, services, request.now)
+        )
+    except InvalidState as error:
+        return await _payment(request, caller, env, client_id, payment_id, _too_late(error))
     return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
 
 
 @OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/refund", guard=signed_in_page)
-async def refund(ask: Ask, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
+async def refund(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Pay back all that is left of what was captured, whatever became of the connection or the application."""
-    env, house = caller.env(mode), ask.house
-    await _found(ask, env, client_id, payment_id)
+    env, services = caller.env(mode), request.services
+    await _found(request, env, client_id, payment_id)
     owner = env.merchant_id
     try:
-        await house.db.transact(lambda tx: actions.refund_as_owner(tx, owner, client_id, payment_id, house, ask.now))
-    except NotNow as refusal:
-        return await _payment(ask, caller, env, client_id, payment_id, Wrong(NOT_REFUNDABLE, status=refusal.status))
-    except (InsufficientFunds, BalanceLimitExceeded) as refusal:
-        return await _payment(ask, caller, env, client_id, payment_id, Wrong(refusal.message, status=refusal.status))
+        await services.db.transact(
+            lambda tx: actions.refund_as_owner(tx, owner, client_id, payment_id, services, request.now)
+        )
+    except InvalidState as error:
+        return await _payment(request, caller, env, client_id, payment_id, Wrong(NOT_REFUNDABLE, status=error.status))
+    except (InsufficientFunds, BalanceLimitExceeded) as error:
+        return await _payment(request, caller, env, client_id, payment_id, Wrong(error.message, status=error.status))
     return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
 
 
-async def _found(ask: Ask, env: MerchantEnv, client_id: str, payment_id: UUID) -> tuple[BalancePayment, OwnedApplication]:
+async def _found(
+    request: Request, env: MerchantEnv, client_id: str, payment_id: UUID
+) -> tuple[BalancePayment, OwnedApplication]:
     """The payment of one of the owner's applications, in this environment. Raises `NotFound`."""
-    db = ask.house.db
+    db = request.services.db
     found = await store.owned(db, env.merchant_id, client_id, payment_id)
     if found is None or found.env.mode != env.mode:
         raise NotFound
@@ -126,7 +136,7 @@ async def _found(ask: Ask, env: MerchantEnv, client_id: str, payment_id: UUID) -
 
 
 async def _payment(
-    ask: Ask,
+    request: Request,
     person: Person,
     env: MerchantEnv,
     client_id: str,
@@ -134,10 +144,10 @@ async def _payment(
     wrong: Wrong = NOTHING_WRONG,
     amount: str | None = None,
 ) -> Response:
-    found, own = await _found(ask, env, client_id, payment_id)
-    shown = payment_view(found, ask.now)
+    found, own = await _found(request, env, client_id, payment_id)
+    shown = payment_view(found, request.now)
     return page(
-        ask,
+        request,
         "balance_payments/received_one.html",
         wrong.status,
         person=person,
@@ -150,5 +160,5 @@ async def _payment(
     )
 
 
-def _too_late(refusal: NotNow | ApplicationRevoked | ApplicationSuspended) -> Wrong:
-    return Wrong(TOO_LATE if isinstance(refusal, NotNow) else refusal.message, status=refusal.status)
+def _too_late(error: InvalidState | ApplicationRevoked | ApplicationSuspended) -> Wrong:
+    return Wrong(TOO_LATE if isinstance(error, InvalidState) else error.message, status=error.status)

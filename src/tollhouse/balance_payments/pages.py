@@ -9,13 +9,13 @@ from tollhouse.balance_payments import store
 from tollhouse.balance_payments.model import Status
 from tollhouse.balance_payments.store import PaymentFilter
 from tollhouse.balance_payments.views import payment_view
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
-from tollhouse.kernel.refusals import NotFound
-from tollhouse.web.answers import page
-from tollhouse.web.ask import Ask
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel.errors import NotFound
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import PageQuery, statuses_of, turn
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page
 
 OPERATIONS = Operations(PAGES)
 STATUSES = statuses_of(Status)
@@ -28,18 +28,18 @@ class PaymentsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/balance-payments", guard=signed_in_page)
-async def payments(ask: Ask, caller: Person, mode: str, query: PaymentsPage) -> Response:
+async def payments(request: Request, caller: Person, mode: str, query: PaymentsPage) -> Response:
     """What applications reserved and took, newest first; of one status, where the address says so."""
-    env, db = caller.env(mode), ask.house.db
+    env, db = caller.env(mode), request.services.db
     wanted = PaymentFilter(status=[query.status] if query.status else None)
-    shown, more = query.cut(await store.listed(db, env, None, wanted, ask.now, query.window))
+    shown, more = query.cut(await store.listed(db, env, None, wanted, request.now, query.window))
     return page(
-        ask,
+        request,
         "balance_payments/list.html",
         person=caller,
         mode=env.mode,
         here="balance-payments",
-        payments=[payment_view(one, ask.now) for one in shown],
+        payments=[payment_view(one, request.now) for one in shown],
         names=await store.names(db, {one.client_id for one in shown}),
         query=query,
         statuses=STATUSES,
@@ -48,18 +48,18 @@ async def payments(ask: Ask, caller: Person, mode: str, query: PaymentsPage) -> 
 
 
 @OPERATIONS.add("GET", "/{mode}/balance-payments/{payment_id}", guard=signed_in_page)
-async def payment(ask: Ask, caller: Person, mode: str, payment_id: UUID) -> Response:
+async def payment(request: Request, caller: Person, mode: str, payment_id: UUID) -> Response:
     """One payment: to whom, how much of it was taken, given back, refunded."""
-    env, db = caller.env(mode), ask.house.db
+    env, db = caller.env(mode), request.services.db
     found = await store.one(db, env, None, payment_id)
     if found is None:
         raise NotFound
     return page(
-        ask,
+        request,
         "balance_payments/one.html",
         person=caller,
         mode=env.mode,
         here="balance-payments",
-        payment=payment_view(found, ask.now),
+        payment=payment_view(found, request.now),
         name=(await store.names(db, [found.client_id]))[found.client_id],
     )

@@ -28,7 +28,7 @@ IS_SUSPENDED = """
     FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
 """
 OWN = "SELECT id, merchant_id FROM oauth_clients WHERE merchant_id = $1 AND id = $2"
-HOLD_OWN = "SELECT id, merchant_id, status FROM oauth_clients WHERE merchant_id = $1 AND id = $2 FOR SHARE"
+LOCK_OWN = "SELECT id, merchant_id, status FROM oauth_clients WHERE merchant_id = $1 AND id = $2 FOR SHARE"
 # The application is connected to this merchant, and may do this: what a token of it would be asked.
 CONNECTED = """
     SELECT c.id, c.merchant_id FROM oauth_clients c
@@ -37,7 +37,7 @@ CONNECTED = """
         WHERE g.client_id = c.id AND g.merchant_id = $1 AND g.mode = $2 AND g.revoked_at IS NULL AND g.expires_at > $4
           AND g.grant_epoch = c.grant_epoch AND g.scope_mask & c.scope_mask & $5 <> 0)
 """
-AHEAD = "SELECT ahead FROM test_clocks WHERE merchant_id = $1 AND mode = $2"
+CLOCK_OFFSET = "SELECT ahead FROM test_clocks WHERE merchant_id = $1 AND mode = $2"
 INSERT = """
     INSERT INTO balance_payments (id, merchant_id, mode, client_id, owner_id, currency, amount_minor, captured_minor,
                                   hold_id, status, description, external_id, metadata, created_at, updated_at, expires_at,
@@ -156,9 +156,9 @@ async def is_suspended(tx: Tx, client_id: ClientId) -> bool:
     return bool(await tx.fetchval(IS_SUSPENDED, client_id))
 
 
-async def hold_own(tx: Tx, owner: MerchantId, client_id: str) -> tuple[Application, bool] | None:
+async def lock_own(tx: Tx, owner: MerchantId, client_id: str) -> tuple[Application, bool] | None:
     """An application of this owner, which nobody revokes until this transaction ends, and whether it is revoked."""
-    row = await tx.fetchrow(HOLD_OWN, owner, client_id) if CLIENT_ID.fullmatch(client_id) else None
+    row = await tx.fetchrow(LOCK_OWN, owner, client_id) if CLIENT_ID.fullmatch(client_id) else None
     return None if row is None else (_application(row), row["status"] == "revoked")
 
 
@@ -174,9 +174,9 @@ async def connected(tx: Tx, env: MerchantEnv, client_id: str, scope_mask: int, n
     return None if row is None else _application(row)
 
 
-async def ahead(tx: Tx, env: MerchantEnv) -> timedelta:
+async def clock_offset(tx: Tx, env: MerchantEnv) -> timedelta:
     """How far the merchant's test clock is ahead."""
-    return await tx.fetchval(AHEAD, env.merchant_id, env.mode) or timedelta()
+    return await tx.fetchval(CLOCK_OFFSET, env.merchant_id, env.mode) or timedelta()
 
 
 async def insert(tx: Tx, payment: BalancePayment) -> bool:
@@ -304,5 +304,5 @@ def _payment(row: Row) -> BalancePayment:
         updated_at=row["updated_at"],
         expires_at=row["expires_at"],
         resolved_at=row["resolved_at"],
-        ahead=row["ahead"],
+        clock_offset=row["ahead"],
     )

@@ -8,24 +8,24 @@ from starlette.responses import Response
 from tollhouse.books import store
 from tollhouse.books.model import LedgerQuery, Wanted
 from tollhouse.books.store import Line
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, format_amount
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger import balances as ledger_balances
 from tollhouse.ledger.balances import BalanceView, balance_view
 from tollhouse.ledger.model import MERCHANT_CODES, EntryType
 from tollhouse.ledger.store import Balance
 from tollhouse.platform.db import Pool
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.csv_table import download, file_name, lines
 from tollhouse.web.form_faults import NOTHING_WRONG, wrong_with
 from tollhouse.web.keyset import NEWEST, turn_by
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import statuses_of
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 HEADER = (
@@ -72,12 +72,12 @@ class ShownLine(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/balances", guard=signed_in_page)
-async def balances(ask: Ask, caller: Person, mode: str) -> Response:
+async def balances(request: Request, caller: Person, mode: str) -> Response:
     """What there is in each currency: to be spent, on its way, set aside for what, and owed."""
     env = caller.env(mode)
-    held = await ledger_balances.of(ask.house.db, env)
+    held = await ledger_balances.of(request.services.db, env)
     return page(
-        ask,
+        request,
         "books/balances.html",
         person=caller,
         mode=env.mode,
@@ -88,15 +88,15 @@ async def balances(ask: Ask, caller: Person, mode: str) -> Response:
 
 
 @OPERATIONS.add("GET", "/{mode}/ledger", guard=signed_in_page)
-async def ledger(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Response:
+async def ledger(request: Request, caller: Person, mode: str, query: LedgerQuery) -> Response:
     """Every change of every balance, newest first, with what the balance was then."""
-    env, db = caller.env(mode), ask.house.db
+    env, db = caller.env(mode), request.services.db
     wrong = NOTHING_WRONG
     found, more = list[Line](), False
     try:
         wanted = query.wanted(caller.zone)
-    except ValidationFailed as refusal:
-        wrong = wrong_with(refusal, ("from", "to"))
+    except ValidationFailed as error:
+        wrong = wrong_with(error, ("from", "to"))
     else:
         than = NEWEST if query.before is None else await store.place_of(db, env, query.before)
         if than is None:
@@ -104,7 +104,7 @@ async def ledger(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Res
         found, more = query.cut(await store.older(db, env, wanted, than, query.fetch))
     path = f"/{env.mode}/ledger"
     return page(
-        ask,
+        request,
         "books/ledger.html",
         wrong.status,
         person=caller,
@@ -122,7 +122,7 @@ async def ledger(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Res
 
 
 @OPERATIONS.add("GET", "/{mode}/ledger/export", guard=signed_in_page)
-async def export(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Response:
+async def export(request: Request, caller: Person, mode: str, query: LedgerQuery) -> Response:
     """How many entries the filters mean, and where they can be had as a file."""
     env = caller.env(mode)
     path = f"/{env.mode}/ledger"
@@ -131,25 +131,25 @@ async def export(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Res
     except ValidationFailed:
         return see_other(path + query.address(None))
     return page(
-        ask,
+        request,
         "books/export.html",
         person=caller,
         mode=env.mode,
         here="ledger",
         query=query,
-        count=await store.count(ask.house.db, env, wanted),
+        count=await store.count(request.services.db, env, wanted),
         file=f"{path}.csv{query.address(None)}",
-        name=file_name("ledger", ask.now, env.mode),
+        name=file_name("ledger", request.now, env.mode),
         shown_list=path + query.address(None),
         header=HEADER,
     )
 
 
 @OPERATIONS.add("GET", "/{mode}/ledger.csv", guard=signed_in_page)
-async def ledger_csv(ask: Ask, caller: Person, mode: str, query: LedgerQuery) -> Response:
+async def ledger_csv(request: Request, caller: Person, mode: str, query: LedgerQuery) -> Response:
     """Every entry that the filters mean, newest first, as CSV. What is posted while it is sent is not in it."""
     env = caller.env(mode)
-    return download(file_name("ledger", ask.now, env.mode), _parts(ask.house.db, env, query.wanted(caller.zone)))
+    return download(file_name("ledger", request.now, env.mode), _parts(request.services.db, env, query.wanted(caller.zone)))
 
 
 def _balance(balance: Balance, env: MerchantEnv) -> ShownBalance:

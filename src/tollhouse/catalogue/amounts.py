@@ -7,8 +7,8 @@ from msgspec import Meta
 
 from tollhouse.catalogue.currencies import CURRENCIES, DECIMALS_MAX, Currency
 from tollhouse.kernel import messages
+from tollhouse.kernel.errors import FieldError
 from tollhouse.kernel.money import parse_amount
-from tollhouse.kernel.refusals import Fault
 
 AMOUNT_SCHEMA = {"type": "string", "description": "Decimal string above zero, at most `decimals` digits after the point."}
 Amount = Annotated[Any, Meta(extra_json_schema=AMOUNT_SCHEMA)]
@@ -24,13 +24,13 @@ def minor_of(amount: Any, known: Currency | None) -> int | None:
     return parse_amount(amount, known.decimals if known else DECIMALS_MAX) if isinstance(amount, str) else None
 
 
-def amount_fault(known: Currency | None, member: str = "amount") -> Fault:
+def amount_fault(known: Currency | None, member: str = "amount") -> FieldError:
     """What is wrong with an amount that cannot be read."""
     digits = known.decimals if known else DECIMALS_MAX
-    return Fault(member, "invalid_amount", messages.decimal(digits))
+    return FieldError(member, "invalid_amount", messages.decimal(digits))
 
 
-def optional_amount_faults(amount: Any) -> Iterator[Fault]:
+def optional_amount_faults(amount: Any) -> Iterator[FieldError]:
     """What is wrong with an amount whose currency is not known yet, and that may be left out."""
     if amount is not None and not (isinstance(amount, str) and any(parse_amount(amount, scale) for scale in SCALES)):
         yield amount_fault(None)

@@ -48,8 +48,8 @@ from tollhouse.catalogue.methods import Method
 from tollhouse.catalogue.products import GameServer, Product
 from tollhouse.catalogue.provider_fields import schema_fault
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
+from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.messages import SUBJECT
-from tollhouse.kernel.refusals import ValidationFailed
 from tollhouse.platform.config import SettingsRefusedError
 from tollhouse.platform.outbound import TargetRefusedError, parse_target
 from tollhouse.web.bodies import shape
@@ -77,13 +77,13 @@ class Catalogue(Struct, frozen=True):
 
 def extend(path: Path | None) -> None:
     """Make the catalogue of this process the built-in one, with what the file adds. Raises `SettingsRefusedError`."""
-    house = read(b"" if path is None else path.read_bytes())
-    _replace(currencies.CURRENCIES, house.currencies)
-    _replace(methods.METHODS, house.methods)
-    _replace(withdrawal_methods.WITHDRAWAL_METHODS, house.withdrawal_methods)
-    _replace(conversion_pairs.TERMS, house.conversion_pairs)
-    _replace(products.PRODUCTS, house.products)
-    _replace(products.GAME_SERVERS, house.game_servers)
+    services = read(b"" if path is None else path.read_bytes())
+    _replace(currencies.CURRENCIES, services.currencies)
+    _replace(methods.METHODS, services.methods)
+    _replace(withdrawal_methods.WITHDRAWAL_METHODS, services.withdrawal_methods)
+    _replace(conversion_pairs.TERMS, services.conversion_pairs)
+    _replace(products.PRODUCTS, services.products)
+    _replace(products.GAME_SERVERS, services.game_servers)
 
 
 def read(raw: bytes) -> Catalogue:

@@ -39,18 +39,18 @@ async def change(
     tx: Tx, merchant_id: MerchantId, project_id: UUID, facts: ProjectFacts, now: datetime
 ) -> ReviewedProject | None:
     """Rewrite a project; None when there is no such one. One that was rejected starts again."""
-    present = await store.hold(tx, merchant_id, project_id)
-    return None if present is None else await _change(tx, MerchantEnv(merchant_id, present.mode), present, facts, now)
+    current = await store.hold(tx, merchant_id, project_id)
+    return None if current is None else await _change(tx, MerchantEnv(merchant_id, current.mode), current, facts, now)
 
 
 async def change_as_seen(
     tx: Tx, env: MerchantEnv, project_id: UUID, facts: ProjectFacts, seen: datetime, now: datetime
 ) -> ReviewedProject | None:
     """The same, where the project was changed last when it was `seen`; None where somebody else was first."""
-    present = await store.hold(tx, env.merchant_id, project_id)
-    if present is None or present.mode != env.mode or present.updated_at != seen:
+    current = await store.hold(tx, env.merchant_id, project_id)
+    if current is None or current.mode != env.mode or current.updated_at != seen:
         return None
-    return await _change(tx, env, present, facts, now)
+    return await _change(tx, env, current, facts, now)
 
 
 async def seller(tx: Tx, env: MerchantEnv, project_id: UUID | None) -> Project | None:
@@ -68,12 +68,12 @@ async def _open(tx: Tx, env: MerchantEnv, facts: ProjectFacts, now: datetime) ->
 
 
 async def _change(
-    tx: Tx, env: MerchantEnv, present: ReviewedProject, facts: ProjectFacts, now: datetime
+    tx: Tx, env: MerchantEnv, current: ReviewedProject, facts: ProjectFacts, now: datetime
 ) -> ReviewedProject | None:
-    changed = await store.change(tx, env, present.id, facts, FIRST_STATUS[env.mode], now)
+    changed = await store.change(tx, env, current.id, facts, FIRST_STATUS[env.mode], now)
     if changed is not None:
-        said = changes(_said(present), _said(changed))
-        await record.note(tx, env, "project.changed", now, subject=present.id, name=facts.name, changed=said)
+        said = changes(_said(current), _said(changed))
+        await record.note(tx, env, "project.changed", now, subject=current.id, name=facts.name, changed=said)
     return changed
 
 

@@ -8,7 +8,7 @@ import jsonschema_rs
 import msgspec
 
 from tollhouse.kernel import messages
-from tollhouse.kernel.refusals import Fault
+from tollhouse.kernel.errors import FieldError
 
 MEMBER = "provider_fields"
 ENCODER = msgspec.json.Encoder(order="sorted")
@@ -25,7 +25,7 @@ def schema_fault(schema: dict[str, Any]) -> str | None:
     return None
 
 
-def fields_faults(schema: dict[str, Any], sent: dict[str, Any], member: str = MEMBER) -> Iterator[Fault]:
+def fields_faults(schema: dict[str, Any], sent: dict[str, Any], member: str = MEMBER) -> Iterator[FieldError]:
     """Everything in which what was sent does not fit; the message begins with the JSON pointer of the place."""
     for error in _validator(ENCODER.encode(schema)).iter_errors(sent):
         kind, places = error.kind, [str(step) for step in error.instance_path]
@@ -47,9 +47,9 @@ def _rule(schema: dict[str, Any], path: list[str]) -> str:
     return f"This must fit {path[-1]} {msgspec.json.encode(value).decode()} of the schema."
 
 
-def _fault(places: list[str], code: str, sentence: str) -> Fault:
+def _fault(places: list[str], code: str, sentence: str) -> FieldError:
     pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in places)
-    return Fault(".".join(places), code, f"{pointer}: {sentence}")
+    return FieldError(".".join(places), code, f"{pointer}: {sentence}")
 
 
 @lru_cache(maxsize=256)

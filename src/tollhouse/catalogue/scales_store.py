@@ -2,7 +2,7 @@
 
 from tollhouse.platform.db import Pool, Row
 
-HOLD = """
+LOCK = """
     INSERT INTO currency_scales (code, decimals) SELECT * FROM unnest($1::text[], $2::int[]) AS now (code, decimals)
     ON CONFLICT (code) DO NOTHING
 """
@@ -20,4 +20,4 @@ async def changed(db: Pool, scales: dict[str, int]) -> list[Row]:
 
 async def hold(db: Pool, scales: dict[str, int]) -> None:
     """Keep the decimals of currencies that are new here."""
-    await db.execute(HOLD, list(scales), list(scales.values()))
+    await db.execute(LOCK, list(scales), list(scales.values()))

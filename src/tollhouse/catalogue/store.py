@@ -37,7 +37,7 @@ ONE = """
     SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
-HOLD = """
+LOCK = """
     SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
     WHERE merchant_id = $1 AND id = $2 FOR NO KEY UPDATE
 """
@@ -88,7 +88,7 @@ async def one(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> ReviewedProj
 
 async def hold(tx: Tx, merchant_id: MerchantId, project_id: UUID) -> ReviewedProject | None:
     """This merchant's project, of either mode, that nobody else changes until this transaction ends; None where none is."""
-    row = await tx.fetchrow(HOLD, merchant_id, project_id)
+    row = await tx.fetchrow(LOCK, merchant_id, project_id)
     return None if row is None else _reviewed(row)
 
 

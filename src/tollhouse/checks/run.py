@@ -11,19 +11,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollhouse.balance_payments.invariants_store import INVARIANTS as BALANCE_PAYMENTS
+from tollhouse.bank.invariants_store import INVARIANTS as STATEMENTS
 from tollhouse.checks import schema_store, store
+from tollhouse.console.invariants_store import INVARIANTS as OPERATOR
 from tollhouse.conversions.invariants_store import INVARIANTS as CONVERSIONS
 from tollhouse.events.invariants_store import INVARIANTS as EVENTS
 from tollhouse.fulfillments.invariants_store import INVARIANTS as FULFILLMENTS
 from tollhouse.kernel import clock
 from tollhouse.ledger.invariants_store import INVARIANTS as LEDGER
-from tollhouse.operator.invariants_store import INVARIANTS as OPERATOR
 from tollhouse.outgoing.invariants_store import INVARIANTS as OUTGOING
 from tollhouse.payments.invariants_store import INVARIANTS as PAYMENTS
 from tollhouse.platform import digests_store, migrations
 from tollhouse.platform.db import LOST, Tx, connect
 from tollhouse.platform.invariants import IDS_AT_ONCE, LINES_MAX, Invariant, breaches
-from tollhouse.statements.invariants_store import INVARIANTS as STATEMENTS
 from tollhouse.withdrawals.invariants_store import INVARIANTS as WITHDRAWALS
 
 INVARIANTS: tuple[Invariant, ...] = (

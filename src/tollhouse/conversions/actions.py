@@ -7,6 +7,7 @@ from tollhouse.audit import record
 from tollhouse.audit.changes import made
 from tollhouse.catalogue.currencies import priced
 from tollhouse.conversions import prices, quotes_store, store, tell
+from tollhouse.conversions.errors import PriceChanged, QuoteAlreadyUsed, QuoteExpired
 from tollhouse.conversions.model import Conversion, Exchange, Quote, getting, giving
 from tollhouse.conversions.new_conversion import (
     Asked,
@@ -17,15 +18,14 @@ from tollhouse.conversions.new_conversion import (
     understand,
     understand_quote,
 )
-from tollhouse.conversions.refusals import PriceChanged, QuoteAlreadyUsed, QuoteExpired
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
-from tollhouse.kernel.refusals import NotFound
 from tollhouse.ledger.balances import in_currency
 from tollhouse.ledger.model import Account, EntryType, InsufficientFunds, Line, Posted, Posting, Source, available, income
 from tollhouse.ledger.post import post
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 QUOTE_LASTS = timedelta(seconds=30)
 FX = Account("fx")
@@ -46,9 +46,9 @@ async def offer(tx: Tx, env: MerchantEnv, new: NewQuote, now: datetime) -> Quote
     return await quotes_store.insert(tx, new_id(), env, exchange, now, QUOTE_LASTS)
 
 
-async def convert(tx: Tx, env: MerchantEnv, new: NewConversion, house: House, now: datetime) -> Conversion:
+async def convert(tx: Tx, env: MerchantEnv, new: NewConversion, services: Services, now: datetime) -> Conversion:
     """Convert by a quote, or at the price of now. Raises every refusal there is."""
-    asked = understand(new, env, house.settings)
+    asked = understand(new, env, services.settings)
     if asked is not None:
         exchange = await _at_the_price_of_now(tx, env, asked, now)
     elif new.quote_id is not None:
@@ -71,14 +71,14 @@ async def convert(tx: Tx, env: MerchantEnv, new: NewConversion, house: House, no
         metadata=new.metadata or {},
         created_at=now,
     )
-    await carry_out(tx, conversion, house, now)
+    await carry_out(tx, conversion, services, now)
     given = priced(exchange.from_amount_minor, exchange.from_currency)
     about = made(amount=given, received=priced(exchange.to_amount_minor, exchange.to_currency), external_id=new.external_id)
     await record.note(tx, env, "conversion.made", now, subject=conversion.id, changed=about)
     return conversion
 
 
-async def carry_out(tx: Tx, conversion: Conversion, house: House, now: datetime) -> Posted:
+async def carry_out(tx: Tx, conversion: Conversion, services: Services, now: datetime) -> Posted:
     """Keep, post and tell a conversion that was judged. Raises `InsufficientFunds` where the money went meanwhile."""
     made, env = conversion.exchange, conversion.env
     moves: tuple[tuple[EntryType, str, int, Account, Account], ...] = (
@@ -89,7 +89,7 @@ async def carry_out(tx: Tx, conversion: Conversion, house: House, now: datetime)
     lines = tuple(Line(kind, code, minor, debit, credit) for kind, code, minor, debit, credit in moves if minor)
     await store.insert(tx, conversion)
     posted = await post(tx, Posting(env.mode, "conversion_out", Source(tell.SOURCE, conversion.id), lines, now))
-    await tell.completed(tx, conversion, posted, house, now)
+    await tell.completed(tx, conversion, posted, services, now)
     return posted
 
 

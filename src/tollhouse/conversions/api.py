@@ -5,13 +5,9 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.callers.guards import scope
-from tollhouse.callers.model import Caller
 from tollhouse.catalogue.conversion_pairs import pairs
 from tollhouse.conversions import actions, prices, store
-from tollhouse.conversions.model import ConversionStatus
-from tollhouse.conversions.new_conversion import NewConversion, NewQuote
-from tollhouse.conversions.refusals import (
+from tollhouse.conversions.errors import (
     AmountAboveMaximum,
     AmountBelowMinimum,
     CurrencyNotSupported,
@@ -20,14 +16,18 @@ from tollhouse.conversions.refusals import (
     QuoteAlreadyUsed,
     QuoteExpired,
 )
+from tollhouse.conversions.model import ConversionStatus
+from tollhouse.conversions.new_conversion import NewConversion, NewQuote
 from tollhouse.conversions.store import ConversionFilter
 from tollhouse.conversions.views import ConversionView, PairView, QuoteView, conversion_view, pair_view, quote_view
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.identity.guards import scope
+from tollhouse.identity.model import Caller
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.house import House
 from tollhouse.web.lists import CataloguePart, ListQuery, Part
 from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.services import Services
 
 OPERATIONS = Operations(INTEGRATION)
 OF_PAIRS = (CurrencyNotSupported, PairUnavailable, AmountBelowMinimum, AmountAboveMaximum)
@@ -97,9 +97,9 @@ async def quote_conversion(caller: Caller, body: NewQuote, tx: Tx, now: datetime
         BalanceLimitExceeded,
     ),
 )
-async def convert(caller: Caller, body: NewConversion, tx: Tx, now: datetime, house: House) -> ConversionView:
+async def convert(caller: Caller, body: NewConversion, tx: Tx, now: datetime, services: Services) -> ConversionView:
     """Convert an amount of the balance into another currency."""
-    return conversion_view(await actions.convert(tx, caller.env, body, house, now))
+    return conversion_view(await actions.convert(tx, caller.env, body, services, now))
 
 
 @OPERATIONS.add("GET", "/conversions", guard=scope("conversions:read"))

@@ -34,7 +34,7 @@ I9_ORPHANS = """
     FROM ledger_transactions l LEFT JOIN conversions c ON c.id = l.source_id
     WHERE l.id = ANY ($1::uuid[]) AND l.source_type = 'conversion' AND c.id IS NULL
 """
-I14_TOLD = """
+I14_NOTIFIED = """
     SELECT format('ledger transaction %s moved the %s %s balance of %s and was told %s times', g.transaction_id, g.mode,
                   g.currency, g.merchant_id, told.times) AS line
     FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
@@ -59,6 +59,6 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I9", "a conversion keeps to its rate, and never against the house", I9_RATE, "conversion"),
     Invariant("I9", "a conversion is in the ledger", I9_LEDGER, "conversion"),
     Invariant("I9", "nothing else is in the ledger as a conversion", I9_ORPHANS, "ledger"),
-    Invariant("I14", "every change of a balance is told once", I14_TOLD, "ledger"),
+    Invariant("I14", "every change of a balance is told once", I14_NOTIFIED, "ledger"),
     Invariant("I14", "every conversion is told once", I14_COMPLETED, "conversion"),
 )

@@ -9,14 +9,14 @@ from msgspec import Struct
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
 from tollhouse.catalogue.conversion_pairs import ConversionPair, pair
 from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.conversions.errors import AmountAboveMaximum, AmountBelowMinimum, CurrencyNotSupported, PairUnavailable
 from tollhouse.conversions.model import Exchange, getting
 from tollhouse.conversions.prices import Offer
-from tollhouse.conversions.refusals import AmountAboveMaximum, AmountBelowMinimum, CurrencyNotSupported, PairUnavailable
 from tollhouse.events.destination import check_destination_url
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.money import MINOR_MAX
-from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.platform.config import Settings
 from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.references import reference_faults
@@ -30,7 +30,7 @@ class NewQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     amount: Amount = None
     to_amount: Amount = None
 
-    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, _facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong."""
         return _quote_faults(self)
 
@@ -47,7 +47,7 @@ class NewConversion(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     external_id: str | None = None
     metadata: dict[str, str] | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong."""
         return _conversion_faults(self, facts.caller.env, facts.settings)
 
@@ -81,13 +81,13 @@ def understand(new: NewConversion, env: MerchantEnv, settings: Settings) -> Aske
     return Asked(pair_of(given, got), minor_of(new.amount, CURRENCIES[given]), None, least_minor or 0)
 
 
-def currency_faults(given: str, got: str) -> Iterator[Fault]:
+def currency_faults(given: str, got: str) -> Iterator[FieldError]:
     """What is wrong with two currencies that are to be converted."""
     for member, code in (("from_currency", given), ("to_currency", got)):
         if code not in CURRENCIES:
-            yield Fault(member, "invalid_currency", messages.A_CURRENCY)
+            yield FieldError(member, "invalid_currency", messages.A_CURRENCY)
     if given == got:
-        yield Fault("to_currency", "same_currency", "This must be a different currency than from_currency.")
+        yield FieldError("to_currency", "same_currency", "This must be a different currency than from_currency.")
 
 
 def pair_of(given: str, got: str) -> ConversionPair:
@@ -115,17 +115,17 @@ def refuse_unfitting(pair: ConversionPair, exchange: Exchange) -> None:
         raise AmountAboveMaximum(highest_minor)
 
 
-def _quote_faults(new: NewQuote) -> Iterator[Fault]:
+def _quote_faults(new: NewQuote) -> Iterator[FieldError]:
     yield from currency_faults(new.from_currency, new.to_currency)
     if (new.amount is None) == (new.to_amount is None):
-        yield Fault("amount", "invalid_value", "This or to_amount must be sent, but not both.")
+        yield FieldError("amount", "invalid_value", "This or to_amount must be sent, but not both.")
     elif new.amount is not None:
         yield from _amount_faults("amount", new.amount, new.from_currency)
     else:
         yield from _amount_faults("to_amount", new.to_amount, new.to_currency)
 
 
-def _conversion_faults(new: NewConversion, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
+def _conversion_faults(new: NewConversion, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
     if new.quote_id is None:
         yield from currency_faults(new.from_currency or "", new.to_currency or "")
         yield from _amount_faults("amount", new.amount, new.from_currency)
@@ -134,20 +134,20 @@ def _conversion_faults(new: NewConversion, env: MerchantEnv, settings: Settings)
     else:
         for member in ("from_currency", "to_currency", "amount", "min_to_amount"):
             if getattr(new, member) is not None:
-                yield Fault(member, "not_with_quote", "This must be left out if quote_id is sent: the quote sets it.")
+                yield FieldError(member, "not_with_quote", "This must be left out if quote_id is sent: the quote sets it.")
     yield from destination_faults(new.webhook_url, env, settings)
     yield from reference_faults(external_id=new.external_id, metadata=new.metadata)
 
 
-def _amount_faults(member: str, amount: Any, code: str | None) -> Iterator[Fault]:
+def _amount_faults(member: str, amount: Any, code: str | None) -> Iterator[FieldError]:
     known = CURRENCIES.get(code or "")
     if minor_of(amount, known) is None:
         yield amount_fault(known, member)
 
 
-def destination_faults(webhook_url: str | None, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
+def destination_faults(webhook_url: str | None, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
     """What is wrong with an address for events."""
     if webhook_url is not None:
         wrong = check_destination_url(webhook_url, livemode=env.livemode, settings=settings)
         if wrong is not None:
-            yield Fault("webhook_url", "invalid_url", wrong)
+            yield FieldError("webhook_url", "invalid_url", wrong)

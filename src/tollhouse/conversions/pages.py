@@ -8,31 +8,31 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
 from tollhouse.conversions import actions, store
-from tollhouse.conversions.new_conversion import NewConversion, NewQuote
-from tollhouse.conversions.refusals import (
+from tollhouse.conversions.errors import (
     AmountAboveMaximum,
     AmountBelowMinimum,
     PairUnavailable,
     QuoteAlreadyUsed,
     QuoteExpired,
 )
+from tollhouse.conversions.new_conversion import NewConversion, NewQuote
 from tollhouse.conversions.store import ConversionFilter
 from tollhouse.conversions.views import conversion_view, quote_view
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import parse_id
-from tollhouse.kernel.refusals import NotFound, Refusal
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import PageQuery, turn
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("from_currency", "to_currency", "amount", "to_amount", "external_id", "webhook_url")
@@ -68,13 +68,13 @@ class Typed(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/conversions", guard=signed_in_page)
-async def conversions(ask: Ask, caller: Person, mode: str, query: ConversionsPage) -> Response:
+async def conversions(request: Request, caller: Person, mode: str, query: ConversionsPage) -> Response:
     """Conversions, newest first; of one currency, where the address says so."""
     env = caller.env(mode)
     wanted = ConversionFilter(currency=query.currency or None)
-    shown, more = query.cut(await store.listed(ask.house.db, env, wanted, query.window))
+    shown, more = query.cut(await store.listed(request.services.db, env, wanted, query.window))
     return page(
-        ask,
+        request,
         "conversions/list.html",
         person=caller,
         mode=env.mode,
@@ -87,53 +87,53 @@ async def conversions(ask: Ask, caller: Person, mode: str, query: ConversionsPag
 
 
 @OPERATIONS.add("GET", "/{mode}/conversions/new", guard=signed_in_page)
-async def fill_in(ask: Ask, caller: Person, mode: str) -> Response:
+async def fill_in(request: Request, caller: Person, mode: str) -> Response:
     """The form for a new conversion."""
-    return await _form(ask, caller, caller.env(mode), _typed(Form([])))
+    return await _form(request, caller, caller.env(mode), _typed(Form([])))
 
 
 @OPERATIONS.add("POST", "/{mode}/conversions/new", guard=signed_in_page)
-async def review(ask: Ask, caller: Person, mode: str) -> Response:
+async def review(request: Request, caller: Person, mode: str) -> Response:
     """What it brings, to be confirmed; or the form again, with what is wrong in it."""
     env = caller.env(mode)
-    form = ask.form()
+    form = request.form()
     if form.one("change"):
-        return await _form(ask, caller, env, _typed(form))
-    return await _review(ask, caller, env, _typed(form))
+        return await _form(request, caller, env, _typed(form))
+    return await _review(request, caller, env, _typed(form))
 
 
 @OPERATIONS.add("POST", "/{mode}/conversions/new/confirm", guard=signed_in_page)
-async def confirm(ask: Ask, caller: Person, mode: str) -> Response:
+async def confirm(request: Request, caller: Person, mode: str) -> Response:
     """Convert as it was quoted."""
-    env, house = caller.env(mode), ask.house
-    form = ask.form()
+    env, services = caller.env(mode), request.services
+    form = request.form()
     quote_id, typed = parse_id(form.one("quote_id") or ""), _typed(form)
     if quote_id is None:
-        return await _review(ask, caller, env, typed)
+        return await _review(request, caller, env, typed)
     new = typed.conversion(quote_id)
     try:
-        made_id = (await house.db.transact(lambda tx: actions.convert(tx, env, new, house, ask.now))).id
-    except Refusal as refusal:
+        made_id = (await services.db.transact(lambda tx: actions.convert(tx, env, new, services, request.now))).id
+    except ApiError as error:
         # Whatever stands against a second one, the first click may have made it.
-        earlier_id = await store.id_of_quote(house.db, env, quote_id)
-        if earlier_id is None and isinstance(refusal, QuoteExpired | QuoteAlreadyUsed | NotFound):
-            return await _review(ask, caller, env, typed, LOOK_AGAIN)
+        earlier_id = await store.id_of_quote(services.db, env, quote_id)
+        if earlier_id is None and isinstance(error, QuoteExpired | QuoteAlreadyUsed | NotFound):
+            return await _review(request, caller, env, typed, LOOK_AGAIN)
         if earlier_id is None:
-            return await _form(ask, caller, env, typed, _said(refusal, typed))
+            return await _form(request, caller, env, typed, _said(error, typed))
         made_id = earlier_id
     return see_other(f"/{env.mode}/conversions/{made_id}")
 
 
 @OPERATIONS.add("GET", "/{mode}/conversions/{conversion_id}", guard=signed_in_page)
-async def conversion(ask: Ask, caller: Person, mode: str, conversion_id: UUID) -> Response:
+async def conversion(request: Request, caller: Person, mode: str, conversion_id: UUID) -> Response:
     """One conversion: what was given and got, at what rate."""
     env = caller.env(mode)
-    found = await store.one(ask.house.db, env, conversion_id)
+    found = await store.one(request.services.db, env, conversion_id)
     if found is None:
         raise NotFound
     shown = conversion_view(found)
     return page(
-        ask,
+        request,
         "conversions/one.html",
         person=caller,
         mode=env.mode,
@@ -153,13 +153,13 @@ def currencies() -> list[tuple[str, str]]:
     return [(code, f"{code}, {known.name}") for code, known in CURRENCIES.items() if known.operations.conversions]
 
 
-async def _review(ask: Ask, person: Person, env: MerchantEnv, typed: Typed, message: str = "") -> Response:
+async def _review(request: Request, person: Person, env: MerchantEnv, typed: Typed, message: str = "") -> Response:
     try:
-        quote = await ask.house.db.transact(lambda tx: actions.offer(tx, env, typed.new_quote, ask.now))
-    except Refusal as refusal:
-        return await _form(ask, person, env, typed, _said(refusal, typed))
+        quote = await request.services.db.transact(lambda tx: actions.offer(tx, env, typed.new_quote, request.now))
+    except ApiError as error:
+        return await _form(request, person, env, typed, _said(error, typed))
     return page(
-        ask,
+        request,
         "conversions/review.html",
         409 if message else 200,
         person=person,
@@ -171,10 +171,12 @@ async def _review(ask: Ask, person: Person, env: MerchantEnv, typed: Typed, mess
     )
 
 
-async def _form(ask: Ask, person: Person, env: MerchantEnv, typed: Typed, wrong: Wrong = NOTHING_WRONG) -> Response:
-    there = [(one.currency, one.available_minor) for one in await balances.of(ask.house.db, env) if one.available_minor > 0]
+async def _form(request: Request, person: Person, env: MerchantEnv, typed: Typed, wrong: Wrong = NOTHING_WRONG) -> Response:
+    there = [
+        (one.currency, one.available_minor) for one in await balances.of(request.services.db, env) if one.available_minor > 0
+    ]
     return page(
-        ask,
+        request,
         "conversions/new.html",
         wrong.status,
         person=person,
@@ -187,10 +189,10 @@ async def _form(ask: Ask, person: Person, env: MerchantEnv, typed: Typed, wrong:
     )
 
 
-def _said(refusal: Refusal, typed: Typed) -> Wrong:
+def _said(error: ApiError, typed: Typed) -> Wrong:
     at = ""
-    if isinstance(refusal, OF_THE_AMOUNT):
+    if isinstance(error, OF_THE_AMOUNT):
         at = "amount" if typed.values["amount"] else "to_amount"
-    elif isinstance(refusal, PairUnavailable):
+    elif isinstance(error, PairUnavailable):
         at = "to_currency"
-    return wrong_with(refusal, FIELDS, at, {("amount", "invalid_value"): "Fill in one of the two amounts."})
+    return wrong_with(error, FIELDS, at, {("amount", "invalid_value"): "Fill in one of the two amounts."})

@@ -7,24 +7,24 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.conversions import rules, rules_store
+from tollhouse.conversions.errors import RuleConflict
 from tollhouse.conversions.model import CreatedBy, Rule
 from tollhouse.conversions.pages import currencies
-from tollhouse.conversions.refusals import RuleConflict
 from tollhouse.conversions.rules import RULES_MAX, ChangedRule, NewRule
 from tollhouse.conversions.views import rule_view
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import Fault, InvalidRequest, NotFound, Refusal, ValidationFailed
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
+from tollhouse.kernel.errors import ApiError, FieldError, InvalidRequest, NotFound, ValidationFailed
 from tollhouse.web.bodies import shape
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import whole
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("from_currency", "to_currency", "trigger", "threshold", "percent", "webhook_url")
@@ -47,63 +47,63 @@ class DoneQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/conversions/rules", guard=signed_in_page)
-async def show(ask: Ask, caller: Person, mode: str, query: DoneQuery) -> Response:
+async def show(request: Request, caller: Person, mode: str, query: DoneQuery) -> Response:
     """The rules of this environment, and the form for a new one."""
-    return await _rules(ask, caller, caller.env(mode), _typed(Form([])), notice=NOTICES.get(query.done, ""))
+    return await _rules(request, caller, caller.env(mode), _typed(Form([])), notice=NOTICES.get(query.done, ""))
 
 
 @OPERATIONS.add("POST", "/{mode}/conversions/rules", guard=signed_in_page)
-async def make(ask: Ask, caller: Person, mode: str) -> Response:
+async def make(request: Request, caller: Person, mode: str) -> Response:
     """Make a rule. A currency has one: so a form that is posted twice makes no second."""
-    env, house = caller.env(mode), ask.house
-    typed = _typed(ask.form())
+    env, services = caller.env(mode), request.services
+    typed = _typed(request.form())
     try:
         new = _new_rule(typed)
-        await house.db.transact(lambda tx: rules.make(tx, env, AT_DASHBOARD, new, house, ask.now))
-    except Refusal as refusal:
-        at = "from_currency" if isinstance(refusal, RuleConflict) else ""
-        return await _rules(ask, caller, env, typed, wrong_with(refusal, FIELDS, at, SAID))
+        await services.db.transact(lambda tx: rules.make(tx, env, AT_DASHBOARD, new, services, request.now))
+    except ApiError as error:
+        at = "from_currency" if isinstance(error, RuleConflict) else ""
+        return await _rules(request, caller, env, typed, wrong_with(error, FIELDS, at, SAID))
     return see_other(f"/{env.mode}/conversions/rules?done=made")
 
 
 @OPERATIONS.add("POST", "/{mode}/conversions/rules/{rule_id}/pause", guard=signed_in_page)
-async def pause(ask: Ask, caller: Person, mode: str, rule_id: UUID) -> Response:
+async def pause(request: Request, caller: Person, mode: str, rule_id: UUID) -> Response:
     """Let a rule rest."""
-    return await _switch(ask, caller, caller.env(mode), rule_id, enabled=False)
+    return await _switch(request, caller, caller.env(mode), rule_id, enabled=False)
 
 
 @OPERATIONS.add("POST", "/{mode}/conversions/rules/{rule_id}/resume", guard=signed_in_page)
-async def resume(ask: Ask, caller: Person, mode: str, rule_id: UUID) -> Response:
+async def resume(request: Request, caller: Person, mode: str, rule_id: UUID) -> Response:
     """Let a rule count again, from now on."""
-    return await _switch(ask, caller, caller.env(mode), rule_id, enabled=True)
+    return await _switch(request, caller, caller.env(mode), rule_id, enabled=True)
 
 
 @OPERATIONS.add("POST", "/{mode}/conversions/rules/{rule_id}/delete", guard=signed_in_page)
-async def delete(ask: Ask, caller: Person, mode: str, rule_id: UUID) -> Response:
+async def delete(request: Request, caller: Person, mode: str, rule_id: UUID) -> Response:
     """Delete a rule; one that was deleted before is deleted."""
     env = caller.env(mode)
     with contextlib.suppress(NotFound):
-        await ask.house.db.transact(lambda tx: rules.end(tx, env, rule_id, ask.now))
+        await request.services.db.transact(lambda tx: rules.end(tx, env, rule_id, request.now))
     return see_other(f"/{env.mode}/conversions/rules?done=deleted")
 
 
-async def _switch(ask: Ask, caller: Person, env: MerchantEnv, rule_id: UUID, *, enabled: bool) -> Response:
+async def _switch(request: Request, caller: Person, env: MerchantEnv, rule_id: UUID, *, enabled: bool) -> Response:
     """Change nothing else of the rule, and that only where it is still the one that was seen."""
-    house = ask.house
-    seen = ask.form().one("seen") or ""
+    services = request.services
+    seen = request.form().one("seen") or ""
     if not VERSION.fullmatch(seen):
         raise InvalidRequest("The form does not say which state of the rule was seen.")
-    present = await rules_store.one(house.db, env, rule_id)
-    if present is None:
+    current = await rules_store.one(services.db, env, rule_id)
+    if current is None:
         raise NotFound
-    if present.enabled != enabled:
-        changed = _changed(present, int(seen), enabled=enabled)
+    if current.enabled != enabled:
+        changed = _changed(current, int(seen), enabled=enabled)
         try:
-            await house.db.transact(lambda tx: rules.change(tx, env, rule_id, changed, house, ask.now))
+            await services.db.transact(lambda tx: rules.change(tx, env, rule_id, changed, services, request.now))
         except NotFound:
             raise
-        except Refusal as refusal:
-            return await _rules(ask, caller, env, _typed(Form([])), Wrong(refusal.message, status=refusal.status))
+        except ApiError as error:
+            return await _rules(request, caller, env, _typed(Form([])), Wrong(error.message, status=error.status))
     return see_other(f"/{env.mode}/conversions/rules?done={'resumed' if enabled else 'paused'}")
 
 
@@ -115,14 +115,14 @@ def _new_rule(typed: dict[str, str]) -> NewRule:
     """The rule that was typed. Raises `ValidationFailed`."""
     percent = typed["percent"]
     if not PERCENT.fullmatch(percent):
-        raise ValidationFailed(Fault("percent", "invalid_value", messages.whole_number(1, 100)))
+        raise ValidationFailed(FieldError("percent", "invalid_value", messages.whole_number(1, 100)))
     asked = {name: value for name, value in typed.items() if value} | {"percent": int(percent)}
     return shape({"from_currency": "", "to_currency": ""} | asked, NewRule)
 
 
-def _changed(present: Rule, version: int, *, enabled: bool) -> ChangedRule:
+def _changed(current: Rule, version: int, *, enabled: bool) -> ChangedRule:
     """The whole of the rule, as changing asks for it."""
-    shown = rule_view(present)
+    shown = rule_view(current)
     return ChangedRule(
         from_currency=shown.from_currency,
         to_currency=shown.to_currency,
@@ -136,7 +136,7 @@ def _changed(present: Rule, version: int, *, enabled: bool) -> ChangedRule:
 
 
 async def _rules(
-    ask: Ask,
+    request: Request,
     person: Person,
     env: MerchantEnv,
     typed: dict[str, str],
@@ -144,9 +144,9 @@ async def _rules(
     *,
     notice: str = "",
 ) -> Response:
-    found = await rules_store.listed(ask.house.db, env, whole(RULES_MAX))
+    found = await rules_store.listed(request.services.db, env, whole(RULES_MAX))
     return page(
-        ask,
+        request,
         "conversions/rules.html",
         wrong.status,
         person=person,

@@ -10,23 +10,23 @@ from msgspec import Meta, Struct
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import changes
-from tollhouse.audit.deeds import Deed
+from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
 from tollhouse.catalogue.conversion_pairs import pair
 from tollhouse.catalogue.currencies import CURRENCIES, priced
 from tollhouse.conversions import actions, prices, rules_store
+from tollhouse.conversions.errors import RuleChanged, RuleConflict
 from tollhouse.conversions.model import Conversion, CreatedBy, Exchange, Rule, Trigger, giving
 from tollhouse.conversions.new_conversion import currency_faults, destination_faults, pair_of
-from tollhouse.conversions.refusals import RuleChanged, RuleConflict
 from tollhouse.conversions.rules_store import News
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id
-from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Tx
 from tollhouse.web.bodies import RequestFacts
-from tollhouse.web.house import House
 from tollhouse.web.paging import whole
+from tollhouse.web.services import Services
 
 PERCENT = 100
 RETRY = timedelta(seconds=60)
@@ -45,7 +45,7 @@ class NewRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     enabled: bool = True
     webhook_url: str | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong, as far as nothing is looked up."""
         return _faults(self, facts.caller.env, facts.settings)
 
@@ -56,9 +56,9 @@ class ChangedRule(NewRule, frozen=True, forbid_unknown_fields=True, kw_only=True
     version: int
 
 
-async def make(tx: Tx, env: MerchantEnv, created_by: CreatedBy, new: NewRule, house: House, now: datetime) -> Rule:
+async def make(tx: Tx, env: MerchantEnv, created_by: CreatedBy, new: NewRule, services: Services, now: datetime) -> Rule:
     """A rule that counts from now on. Raises `ValidationFailed`, `CurrencyNotSupported` and `RuleConflict`."""
-    threshold_minor = _understand(new, env, house.settings)
+    threshold_minor = _understand(new, env, services.settings)
     rule = Rule(
         id=new_id(),
         env=env,
@@ -80,17 +80,17 @@ async def make(tx: Tx, env: MerchantEnv, created_by: CreatedBy, new: NewRule, ho
     return await rules_store.insert(tx, rule)
 
 
-async def change(tx: Tx, env: MerchantEnv, rule_id: UUID, new: ChangedRule, house: House, now: datetime) -> Rule:
+async def change(tx: Tx, env: MerchantEnv, rule_id: UUID, new: ChangedRule, services: Services, now: datetime) -> Rule:
     """Replace a rule. Raises `NotFound`, `RuleChanged` and the refusals of `make`."""
-    threshold_minor = _understand(new, env, house.settings)
+    threshold_minor = _understand(new, env, services.settings)
     await rules_store.hold(tx, env)
-    present = await rules_store.one(tx, env, rule_id)
-    if present is None:
+    current = await rules_store.one(tx, env, rule_id)
+    if current is None:
         raise NotFound
-    if present.version != new.version:
-        raise RuleChanged(present.version)
+    if current.version != new.version:
+        raise RuleChanged(current.version)
     rule = msgspec.structs.replace(
-        present,
+        current,
         from_currency=new.from_currency,
         to_currency=new.to_currency,
         trigger=new.trigger,
@@ -104,7 +104,7 @@ async def change(tx: Tx, env: MerchantEnv, rule_id: UUID, new: ChangedRule, hous
     changed = await rules_store.change(tx, rule, now)
     if changed is None:
         raise AssertionError("rules of a merchant that is held do not change")
-    await _note(tx, "rule.changed", present, changed, now)
+    await _note(tx, "rule.changed", current, changed, now)
     return changed
 
 
@@ -117,7 +117,7 @@ async def end(tx: Tx, env: MerchantEnv, rule_id: UUID, now: datetime) -> Rule:
     return ended
 
 
-async def follow(tx: Tx, env: MerchantEnv, rule_id: UUID, house: House, now: datetime) -> Conversion | None:
+async def follow(tx: Tx, env: MerchantEnv, rule_id: UUID, services: Services, now: datetime) -> Conversion | None:
     """Do what a rule says of everything that came in since it last looked; None where nothing is to be done now.
 
     How far it looked and what it converted are one transaction: so nothing counts twice, and nothing is left out.
@@ -143,7 +143,7 @@ async def follow(tx: Tx, env: MerchantEnv, rule_id: UUID, house: House, now: dat
         return None
     conversion = _conversion(rule, exchange, now)
     left_minor = 0 if amount_minor == wanted_minor else max(0, waiting_minor - amount_minor * PERCENT // rule.percent)
-    await actions.carry_out(tx, conversion, house, now)
+    await actions.carry_out(tx, conversion, services, now)
     await rules_store.note(tx, rule, news.version, left_minor, rule.runs + 1, now if left_minor else None)
     return conversion
 
@@ -155,10 +155,10 @@ async def put_off(tx: Tx, env: MerchantEnv, rule_id: UUID, now: datetime) -> Non
         await rules_store.note(tx, rule, rule.seen_version, rule.waiting_minor, rule.runs, now + RETRY)
 
 
-async def _note(tx: Tx, deed: Deed, before: Rule | None, after: Rule, now: datetime) -> None:
+async def _note(tx: Tx, action: AuditEventType, before: Rule | None, after: Rule, now: datetime) -> None:
     name = f"{after.from_currency} → {after.to_currency}"
     changed = changes({} if before is None else _said(before), _said(after))
-    await record.note(tx, after.env, deed, now, subject=after.id, name=name, changed=changed)
+    await record.note(tx, after.env, action, now, subject=after.id, name=name, changed=changed)
 
 
 def _said(rule: Rule) -> Mapping[str, object]:
@@ -199,14 +199,14 @@ def _understand(new: NewRule, env: MerchantEnv, settings: Settings) -> int | Non
     return minor_of(new.threshold, CURRENCIES[new.from_currency])
 
 
-def _faults(new: NewRule, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
+def _faults(new: NewRule, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
     known = CURRENCIES.get(new.from_currency)
     yield from currency_faults(new.from_currency, new.to_currency)
     yield from destination_faults(new.webhook_url, env, settings)
     if new.trigger == "on_threshold" and minor_of(new.threshold, known) is None:
         yield amount_fault(known, "threshold")
     if new.trigger == "on_payment" and new.threshold is not None:
-        yield Fault("threshold", "invalid_value", "This must be left out unless trigger is on_threshold.")
+        yield FieldError("threshold", "invalid_value", "This must be left out unless trigger is on_threshold.")
 
 
 async def _refuse_conflict(tx: Tx, rule: Rule) -> None:

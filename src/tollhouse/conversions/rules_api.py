@@ -5,18 +5,18 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.callers.guards import scope
-from tollhouse.callers.model import Caller
 from tollhouse.conversions import rules, rules_store
+from tollhouse.conversions.errors import CurrencyNotSupported, RuleChanged, RuleConflict
 from tollhouse.conversions.model import CreatedBy
-from tollhouse.conversions.refusals import CurrencyNotSupported, RuleChanged, RuleConflict
 from tollhouse.conversions.rules import ChangedRule, NewRule
 from tollhouse.conversions.views import RuleView, rule_view
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.identity.guards import scope
+from tollhouse.identity.model import Caller
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.house import House
 from tollhouse.web.lists import ListPart
 from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.services import Services
 
 OPERATIONS = Operations(INTEGRATION)
 
@@ -44,10 +44,10 @@ async def list_rules(caller: Caller, part: ListPart, db: Pool) -> RulesAnswer:
     idempotency="honoured",
     refuses=(ValidationFailed, CurrencyNotSupported, RuleConflict),
 )
-async def make_rule(caller: Caller, body: NewRule, tx: Tx, now: datetime, house: House) -> RuleView:
+async def make_rule(caller: Caller, body: NewRule, tx: Tx, now: datetime, services: Services) -> RuleView:
     """Convert by itself from now on: a share of each payment, or of the balance when it reaches a threshold."""
     created_by = CreatedBy("api_key") if caller.client_id is None else CreatedBy("oauth", caller.client_id)
-    return rule_view(await rules.make(tx, caller.env, created_by, body, house, now))
+    return rule_view(await rules.make(tx, caller.env, created_by, body, services, now))
 
 
 @OPERATIONS.add("GET", "/conversion-rules/{rule_id}", guard=scope("conversions:read"), refuses=(NotFound,))
@@ -65,9 +65,11 @@ async def read_rule(caller: Caller, rule_id: UUID, db: Pool) -> RuleView:
     guard=scope("conversions:write"),
     refuses=(NotFound, ValidationFailed, CurrencyNotSupported, RuleChanged, RuleConflict),
 )
-async def change_rule(caller: Caller, rule_id: UUID, body: ChangedRule, tx: Tx, now: datetime, house: House) -> RuleView:
+async def change_rule(
+    caller: Caller, rule_id: UUID, body: ChangedRule, tx: Tx, now: datetime, services: Services
+) -> RuleView:
     """Replace a conversion rule."""
-    return rule_view(await rules.change(tx, caller.env, rule_id, body, house, now))
+    return rule_view(await rules.change(tx, caller.env, rule_id, body, services, now))
 
 
 @OPERATIONS.add("DELETE", "/conversion-rules/{rule_id}", guard=scope("conversions:write"), refuses=(NotFound,))

@@ -13,7 +13,7 @@ from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.web.paging import Window
 
 # Whoever makes or changes a rule holds its merchant: so no two of them close a circle together.
-HOLD = "SELECT true FROM merchants WHERE id = $1 FOR NO KEY UPDATE"
+LOCK = "SELECT true FROM merchants WHERE id = $1 FOR NO KEY UPDATE"
 INSERT = """
     INSERT INTO conversion_rules (id, merchant_id, mode, from_currency, to_currency, trigger, threshold_minor, percent,
                                   enabled, webhook_url, created_by_type, created_by_client_id, seen_version, created_at,
@@ -94,7 +94,7 @@ class News(Struct, frozen=True):
 
 async def hold(tx: Tx, env: MerchantEnv) -> None:
     """Let nobody else make or change rules of this merchant until this transaction ends."""
-    await tx.fetchval(HOLD, env.merchant_id)
+    await tx.fetchval(LOCK, env.merchant_id)
 
 
 async def insert(tx: Tx, new: Rule) -> Rule:

@@ -4,20 +4,20 @@ from datetime import datetime
 
 from tollhouse.conversions.model import Conversion
 from tollhouse.conversions.views import conversion_view
-from tollhouse.events.balances import Cause, tell_balance
+from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.events.record import NewEvent, record
 from tollhouse.ledger.model import Posted
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 SOURCE = "conversion"
 
 
-async def completed(tx: Tx, conversion: Conversion, posted: Posted, house: House, now: datetime) -> None:
+async def completed(tx: Tx, conversion: Conversion, posted: Posted, services: Services, now: datetime) -> None:
     """Record that it is done, and what it did to both balances."""
     made, url = conversion.exchange, conversion.webhook_url
     event = NewEvent("conversion.completed", SOURCE, conversion.id, conversion.version, conversion_view(conversion), url)
-    await record(tx, conversion.env, event, house=house, now=now)
+    await record(tx, conversion.env, event, services=services, now=now)
     cause = Cause(SOURCE, conversion.id, conversion.status, conversion.version)
     for currency in (made.from_currency, made.to_currency):
-        await tell_balance(tx, conversion.env, currency, posted, cause, url, house, now)
+        await notify_balance(tx, conversion.env, currency, posted, cause, url, services, now)

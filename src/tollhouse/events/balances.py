@@ -11,7 +11,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger.balances import BalanceView, balance_view, entry_view, in_currency
 from tollhouse.ledger.model import Posted
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 class Cause(Struct, frozen=True):
@@ -23,14 +23,14 @@ class Cause(Struct, frozen=True):
     version: int
 
 
-async def tell_balance(
+async def notify_balance(
     tx: Tx,
     env: MerchantEnv,
     currency: str,
     posted: Posted,
     cause: Cause,
     destination_url: str | None,
-    house: House,
+    services: Services,
     now: datetime,
 ) -> BalanceView:
     """Record that the balance in one currency changed, once for each ledger transaction; the balance as it is now.
@@ -43,5 +43,5 @@ async def tell_balance(
     if entries:
         extra = {"source": cause, "entries": [entry_view(entry, env, decimals) for entry in entries]}
         event = NewEvent("balance.updated", "ledger_entry", entries[0].id, view.version, view, destination_url, extra)
-        await record(tx, env, event, house=house, now=now)
+        await record(tx, env, event, services=services, now=now)
     return view

@@ -7,18 +7,18 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from tollhouse.callers.cleaning import forget
 from tollhouse.events import cleaning_store
+from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
 from tollhouse.platform import partitions
 from tollhouse.platform.db import Pool
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
-async def drop_months(house: House) -> None:
+async def drop_months(services: Services) -> None:
     """Drop the months that ended long enough ago; none where events are kept for ever."""
-    if days := house.settings.webhook_events_kept_days:
-        await drop_ended(house.db, clock.now() - timedelta(days=days))
+    if days := services.settings.webhook_events_kept_days:
+        await drop_ended(services.db, clock.now() - timedelta(days=days))
 
 
 async def drop_ended(db: Pool, ended_by: datetime) -> int:
@@ -36,5 +36,5 @@ def _born_at(event_id: UUID) -> datetime:
     return datetime.fromtimestamp((event_id.int >> 80) / 1000, UTC)
 
 
-JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [(6 * 3600, drop_months)]
+JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(6 * 3600, drop_months)]
 """Seconds between two runs, and what is done."""

@@ -18,10 +18,10 @@ from tollhouse.events.letter import Claim, claim_of
 from tollhouse.events.results import DATABASE_FAULTS, LEASE, Result, Results, give_back
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Pool, Row
+from tollhouse.platform.encryption import DecryptionError
 from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outbound, Outcome
-from tollhouse.platform.sealing import SealBrokenError
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 POLL_EVERY_S = 0.02
 POLL_EVERY_IDLE_S = 0.1
@@ -46,22 +46,22 @@ BY_INDEX = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin
 """Row by row, by index: right for a few rows of tables of any size, also when the plan was made while they were empty."""
 
 
-def engine_house(house: House) -> House:
+def engine_services(services: Services) -> Services:
     """The house with connections for the engine alone."""
-    dsn = house.settings.database_url or ""
+    dsn = services.settings.database_url or ""
     return msgspec.structs.replace(
-        house, db=Pool(dsn, CONNECTIONS, house.db.name, settings=BY_INDEX, partitions=house.db.partitions)
+        services, db=Pool(dsn, CONNECTIONS, services.db.name, settings=BY_INDEX, partitions=services.db.partitions)
     )
 
 
 class Worker:
     """Delivers what is due until `stop` is called, never more calls at once than the rooms of `lanes` hold."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._under_way: dict[asyncio.Task[None], tuple[Claim, Call]] = {}
         self._memory = Memory()
-        self._results = Results(house)
+        self._results = Results(services)
         self._began = dict.fromkeys(Lane, FIRST_KEY)
         self._last = dict.fromkeys(Lane, FIRST_KEY)
         self._more_of: list[int] = []
@@ -76,7 +76,7 @@ class Worker:
 
         Raises what ended the writing of results, where that ended by itself.
         """
-        async with Outbound(self._house.settings) as known, Outbound(self._house.settings) as strangers:
+        async with Outbound(self._services.settings) as known, Outbound(self._services.settings) as strangers:
             writing = asyncio.create_task(self._results.run())
             writing.add_done_callback(lambda _: self.stop())  # nothing is sent that nobody would write down
             try:
@@ -141,7 +141,7 @@ class Worker:
         if not turns:
             return 0, more
         token = new_id()
-        rows = await self._house.db.fetch(
+        rows = await self._services.db.fetch(
             delivery_store.CLAIM,
             [turn.lane for turn in turns],
             [turn.key for turn in turns],
@@ -180,7 +180,7 @@ class Worker:
         now = time.monotonic()
         if now < self._later_at:
             return tuple(Lane) if self._more_later else (Lane.FIRST,)
-        while await self._house.db.execute(delivery_store.PROMOTE, PROMOTED_AT_ONCE) == PROMOTED_AT_ONCE:
+        while await self._services.db.execute(delivery_store.PROMOTE, PROMOTED_AT_ONCE) == PROMOTED_AT_ONCE:
             pass
         self._later_at = now + LATER_EVERY_S
         return tuple(Lane)
@@ -204,12 +204,12 @@ class Worker:
         if lane is Lane.FIRST:
             self._know_no_more_of(shared.aside)
         if lane is Lane.FIRST and len(shared.aside) > IN_THE_WAY_MAX:
-            await self._house.db.execute(delivery_store.SET_ASIDE, shared.aside)
+            await self._services.db.execute(delivery_store.SET_ASIDE, shared.aside)
         return shared, whole
 
     async def _walk(self, lane: Lane) -> tuple[list[int], bool]:
         """Destinations that have something due, and whether that was the end of the lane."""
-        rows = await self._house.db.fetch(delivery_store.WALK, lane, self._began[lane], WALK_MAX)
+        rows = await self._services.db.fetch(delivery_store.WALK, lane, self._began[lane], WALK_MAX)
         keys: list[int] = [row["key"] for row in rows]
         whole = len(keys) < WALK_MAX
         self._began[lane] = FIRST_KEY if whole else keys[-1]
@@ -221,16 +221,16 @@ class Worker:
         """One claim, to its end."""
         if row["id"] is None:
             log.error("a delivery outlived its event", event_id=str(claim.event_id))
-            await self._house.db.execute(delivery_store.FORGET, claim.event_id, claim.token)
+            await self._services.db.execute(delivery_store.FORGET, claim.event_id, claim.token)
             return
-        url = letter.address(claim, row, deprecated_webhooks=self._house.settings.deprecated_webhooks)
+        url = letter.address(claim, row, deprecated_webhooks=self._services.settings.deprecated_webhooks)
         if url is None:
-            await self._house.db.execute(delivery_store.CANCEL, claim.event_id, claim.token)
+            await self._services.db.execute(delivery_store.CANCEL, claim.event_id, claim.token)
             return
         attempt: int = row["attempts"] + 1
         try:
-            sent = letter.write(self._house.keys, claim, row, url)
-        except (SealBrokenError, ValueError) as fault:
+            sent = letter.write(self._services.keys, claim, row, url)
+        except (DecryptionError, ValueError) as fault:
             log.error("cannot sign", event_id=str(claim.event_id), error=type(fault).__name__)
             outcome = Outcome("signing_secret_missing", None, 0)
         else:
@@ -257,7 +257,7 @@ class Worker:
         self._results.close()
         await asyncio.wait({writing}, timeout=max(1.0, until - time.monotonic()))
         writing.cancel()
-        await give_back(self._house, [claim for claim, _ in left.values()])
+        await give_back(self._services, [claim for claim, _ in left.values()])
         if writing.done() and not writing.cancelled():
             await writing
 

@@ -11,7 +11,7 @@ from tollhouse.events.signing import signature, standard_headers
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.db import Row
-from tollhouse.platform.sealing import KeyRing, SealBrokenError, Sealed
+from tollhouse.platform.encryption import DecryptionError, Encrypted, KeyRing
 
 USER_AGENT = "Tollhouse-Webhooks/2"
 
@@ -71,11 +71,11 @@ def address(claim: Claim, row: Row, *, deprecated_webhooks: bool) -> str | None:
 
 
 def write(keys: KeyRing, claim: Claim, row: Row, url: str) -> Letter:
-    """Sign the stored bytes. Raises `SealBrokenError` when there is nothing to sign with: nothing is ever sent unsigned."""
+    """Sign the stored bytes. Raises `DecryptionError` when there is nothing to sign with: nothing is ever sent unsigned."""
     if row["version"] is None:
-        raise SealBrokenError("no active secret")
+        raise DecryptionError("no active secret")
     env = MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
-    secret = secrets.reveal(keys, env, row["version"], Sealed(row["key_id"], row["nonce"], row["ciphertext"]))
+    secret = secrets.reveal(keys, env, row["version"], Encrypted(row["key_id"], row["nonce"], row["ciphertext"]))
     body: bytes = row["body"]
     headers = {
         "Content-Type": "application/json; charset=utf-8",

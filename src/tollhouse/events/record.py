@@ -15,7 +15,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import HELD_S
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 API_VERSION = "v2"
 PATIENCE = timedelta(seconds=HELD_S)
@@ -37,25 +37,25 @@ class NewEvent(Struct, frozen=True):
     extra: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
 
-async def record(tx: Tx, env: MerchantEnv, event: NewEvent, *, house: House, now: datetime) -> UUID:
+async def record(tx: Tx, env: MerchantEnv, event: NewEvent, *, services: Services, now: datetime) -> UUID:
     """Store the event, and its delivery when it will be sent, in one statement; the event's id.
 
     The destination is the request's address, else the saved one while that still works and takes this type. Telling
     the same change of an object twice is a fault and fails the transaction.
     """
-    return await _store(tx, env, event, source="request", house=house, now=now)
+    return await _store(tx, env, event, source="request", services=services, now=now)
 
 
-async def record_test(tx: Tx, env: MerchantEnv, url: str, *, house: House, now: datetime) -> UUID:
+async def record_test(tx: Tx, env: MerchantEnv, url: str, *, services: Services, now: datetime) -> UUID:
     """Store a `webhook.test` event for this address, which is sent once in either mode; its id."""
     event_id = new_id()
     subject = {"message": "This is a test event. Nothing happened."}
     event = NewEvent(TEST_EVENT, "webhook_test", event_id, 1, subject, destination_url=url)
-    return await _store(tx, env, event, source="test", house=house, now=now)
+    return await _store(tx, env, event, source="test", services=services, now=now)
 
 
 async def _store(
-    tx: Tx, env: MerchantEnv, event: NewEvent, *, source: Literal["request", "test"], house: House, now: datetime
+    tx: Tx, env: MerchantEnv, event: NewEvent, *, source: Literal["request", "test"], services: Services, now: datetime
 ) -> UUID:
     event_id = event.source_id if source == "test" else new_id()
     await tx.fetchrow(
@@ -71,7 +71,7 @@ async def _store(
         event.destination_url,
         None if event.destination_url is None else destination_key(env, event.destination_url),
         source,
-        house.settings.deprecated_webhooks,
+        services.settings.deprecated_webhooks,
         now,
         PATIENCE,
     )

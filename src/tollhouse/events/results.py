@@ -14,12 +14,12 @@ from tollhouse.events import delivery_store
 from tollhouse.events.letter import Claim, claim_of
 from tollhouse.events.schedule import WORKER_LOST, following
 from tollhouse.kernel.clock import seconds
+from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.limits import DELIVERY_LEASE_S
-from tollhouse.kernel.refusals import TemporarilyUnavailable
 from tollhouse.platform.db_faults import LOST
 from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outcome
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 GATHER_MS = 5
 TOGETHER_MAX = 200
@@ -41,8 +41,8 @@ class Result(Struct, frozen=True):
 class Results:
     """The results of a worker, on their way into the database. `add` never waits."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._waiting: deque[Result] = deque()
         self._some = asyncio.Event()
         self._closed = False
@@ -77,7 +77,7 @@ class Results:
     async def _written(self, batch: list[Result]) -> bool:
         """Whether it is done with. Where the database refuses a batch, one of them alone is to blame, and is given up."""
         try:
-            await write_down(self._house, batch)
+            await write_down(self._services, batch)
         except POISONED as fault:
             if len(batch) > 1:
                 return all([await self._written([result]) for result in batch])
@@ -88,18 +88,18 @@ class Results:
         return True
 
 
-async def write_down(house: House, results: list[Result]) -> None:
+async def write_down(services: Services, results: list[Result]) -> None:
     """Record how attempts ended, and plan what follows, in one statement. What lost its lease changes the history alone."""
     results = sorted(results, key=lambda result: result.claim.event_id)  # as everybody, so that no two can lock crosswise
-    rows = zip(*(_told(house, result) for result in results), strict=True)
-    settled = {row["id"] for row in await house.db.fetch(delivery_store.SETTLE, *map(list, rows))}
+    rows = zip(*(_told(services, result) for result in results), strict=True)
+    settled = {row["id"] for row in await services.db.fetch(delivery_store.SETTLE, *map(list, rows))}
     for result in results:
         outcome = result.outcome
         if result.claim.event_id in settled or outcome.error == WORKER_LOST:
             continue
         log.warning("lease lost", event_id=str(result.claim.event_id), attempt=result.attempt)
         status = "succeeded" if outcome.succeeded else "failed"
-        await house.db.execute(
+        await services.db.execute(
             delivery_store.LATE,
             result.claim.event_id,
             result.attempt,
@@ -110,23 +110,23 @@ async def write_down(house: House, results: list[Result]) -> None:
         )
 
 
-async def sweep(house: House) -> None:
+async def sweep(services: Services) -> None:
     """Take back the leases that ran out, and let go what is held although a secret has become active."""
-    rows = await house.db.fetch(delivery_store.RAN_OUT, LEASE)
+    rows = await services.db.fetch(delivery_store.RAN_OUT, LEASE)
     lost = Outcome(WORKER_LOST, None, DELIVERY_LEASE_S * 1000)
     if rows:
-        await write_down(house, [Result(claim_of(row, row["lease_token"]), row["attempts"] + 1, lost) for row in rows])
-    await house.db.execute(delivery_store.FREE_LEFT_BEHIND)
+        await write_down(services, [Result(claim_of(row, row["lease_token"]), row["attempts"] + 1, lost) for row in rows])
+    await services.db.execute(delivery_store.FREE_LEFT_BEHIND)
 
 
-async def give_back(house: House, claims: list[Claim]) -> None:
+async def give_back(services: Services, claims: list[Claim]) -> None:
     """Let somebody else make these attempts, which were not made."""
     for claim in claims:
         with suppress(*DATABASE_FAULTS):
-            await house.db.execute(delivery_store.GIVE_BACK, claim.event_id, claim.token)
+            await services.db.execute(delivery_store.GIVE_BACK, claim.event_id, claim.token)
 
 
-def _told(house: House, result: Result) -> tuple[object, ...]:
+def _told(services: Services, result: Result) -> tuple[object, ...]:
     claim, outcome = result.claim, result.outcome
     plan = following(
         mode=claim.mode,
@@ -134,7 +134,7 @@ def _told(house: House, result: Result) -> tuple[object, ...]:
         error=outcome.error,
         tries=claim.tries,
         lost=claim.lost,
-        schedule=house.settings.webhook_retry_schedule,
+        schedule=services.settings.webhook_retry_schedule,
         retry_after_s=outcome.retry_after_s,
     )
     return (

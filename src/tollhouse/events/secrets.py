@@ -11,7 +11,7 @@ from tollhouse.events import secrets_store, store
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.limits import PENDING_SECRET_S
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.platform.sealing import KeyRing, Sealed
+from tollhouse.platform.encryption import Encrypted, KeyRing
 
 PREFIX = "whsec_"
 RANDOM_BYTES = 32
@@ -64,40 +64,40 @@ async def replace(tx: Tx, env: MerchantEnv, keys: KeyRing, now: datetime) -> str
     return secret
 
 
-def reveal(keys: KeyRing, env: MerchantEnv, version: int, sealed: Sealed) -> str:
-    """The secret of a row, to sign with. Raises `SealBrokenError`."""
-    return _opened(keys, sealed, _bound_to(env, version))
+def reveal(keys: KeyRing, env: MerchantEnv, version: int, encrypted: Encrypted) -> str:
+    """The secret of a row, to sign with. Raises `DecryptionError`."""
+    return _opened(keys, encrypted, _bound_to(env, version))
 
 
-def reseal(keys: KeyRing, env: MerchantEnv, version: int, sealed: Sealed) -> Sealed:
-    """The same secret under the first key of the ring. Raises `SealBrokenError`."""
+def rotate(keys: KeyRing, env: MerchantEnv, version: int, encrypted: Encrypted) -> Encrypted:
+    """The same secret under the first key of the ring. Raises `DecryptionError`."""
     bound_to = _bound_to(env, version)
-    return keys.seal(keys.open(sealed, bound_to), bound_to)
+    return keys.encrypt(keys.open(encrypted, bound_to), bound_to)
 
 
 async def _add(tx: Tx, env: MerchantEnv, state: str, keys: KeyRing, now: datetime) -> str:
     secret = PREFIX + base64.b64encode(secrets.token_bytes(RANDOM_BYTES)).decode()
     row = await tx.fetchrow(secrets_store.NEXT_VERSION, env.merchant_id, env.mode)
     version: int = row["version"] if row is not None else 1
-    sealed = keys.seal(secret.encode(), _bound_to(env, version))
+    encrypted = keys.encrypt(secret.encode(), _bound_to(env, version))
     await tx.execute(
         secrets_store.ADD,
         env.merchant_id,
         env.mode,
         version,
         state,
-        sealed.key_id,
-        sealed.nonce,
-        sealed.ciphertext,
+        encrypted.key_id,
+        encrypted.nonce,
+        encrypted.ciphertext,
         now,
     )
     return secret
 
 
 @lru_cache(maxsize=1_024)
-def _opened(keys: KeyRing, sealed: Sealed, bound_to: str) -> str:
+def _opened(keys: KeyRing, encrypted: Encrypted, bound_to: str) -> str:
     """The same events are signed with the same secrets."""
-    return keys.open(sealed, bound_to).decode()
+    return keys.open(encrypted, bound_to).decode()
 
 
 def _bound_to(env: MerchantEnv, version: int) -> str:

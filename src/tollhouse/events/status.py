@@ -10,7 +10,7 @@ from tollhouse.events import delivery_store, status_store
 from tollhouse.events.lanes import Lane
 from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 SHOWN_MAX = 1_000
 LATELY = timedelta(minutes=5)
@@ -58,9 +58,9 @@ async def status(db: Pool) -> Status:
     )
 
 
-async def tell(house: House) -> None:
+async def tell(services: Services) -> None:
     """A line in the log; a warning while something has been due for a minute."""
-    seen = await status(house.db)
+    seen = await status(services.db)
     oldest_ms = max(lane.oldest_ms for lane in seen.lanes)
     say = log.warning if oldest_ms > OLD_MS else log.info
     lanes = ", ".join(f"{lane.lane} {lane.oldest_ms} ms" for lane in seen.lanes)
@@ -68,5 +68,5 @@ async def tell(house: House) -> None:
     say("deliveries", count=seen.ready, duration_ms=seen.claim_ms, detail=f"oldest: {lanes}; attempts: {results or 'none'}")
 
 
-JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [(TOLD_EVERY_S, tell)]
+JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(TOLD_EVERY_S, tell)]
 """Seconds between two runs, and what is done."""

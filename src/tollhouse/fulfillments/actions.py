@@ -5,33 +5,33 @@ from uuid import UUID
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import made
-from tollhouse.audit.deeds import Deed
+from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue import projects
 from tollhouse.catalogue.currencies import priced
 from tollhouse.catalogue.products import Product
-from tollhouse.events.balances import Cause, tell_balance
+from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.fulfillments import store
+from tollhouse.fulfillments.errors import DuplicateExternalId, InvalidProject, InvalidState
 from tollhouse.fulfillments.model import Fulfillment
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment, check, refuse_unavailable
-from tollhouse.fulfillments.refusals import DuplicateExternalId, InvalidProject, NotNow
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
-from tollhouse.kernel.refusals import NotFound
 from tollhouse.ledger import holds
 from tollhouse.ledger.balances import in_currency
 from tollhouse.ledger.holds import Part
 from tollhouse.ledger.model import InsufficientFunds, Posted, Source, income, payable
 from tollhouse.platform.db import Tx
 from tollhouse.rails.grants import GrantAnswer
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 SOURCE = "fulfillment"
 SANDBOX_TAKES = timedelta(seconds=2)
 
 
-async def offer(tx: Tx, env: MerchantEnv, new: NewFulfillment, house: House) -> Product:
+async def offer(tx: Tx, env: MerchantEnv, new: NewFulfillment, services: Services) -> Product:
     """The product of an order that would be accepted now. Raises what `order` does."""
-    product = check(new, env, house.settings)
+    product = check(new, env, services.settings)
     await _refuse_duplicate(tx, env, new)
     refuse_unavailable(new, product, env)
     if new.project_id is not None and await projects.seller(tx, env, new.project_id) is None:
@@ -40,13 +40,13 @@ async def offer(tx: Tx, env: MerchantEnv, new: NewFulfillment, house: House) -> 
     return product
 
 
-async def order(tx: Tx, env: MerchantEnv, new: NewFulfillment, house: House, now: datetime) -> Fulfillment:
+async def order(tx: Tx, env: MerchantEnv, new: NewFulfillment, services: Services, now: datetime) -> Fulfillment:
     """Set aside what a delivery costs, and let the worker ask for it.
 
     Raises `ValidationFailed`, `DuplicateExternalId`, `ProductUnavailable`, `PriceChanged`, `InvalidProject` and
     `InsufficientFunds`.
     """
-    product = await offer(tx, env, new, house)
+    product = await offer(tx, env, new, services)
     # The database judges balance and external_id once more below, and its verdict refuses everything.
     fulfillment_id, cost_minor = new_id(), product.unit_price_minor * new.quantity
     hold, posted = await holds.reserve(tx, env, Source(SOURCE, fulfillment_id), product.currency, cost_minor, now)
@@ -71,34 +71,34 @@ async def order(tx: Tx, env: MerchantEnv, new: NewFulfillment, house: House, now
     if not await store.insert(tx, ordered, now if env.livemode else now + SANDBOX_TAKES):
         await _refuse_duplicate(tx, env, new)
         raise AssertionError("fulfillments are never deleted")
-    await _tell(tx, ordered, posted, house, now)
+    await _tell(tx, ordered, posted, services, now)
     await _note(tx, ordered, "fulfillment.ordered", now)
     return ordered
 
 
-async def cancel(tx: Tx, env: MerchantEnv, fulfillment_id: UUID, house: House, now: datetime) -> Fulfillment:
-    """Cancel what nobody was asked for yet. Raises `NotFound` and `NotNow`."""
+async def cancel(tx: Tx, env: MerchantEnv, fulfillment_id: UUID, services: Services, now: datetime) -> Fulfillment:
+    """Cancel what nobody was asked for yet. Raises `NotFound` and `InvalidState`."""
     canceled = await store.cancel(tx, env, fulfillment_id, now)
     if canceled is None:
         raise await _not_now(tx, env, fulfillment_id)
     # Nothing below this line may refuse.
     _, posted = await holds.release(tx, env, canceled.hold_id, now)
-    await _tell(tx, canceled, posted, house, now)
+    await _tell(tx, canceled, posted, services, now)
     await _note(tx, canceled, "fulfillment.canceled", now)
     return canceled
 
 
 async def end(
-    tx: Tx, env: MerchantEnv, fulfillment_id: UUID, answer: GrantAnswer, house: House, now: datetime
+    tx: Tx, env: MerchantEnv, fulfillment_id: UUID, answer: GrantAnswer, services: Services, now: datetime
 ) -> Fulfillment:
-    """Charge what was delivered and give back the rest. Raises `NotFound`, and `NotNow` where somebody was first."""
+    """Charge what was delivered and give back the rest. Raises `NotFound`, and `InvalidState` where somebody was first."""
     if answer.outcome == "unknown":
         raise ValueError("what is unknown ends nothing")
-    present = await store.one(tx, env, fulfillment_id)
-    if present is None:
+    current = await store.one(tx, env, fulfillment_id)
+    if current is None:
         raise NotFound
     delivered = answer.delivered_quantity
-    status = "failed" if not delivered else "completed" if delivered == present.quantity else "partially_completed"
+    status = "failed" if not delivered else "completed" if delivered == current.quantity else "partially_completed"
     ended = await store.end(
         tx,
         env,
@@ -117,7 +117,7 @@ async def end(
         if delivered
         else await holds.release(tx, env, ended.hold_id, now)
     )
-    await _tell(tx, ended, posted, house, now)
+    await _tell(tx, ended, posted, services, now)
     return ended
 
 
@@ -135,9 +135,9 @@ async def _refuse_short(tx: Tx, env: MerchantEnv, product: Product, quantity: in
         raise InsufficientFunds({"available_minor": there_minor, "required_minor": cost_minor, "currency": product.currency})
 
 
-async def _not_now(tx: Tx, env: MerchantEnv, fulfillment_id: UUID) -> NotFound | NotNow:
-    present = await store.one(tx, env, fulfillment_id)
-    return NotFound() if present is None else NotNow(present.status)
+async def _not_now(tx: Tx, env: MerchantEnv, fulfillment_id: UUID) -> NotFound | InvalidState:
+    current = await store.one(tx, env, fulfillment_id)
+    return NotFound() if current is None else InvalidState(current.status)
 
 
 def _shares(ended: Fulfillment) -> tuple[Part, ...]:
@@ -150,13 +150,13 @@ def _shares(ended: Fulfillment) -> tuple[Part, ...]:
     return tuple(part for part in parts if part.amount_minor)
 
 
-async def _note(tx: Tx, fulfillment: Fulfillment, deed: Deed, now: datetime) -> None:
+async def _note(tx: Tx, fulfillment: Fulfillment, action: AuditEventType, now: datetime) -> None:
     amount = priced(fulfillment.cost_minor, fulfillment.currency)
     about = made(amount=amount, product_id=fulfillment.product_id, quantity=fulfillment.quantity)
-    await record.note(tx, fulfillment.env, deed, now, subject=fulfillment.id, changed=about)
+    await record.note(tx, fulfillment.env, action, now, subject=fulfillment.id, changed=about)
 
 
-async def _tell(tx: Tx, fulfillment: Fulfillment, posted: Posted, house: House, now: datetime) -> None:
+async def _tell(tx: Tx, fulfillment: Fulfillment, posted: Posted, services: Services, now: datetime) -> None:
     cause = Cause(SOURCE, fulfillment.id, fulfillment.status, fulfillment.version)
     env, code, url = fulfillment.env, fulfillment.currency, fulfillment.webhook_url
-    await tell_balance(tx, env, code, posted, cause, url, house, now)
+    await notify_balance(tx, env, code, posted, cause, url, services, now)

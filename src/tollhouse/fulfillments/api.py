@@ -6,28 +6,28 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.callers.guards import TestCredential, scope
-from tollhouse.callers.model import Caller, TestModeOnly
 from tollhouse.catalogue import products
 from tollhouse.fulfillments import actions, simulator, statistics, store
-from tollhouse.fulfillments.model import Status
-from tollhouse.fulfillments.new_fulfillment import NewFulfillment
-from tollhouse.fulfillments.refusals import (
+from tollhouse.fulfillments.errors import (
     DuplicateExternalId,
     InvalidProject,
-    NotNow,
+    InvalidState,
     PriceChanged,
     ProductUnavailable,
 )
+from tollhouse.fulfillments.model import Status
+from tollhouse.fulfillments.new_fulfillment import NewFulfillment
 from tollhouse.fulfillments.statistics import Statistics, StatisticsQuery
 from tollhouse.fulfillments.store import FulfillmentFilter
 from tollhouse.fulfillments.views import FulfillmentView, ProductView, fulfillment_view, product_view
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.identity.guards import TestCredential, scope
+from tollhouse.identity.model import Caller, TestModeOnly
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.house import House
 from tollhouse.web.lists import CataloguePart, ListQuery, Part
 from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.services import Services
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 READ, WRITE = scope("fulfillments:read"), scope("fulfillments:write")
@@ -88,9 +88,11 @@ async def list_fulfillment_products(caller: Caller, part: CataloguePart) -> Prod
         InsufficientFunds,
     ),
 )
-async def order_fulfillment(caller: Caller, body: NewFulfillment, tx: Tx, now: datetime, house: House) -> FulfillmentView:
+async def order_fulfillment(
+    caller: Caller, body: NewFulfillment, tx: Tx, now: datetime, services: Services
+) -> FulfillmentView:
     """Order a delivery to a player, paid from the merchant's balance."""
-    return fulfillment_view(await actions.order(tx, caller.env, body, house, now))
+    return fulfillment_view(await actions.order(tx, caller.env, body, services, now))
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments", guard=READ, refuses=(ValidationFailed,))
@@ -127,11 +129,13 @@ async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool) -> Fu
     "/fulfillments/{fulfillment_id}/cancel",
     guard=WRITE,
     idempotency="honoured",
-    refuses=(NotFound, NotNow),
+    refuses=(NotFound, InvalidState),
 )
-async def cancel_fulfillment(caller: Caller, fulfillment_id: UUID, tx: Tx, now: datetime, house: House) -> FulfillmentView:
+async def cancel_fulfillment(
+    caller: Caller, fulfillment_id: UUID, tx: Tx, now: datetime, services: Services
+) -> FulfillmentView:
     """Cancel a delivery that is still pending; what it costs is available again."""
-    return fulfillment_view(await actions.cancel(tx, caller.env, fulfillment_id, house, now))
+    return fulfillment_view(await actions.cancel(tx, caller.env, fulfillment_id, services, now))
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -139,10 +143,10 @@ async def cancel_fulfillment(caller: Caller, fulfillment_id: UUID, tx: Tx, now: 
     "/test/fulfillments/{fulfillment_id}/simulate",
     guard=TestCredential("fulfillments:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, NotFound, NotNow),
+    refuses=(TestModeOnly, NotFound, InvalidState),
 )
 async def simulate_fulfillment(
-    caller: Caller, fulfillment_id: UUID, body: FulfillmentSimulation, tx: Tx, now: datetime, house: House
+    caller: Caller, fulfillment_id: UUID, body: FulfillmentSimulation, tx: Tx, now: datetime, services: Services
 ) -> FulfillmentView:
     """Play the game server for a fulfillment."""
-    return fulfillment_view(await simulator.play(tx, caller.env, fulfillment_id, body.outcome, house, now))
+    return fulfillment_view(await simulator.play(tx, caller.env, fulfillment_id, body.outcome, services, now))

@@ -8,12 +8,12 @@ from tollhouse.catalogue.products import GAME_SERVERS, SANDBOX
 from tollhouse.fulfillments import actions, store
 from tollhouse.fulfillments.model import Fulfillment
 from tollhouse.kernel import clock
-from tollhouse.kernel.refusals import Refusal
+from tollhouse.kernel.errors import ApiError
 from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outbound
 from tollhouse.rails import game_server, sandbox_grants
 from tollhouse.rails.grants import UNKNOWN, GrantAnswer
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 AT_ONCE = 20
 PATIENCE = timedelta(seconds=30)
@@ -24,17 +24,17 @@ DOUBLINGS_MAX = 10
 WORRY_AFTER = timedelta(hours=24)
 
 
-async def deliver(house: House) -> None:
+async def deliver(services: Services) -> None:
     """Ask for what is due, all at once. No transaction waits for a game server."""
     now = clock.now()
-    due = await store.take_due(house.db, now, PATIENCE, AT_ONCE)
+    due = await store.take_due(services.db, now, PATIENCE, AT_ONCE)
     if not due:
         return
-    async with Outbound(house.settings) as outbound:
-        await asyncio.gather(*(_deliver_one(house, outbound, one, now) for one in due))
+    async with Outbound(services.settings) as outbound:
+        await asyncio.gather(*(_deliver_one(services, outbound, one, now) for one in due))
 
 
-JOBS: tuple[Callable[[House], Awaitable[None]], ...] = (deliver,)
+JOBS: tuple[Callable[[Services], Awaitable[None]], ...] = (deliver,)
 """To be run every moment."""
 
 
@@ -43,17 +43,17 @@ def again_after(attempts: int) -> timedelta:
     return min(AGAIN_SOONEST * 2 ** min(attempts - 1, DOUBLINGS_MAX), AGAIN_LATEST)
 
 
-async def _deliver_one(house: House, outbound: Outbound, due: Fulfillment, now: datetime) -> None:
+async def _deliver_one(services: Services, outbound: Outbound, due: Fulfillment, now: datetime) -> None:
     """Ask, and write down the answer. Whatever fails is logged, and asked again as the same."""
     try:
         answer = await _ask(outbound, due, now)
         if answer.outcome == "unknown":
             if now - due.created_at >= WORRY_AFTER:
                 log.error("fulfillment of unknown fate", part=due.server, detail=str(due.id))
-            await store.look_again(house.db, due, now + again_after(due.attempts))
+            await store.look_again(services.db, due, now + again_after(due.attempts))
             return
-        await house.db.transact(lambda tx: actions.end(tx, due.env, due.id, answer, house, clock.now()))
-    except Refusal as lost:  # somebody was first: the simulator, another worker
+        await services.db.transact(lambda tx: actions.end(tx, due.env, due.id, answer, services, clock.now()))
+    except ApiError as lost:  # somebody was first: the simulator, another worker
         log.info("fulfillment had ended", detail=lost.code)
     except Exception as fault:  # noqa: BLE001 - one that fails must not hold up the others, and has its next time
         log.error("fulfillment not carried", exc_info=fault)

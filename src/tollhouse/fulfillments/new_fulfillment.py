@@ -11,11 +11,11 @@ from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.products import PRODUCTS, SANDBOX, Product, Quantity
 from tollhouse.catalogue.provider_fields import fields_faults
 from tollhouse.events.destination import check_destination_url
-from tollhouse.fulfillments.refusals import PriceChanged, ProductUnavailable
+from tollhouse.fulfillments.errors import PriceChanged, ProductUnavailable
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.money import MINOR_MAX
-from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.platform.config import Settings
 from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.references import reference_faults
@@ -33,7 +33,7 @@ class NewFulfillment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     external_id: str | None = None
     metadata: dict[str, str] | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong, as far as nothing is looked up."""
         return _faults(self, facts.caller.env, facts.settings)
 
@@ -59,7 +59,7 @@ def refuse_unavailable(new: NewFulfillment, product: Product, env: MerchantEnv) 
         raise PriceChanged({"cost_minor": cost_minor, "max_cost_minor": most_minor, "currency": product.currency})
 
 
-def _faults(new: NewFulfillment, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
+def _faults(new: NewFulfillment, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
     product = _known(new.product_id, env)
     if product is not None:
         yield from _product_faults(new, product)
@@ -72,18 +72,18 @@ def _known(product_id: str, env: MerchantEnv) -> Product | None:
     return None if product is not None and product.server == SANDBOX and env.livemode else product
 
 
-def _product_faults(new: NewFulfillment, product: Product) -> Iterator[Fault]:
+def _product_faults(new: NewFulfillment, product: Product) -> Iterator[FieldError]:
     least, most = product.minimum_quantity, min(product.maximum_quantity, MINOR_MAX // product.unit_price_minor)
     if not least <= new.quantity <= most:
-        yield Fault("quantity", "out_of_range", messages.whole_number(least, most))
+        yield FieldError("quantity", "out_of_range", messages.whole_number(least, most))
     known = CURRENCIES[product.currency]
     if new.max_cost is not None and minor_of(new.max_cost, known) is None:
         yield amount_fault(known, "max_cost")
     yield from fields_faults(product.recipient_schema, new.recipient, "recipient")
 
 
-def _url_faults(new: NewFulfillment, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
+def _url_faults(new: NewFulfillment, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
     if new.webhook_url is not None:
         wrong = check_destination_url(new.webhook_url, livemode=env.livemode, settings=settings)
         if wrong is not None:
-            yield Fault("webhook_url", "invalid_url", wrong)
+            yield FieldError("webhook_url", "invalid_url", wrong)

@@ -9,26 +9,26 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.catalogue import products
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.catalogue.products import PRODUCTS, Product, UnavailableReason
 from tollhouse.fulfillments import actions
+from tollhouse.fulfillments.errors import DuplicateExternalId, PriceChanged
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment
-from tollhouse.fulfillments.refusals import DuplicateExternalId, PriceChanged
 from tollhouse.idempotency import made_once
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import new_id_text, parse_id
-from tollhouse.kernel.refusals import NotFound, Refusal
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.platform.db import Tx
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 from tollhouse.web.schema_fields import fields_of, meant, typed_into
 
 OPERATIONS = Operations(PAGES)
@@ -51,13 +51,13 @@ class Typed(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/fulfillments/new", guard=signed_in_page)
-async def choose(ask: Ask, caller: Person, mode: str) -> Response:
+async def choose(request: Request, caller: Person, mode: str) -> Response:
     """The products of this environment, with their prices; those that cannot be ordered, with the reason."""
     env = caller.env(mode)
     listed = products.listed(env.mode)
     reasons = {product.product_id: _reason(product, env) for product in listed}
     return page(
-        ask,
+        request,
         "fulfillments/choose.html",
         person=caller,
         mode=env.mode,
@@ -69,47 +69,47 @@ async def choose(ask: Ask, caller: Person, mode: str) -> Response:
 
 
 @OPERATIONS.add("GET", "/{mode}/fulfillments/new/{product_id}", guard=signed_in_page, recent_authentication="live")
-async def fill_in(ask: Ask, caller: Person, mode: str, product_id: str) -> Response:
+async def fill_in(request: Request, caller: Person, mode: str, product_id: str) -> Response:
     """The form of one product."""
     env = caller.env(mode)
     product = _product(product_id, env)
-    return await _form(ask, caller, env, product, _typed(Form([]), product))
+    return await _form(request, caller, env, product, _typed(Form([]), product))
 
 
 @OPERATIONS.add("POST", "/{mode}/fulfillments/new/{product_id}", guard=signed_in_page, recent_authentication="live")
-async def review(ask: Ask, caller: Person, mode: str, product_id: str) -> Response:
+async def review(request: Request, caller: Person, mode: str, product_id: str) -> Response:
     """What it costs, to be confirmed; or the form again, with what is wrong in it."""
     env = caller.env(mode)
-    form, product = ask.form(), _product(product_id, env)
+    form, product = request.form(), _product(product_id, env)
     typed = _typed(form, product)
     if form.one("change"):
-        return await _form(ask, caller, env, product, typed)
-    return await _review(ask, caller, env, product, typed)
+        return await _form(request, caller, env, product, typed)
+    return await _review(request, caller, env, product, typed)
 
 
 @OPERATIONS.add("POST", "/{mode}/fulfillments/new/{product_id}/confirm", guard=signed_in_page, recent_authentication="live")
-async def confirm(ask: Ask, caller: Person, mode: str, product_id: str) -> Response:
+async def confirm(request: Request, caller: Person, mode: str, product_id: str) -> Response:
     """Order what was shown, at most at the price that was shown."""
     env = caller.env(mode)
-    form, product = ask.form(), _product(product_id, env)
+    form, product = request.form(), _product(product_id, env)
     key, most = form.one("key") or "", form.one("max_cost")
     typed = _typed(form, product)
     if parse_id(key) is None or most is None:
-        return await _review(ask, caller, env, product, typed)
+        return await _review(request, caller, env, product, typed)
     new = msgspec.structs.replace(typed.new, max_cost=most)
 
     async def order(tx: Tx) -> UUID:
         async def make() -> UUID:
-            return (await actions.order(tx, env, new, ask.house, ask.now)).id
+            return (await actions.order(tx, env, new, request.services, request.now)).id
 
-        return await made_once(tx, ask, env, key, new, make)
+        return await made_once(tx, request, env, key, new, make)
 
     try:
-        ordered_id = await ask.house.db.transact(order)
+        ordered_id = await request.services.db.transact(order)
     except PriceChanged:
-        return await _review(ask, caller, env, product, typed, LOOK_AGAIN)
-    except Refusal as refusal:
-        return await _form(ask, caller, env, product, typed, _said(refusal, typed))
+        return await _review(request, caller, env, product, typed, LOOK_AGAIN)
+    except ApiError as error:
+        return await _form(request, caller, env, product, typed, _said(error, typed))
     return see_other(f"/{env.mode}/fulfillments/{ordered_id}")
 
 
@@ -141,13 +141,15 @@ def _typed(form: Form, product: Product) -> Typed:
     return Typed(values, new)
 
 
-async def _review(ask: Ask, person: Person, env: MerchantEnv, product: Product, typed: Typed, message: str = "") -> Response:
+async def _review(
+    request: Request, person: Person, env: MerchantEnv, product: Product, typed: Typed, message: str = ""
+) -> Response:
     try:
-        await ask.house.db.transact(lambda tx: actions.offer(tx, env, typed.new, ask.house))
-    except Refusal as refusal:
-        return await _form(ask, person, env, product, typed, _said(refusal, typed))
+        await request.services.db.transact(lambda tx: actions.offer(tx, env, typed.new, request.services))
+    except ApiError as error:
+        return await _form(request, person, env, product, typed, _said(error, typed))
     return page(
-        ask,
+        request,
         "fulfillments/review.html",
         409 if message else 200,
         person=person,
@@ -164,11 +166,11 @@ async def _review(ask: Ask, person: Person, env: MerchantEnv, product: Product, 
 
 
 async def _form(
-    ask: Ask, person: Person, env: MerchantEnv, product: Product, typed: Typed, wrong: Wrong = NOTHING_WRONG
+    request: Request, person: Person, env: MerchantEnv, product: Product, typed: Typed, wrong: Wrong = NOTHING_WRONG
 ) -> Response:
-    balance = await balances.in_currency(ask.house.db, env, product.currency)
+    balance = await balances.in_currency(request.services.db, env, product.currency)
     return page(
-        ask,
+        request,
         "fulfillments/new.html",
         wrong.status,
         person=person,
@@ -184,10 +186,10 @@ async def _form(
     )
 
 
-def _said(refusal: Refusal, typed: Typed) -> Wrong:
+def _said(error: ApiError, typed: Typed) -> Wrong:
     at = ""
-    if isinstance(refusal, InsufficientFunds):
+    if isinstance(error, InsufficientFunds):
         at = "quantity"
-    elif isinstance(refusal, DuplicateExternalId):
+    elif isinstance(error, DuplicateExternalId):
         at = "external_id"
-    return wrong_with(refusal, typed.values, at)
+    return wrong_with(error, typed.values, at)

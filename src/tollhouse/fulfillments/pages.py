@@ -7,25 +7,25 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.catalogue import products
 from tollhouse.catalogue.products import PRODUCTS
 from tollhouse.fulfillments import actions, statistics, statistics_picture, store
+from tollhouse.fulfillments.errors import InvalidState
 from tollhouse.fulfillments.model import Status
-from tollhouse.fulfillments.refusals import NotNow
 from tollhouse.fulfillments.statistics import Statistics, StatisticsQuery
 from tollhouse.fulfillments.store import FulfillmentFilter
 from tollhouse.fulfillments.views import fulfillment_view
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
-from tollhouse.web.answers import formats_of, page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.local_formats import Formats
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import PageQuery, statuses_of, turn
+from tollhouse.web.request import Request
+from tollhouse.web.responses import formats_of, page, see_other
 from tollhouse.web.schema_fields import told
 
 OPERATIONS = Operations(PAGES)
@@ -63,13 +63,13 @@ class StatisticsPage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/fulfillments", guard=signed_in_page)
-async def fulfillments(ask: Ask, caller: Person, mode: str, query: FulfillmentsPage) -> Response:
+async def fulfillments(request: Request, caller: Person, mode: str, query: FulfillmentsPage) -> Response:
     """Fulfillments, newest first; of one status or product, where the address says so."""
     env = caller.env(mode)
     wanted = FulfillmentFilter(status=[query.status] if query.status else None, product_id=query.product_id or None)
-    shown, more = query.cut(await store.listed(ask.house.db, env, wanted, query.window))
+    shown, more = query.cut(await store.listed(request.services.db, env, wanted, query.window))
     return page(
-        ask,
+        request,
         "fulfillments/list.html",
         person=caller,
         mode=env.mode,
@@ -84,24 +84,24 @@ async def fulfillments(ask: Ask, caller: Person, mode: str, query: FulfillmentsP
 
 
 @OPERATIONS.add("GET", "/{mode}/fulfillments/statistics", guard=signed_in_page)
-async def show_statistics(ask: Ask, caller: Person, mode: str, query: StatisticsPage) -> Response:
+async def show_statistics(request: Request, caller: Person, mode: str, query: StatisticsPage) -> Response:
     """How many deliveries, how well, how fast, at what cost; by day, game, product or status."""
     env = caller.env(mode)
     found: Statistics | None = None
     wrong = NOTHING_WRONG
     try:
-        found = await statistics.of(ask.house.db, env, query.query, ask.now)
-    except ValidationFailed as refusal:
-        wrong = wrong_with(refusal, {"from", "to"})
+        found = await statistics.of(request.services.db, env, query.query, request.now)
+    except ValidationFailed as error:
+        wrong = wrong_with(error, {"from", "to"})
     return page(
-        ask,
+        request,
         "fulfillments/statistics.html",
         wrong.status,
         person=caller,
         mode=env.mode,
         here="fulfillments",
         statistics=found,
-        **_drawn(found, query.group_by, formats_of(ask)),
+        **_drawn(found, query.group_by, formats_of(request)),
         asked={"from": query.start, "to": query.to, "group_by": query.group_by, "product_id": query.product_id},
         groups=GROUPS,
         names=_names(),
@@ -111,22 +111,22 @@ async def show_statistics(ask: Ask, caller: Person, mode: str, query: Statistics
 
 
 @OPERATIONS.add("GET", "/{mode}/fulfillments/{fulfillment_id}", guard=signed_in_page)
-async def fulfillment(ask: Ask, caller: Person, mode: str, fulfillment_id: UUID) -> Response:
+async def fulfillment(request: Request, caller: Person, mode: str, fulfillment_id: UUID) -> Response:
     """One fulfillment: what, for whom, how far it has come."""
-    return await _fulfillment(ask, caller, caller.env(mode), fulfillment_id)
+    return await _fulfillment(request, caller, caller.env(mode), fulfillment_id)
 
 
 @OPERATIONS.add("POST", "/{mode}/fulfillments/{fulfillment_id}/cancel", guard=signed_in_page)
-async def cancel(ask: Ask, caller: Person, mode: str, fulfillment_id: UUID) -> Response:
+async def cancel(request: Request, caller: Person, mode: str, fulfillment_id: UUID) -> Response:
     """Cancel one that is still pending. Clicked twice, it is canceled once and that is well."""
     env = caller.env(mode)
     try:
-        await ask.house.db.transact(lambda tx: actions.cancel(tx, env, fulfillment_id, ask.house, ask.now))
-    except NotNow as refusal:
-        present = await store.one(ask.house.db, env, fulfillment_id)
-        if present is not None and present.status != "canceled":
-            wrong = Wrong("The game server was asked already. Nothing was canceled.", status=refusal.status)
-            return await _fulfillment(ask, caller, env, fulfillment_id, wrong)
+        await request.services.db.transact(lambda tx: actions.cancel(tx, env, fulfillment_id, request.services, request.now))
+    except InvalidState as error:
+        current = await store.one(request.services.db, env, fulfillment_id)
+        if current is not None and current.status != "canceled":
+            wrong = Wrong("The game server was asked already. Nothing was canceled.", status=error.status)
+            return await _fulfillment(request, caller, env, fulfillment_id, wrong)
     return see_other(f"/{env.mode}/fulfillments/{fulfillment_id}")
 
 
@@ -141,13 +141,13 @@ def _drawn(found: Statistics | None, group_by: str, own: Formats) -> dict[str, A
 
 
 async def _fulfillment(
-    ask: Ask, person: Person, env: MerchantEnv, fulfillment_id: UUID, wrong: Wrong = NOTHING_WRONG
+    request: Request, person: Person, env: MerchantEnv, fulfillment_id: UUID, wrong: Wrong = NOTHING_WRONG
 ) -> Response:
-    found = await store.one(ask.house.db, env, fulfillment_id)
+    found = await store.one(request.services.db, env, fulfillment_id)
     if found is None:
         raise NotFound
     return page(
-        ask,
+        request,
         "fulfillments/one.html",
         wrong.status,
         person=person,

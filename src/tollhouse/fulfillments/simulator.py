@@ -7,11 +7,11 @@ from uuid import UUID
 from tollhouse.fulfillments import actions, store
 from tollhouse.fulfillments.model import Fulfillment
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import NotFound
+from tollhouse.kernel.errors import NotFound
 from tollhouse.platform.db import Tx
 from tollhouse.rails import sandbox_grants
 from tollhouse.rails.grants import GrantAnswer
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 async def play(
@@ -19,19 +19,19 @@ async def play(
     env: MerchantEnv,
     fulfillment_id: UUID,
     outcome: Literal["complete", "fail", "partial"],
-    house: House,
+    services: Services,
     now: datetime,
 ) -> Fulfillment:
-    """Let this become of a fulfillment that has not ended. Raises `NotFound` and `NotNow`."""
-    present = await store.one(tx, env, fulfillment_id)
-    if present is None:
+    """Let this become of a fulfillment that has not ended. Raises `NotFound` and `InvalidState`."""
+    current = await store.one(tx, env, fulfillment_id)
+    if current is None:
         raise NotFound
     await store.begin(tx, env, fulfillment_id, now)
     match outcome:
         case "complete":
-            answer = sandbox_grants.granted(present.order, present.quantity)
+            answer = sandbox_grants.granted(current.order, current.quantity)
         case "partial":
-            answer = sandbox_grants.granted(present.order, (present.quantity + 1) // 2)
+            answer = sandbox_grants.granted(current.order, (current.quantity + 1) // 2)
         case "fail":
             answer = GrantAnswer(outcome="refused", failure_code="unknown_player")
-    return await actions.end(tx, env, fulfillment_id, answer, house, now)
+    return await actions.end(tx, env, fulfillment_id, answer, services, now)

@@ -14,9 +14,9 @@ from tollhouse.fulfillments import statistics_store
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, moment_of, stamp
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import format_minor
-from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.platform.db import Pool, Row
 from tollhouse.web.bodies import RequestFacts
 
@@ -34,19 +34,19 @@ class StatisticsQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     product_id: str | None = None
     project_id: UUID | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Every parameter that is refused."""
         return self._faults(*self._span(facts.now))
 
-    def _faults(self, start: datetime | None, end: datetime | None) -> Iterator[Fault]:
+    def _faults(self, start: datetime | None, end: datetime | None) -> Iterator[FieldError]:
         for name, moment, typed in (("from", start, self.start), ("to", end, self.to)):
             if moment is None and typed is not None:
-                yield Fault(name, "invalid_time", messages.A_TIME_OR_DAY)
+                yield FieldError(name, "invalid_time", messages.A_TIME_OR_DAY)
         if start is not None and end is not None:
             if start >= end:
-                yield Fault("from", "out_of_range", messages.BEFORE_END)
+                yield FieldError("from", "out_of_range", messages.BEFORE_END)
             elif end - start > LONGEST:
-                yield Fault("from", "out_of_range", messages.AT_MOST_A_YEAR)
+                yield FieldError("from", "out_of_range", messages.AT_MOST_A_YEAR)
 
     def span(self, now: datetime) -> tuple[datetime, datetime]:
         """From when, within, to when, without. Raises `ValidationFailed`."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import day_of
-from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.zones import midnight
 
 PeriodName = Literal["today", "7d", "14d", "30d", "month", "quarter", "custom"]
@@ -90,17 +90,19 @@ def _named(name: str, today: date) -> Days:
 def _custom(since: str, until: str, today: date) -> Days:
     """The days that were typed. What is still to come is left out. Raises `ValidationFailed` with every fault."""
     first, last = day_of(since), day_of(until)
-    faults = [Fault(name, "invalid_value", messages.A_DAY) for name, day in (("from", first), ("to", last)) if day is None]
+    faults = [
+        FieldError(name, "invalid_value", messages.A_DAY) for name, day in (("from", first), ("to", last)) if day is None
+    ]
     if first is None or last is None:
         raise ValidationFailed(*faults)
     if first > last:
-        raise ValidationFailed(Fault("to", "out_of_range", messages.NOT_BEFORE_FIRST_DAY))
+        raise ValidationFailed(FieldError("to", "out_of_range", messages.NOT_BEFORE_FIRST_DAY))
     if first > today:
-        raise ValidationFailed(Fault("from", "out_of_range", messages.NOT_IN_FUTURE))
+        raise ValidationFailed(FieldError("from", "out_of_range", messages.NOT_IN_FUTURE))
     last = min(last, today)
     count = last - first + timedelta(days=1)
     if count.days > DAYS_MAX:
-        raise ValidationFailed(Fault("from", "out_of_range", messages.AT_MOST_A_YEAR))
+        raise ValidationFailed(FieldError("from", "out_of_range", messages.AT_MOST_A_YEAR))
     return Days(first, last, first - count)
 
 

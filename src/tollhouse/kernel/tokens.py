@@ -24,10 +24,10 @@ _FORM = re.compile(r"(th_live|th_test|that|thrt|thac|thcs)_([0-9A-Za-z]{43,128})
 
 def mint(prefix: Prefix) -> str:
     """A fresh secret of 256 random bits."""
-    return seal_form(prefix, random_base62(BODY_CHARS))
+    return encrypt_form(prefix, random_base62(BODY_CHARS))
 
 
-def seal_form(prefix: Prefix, body: str) -> str:
+def encrypt_form(prefix: Prefix, body: str) -> str:
     """`prefix_body` with its checksum behind it."""
     text = f"{prefix}_{body}"
     return text + _checksum(text)

@@ -9,9 +9,9 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.kernel.money import MINOR_MAX
-from tollhouse.kernel.refusals import Refusal
 
 MerchantCode = Literal["available", "pending", "reserved", "debt"]
 EntryType = Literal[
@@ -142,7 +142,7 @@ class Hold(Struct, frozen=True):
         return self.amount_minor - self.captured_minor - self.released_minor
 
 
-class InsufficientFunds(Refusal):
+class InsufficientFunds(ApiError):
     """422: the balance does not cover it. Nothing was posted."""
 
     code, status, message = "insufficient_funds", 422, "The available balance does not cover this."
@@ -151,20 +151,20 @@ class InsufficientFunds(Refusal):
         super().__init__(members={"details": dict(details)} if details else None)
 
 
-class BalanceLimitExceeded(Refusal):
+class BalanceLimitExceeded(ApiError):
     """422: the balance cannot hold so much more (2^53 - 1 minor units in all). Nothing was posted."""
 
     code, status = "balance_limit_exceeded", 422
     message = "The balance would exceed its limit of 9007199254740991 minor units."
 
 
-class AlreadyPosted(Refusal):
+class AlreadyPosted(ApiError):
     """409: this very transition is in the ledger already. Whoever posts it again lost a race."""
 
     code, status, message = "invalid_state", 409, "This was already done."
 
 
-class HoldNotActive(Refusal):
+class HoldNotActive(ApiError):
     """409: the hold was resolved before, or holds less than is asked of it."""
 
     code, status, message = "invalid_state", 409, "The funds set aside for this were already used or released."

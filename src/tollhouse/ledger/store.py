@@ -130,7 +130,7 @@ class EntryFilter(Struct, frozen=True):
 async def post(tx: Tx, posting: Posting) -> Posted:
     """Write a posting, in one round trip."""
     transaction_id, lines, source = new_id(), posting.lines, posting.source
-    client_id = author.present().client_id
+    client_id = author.current().client_id
     rows = await tx.fetch(
         POST,
         transaction_id,

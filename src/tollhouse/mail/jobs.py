@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
-from tollhouse.callers.cleaning import forget
+from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import MAIL_KEPT_S, MAIL_LEASE_S
 from tollhouse.mail import store, writing
@@ -15,69 +15,69 @@ from tollhouse.mail.model import Mail, again_after
 from tollhouse.mail.writing import NoAddressError
 from tollhouse.platform.log import log
 from tollhouse.platform.smtp import NotTakenError, Relay, RelayRefusedError, hand_over
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 AT_ONCE = 10
 LEASE = timedelta(seconds=MAIL_LEASE_S)
 KEPT = timedelta(seconds=MAIL_KEPT_S)
 
 
-async def send_due(house: House) -> None:
+async def send_due(services: Services) -> None:
     """Send what is due, as many at once as a relay bears."""
     now = clock.now()
-    due = await store.take_due(house.db, now, now + LEASE, AT_ONCE)
-    await asyncio.gather(*(_send(house, mail, now) for mail in due))
+    due = await store.take_due(services.db, now, now + LEASE, AT_ONCE)
+    await asyncio.gather(*(_send(services, mail, now) for mail in due))
 
 
-async def forget_mails(house: House) -> None:
+async def forget_mails(services: Services) -> None:
     """Mails that were sent, shown or given up long ago."""
-    await forget(house.db, store.FORGET, clock.now() - KEPT)
+    await forget(services.db, store.FORGET, clock.now() - KEPT)
 
 
-JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [(1, send_due), (3600, forget_mails)]
+JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(1, send_due), (3600, forget_mails)]
 """Seconds between two runs, and what is done."""
 
 
-async def _send(house: House, mail: Mail, now: datetime) -> None:
+async def _send(services: Services, mail: Mail, now: datetime) -> None:
     try:
-        addressed = mail if mail.letter.user_id or mail.letter.about != "reset" else await store.address(house.db, mail)
+        addressed = mail if mail.letter.user_id or mail.letter.about != "reset" else await store.address(services.db, mail)
         if addressed is None:
             return
         if addressed.useful_until <= now:
-            await store.give_up(house.db, addressed, "too_late", now)
-        elif house.settings.smtp is None:
-            await _show(house, addressed)
+            await store.give_up(services.db, addressed, "too_late", now)
+        elif services.settings.smtp is None:
+            await _show(services, addressed)
         else:
-            await _hand_over(house, addressed, house.settings.smtp)
+            await _hand_over(services, addressed, services.settings.smtp)
     except Exception as fault:  # noqa: BLE001 - one mail that cannot be written must not hold up the others
         log.error("mail failed", exc_info=fault)
-        await _later(house, mail, "failed")
+        await _later(services, mail, "failed")
 
 
-async def _show(house: House, mail: Mail) -> None:
-    if await store.note_shown(house.db, mail, clock.now()):
-        written = writing.write(house, mail)
+async def _show(services: Services, mail: Mail) -> None:
+    if await store.note_shown(services.db, mail, clock.now()):
+        written = writing.write(services, mail)
         log.info("mail", detail=f"To {mail.letter.recipient}: {written.subject} {written.link}".rstrip())
 
 
-async def _hand_over(house: House, mail: Mail, relay: Relay) -> None:
+async def _hand_over(services: Services, mail: Mail, relay: Relay) -> None:
     try:
-        await hand_over(relay, writing.message_of(house, mail))
+        await hand_over(relay, writing.message_of(services, mail))
     except NoAddressError:
-        await store.give_up(house.db, mail, "no_address", clock.now())
-    except RelayRefusedError as refusal:
-        log.warning("mail refused", part=mail.letter.about, error=refusal.error)
-        await store.give_up(house.db, mail, refusal.error, clock.now())
+        await store.give_up(services.db, mail, "no_address", clock.now())
+    except RelayRefusedError as error:
+        log.warning("mail refused", part=mail.letter.about, error=error.error)
+        await store.give_up(services.db, mail, error.error, clock.now())
     except NotTakenError as fault:
         log.warning("mail not taken", part=mail.letter.about, error=fault.error, attempt=mail.attempts)
-        await _later(house, mail, fault.error)
+        await _later(services, mail, fault.error)
     else:
-        await store.note_sent(house.db, mail, clock.now())
+        await store.note_sent(services.db, mail, clock.now())
 
 
-async def _later(house: House, mail: Mail, error: str) -> None:
+async def _later(services: Services, mail: Mail, error: str) -> None:
     wait, now = again_after(mail.attempts), clock.now()
     if wait is None or now + wait >= mail.useful_until:
-        await store.give_up(house.db, mail, error, now)
+        await store.give_up(services.db, mail, error, now)
     else:
-        await store.try_again(house.db, mail, error, now + wait)
+        await store.try_again(services.db, mail, error, now + wait)

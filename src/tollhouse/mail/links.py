@@ -5,18 +5,18 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import NamedTuple
 from uuid import UUID
 
-from tollhouse.kernel.refusals import Refusal
+from tollhouse.kernel.errors import ApiError
 from tollhouse.mail import store
 from tollhouse.mail.model import Linked
-from tollhouse.platform.sealing import MAC_BYTES, KeyRing
-from tollhouse.web.ask import Ask
+from tollhouse.platform.encryption import MAC_BYTES, KeyRing
+from tollhouse.web.request import Request
 
 PURPOSE = b"mail link:"
 ID_BYTES = 16
 SECRET_CHARS = (ID_BYTES + MAC_BYTES) // 3 * 4
 
 
-class LinkIsOver(Refusal):
+class LinkIsOver(ApiError):
     """410: the link of a mail is none, was used, or is too old."""
 
     code, status = "link_over", 410
@@ -29,7 +29,7 @@ class Holder(NamedTuple):
     mail_id: UUID
     user_id: UUID
     email: str
-    living: bool
+    active: bool
     verified: bool
 
 
@@ -52,10 +52,10 @@ def mail_of(keys: KeyRing, about: Linked, secret: str) -> UUID | None:
     return mail_id if keys.vouches(_bound(about, mail_id), raw[ID_BYTES:]) else None
 
 
-async def holder_of(ask: Ask, about: Linked, secret: str) -> Holder:
+async def holder_of(request: Request, about: Linked, secret: str) -> Holder:
     """Whose link this is, used or not. Raises `LinkIsOver` where it is nobody's."""
-    mail_id = mail_of(ask.house.keys, about, secret)
-    row = None if mail_id is None else await store.holder(ask.house.db, about, mail_id, ask.now)
+    mail_id = mail_of(request.services.keys, about, secret)
+    row = None if mail_id is None else await store.holder(request.services.db, about, mail_id, request.now)
     if mail_id is None or row is None:
         raise LinkIsOver
     return Holder(mail_id, row["user_id"], row["email"], row["living"], row["verified"])

@@ -13,7 +13,7 @@ from msgspec import Struct
 from tollhouse.kernel.clock import stamp
 from tollhouse.mail import links
 from tollhouse.mail.model import LINKED, Mail
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 COLUMNS = 72
 
@@ -30,15 +30,15 @@ class NoAddressError(Exception):
     """Nothing can be sent to what this person signs in with."""
 
 
-def write(house: House, mail: Mail) -> Written:
+def write(services: Services, mail: Mail) -> Written:
     """The words of a mail. Its links lead to the base URL, whatever host somebody asked for it by."""
-    letter, base_url = mail.letter, house.settings.base_url
+    letter, base_url = mail.letter, services.settings.base_url
     link = ""
     for about in LINKED:
         if about == letter.about:
-            link = f"{base_url}/{about}/{links.secret_of(house.keys, about, mail.id)}"
+            link = f"{base_url}/{about}/{links.secret_of(services.keys, about, mail.id)}"
     facts = {"at": stamp(mail.created_at), "until": stamp(mail.useful_until), **letter.facts}
-    rendered = house.templates.render(
+    rendered = services.templates.render(
         f"mail/{letter.about}.txt",
         letter.language,
         base_url=base_url,
@@ -50,16 +50,16 @@ def write(house: House, mail: Mail) -> Written:
     return Written(subject, "\n\n".join(map(_wrapped, paragraphs)) + "\n", link)
 
 
-def message_of(house: House, mail: Mail) -> EmailMessage:
+def message_of(services: Services, mail: Mail) -> EmailMessage:
     """The mail as it goes over the wire. Its id there is its own: who gets it twice can tell. Raises `NoAddressError`."""
-    written = write(house, mail)
-    name, sender = parseaddr(house.settings.sender)
+    written = write(services, mail)
+    name, sender = parseaddr(services.settings.sender)
     message = EmailMessage()
     message["Subject"] = written.subject
     message["From"] = Address(name, addr_spec=sender)
     message["To"] = _address(mail.letter.recipient)
     message["Date"] = format_datetime(mail.created_at)
-    message["Message-ID"] = f"<{mail.id}@{urlsplit(house.settings.base_url).hostname}>"
+    message["Message-ID"] = f"<{mail.id}@{urlsplit(services.settings.base_url).hostname}>"
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(written.text)
     message["Content-Language"] = mail.letter.language  # after the content, which takes all others of its kind away

@@ -8,20 +8,20 @@ from uuid import UUID
 
 from tollhouse.audit import author, record
 from tollhouse.audit.changes import Changes, changes, made
-from tollhouse.audit.deeds import Deed
-from tollhouse.callers import second_factor, sessions, sessions_store, throttle
-from tollhouse.callers.known_devices import remember_device
-from tollhouse.callers.model import Person
-from tollhouse.callers.people import SPAN, email_key, prove
-from tollhouse.callers.second_factor import SecondFactorChanged, SecondFactorRequired
-from tollhouse.callers.throttle import SHORTEST, Delay, RateLimited, Watch, source_of
-from tollhouse.callers.verified import require_verified_email
+from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue import projects
+from tollhouse.identity import second_factor, sessions, sessions_store, throttle
+from tollhouse.identity.known_devices import remember_device
+from tollhouse.identity.model import Person
+from tollhouse.identity.people import SPAN, email_key, prove
+from tollhouse.identity.second_factor import SecondFactorChanged, SecondFactorRequired
+from tollhouse.identity.throttle import SHORTEST, Delay, RateLimited, Watch, source_of
+from tollhouse.identity.verified import require_verified_email
 from tollhouse.kernel import tokens
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import AuthenticationRequired, NotFound, TemporarilyUnavailable, ValidationFailed
 from tollhouse.kernel.ids import MerchantId, Mode, UserId, new_id
-from tollhouse.kernel.refusals import AuthenticationRequired, NotFound, TemporarilyUnavailable, ValidationFailed
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Letter
 from tollhouse.merchants import business_store, store
@@ -41,25 +41,25 @@ from tollhouse.merchants.model import (
 )
 from tollhouse.platform.db import Row, Tx
 from tollhouse.platform.passwords import SIGN_UP, hash_password
-from tollhouse.web.ask import Ask
-from tollhouse.web.house import House
 from tollhouse.web.language_choice import language_of
+from tollhouse.web.request import Request
+from tollhouse.web.services import Services
 
 HINT_CHARS = 4
 REFUSED_SIGN_UPS = Delay(SHORTEST, 500)
 
 
-async def sign_up(ask: Ask, new: SignUp) -> tuple[SessionView, str]:
+async def sign_up(request: Request, new: SignUp) -> tuple[SessionView, str]:
     """A merchant, its first person, its first project in test, and a session. The secret goes into the cookie."""
-    if not ask.house.settings.signup_open:
+    if not request.services.settings.signup_open:
         raise SignupClosed
     if faults := new.faults():
         raise ValidationFailed(*faults)
-    password_hash = await _hash_within_limits(ask, new.password)
+    password_hash = await _hash_within_limits(request, new.password)
     merchant_id, user_id = MerchantId(new_id()), UserId(new_id())
 
-    async def deed(tx: Tx) -> str:
-        await store.insert_merchant(tx, merchant_id, new.business_name.strip(), ask.now)
+    async def action(tx: Tx) -> str:
+        await store.insert_merchant(tx, merchant_id, new.business_name.strip(), request.now)
         email = new.email.strip()
         if not await store.insert_user(
             tx,
@@ -68,45 +68,45 @@ async def sign_up(ask: Ask, new: SignUp) -> tuple[SessionView, str]:
             email=email,
             key=email_key(email),
             password_hash=password_hash,
-            language=language_of(ask),
-            now=ask.now,
+            language=language_of(request),
+            now=request.now,
         ):
             raise EmailTaken
-        await record.note(tx, merchant_id, "account.opened", ask.now, name=email, by=author.person(ask, user_id))
-        await projects.open_first(tx, MerchantEnv(merchant_id, "test"), ask.now)
-        await store.is_new_device(tx, user_id, device_hash(_agent(ask), ask.address), ask.now)
-        await outbox.put(tx, Letter("verify", email, language_of(ask), user_id), ask.now)
-        await sessions.end_offered(tx, ask)
-        return await sessions.begin(tx, ask, user_id, password_hash)
+        await record.note(tx, merchant_id, "account.opened", request.now, name=email, by=author.person(request, user_id))
+        await projects.open_first(tx, MerchantEnv(merchant_id, "test"), request.now)
+        await store.is_new_device(tx, user_id, device_hash(_agent(request), request.address), request.now)
+        await outbox.put(tx, Letter("verify", email, language_of(request), user_id), request.now)
+        await sessions.end_offered(tx, request)
+        return await sessions.begin(tx, request, user_id, password_hash)
 
-    secret = await ask.house.db.transact(deed)
-    remember_device(ask, "sign-in", email_key(new.email))
-    merchant = MerchantView(merchant_id, new.business_name.strip(), "active", stamp(ask.now))
-    return SessionView(merchant, UserView(user_id, new.email.strip(), stamp(ask.now))), secret
+    secret = await request.services.db.transact(action)
+    remember_device(request, "sign-in", email_key(new.email))
+    merchant = MerchantView(merchant_id, new.business_name.strip(), "active", stamp(request.now))
+    return SessionView(merchant, UserView(user_id, new.email.strip(), stamp(request.now))), secret
 
 
-async def sign_in(ask: Ask, who: SignIn) -> tuple[SessionView, str]:
+async def sign_in(request: Request, who: SignIn) -> tuple[SessionView, str]:
     """A new session. Raises what `prove` does, and where there is a second factor `SecondFactorRequired` without a code."""
-    row = await prove(ask, "sign-in", who.email, who.password, store.user_by_email)
-    if await second_factor.state(ask.house.db, row["id"]) is not None:
+    row = await prove(request, "sign-in", who.email, who.password, store.user_by_email)
+    if await second_factor.state(request.services.db, row["id"]) is not None:
         if who.code is None:
             raise SecondFactorRequired(row["id"])
-        await second_factor.check(ask, row["id"], who.code)
-    return await _begin(ask, row)
+        await second_factor.check(request, row["id"], who.code)
+    return await _begin(request, row)
 
 
-async def finish_sign_in(ask: Ask, user_id: UUID, since: datetime, code: str) -> str:
+async def finish_sign_in(request: Request, user_id: UUID, since: datetime, code: str) -> str:
     """The secret of a new session for somebody whose password was right then. Raises what `second_factor.check` does.
 
     Of a password that was changed since it is `SecondFactorChanged` too: all is asked for anew.
     """
-    row = await store.user(ask.house.db, user_id)
+    row = await store.user(request.services.db, user_id)
     if row is None:
         raise AuthenticationRequired
     if row["password_changed_at"] is not None and since < row["password_changed_at"]:
         raise SecondFactorChanged
-    await second_factor.check(ask, user_id, code)
-    return (await _begin(ask, row))[1]
+    await second_factor.check(request, user_id, code)
+    return (await _begin(request, row))[1]
 
 
 def session_of(person: Person) -> SessionView:
@@ -120,7 +120,7 @@ def session_of(person: Person) -> SessionView:
     return SessionView(merchant, UserView(person.user_id, person.email, stamp(person.user_created_at)))
 
 
-async def make_api_key(tx: Tx, person: Person, new: NewApiKey, house: House, now: datetime) -> NewApiKeyView:
+async def make_api_key(tx: Tx, person: Person, new: NewApiKey, services: Services, now: datetime) -> NewApiKeyView:
     """A key with its secret, shown this once.
 
     Raises `ValidationFailed`, `EmailUnverified`, and `AuthenticationRequired` without a session.
@@ -128,7 +128,7 @@ async def make_api_key(tx: Tx, person: Person, new: NewApiKey, house: House, now
     faults, allowed = new.faults(), new.allowed()
     if faults or allowed is None:
         raise ValidationFailed(*faults)
-    await require_verified_email(tx, house.settings, MerchantEnv(person.merchant_id, new.mode), person)
+    await require_verified_email(tx, services.settings, MerchantEnv(person.merchant_id, new.mode), person)
     if not await sessions_store.hold(tx, person.session_hash):
         raise AuthenticationRequired
     # Nothing below this line may refuse.
@@ -171,21 +171,21 @@ async def change_business(tx: Tx, person: Person, new: Business, seen: Business,
 
 
 async def _note_key(
-    tx: Tx, person: Person, key: ApiKeyView, deed: Deed, now: datetime, changed: Changes | None = None
+    tx: Tx, person: Person, key: ApiKeyView, action: AuditEventType, now: datetime, changed: Changes | None = None
 ) -> None:
     env = MerchantEnv(person.merchant_id, key.mode)
     name = f"{key.name} …{key.hint}"
-    await record.note(tx, env, deed, now, subject=key.api_key_id, name=name, changed=changed)
+    await record.note(tx, env, action, now, subject=key.api_key_id, name=name, changed=changed)
 
 
-async def _begin(ask: Ask, row: Row) -> tuple[SessionView, str]:
-    async with ask.house.db.transaction() as tx:
-        await sessions.end_offered(tx, ask)
-        secret = await sessions.begin(tx, ask, row["id"], row["password_hash"])
-        by = author.person(ask, row["id"])
-        await record.note(tx, MerchantId(row["merchant_id"]), "session.begun", ask.now, by=by)
-        await _tell_of_new_device(tx, ask, row)
-    remember_device(ask, "sign-in", email_key(row["email"]))
+async def _begin(request: Request, row: Row) -> tuple[SessionView, str]:
+    async with request.services.db.transaction() as tx:
+        await sessions.end_offered(tx, request)
+        secret = await sessions.begin(tx, request, row["id"], row["password_hash"])
+        by = author.person(request, row["id"])
+        await record.note(tx, MerchantId(row["merchant_id"]), "session.begun", request.now, by=by)
+        await _tell_of_new_device(tx, request, row)
+    remember_device(request, "sign-in", email_key(row["email"]))
     merchant = MerchantView(
         row["merchant_id"],
         row["business_name"],
@@ -195,12 +195,12 @@ async def _begin(ask: Ask, row: Row) -> tuple[SessionView, str]:
     return SessionView(merchant, UserView(row["id"], row["email"], stamp(row["created_at"]))), secret
 
 
-async def _hash_within_limits(ask: Ask, password: str) -> str:
+async def _hash_within_limits(request: Request, password: str) -> str:
     """Raises `RateLimited` and `TemporarilyUnavailable`, late: who asks again at once is slowed down, and so is a flood."""
-    settings = ask.house.settings
+    settings = request.services.settings
     try:
         SIGN_UP.require_room(settings.password_queue)
-        await _count_sign_up(ask)
+        await _count_sign_up(request)
         return await hash_password(password, SIGN_UP, settings.password_queue, paced=settings.rate_limits)
     except (RateLimited, TemporarilyUnavailable):
         if settings.rate_limits:
@@ -208,24 +208,24 @@ async def _hash_within_limits(ask: Ask, password: str) -> str:
         raise
 
 
-async def _count_sign_up(ask: Ask) -> None:
+async def _count_sign_up(request: Request) -> None:
     """Count a sign-up of this address, before it costs anything. Raises `RateLimited`."""
-    settings = ask.house.settings
+    settings = request.services.settings
     most = settings.rate_signup_address_per_15_min * settings.rate_limits
-    watches = (Watch("sign-up from", source_of(ask.address), most, SPAN),)
-    wait = await throttle.wait_for(ask.house.db, watches, ask.now) or await throttle.count_failure(
-        ask.house.db, watches, ask.now
+    watches = (Watch("sign-up from", source_of(request.address), most, SPAN),)
+    wait = await throttle.wait_for(request.services.db, watches, request.now) or await throttle.count_failure(
+        request.services.db, watches, request.now
     )
     if wait is not None:
         raise RateLimited(wait)
 
 
-async def _tell_of_new_device(tx: Tx, ask: Ask, row: Row) -> None:
-    agent = _agent(ask)
-    if await store.is_new_device(tx, row["id"], device_hash(agent, ask.address), ask.now):
-        facts = {"browser": browser_of(agent), "system": system_of(agent), "address": ask.address}
-        await outbox.put(tx, Letter("new_device", row["email"], row["language"], row["id"], facts), ask.now)
+async def _tell_of_new_device(tx: Tx, request: Request, row: Row) -> None:
+    agent = _agent(request)
+    if await store.is_new_device(tx, row["id"], device_hash(agent, request.address), request.now):
+        facts = {"browser": browser_of(agent), "system": system_of(agent), "address": request.address}
+        await outbox.put(tx, Letter("new_device", row["email"], row["language"], row["id"], facts), request.now)
 
 
-def _agent(ask: Ask) -> str:
-    return ask.headers.get("user-agent") or ""
+def _agent(request: Request) -> str:
+    return request.headers.get("user-agent") or ""

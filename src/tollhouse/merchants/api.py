@@ -5,13 +5,13 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.callers import sessions, stepup
-from tollhouse.callers.guards import anyone_with_cookie, scope, signed_in, signed_in_while_suspended
-from tollhouse.callers.model import Caller, InvalidCredentials, Person
-from tollhouse.callers.second_factor import InvalidCode, SecondFactorChanged, SecondFactorRequired
-from tollhouse.callers.throttle import RateLimited
-from tollhouse.callers.verified import EmailUnverified
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.identity import sessions, stepup
+from tollhouse.identity.guards import anyone_with_cookie, scope, signed_in, signed_in_while_suspended
+from tollhouse.identity.model import Caller, InvalidCredentials, Person
+from tollhouse.identity.second_factor import InvalidCode, SecondFactorChanged, SecondFactorRequired
+from tollhouse.identity.throttle import RateLimited
+from tollhouse.identity.verified import EmailUnverified
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.merchants import actions, store
 from tollhouse.merchants.model import (
     AccountView,
@@ -27,10 +27,10 @@ from tollhouse.merchants.model import (
     SignupClosed,
 )
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.answers import json_answer
-from tollhouse.web.ask import Ask
-from tollhouse.web.house import House
 from tollhouse.web.operations import DASHBOARD, INTEGRATION, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import json_response
+from tollhouse.web.services import Services
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
@@ -42,12 +42,12 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
     guard=anyone_with_cookie,
     status=201,
     refuses=(SignupClosed, EmailTaken, ValidationFailed, RateLimited),
-    answers=SessionView,
+    responses=SessionView,
 )
-async def sign_up(ask: Ask, body: SignUp) -> Response:
+async def sign_up(request: Request, body: SignUp) -> Response:
     """Open a merchant account and a session."""
-    view, secret = await actions.sign_up(ask, body)
-    return sessions.give(ask, json_answer(view, 201), secret)
+    view, secret = await actions.sign_up(request, body)
+    return sessions.give(request, json_response(view, 201), secret)
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -55,18 +55,18 @@ async def sign_up(ask: Ask, body: SignUp) -> Response:
     "/login",
     guard=anyone_with_cookie,
     refuses=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, RateLimited),
-    answers=SessionView,
+    responses=SessionView,
 )
-async def sign_in(ask: Ask, body: SignIn) -> Response:
+async def sign_in(request: Request, body: SignIn) -> Response:
     """Open a session."""
-    view, secret = await actions.sign_in(ask, body)
-    return sessions.give(ask, json_answer(view), secret)
+    view, secret = await actions.sign_in(request, body)
+    return sessions.give(request, json_response(view), secret)
 
 
 @DASHBOARD_OPERATIONS.add("POST", "/logout", guard=anyone_with_cookie, status=204)
-async def sign_out(ask: Ask) -> Response:
+async def sign_out(request: Request) -> Response:
     """End the session, if there is one."""
-    return await sessions.end(ask, Response(status_code=204))
+    return await sessions.end(request, Response(status_code=204))
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/session", guard=signed_in)
@@ -81,9 +81,9 @@ async def who_is_signed_in(caller: Person) -> SessionView:
     guard=signed_in_while_suspended,
     refuses=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, RateLimited),
 )
-async def confirm_session(ask: Ask, caller: Person, body: Confirmation) -> SessionView:
+async def confirm_session(request: Request, caller: Person, body: Confirmation) -> SessionView:
     """Confirm the password, which counts for 15 minutes. The session goes on under another id, in its cookie."""
-    return actions.session_of(await stepup.confirm(ask, caller, body.password, body.code))
+    return actions.session_of(await stepup.confirm(request, caller, body.password, body.code))
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/api-keys", guard=signed_in)
@@ -100,9 +100,9 @@ async def list_api_keys(caller: Person, db: Pool) -> ApiKeyList:
     refuses=(ValidationFailed, EmailUnverified),
     recent_authentication="live",
 )
-async def make_api_key(caller: Person, body: NewApiKey, tx: Tx, now: datetime, house: House) -> NewApiKeyView:
+async def make_api_key(caller: Person, body: NewApiKey, tx: Tx, now: datetime, services: Services) -> NewApiKeyView:
     """Make an API key. The answer shows it once."""
-    return await actions.make_api_key(tx, caller, body, house, now)
+    return await actions.make_api_key(tx, caller, body, services, now)
 
 
 @DASHBOARD_OPERATIONS.add("DELETE", "/api-keys/{api_key_id}", guard=signed_in_while_suspended, refuses=(NotFound,))

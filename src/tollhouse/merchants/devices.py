@@ -2,7 +2,7 @@
 
 import re
 
-from tollhouse.callers.throttle import source_of
+from tollhouse.identity.throttle import source_of
 from tollhouse.kernel.tokens import digest
 
 BROWSERS = (

@@ -5,12 +5,12 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.callers.people import email_faults, password_faults
+from tollhouse.identity.people import email_faults, password_faults
 from tollhouse.kernel import limits, messages, scopes, zones
 from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, Mode
 from tollhouse.kernel.names import is_readable
-from tollhouse.kernel.refusals import Fault, Refusal
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.web.bodies import RequestFacts
 
@@ -22,11 +22,11 @@ class SignUp(Struct, frozen=True, forbid_unknown_fields=True):
     password: str
     business_name: str
 
-    def rule_faults(self, _facts: RequestFacts) -> list[Fault]:
+    def rule_faults(self, _facts: RequestFacts) -> list[FieldError]:
         """Every field that is refused."""
         return self.faults()
 
-    def faults(self) -> list[Fault]:
+    def faults(self) -> list[FieldError]:
         """Every field that is refused."""
         return [
             *email_faults("email", self.email),
@@ -57,15 +57,15 @@ class NewApiKey(Struct, frozen=True, forbid_unknown_fields=True):
     mode: Mode
     scopes: list[str] | None = None
 
-    def rule_faults(self, _facts: RequestFacts) -> list[Fault]:
+    def rule_faults(self, _facts: RequestFacts) -> list[FieldError]:
         """Every field that is refused."""
         return self.faults()
 
-    def faults(self) -> list[Fault]:
+    def faults(self) -> list[FieldError]:
         """Every field that is refused."""
         faults = name_faults("name", self.name, limits.KEY_NAME_CHARS_MAX)
         if self.allowed() is None:
-            faults.append(Fault("scopes", "invalid_scope", messages.NO_OFFLINE_SCOPE))
+            faults.append(FieldError("scopes", "invalid_scope", messages.NO_OFFLINE_SCOPE))
         return faults
 
     def allowed(self) -> Scopes | None:
@@ -144,30 +144,30 @@ class Business(Struct, frozen=True):
     business_name: str
     time_zone: str
 
-    def faults(self) -> list[Fault]:
+    def faults(self) -> list[FieldError]:
         """Every field that is refused."""
         faults = name_faults("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX)
         if self.time_zone not in zones.names():
-            faults.append(Fault("time_zone", "invalid_value", messages.A_TIME_ZONE))
+            faults.append(FieldError("time_zone", "invalid_value", messages.A_TIME_ZONE))
         return faults
 
 
-class EmailTaken(Refusal):
+class EmailTaken(ApiError):
     """409: there is an account with this e-mail."""
 
     code, status, message = "email_taken", 409, "There is already an account with this e-mail."
 
 
-class SignupClosed(Refusal):
+class SignupClosed(ApiError):
     """403: this Tollhouse takes no sign-ups."""
 
     code, status, message = "signup_closed", 403, "Sign-up is closed here."
 
 
-def name_faults(field: str, name: str, chars_max: int) -> list[Fault]:
+def name_faults(field: str, name: str, chars_max: int) -> list[FieldError]:
     """A name must say something, on one line, within its length."""
     if not len(name.strip()) >= 1 or len(name) > chars_max:
-        return [Fault(field, "invalid_length", messages.characters(1, chars_max))]
+        return [FieldError(field, "invalid_length", messages.characters(1, chars_max))]
     if not is_readable(name):
-        return [Fault(field, "invalid_characters", messages.NO_CONTROLS)]
+        return [FieldError(field, "invalid_characters", messages.NO_CONTROLS)]
     return []

@@ -2,17 +2,17 @@
 
 from starlette.responses import Response
 
-from tollhouse.callers.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
-from tollhouse.callers.model import InvalidCredentials, Person
-from tollhouse.kernel.refusals import Refusal
+from tollhouse.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
+from tollhouse.identity.model import InvalidCredentials, Person
+from tollhouse.kernel.errors import ApiError
 from tollhouse.mail.links import LinkIsOver
 from tollhouse.merchants import passwords
 from tollhouse.merchants.passwords import PasswordChanged
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_DONE, NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.forms import what_was_done
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 NOTICES = {"changed": "Your password was changed. You are signed in here only."}
@@ -20,99 +20,101 @@ WRONG_PASSWORD = "This is not your password."  # noqa: S105 - what is said of on
 
 
 @OPERATIONS.add("GET", "/forgot", guard=anyone)
-async def forgot(ask: Ask) -> Response:
+async def forgot(request: Request) -> Response:
     """Where one asks for a link."""
-    return _forgot(ask, "")
+    return _forgot(request, "")
 
 
 @OPERATIONS.add("POST", "/forgot", guard=visitor)
-async def ask_for_link(ask: Ask) -> Response:
+async def ask_for_link(request: Request) -> Response:
     """Say that a link was mailed if there is such an account: in the same words, and time, where there is none."""
-    email = ask.form().one("email") or ""
+    email = request.form().one("email") or ""
     try:
-        await passwords.ask_for_link(ask, email.strip())
-    except Refusal as refusal:
-        wrong = wrong_with(refusal, ("email",))
-        shown = _forgot(ask, email, wrong)
-        shown.headers.update(refusal.headers)
+        await passwords.ask_for_link(request, email.strip())
+    except ApiError as error:
+        wrong = wrong_with(error, ("email",))
+        shown = _forgot(request, email, wrong)
+        shown.headers.update(error.headers)
         return shown
-    return _forgot(ask, email.strip(), asked=True)
+    return _forgot(request, email.strip(), asked=True)
 
 
 @OPERATIONS.add("GET", "/reset/{secret}", guard=anyone)
-async def choose(ask: Ask, secret: str) -> Response:
+async def choose(request: Request, secret: str) -> Response:
     """Where one chooses a password. Looking at it does not use the link up."""
     try:
-        return _choose(ask, await passwords.email_of(ask, secret))
-    except LinkIsOver as refusal:
-        return over(ask, refusal, "reset")
+        return _choose(request, await passwords.email_of(request, secret))
+    except LinkIsOver as error:
+        return over(request, error, "reset")
 
 
 @OPERATIONS.add("POST", "/reset/{secret}", guard=visitor)
-async def reset(ask: Ask, secret: str) -> Response:
+async def reset(request: Request, secret: str) -> Response:
     """Set it, and go on to signing in with it."""
     try:
-        await passwords.reset(ask, secret, ask.form().one("password") or "")
-    except LinkIsOver as refusal:
-        return over(ask, refusal, "reset")
-    except Refusal as refusal:
-        return _choose(ask, await passwords.email_of(ask, secret), wrong_with(refusal, ("password",)))
+        await passwords.reset(request, secret, request.form().one("password") or "")
+    except LinkIsOver as error:
+        return over(request, error, "reset")
+    except ApiError as error:
+        return _choose(request, await passwords.email_of(request, secret), wrong_with(error, ("password",)))
     return see_other("/signin?done=reset")
 
 
 @OPERATIONS.add("GET", "/settings/password", guard=signed_in_page)
-async def password(ask: Ask, caller: Person) -> Response:
+async def password(request: Request, caller: Person) -> Response:
     """Where a person changes theirs."""
-    return await _password(ask, caller, notice=NOTICES.get(what_was_done(ask.query), ""))
+    return await _password(request, caller, notice=NOTICES.get(what_was_done(request.query), ""))
 
 
 @OPERATIONS.add("POST", "/settings/password", guard=signed_in_page_while_suspended)
-async def change(ask: Ask, caller: Person) -> Response:
+async def change(request: Request, caller: Person) -> Response:
     """Change it, for the present one."""
-    form = ask.form()
+    form = request.form()
     try:
-        await passwords.change(ask, caller, form.one("present") or "", form.one("password") or "", form.one("seen") or "")
-    except InvalidCredentials as refusal:
-        return await _password(ask, caller, Wrong(NOTHING_DONE, {"present": WRONG_PASSWORD}, refusal.status))
-    except PasswordChanged as refusal:
-        return await _password(ask, caller, Wrong(refusal.message, status=refusal.status))
-    except Refusal as refusal:
-        shown = await _password(ask, caller, wrong_with(refusal, ("present", "password")))
-        shown.headers.update(refusal.headers)
+        await passwords.change(
+            request, caller, form.one("present") or "", form.one("password") or "", form.one("seen") or ""
+        )
+    except InvalidCredentials as error:
+        return await _password(request, caller, Wrong(NOTHING_DONE, {"present": WRONG_PASSWORD}, error.status))
+    except PasswordChanged as error:
+        return await _password(request, caller, Wrong(error.message, status=error.status))
+    except ApiError as error:
+        shown = await _password(request, caller, wrong_with(error, ("present", "password")))
+        shown.headers.update(error.headers)
         return shown
     return see_other("/settings/password?done=changed")
 
 
-def over(ask: Ask, refusal: Refusal, about: str) -> Response:
+def over(request: Request, error: ApiError, about: str) -> Response:
     """The page of a link that is none, or none any more, and the way to another one."""
-    return page(ask, "merchants/link_over.html", refusal.status, about=about, message=refusal.message)
+    return page(request, "merchants/link_over.html", error.status, about=about, message=error.message)
 
 
-def _forgot(ask: Ask, email: str, wrong: Wrong = NOTHING_WRONG, *, asked: bool = False) -> Response:
+def _forgot(request: Request, email: str, wrong: Wrong = NOTHING_WRONG, *, asked: bool = False) -> Response:
     return page(
-        ask,
+        request,
         "merchants/forgot.html",
         wrong.status,
         email=email,
         wrong=wrong,
         asked=asked,
-        without_relay=ask.house.settings.smtp is None,
+        without_relay=request.services.settings.smtp is None,
     )
 
 
-def _choose(ask: Ask, email: str, wrong: Wrong = NOTHING_WRONG) -> Response:
-    return page(ask, "merchants/reset.html", wrong.status, email=email, wrong=wrong)
+def _choose(request: Request, email: str, wrong: Wrong = NOTHING_WRONG) -> Response:
+    return page(request, "merchants/reset.html", wrong.status, email=email, wrong=wrong)
 
 
-async def _password(ask: Ask, person: Person, wrong: Wrong = NOTHING_WRONG, notice: str = "") -> Response:
+async def _password(request: Request, person: Person, wrong: Wrong = NOTHING_WRONG, notice: str = "") -> Response:
     return page(
-        ask,
+        request,
         "merchants/password.html",
         wrong.status,
         person=person,
         mode="test",
         here="security",
-        seen=await passwords.version(ask, person.user_id),
+        seen=await passwords.version(request, person.user_id),
         wrong=wrong,
         notice=notice,
     )

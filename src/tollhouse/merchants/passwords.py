@@ -9,15 +9,15 @@ from uuid import UUID
 from tollhouse.audit import author, record
 from tollhouse.audit.author import Author
 from tollhouse.audit.changes import made
-from tollhouse.callers import second_factor_store, sessions_store, throttle
-from tollhouse.callers.model import Person
-from tollhouse.callers.people import email_faults, email_key, password_faults, prove
-from tollhouse.callers.throttle import RateLimited, Watch
+from tollhouse.identity import second_factor_store, sessions_store, throttle
+from tollhouse.identity.model import Person
+from tollhouse.identity.people import email_faults, email_key, password_faults, prove
+from tollhouse.identity.throttle import RateLimited, Watch
 from tollhouse.kernel import limits
 from tollhouse.kernel.clock import moment_of
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.kernel.refusals import Refusal, ValidationFailed
 from tollhouse.mail import links, outbox
 from tollhouse.mail import store as mail_store
 from tollhouse.mail.links import LinkIsOver
@@ -25,20 +25,20 @@ from tollhouse.mail.model import Letter
 from tollhouse.merchants import passwords_store as store
 from tollhouse.platform.db import Row, Tx
 from tollhouse.platform.passwords import hash_password
-from tollhouse.web.ask import Ask
 from tollhouse.web.language_choice import language_of
+from tollhouse.web.request import Request
 
 SPAN = timedelta(seconds=limits.SIGN_IN_SPAN_S)
 
 
-class PasswordChanged(Refusal):
+class PasswordChanged(ApiError):
     """409: somebody changed it after the form was made, maybe by a double click."""
 
     code, status = "password_changed", 409
     message = "The password was changed a moment ago. Nothing was done this time."
 
 
-async def ask_for_link(ask: Ask, email: str) -> None:
+async def ask_for_link(request: Request, email: str) -> None:
     """Mail a link to whom this address belongs, if to anybody. Raises `RateLimited` and `ValidationFailed`.
 
     Whether there is an account is looked up when the mail is sent. So what is done here is the same for every address, and
@@ -47,92 +47,92 @@ async def ask_for_link(ask: Ask, email: str) -> None:
     if faults := email_faults("email", email):
         raise ValidationFailed(*faults)
     key = email_key(email)
-    await count_asking(ask, "forgot", key)
-    async with ask.house.db.transaction() as tx:
-        await outbox.put(tx, Letter("reset", key, language_of(ask)), ask.now)
+    await count_asking(request, "forgot", key)
+    async with request.services.db.transaction() as tx:
+        await outbox.put(tx, Letter("reset", key, language_of(request)), request.now)
 
 
-async def count_asking(ask: Ask, what: str, account: str) -> None:
+async def count_asking(request: Request, what: str, account: str) -> None:
     """Count that a mail was asked for, by account and by address. Raises `RateLimited`."""
-    settings = ask.house.settings
+    settings = request.services.settings
     watches = (
         Watch(f"{what} of", account, limits.MAILS_ASKED_MAX * settings.rate_limits, SPAN),
         Watch(
             f"{what} from",
-            throttle.source_of(ask.address),
+            throttle.source_of(request.address),
             settings.rate_signin_address_per_15_min * settings.rate_limits,
             SPAN,
         ),
     )
-    wait = await throttle.count_failure(ask.house.db, watches, ask.now)
+    wait = await throttle.count_failure(request.services.db, watches, request.now)
     if wait is not None:
         raise RateLimited(wait)
 
 
-async def email_of(ask: Ask, secret: str) -> str:
+async def email_of(request: Request, secret: str) -> str:
     """Who may choose a password by this link. Raises `LinkIsOver`."""
-    holder = await links.holder_of(ask, "reset", secret)
-    if not holder.living:
+    holder = await links.holder_of(request, "reset", secret)
+    if not holder.active:
         raise LinkIsOver
     return holder.email
 
 
-async def reset(ask: Ask, secret: str, password: str) -> None:
+async def reset(request: Request, secret: str, password: str) -> None:
     """Set the password, which uses the link up. Raises `LinkIsOver`, and `ValidationFailed`, which leaves the link.
 
     A second factor stays, and is asked for at the next sign-in. Where the address was never verified, somebody else may have
     signed up with it: what they made before is revoked, the second factor too.
     """
-    holder = await links.holder_of(ask, "reset", secret)
-    if not holder.living:
+    holder = await links.holder_of(request, "reset", secret)
+    if not holder.active:
         raise LinkIsOver
     if faults := password_faults("password", password):
         raise ValidationFailed(*faults)
-    password_hash = await hash_password(password, queue_max=ask.house.settings.password_queue)
+    password_hash = await hash_password(password, queue_max=request.services.settings.password_queue)
 
-    async def deed(tx: Tx) -> None:
+    async def action(tx: Tx) -> None:
         person = await store.lock(tx, holder.user_id)
-        if person is None or await mail_store.use(tx, "reset", holder.mail_id, ask.now) != holder.user_id:
+        if person is None or await mail_store.use(tx, "reset", holder.mail_id, request.now) != holder.user_id:
             raise LinkIsOver
         # Nothing below this line may refuse.
-        await store.set_by_mail(tx, holder.user_id, password_hash, ask.now)
-        await sessions_store.end_all(tx, holder.user_id, ask.now)
-        by = author.person(ask, holder.user_id)
-        await record.note_of_person(tx, holder.user_id, "password.set_by_mail", ask.now, by)
+        await store.set_by_mail(tx, holder.user_id, password_hash, request.now)
+        await sessions_store.end_all(tx, holder.user_id, request.now)
+        by = author.person(request, holder.user_id)
+        await record.note_of_person(tx, holder.user_id, "password.set_by_mail", request.now, by)
         if person["verified_at"] is None:
-            await _revoke_all(tx, person, by, ask.now)
-        await _tell(tx, person, ask.now)
+            await _revoke_all(tx, person, by, request.now)
+        await _tell(tx, person, request.now)
 
-    await ask.house.db.transact(deed)
+    await request.services.db.transact(action)
 
 
-async def change(ask: Ask, person: Person, present: str, new: str, seen: str) -> None:
+async def change(request: Request, person: Person, current: str, new: str, seen: str) -> None:
     """Set another password at the dashboard. `seen` is what `version` said of the one that is changed.
 
     Raises `ValidationFailed`, what `prove` does, and `PasswordChanged` where it is another one already.
     """
     if faults := password_faults("password", new):
         raise ValidationFailed(*faults)
-    if await version(ask, person.user_id) != seen:
+    if await version(request, person.user_id) != seen:
         raise PasswordChanged
-    await prove(ask, "step-up", person.email, present, sessions_store.by_email)
-    password_hash = await hash_password(new, queue_max=ask.house.settings.password_queue)
+    await prove(request, "step-up", person.email, current, sessions_store.by_email)
+    password_hash = await hash_password(new, queue_max=request.services.settings.password_queue)
 
-    async def deed(tx: Tx) -> None:
+    async def action(tx: Tx) -> None:
         row = await store.lock(tx, person.user_id)
-        if row is None or not await store.change(tx, person.user_id, password_hash, ask.now, moment_of(seen)):
+        if row is None or not await store.change(tx, person.user_id, password_hash, request.now, moment_of(seen)):
             raise PasswordChanged
         # Nothing below this line may refuse.
-        await sessions_store.end_others(tx, person.user_id, person.session_hash, ask.now)
-        await record.note(tx, person.merchant_id, "password.changed", ask.now)
-        await _tell(tx, row, ask.now)
+        await sessions_store.end_others(tx, person.user_id, person.session_hash, request.now)
+        await record.note(tx, person.merchant_id, "password.changed", request.now)
+        await _tell(tx, row, request.now)
 
-    await ask.house.db.transact(deed)
+    await request.services.db.transact(action)
 
 
-async def version(ask: Ask, user_id: UUID) -> str:
+async def version(request: Request, user_id: UUID) -> str:
     """Which password it is: since when, or nothing for the one of sign-up."""
-    changed_at = await store.changed_at(ask.house.db, user_id)
+    changed_at = await store.changed_at(request.services.db, user_id)
     return "" if changed_at is None else changed_at.isoformat()
 
 

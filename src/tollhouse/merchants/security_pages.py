@@ -4,70 +4,70 @@ from functools import partial
 
 from starlette.responses import Response
 
-from tollhouse.callers import second_factor_pages as factor
-from tollhouse.callers import sessions
-from tollhouse.callers.guards import signed_in_page, signed_in_page_while_suspended
-from tollhouse.callers.model import Person
-from tollhouse.callers.second_factor_pages import Seat, Switched
+from tollhouse.identity import second_factor_pages as factor
+from tollhouse.identity import sessions
+from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
+from tollhouse.identity.model import Person
+from tollhouse.identity.second_factor_pages import AccountKind, Switched
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Letter
 from tollhouse.platform.db import Tx
-from tollhouse.web.answers import page
-from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page
 
 OPERATIONS = Operations(PAGES)
 ROOT = "/settings/security"
 
 
 @OPERATIONS.add("GET", ROOT, guard=signed_in_page)
-async def security(ask: Ask, caller: Person) -> Response:
+async def security(request: Request, caller: Person) -> Response:
     """The second factor, backup codes, and the way to the sessions."""
-    return await factor.start(ask, _seat(ask, caller))
+    return await factor.start(request, _account_kind(request, caller))
 
 
 @OPERATIONS.add("POST", f"{ROOT}/setup", guard=signed_in_page_while_suspended, recent_authentication="always")
-async def enrol(ask: Ask, caller: Person) -> Response:
+async def enrol(request: Request, caller: Person) -> Response:
     """Make a secret for an authenticator."""
-    return await factor.enrol(ask, _seat(ask, caller))
+    return await factor.enrol(request, _account_kind(request, caller))
 
 
 @OPERATIONS.add("GET", f"{ROOT}/setup", guard=signed_in_page, recent_authentication="always")
-async def setup(ask: Ask, caller: Person) -> Response:
+async def setup(request: Request, caller: Person) -> Response:
     """Show it, and ask for the first code."""
-    return await factor.setup(ask, _seat(ask, caller))
+    return await factor.setup(request, _account_kind(request, caller))
 
 
 @OPERATIONS.add("POST", f"{ROOT}/confirm", guard=signed_in_page_while_suspended, recent_authentication="always")
-async def confirm(ask: Ask, caller: Person) -> Response:
+async def confirm(request: Request, caller: Person) -> Response:
     """Switch the second factor on."""
-    return await factor.confirm(ask, _seat(ask, caller))
+    return await factor.confirm(request, _account_kind(request, caller))
 
 
 @OPERATIONS.add("POST", f"{ROOT}/backup-codes", guard=signed_in_page_while_suspended, recent_authentication="always")
-async def renew_backup_codes(ask: Ask, caller: Person) -> Response:
+async def renew_backup_codes(request: Request, caller: Person) -> Response:
     """Make other backup codes, for a code."""
-    return await factor.renew(ask, _seat(ask, caller))
+    return await factor.renew(request, _account_kind(request, caller))
 
 
 @OPERATIONS.add("GET", f"{ROOT}/off", guard=signed_in_page, recent_authentication="always")
-async def ask_to_turn_off(ask: Ask, caller: Person) -> Response:
+async def ask_to_turn_off(request: Request, caller: Person) -> Response:
     """What switching it off means."""
-    return await factor.ask_to_turn_off(ask, _seat(ask, caller))
+    return await factor.ask_to_turn_off(request, _account_kind(request, caller))
 
 
 @OPERATIONS.add("POST", f"{ROOT}/off", guard=signed_in_page_while_suspended, recent_authentication="always")
-async def turn_off(ask: Ask, caller: Person) -> Response:
+async def turn_off(request: Request, caller: Person) -> Response:
     """Switch the second factor off, for a code."""
-    return await factor.turn_off(ask, _seat(ask, caller))
+    return await factor.turn_off(request, _account_kind(request, caller))
 
 
-def _seat(ask: Ask, person: Person) -> Seat:
-    show = partial(page, ask, frame="web/shell.html", person=person, mode="test", here="security")
+def _account_kind(request: Request, person: Person) -> AccountKind:
+    show = partial(page, request, frame="web/shell.html", person=person, mode="test", here="security")
 
     async def tell(tx: Tx, switched: Switched) -> None:
         if switched == "factor_on":
-            await sessions.end_others(tx, person, ask.now)
-        await outbox.put(tx, Letter(switched, person.email, person.language, person.user_id), ask.now)
+            await sessions.end_others(tx, person, request.now)
+        await outbox.put(tx, Letter(switched, person.email, person.language, person.user_id), request.now)
 
-    return Seat(person.user_id, person.email, ROOT, show, tell)
+    return AccountKind(person.user_id, person.email, ROOT, show, tell)

@@ -5,19 +5,19 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers import sessions as living_sessions
-from tollhouse.callers import sessions_store
-from tollhouse.callers.guards import signed_in_page, signed_in_page_while_suspended
-from tollhouse.callers.model import Person
-from tollhouse.callers.sessions_store import LivingSession
+from tollhouse.identity import sessions as active_sessions
+from tollhouse.identity import sessions_store
+from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
+from tollhouse.identity.model import Person
+from tollhouse.identity.sessions_store import ActiveSession
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.limits import SESSIONS_SHOWN
 from tollhouse.merchants.devices import browser_of, system_of
 from tollhouse.platform.db import Tx
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.forms import what_was_done
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 LIST = "/settings/sessions"
@@ -36,37 +36,37 @@ class ShownSession(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", LIST, guard=signed_in_page)
-async def sessions(ask: Ask, caller: Person) -> Response:
+async def sessions(request: Request, caller: Person) -> Response:
     """Where this person is signed in, this session first."""
-    living = await sessions_store.living(ask.house.db, caller.user_id, ask.now, SESSIONS_SHOWN + 1)
-    shown = [_shown(one, caller) for one in living[:SESSIONS_SHOWN]]
+    active = await sessions_store.active(request.services.db, caller.user_id, request.now, SESSIONS_SHOWN + 1)
+    shown = [_shown(one, caller) for one in active[:SESSIONS_SHOWN]]
     return page(
-        ask,
+        request,
         "merchants/sessions.html",
         person=caller,
         mode="test",
         here="security",
         sessions=sorted(shown, key=lambda one: not one.is_this_one),
-        more=len(living) > SESSIONS_SHOWN,
-        ended=what_was_done(ask.query) == "ended",
+        more=len(active) > SESSIONS_SHOWN,
+        ended=what_was_done(request.query) == "ended",
     )
 
 
 @OPERATIONS.add("POST", "/settings/sessions/others/end", guard=signed_in_page_while_suspended)
-async def end_others(caller: Person, tx: Tx, ask: Ask) -> Response:
+async def end_others(caller: Person, tx: Tx, request: Request) -> Response:
     """Sign out everywhere but here."""
-    await living_sessions.end_others(tx, caller, ask.now)
+    await active_sessions.end_others(tx, caller, request.now)
     return see_other(f"{LIST}?done=ended")
 
 
 @OPERATIONS.add("POST", "/settings/sessions/{session_id}/end", guard=signed_in_page_while_suspended)
-async def end(caller: Person, session_id: UUID, tx: Tx, ask: Ask) -> Response:
+async def end(caller: Person, session_id: UUID, tx: Tx, request: Request) -> Response:
     """Sign out there. One that is over already is well too."""
-    await living_sessions.end_one(tx, caller, session_id, ask.now)
+    await active_sessions.end_one(tx, caller, session_id, request.now)
     return see_other(f"{LIST}?done=ended")
 
 
-def _shown(one: LivingSession, person: Person) -> ShownSession:
+def _shown(one: ActiveSession, person: Person) -> ShownSession:
     agent = one.user_agent or ""
     return ShownSession(
         one.public_id,

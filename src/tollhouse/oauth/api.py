@@ -5,19 +5,19 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.callers import stepup
-from tollhouse.callers.guards import signed_in, signed_in_while_suspended
-from tollhouse.callers.model import ApplicationSuspended, Person
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.identity import stepup
+from tollhouse.identity.guards import signed_in, signed_in_while_suspended
+from tollhouse.identity.model import ApplicationSuspended, Person
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.oauth import clients, clients_store, connected_apps_store, connections, connections_store, settings
 from tollhouse.oauth.connections import Disconnected
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, ConnectionView, GrantView
 from tollhouse.oauth.settings import Rotation, SettingsBody, SettingsUpdate, StatusChange
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.house import House
 from tollhouse.web.lists import ConnectionsPart
 from tollhouse.web.operations import DASHBOARD, Operations
+from tollhouse.web.services import Services
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 CHANGES = (NotFound, ApplicationSuspended, ApplicationRevoked, ValidationFailed, ApplicationChanged)
@@ -67,12 +67,12 @@ async def register_client(caller: Person, body: SettingsBody, tx: Tx, now: datet
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/oauth/clients/{client_id}", guard=signed_in, refuses=(NotFound,))
-async def show_client(caller: Person, client_id: str, db: Pool, house: House, now: datetime) -> ClientDetails:
+async def show_client(caller: Person, client_id: str, db: Pool, services: Services, now: datetime) -> ClientDetails:
     """One application, and where to send merchants and get tokens."""
     client = await clients_store.owned_one(db, caller.merchant_id, client_id, now)
     if client is None:
         raise NotFound
-    issuer = house.settings.base_url
+    issuer = services.settings.base_url
     return ClientDetails(client, issuer, authorization_endpoint(issuer), token_endpoint(issuer))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from tollhouse.kernel.refusals import Fault, Refusal
+from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth.model import ClientView
 from tollhouse.oauth.settings import SettingsBody
@@ -90,9 +90,9 @@ def differences(typed: Typed, client: ClientView) -> list[Difference]:
     return [Difference(name, ours, theirs) for name, (ours, theirs) in pairs.items() if ours != theirs]
 
 
-def form_facts(typed: Typed, refusal: Refusal | None = None) -> dict[str, Any]:
+def form_facts(typed: Typed, error: ApiError | None = None) -> dict[str, Any]:
     """What the template of the form needs: the values, and what is said above it and at its fields."""
-    faults = refusal.faults if refusal else ()
+    faults = error.faults if error else ()
     at_fields = {fault.field: fault.message for fault in faults if not _is_of_list(fault)}
     for name in LISTS:
         if words := " ".join(_of_line(fault) for fault in faults if fault.field.partition(".")[0] == name):
@@ -101,7 +101,7 @@ def form_facts(typed: Typed, refusal: Refusal | None = None) -> dict[str, Any]:
         "asked": typed,
         "permissions": PERMISSIONS,
         "faults": at_fields,
-        "message": NOTHING_DONE if at_fields else refusal.message if refusal else "",
+        "message": NOTHING_DONE if at_fields else error.message if error else "",
     }
 
 
@@ -110,11 +110,11 @@ def _only_in(one: Typed, other: Typed) -> str:
     return "\n".join(permission.scope for permission in PERMISSIONS if permission.scope in names)
 
 
-def _is_of_list(fault: Fault) -> bool:
+def _is_of_list(fault: FieldError) -> bool:
     return fault.field.partition(".")[0] in LISTS
 
 
-def _of_line(fault: Fault) -> str:
+def _of_line(fault: FieldError) -> str:
     """The message; of a callback, with the number of the line it is about."""
     name, _, place = fault.field.partition(".")
     return f"Line {int(place) + 1}: {fault.message}" if name == "redirect_uris" and place else fault.message

@@ -3,30 +3,30 @@
 from msgspec import UnsetType
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import ApplicationSuspended, Person, RecentAuthenticationRequired
-from tollhouse.callers.stepup import is_recent, reauthenticate
-from tollhouse.kernel.refusals import ValidationFailed
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import ApplicationSuspended, Person, RecentAuthenticationRequired
+from tollhouse.identity.stepup import is_recent, reauthenticate
+from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.oauth import clients, snippets
 from tollhouse.oauth.app_form import Typed, differences, form_facts, typed_from, typed_into, version_of
 from tollhouse.oauth.app_tabs import owned, tab_page
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView
-from tollhouse.web.answers import see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import see_other
 
 OPERATIONS = Operations(PAGES)
 CHANGED = "The application was changed meanwhile. Nothing was saved."
 
 
 @OPERATIONS.add("GET", "/developers/apps/{client_id}", guard=signed_in_page)
-async def overview(ask: Ask, caller: Person, client_id: str) -> Response:
+async def overview(request: Request, caller: Person, client_id: str) -> Response:
     """What its developers need, and how it is doing."""
-    client = await owned(ask, caller, client_id)
-    issuer = ask.house.settings.base_url
+    client = await owned(request, caller, client_id)
+    issuer = request.services.settings.base_url
     return tab_page(
-        ask,
+        request,
         caller,
         client,
         "overview",
@@ -39,52 +39,52 @@ async def overview(ask: Ask, caller: Person, client_id: str) -> Response:
 
 
 @OPERATIONS.add("GET", "/developers/apps/{client_id}/settings", guard=signed_in_page)
-async def settings(ask: Ask, caller: Person, client_id: str) -> Response:
+async def settings(request: Request, caller: Person, client_id: str) -> Response:
     """The form of its settings, as they are now."""
-    client = await owned(ask, caller, client_id)
-    return _form(ask, caller, client, typed_from(client), client.version)
+    client = await owned(request, caller, client_id)
+    return _form(request, caller, client, typed_from(client), client.version)
 
 
 @OPERATIONS.add("POST", "/developers/apps/{client_id}/settings", guard=signed_in_page, recent_authentication="by_content")
-async def save(ask: Ask, caller: Person, client_id: str) -> Response:
+async def save(request: Request, caller: Person, client_id: str) -> Response:
     """Replace all settings, if nobody changed the application since the form was loaded."""
-    form = ask.form()
+    form = request.form()
     typed, version = typed_into(form), version_of(form)
 
     async def update(person: Person) -> None:
-        recent, body = is_recent(person, ask.now), typed.body(version)
-        await ask.house.db.transact(
-            lambda tx: clients.update(tx, person.merchant_id, client_id, body, ask.now, recent=recent)
+        recent, body = is_recent(person, request.now), typed.body(version)
+        await request.services.db.transact(
+            lambda tx: clients.update(tx, person.merchant_id, client_id, body, request.now, recent=recent)
         )
 
     try:
         try:
             await update(caller)
         except RecentAuthenticationRequired:
-            await update(await reauthenticate(ask, caller))
-    except (ValidationFailed, ApplicationChanged, ApplicationRevoked, ApplicationSuspended) as refusal:
-        return _form(ask, caller, await owned(ask, caller, client_id), typed, version, refusal)
+            await update(await reauthenticate(request, caller))
+    except (ValidationFailed, ApplicationChanged, ApplicationRevoked, ApplicationSuspended) as error:
+        return _form(request, caller, await owned(request, caller, client_id), typed, version, error)
     return see_other(f"/developers/apps/{client_id}/settings?done=saved")
 
 
 def _form(
-    ask: Ask,
+    request: Request,
     person: Person,
     client: ClientView,
     typed: Typed,
     version: int | UnsetType,
-    refusal: ValidationFailed | ApplicationChanged | ApplicationRevoked | ApplicationSuspended | None = None,
+    error: ValidationFailed | ApplicationChanged | ApplicationRevoked | ApplicationSuspended | None = None,
 ) -> Response:
-    conflict = isinstance(refusal, ApplicationChanged)
-    facts = form_facts(typed, refusal)
+    conflict = isinstance(error, ApplicationChanged)
+    facts = form_facts(typed, error)
     if conflict:
         facts["message"] = CHANGED
     return tab_page(
-        ask,
+        request,
         person,
         client,
         "settings",
-        refusal=refusal,
+        error=error,
         conflict=conflict,
         changed=differences(typed, client) if conflict else [],
         version=client.version if isinstance(version, UnsetType) else version,

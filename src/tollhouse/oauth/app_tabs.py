@@ -4,14 +4,14 @@ from typing import Any, Literal
 
 from starlette.responses import Response
 
-from tollhouse.callers.model import Person
-from tollhouse.kernel.refusals import NotFound, Refusal
+from tollhouse.identity.model import Person
+from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.oauth import clients_store
 from tollhouse.oauth.model import ClientView
-from tollhouse.web.answers import page
-from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_DONE
 from tollhouse.web.forms import Form, what_was_done
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page
 
 Tab = Literal["overview", "settings", "secret", "connections", "danger"]
 TITLES: dict[Tab, str] = {
@@ -33,22 +33,22 @@ NOTICES = {
 ANOTHER_NAME = "This is not the name of the application."
 
 
-async def owned(ask: Ask, person: Person, client_id: str) -> ClientView:
+async def owned(request: Request, person: Person, client_id: str) -> ClientView:
     """The person's application. Raises `NotFound` where there is none, or it is somebody else's."""
-    client = await clients_store.owned_one(ask.house.db, person.merchant_id, client_id, ask.now)
+    client = await clients_store.owned_one(request.services.db, person.merchant_id, client_id, request.now)
     if client is None:
         raise NotFound
     return client
 
 
 def tab_page(
-    ask: Ask, person: Person, client: ClientView, tab: Tab, *, refusal: Refusal | None = None, **facts: Any
+    request: Request, person: Person, client: ClientView, tab: Tab, *, error: ApiError | None = None, **facts: Any
 ) -> Response:
     """A tab of an application. A refusal stands above it; `template`, `status` and `message` say what is otherwise."""
-    done = what_was_done(ask.query) if ask.method == "GET" else ""
-    status = facts.pop("status", refusal.status if refusal else 200)
+    done = what_was_done(request.query) if request.method == "GET" else ""
+    status = facts.pop("status", error.status if error else 200)
     return page(
-        ask,
+        request,
         facts.pop("template", f"oauth/app_{tab}.html"),
         status,
         person=person,
@@ -58,7 +58,7 @@ def tab_page(
         tab=tab,
         titles=TITLES,
         words=NOTICES.get(done, ""),
-        message=facts.pop("message", refusal.message if refusal else ""),
+        message=facts.pop("message", error.message if error else ""),
         **facts,
     )
 
@@ -69,9 +69,11 @@ def misnamed(form: Form, client: ClientView) -> dict[str, str]:
     return {} if typed in {_folded(client.name), client.client_id} else {"confirm": ANOTHER_NAME}
 
 
-def unconfirmed(ask: Ask, person: Person, client: ClientView, tab: Tab, faults: dict[str, str], **facts: Any) -> Response:
+def unconfirmed(
+    request: Request, person: Person, client: ClientView, tab: Tab, faults: dict[str, str], **facts: Any
+) -> Response:
     """The tab again, because another name was typed."""
-    return tab_page(ask, person, client, tab, status=422, message=NOTHING_DONE, faults=faults, **facts)
+    return tab_page(request, person, client, tab, status=422, message=NOTHING_DONE, faults=faults, **facts)
 
 
 def _folded(text: str) -> str:

@@ -12,13 +12,13 @@ from typing import Annotated, Literal, cast
 from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.responses import Response
 
-from tollhouse.callers import sessions, throttle
-from tollhouse.callers.guards import anyone
-from tollhouse.callers.throttle import RateLimited, Watch, source_of
+from tollhouse.identity import sessions, throttle
+from tollhouse.identity.guards import anyone
+from tollhouse.identity.throttle import RateLimited, Watch, source_of
 from tollhouse.kernel import clock, scopes, tokens
+from tollhouse.kernel.errors import ApiError, InvalidRequest, ServerError
 from tollhouse.kernel.ids import ClientId, Mode
 from tollhouse.kernel.limits import CHALLENGE_CHARS, STATE_CHARS_MAX
-from tollhouse.kernel.refusals import InvalidRequest, Refusal, ServerError
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import callbacks, clients_store, pkce, requests_store
 from tollhouse.oauth.model import (
@@ -29,10 +29,10 @@ from tollhouse.oauth.model import (
     UnsupportedResponseType,
 )
 from tollhouse.platform.log import log
-from tollhouse.web.answers import see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.forms import Form, parse_form
 from tollhouse.web.operations import AUTHORIZE, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import see_other
 
 OPERATIONS = Operations(AUTHORIZE)
 ONCE = ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "mode")
@@ -183,66 +183,66 @@ BY_REDIRECT: tuple[Rule, ...] = (
     refuses=(InvalidRequest, UnknownApplication, RateLimited),
     reads=AuthorizeQuery,
 )
-async def start(ask: Ask) -> Response:
+async def start(request: Request) -> Response:
     """Check what an application asks for, keep it for ten minutes, and send the browser to the consent page."""
-    asked = await _read(ask)
+    asked = await _read(request)
     for rule in BEFORE_REDIRECT:
         rule(asked)
     try:
         for rule in BY_REDIRECT:
             rule(asked)
-    except Refusal as refusal:
-        return _by_redirect(ask, asked, refusal)
-    await _count_anonymous(ask)
+    except ApiError as error:
+        return _by_redirect(request, asked, error)
+    await _count_anonymous(request)
     # Nothing below this line may refuse.
     request_id = tokens.random_base62(tokens.BODY_CHARS)
-    expires_at = ask.now + clock.seconds(ask.house.settings.authorization_request_ttl)
-    id_hash, mac_key_id = tokens.digest(request_id), ask.house.keys.in_use
+    expires_at = request.now + clock.seconds(request.services.settings.authorization_request_ttl)
+    id_hash, mac_key_id = tokens.digest(request_id), request.services.keys.in_use
     try:
-        await requests_store.insert(ask.house.db, id_hash, _request(asked), mac_key_id, ask.now, expires_at)
+        await requests_store.insert(request.services.db, id_hash, _request(asked), mac_key_id, request.now, expires_at)
     except Exception as fault:  # noqa: BLE001 - whatever it is, the application is told where it listens
         log.error("failed", code=ServerError.code, exc_info=fault)
-        return _by_redirect(ask, asked, ServerError())
+        return _by_redirect(request, asked, ServerError())
     return see_other(f"/oauth/consent/{request_id}")
 
 
-async def _count_anonymous(ask: Ask) -> None:
+async def _count_anonymous(request: Request) -> None:
     """Count a request that is about to be stored for nobody in particular. Raises `RateLimited`."""
-    settings = ask.house.settings
+    settings = request.services.settings
     watches = (
         Watch(
             "authorize from",
-            source_of(ask.address),
+            source_of(request.address),
             settings.rate_authorize_address_per_min * settings.rate_limits,
             throttle.MINUTE,
         ),
     )
-    if watches[0].most == 0 or await sessions.person_of(ask) is not None:
+    if watches[0].most == 0 or await sessions.person_of(request) is not None:
         return
-    wait = await throttle.wait_for(ask.house.db, watches, ask.now) or await throttle.count_failure(
-        ask.house.db, watches, ask.now
+    wait = await throttle.wait_for(request.services.db, watches, request.now) or await throttle.count_failure(
+        request.services.db, watches, request.now
     )
     if wait is not None:
         raise RateLimited(wait)
 
 
-async def _read(ask: Ask) -> Asked:
+async def _read(request: Request) -> Asked:
     # A NUL is refused like any control character, by the rule of the parameter it is in.
-    form = parse_form(ask.query.replace(b"%00", b"%01"))
+    form = parse_form(request.query.replace(b"%00", b"%01"))
     asked = Asked(form, None)
     client_id = asked.one("client_id")
-    return Asked(form, await clients_store.registered(ask.house.db, client_id)) if client_id else asked
+    return Asked(form, await clients_store.registered(request.services.db, client_id)) if client_id else asked
 
 
-def _by_redirect(ask: Ask, asked: Asked, refusal: Refusal) -> Response:
+def _by_redirect(request: Request, asked: Asked, error: ApiError) -> Response:
     callback = cast("str", asked.one("redirect_uri"))
     return see_other(
         callbacks.answer(
             callback,
-            error=refusal.code,
-            error_description=refusal.message,
+            error=error.code,
+            error_description=error.message,
             state=asked.state,
-            iss=ask.house.settings.base_url,
+            iss=request.services.settings.base_url,
         )
     )
 

@@ -6,12 +6,12 @@ Nothing depends on these jobs but the size of the tables. Grants stay: they are 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from tollhouse.callers.cleaning import forget
+from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import GRANT_S
 from tollhouse.oauth import cleaning_store
 from tollhouse.platform import partitions
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 REQUESTS_KEPT = timedelta(hours=1)
 """Longer than a request can be answered: so that a page left open can say why it is too late."""
@@ -23,22 +23,22 @@ TOKENS_KEPT = timedelta(hours=6)
 """For some hours a token that is over can still be given back, which ends its living grant."""
 
 
-async def forget_requests(house: House) -> None:
+async def forget_requests(services: Services) -> None:
     """Authorization requests, answered or not."""
-    await forget(house.db, cleaning_store.FORGET_REQUESTS, clock.now() - REQUESTS_KEPT)
+    await forget(services.db, cleaning_store.FORGET_REQUESTS, clock.now() - REQUESTS_KEPT)
 
 
-async def forget_codes(house: House) -> None:
+async def forget_codes(services: Services) -> None:
     """Codes, used or not."""
-    await forget(house.db, cleaning_store.FORGET_CODES, clock.now() - CODES_KEPT)
+    await forget(services.db, cleaning_store.FORGET_CODES, clock.now() - CODES_KEPT)
 
 
-async def drop_token_partitions(house: House) -> None:
+async def drop_token_partitions(services: Services) -> None:
     """Access tokens, six hours of them at a time, without touching a row."""
-    await partitions.drop_past(house.db, "oauth_access_tokens", clock.now() - TOKENS_KEPT)
+    await partitions.drop_past(services.db, "oauth_access_tokens", clock.now() - TOKENS_KEPT)
 
 
-JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [
+JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [
     (600, forget_requests),
     (3600, forget_codes),
     (3600, drop_token_partitions),

@@ -6,16 +6,16 @@ import hmac
 from datetime import timedelta
 from typing import NamedTuple
 
-from tollhouse.callers import throttle
-from tollhouse.callers.throttle import Watch
+from tollhouse.identity import throttle
+from tollhouse.identity.throttle import Watch
 from tollhouse.kernel import tokens
-from tollhouse.kernel.refusals import InvalidRequest
+from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.oauth import clients_store
 from tollhouse.oauth.model import InvalidClient, TooManyFailures, VerifiedClient
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web import forms
-from tollhouse.web.ask import Ask
 from tollhouse.web.forms import Form
+from tollhouse.web.request import Request
 
 PARAMETERS = ("client_id", "client_secret", "client_assertion", "client_assertion_type")
 NOBODY = bytes(32)
@@ -29,30 +29,30 @@ class Presented(NamedTuple):
     secret: str | None
 
 
-async def verify(db: Pool | Tx, ask: Ask, form: Form, *, while_suspended: bool = False) -> VerifiedClient:
+async def verify(db: Pool | Tx, request: Request, form: Form, *, while_suspended: bool = False) -> VerifiedClient:
     """The application that calls. Raises `InvalidRequest` for more than one method, else `InvalidClient`.
 
     Failures that come too fast are `TooManyFailures` instead. An unknown application and a wrong secret are one answer.
     A paused application still authenticates: it is its codes and tokens that are dead. A suspended one does only
     `while_suspended`.
     """
-    presented = _presented(ask, form)
+    presented = _presented(request, form)
     client = await clients_store.secret(db, presented.client_id)
     proved = _proves(presented.secret, client.secret_hash if client else NOBODY)
     if client is None or not proved or client.status == "revoked":
-        await _refuse_too_many(db, ask, presented.client_id)
+        await _refuse_too_many(db, request, presented.client_id)
         raise InvalidClient(detail="unknown" if client is None else "wrong proof" if not proved else "revoked")
     if client.suspended and not while_suspended:
         raise InvalidClient("This application is suspended.", detail="suspended")
     return VerifiedClient(client.client_id)
 
 
-async def _refuse_too_many(db: Pool | Tx, ask: Ask, client_id: str) -> None:
+async def _refuse_too_many(db: Pool | Tx, request: Request, client_id: str) -> None:
     """Count a failure. A right secret is never kept waiting: nobody guesses 256 bits, and neighbours share addresses."""
-    settings = ask.house.settings
+    settings = request.services.settings
     most = settings.rate_client_auth_per_min * settings.rate_limits
-    watch = Watch("client", f"{throttle.source_of(ask.address)} {client_id}", most, FAILURES_SPAN)
-    wait = await throttle.count_failure(db, [watch], ask.now)
+    watch = Watch("client", f"{throttle.source_of(request.address)} {client_id}", most, FAILURES_SPAN)
+    wait = await throttle.count_failure(db, [watch], request.now)
     if wait is not None:
         raise TooManyFailures(wait)
 
@@ -64,8 +64,8 @@ def _proves(secret: str | None, kept: bytes | None) -> bool:
     return hmac.compare_digest(tokens.digest(secret or ""), kept)
 
 
-def _presented(ask: Ask, form: Form) -> Presented:
-    header = ask.headers.getlist("authorization")
+def _presented(request: Request, form: Form) -> Presented:
+    header = request.headers.getlist("authorization")
     client_id, secret = form.one("client_id"), form.one("client_secret")
     assertion = form.one("client_assertion") or form.one("client_assertion_type")
     if len(header) + (secret is not None) + (assertion is not None) > 1:

@@ -10,11 +10,11 @@ import msgspec
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import Changes, changes, made
-from tollhouse.audit.deeds import Deed
-from tollhouse.callers.model import ApplicationSuspended, RecentAuthenticationRequired
+from tollhouse.audit.event_types import AuditEventType
+from tollhouse.identity.model import ApplicationSuspended, RecentAuthenticationRequired
 from tollhouse.kernel import messages, tokens
+from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import ClientId, MerchantId
-from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.oauth import clients_store, connections_store, settings
 from tollhouse.oauth.clients_store import NewSecret
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, HeldClient
@@ -76,8 +76,8 @@ async def pause_or_resume(tx: Tx, owner: MerchantId, client_id: str, change: Sta
     if not enabled:
         await clients_store.end_all(tx, owner, held, "application_paused", now)
     after = await _record(tx, owner, held.client_id, now)
-    deed: Deed = "application.resumed" if enabled else "application.paused"
-    await _note(tx, owner, deed, after, now, changes({"status": held.status}, {"status": after.status}))
+    action: AuditEventType = "application.resumed" if enabled else "application.paused"
+    await _note(tx, owner, action, after, now, changes({"status": held.status}, {"status": after.status}))
     return after
 
 
@@ -86,7 +86,7 @@ async def rotate_secret(tx: Tx, owner: MerchantId, client_id: str, rotation: Rot
     held = await hold(tx, owner, client_id)
     revoke_grants, version = settings.check_flag("revoke_grants", rotation.revoke_grants, rotation.version)
     if held.client_type == "public":
-        raise ValidationFailed(Fault("client_type", "no_secret", messages.CONFIDENTIAL))
+        raise ValidationFailed(FieldError("client_type", "no_secret", messages.CONFIDENTIAL))
     _refuse_stale(held, version)
     # Nothing below this line may refuse.
     secret = tokens.mint("thcs")
@@ -125,9 +125,9 @@ async def hold(tx: Tx, owner: MerchantId, client_id: str, *, while_suspended: bo
 
 
 async def _note(
-    tx: Tx, owner: MerchantId, deed: Deed, client: ClientView, now: datetime, changed: Changes | None = None
+    tx: Tx, owner: MerchantId, action: AuditEventType, client: ClientView, now: datetime, changed: Changes | None = None
 ) -> None:
-    await record.note(tx, owner, deed, now, subject=client.client_id, name=client.name, changed=changed)
+    await record.note(tx, owner, action, now, subject=client.client_id, name=client.name, changed=changed)
 
 
 def _said(client: ClientView) -> dict[str, object]:

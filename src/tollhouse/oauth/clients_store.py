@@ -51,7 +51,7 @@ OWNED_ONE = """
     WHERE c.merchant_id = $1 AND c.id = $2
 """
 # Not FOR UPDATE: that would hold up every insert that refers to the application, and could deadlock with an exchange.
-HOLD = """
+LOCK = """
     SELECT id, name, client_type, status, version, scope_mask, suspended_at FROM oauth_clients
     WHERE merchant_id = $1 AND id = $2 FOR NO KEY UPDATE
 """
@@ -137,7 +137,7 @@ async def owned_one(db: Pool | Tx, owner: MerchantId, client_id: str, now: datet
 
 async def hold(tx: Tx, owner: MerchantId, client_id: str) -> HeldClient | None:
     """One application of this owner, that nobody else changes until this transaction ends; None as for `owned_one`."""
-    row = await tx.fetchrow(HOLD, owner, client_id) if CLIENT_ID.fullmatch(client_id) else None
+    row = await tx.fetchrow(LOCK, owner, client_id) if CLIENT_ID.fullmatch(client_id) else None
     if row is None:
         return None
     said = (row["name"], row["client_type"], row["status"], row["version"])
@@ -177,9 +177,9 @@ async def revoke(tx: Tx, owner: MerchantId, held: HeldClient, now: datetime) -> 
     _one(await tx.execute(REVOKE, owner, held.client_id, now))
 
 
-async def end_all(tx: Tx, owner: MerchantId, held: HeldClient, because: str, now: datetime) -> None:
+async def end_all(tx: Tx, owner: MerchantId, held: HeldClient, reason: str, now: datetime) -> None:
     """End every grant, unexchanged code and pending request of the application."""
-    _one(await tx.execute(END_ALL, owner, held.client_id, now, because))
+    _one(await tx.execute(END_ALL, owner, held.client_id, now, reason))
 
 
 async def registered(db: Pool, client_id: str) -> RegisteredClient | None:

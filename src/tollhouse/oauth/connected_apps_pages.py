@@ -5,20 +5,20 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page, signed_in_page_while_suspended
-from tollhouse.callers.model import Person
-from tollhouse.kernel.refusals import NotFound
+from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
+from tollhouse.identity.model import Person
+from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth import callbacks, connected_apps_store, connections
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.forms import what_was_done
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import PageQuery, turn
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 STATUSES = [("active", "active"), ("ended", "ended")]
-LIVING: dict[str, bool] = {"active": True, "ended": False}
+ACTIVE: dict[str, bool] = {"active": True, "ended": False}
 WHY_ENDED = {
     "application_paused": "Its owner paused the application.",
     "application_revoked": "Its owner ended the application for ever.",
@@ -40,19 +40,19 @@ class ConnectedAppsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
 
 
 @OPERATIONS.add("GET", "/settings/connected-apps", guard=signed_in_page)
-async def connected_apps(ask: Ask, caller: Person, query: ConnectedAppsPage) -> Response:
+async def connected_apps(request: Request, caller: Person, query: ConnectedAppsPage) -> Response:
     """The connections of this merchant, newest first, of both environments, with what has ended."""
     found = await connected_apps_store.listed(
-        ask.house.db,
+        request.services.db,
         caller.merchant_id,
-        living=LIVING.get(query.status),
+        active=ACTIVE.get(query.status),
         fetch=query.fetch,
         offset=query.offset,
-        now=ask.now,
+        now=request.now,
     )
     shown, more = query.cut(found)
     return page(
-        ask,
+        request,
         "oauth/connected_apps.html",
         person=caller,
         mode="test",
@@ -65,14 +65,14 @@ async def connected_apps(ask: Ask, caller: Person, query: ConnectedAppsPage) -> 
 
 
 @OPERATIONS.add("GET", "/settings/connected-apps/{grant_id}", guard=signed_in_page)
-async def connected_app(ask: Ask, caller: Person, grant_id: UUID) -> Response:
+async def connected_app(request: Request, caller: Person, grant_id: UUID) -> Response:
     """One connection: what the application may do, when it did anything, and the question whether it shall end."""
-    found = await connected_apps_store.one(ask.house.db, caller.merchant_id, grant_id, ask.now)
+    found = await connected_apps_store.one(request.services.db, caller.merchant_id, grant_id, request.now)
     if found is None:
         raise NotFound
     website = found.grant.application.website_url
     return page(
-        ask,
+        request,
         "oauth/connected_app.html",
         person=caller,
         mode="test",
@@ -80,14 +80,14 @@ async def connected_app(ask: Ask, caller: Person, grant_id: UUID) -> Response:
         grant=found.grant,
         owner_name=found.owner_name,
         website=callbacks.host_of(website) if website else "",
-        why_ended=WHY_ENDED.get(found.ended_because or "", ""),
+        why_ended=WHY_ENDED.get(found.ended_reason or "", ""),
         permissions=PERMISSIONS,
-        done=what_was_done(ask.query) == "disconnected",
+        done=what_was_done(request.query) == "disconnected",
     )
 
 
 @OPERATIONS.add("POST", "/settings/connected-apps/{grant_id}/disconnect", guard=signed_in_page_while_suspended)
-async def disconnect(ask: Ask, caller: Person, grant_id: UUID) -> Response:
+async def disconnect(request: Request, caller: Person, grant_id: UUID) -> Response:
     """End the connection. It takes something away, so a suspended merchant may do it too; clicked twice, it ends once."""
-    await ask.house.db.transact(lambda tx: connections.withdraw(tx, caller.merchant_id, grant_id, ask.now))
+    await request.services.db.transact(lambda tx: connections.withdraw(tx, caller.merchant_id, grant_id, request.now))
     return see_other(f"/settings/connected-apps/{grant_id}?done=disconnected")

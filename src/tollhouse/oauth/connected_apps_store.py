@@ -43,7 +43,7 @@ class ConnectedApp(Struct, frozen=True):
 
     grant: GrantView
     owner_name: str
-    ended_because: str | None
+    ended_reason: str | None
 
 
 async def listed(
@@ -51,12 +51,12 @@ async def listed(
     merchant_id: MerchantId,
     now: datetime,
     *,
-    living: bool | None = None,
+    active: bool | None = None,
     fetch: int | None = None,
     offset: int = 0,
 ) -> list[GrantView]:
     """What this merchant has granted, newest first: what lives, what has ended, or all."""
-    return [grant_view(row, now) for row in await db.fetch(CONNECTED, merchant_id, living, now, fetch, offset)]
+    return [grant_view(row, now) for row in await db.fetch(CONNECTED, merchant_id, active, now, fetch, offset)]
 
 
 async def one(db: Pool, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> ConnectedApp | None:

@@ -9,8 +9,8 @@ from tollhouse.audit import record
 from tollhouse.audit.author import Author
 from tollhouse.audit.changes import changes, made
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.kernel.refusals import NotFound
 from tollhouse.oauth import clients, clients_store, connections_store
 from tollhouse.oauth.model import EndedGrant
 from tollhouse.platform.db import Tx
@@ -31,8 +31,8 @@ async def disconnect_one(tx: Tx, owner: MerchantId, client_id: str, grant_id: UU
             raise NotFound
         return Disconnected(0)
     env, about = MerchantEnv(owner, ended.mode), made(connection=grant_id)
-    deed = "application.connection_ended"
-    await record.note(tx, env, deed, now, subject=held.client_id, name=ended.name, changed=about)
+    action = "application.connection_ended"
+    await record.note(tx, env, action, now, subject=held.client_id, name=ended.name, changed=about)
     await note_end(tx, ended, "disconnected by owner", Author("application", held.client_id), now)
     return Disconnected(1)
 
@@ -43,8 +43,8 @@ async def disconnect_all(tx: Tx, owner: MerchantId, client_id: str, now: datetim
     # Nothing below this line may refuse.
     active = await connections_store.count_active(tx, owner, held.client_id, now)
     await clients_store.end_all(tx, owner, held, "disconnected_by_owner", now)
-    deed, changed = "application.connections_ended", changes({"connections": active}, {"connections": 0})
-    await record.note(tx, owner, deed, now, subject=held.client_id, name=held.name, changed=changed)
+    action, changed = "application.connections_ended", changes({"connections": active}, {"connections": 0})
+    await record.note(tx, owner, action, now, subject=held.client_id, name=held.name, changed=changed)
     return Disconnected(active)
 
 
@@ -59,7 +59,7 @@ async def withdraw(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetim
     return Disconnected(1)
 
 
-async def note_end(tx: Tx, ended: EndedGrant, because: str, by: Author, now: datetime) -> None:
+async def note_end(tx: Tx, ended: EndedGrant, reason: str, by: Author, now: datetime) -> None:
     """Tell the merchant in its log that an application gave its connection back, or lost it."""
-    about = made(reason=because)
+    about = made(reason=reason)
     await record.note(tx, ended.env, "grant.ended", now, subject=ended.client_id, name=ended.name, changed=about, by=by)

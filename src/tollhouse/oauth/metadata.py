@@ -3,11 +3,11 @@
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers.guards import anyone
+from tollhouse.identity.guards import anyone
 from tollhouse.kernel.scopes import PERMISSIONS, Access
-from tollhouse.web.answers import json_answer
-from tollhouse.web.house import House
 from tollhouse.web.operations import PROTOCOL, Operations
+from tollhouse.web.responses import json_response
+from tollhouse.web.services import Services
 
 OPERATIONS = Operations(PROTOCOL)
 AUTH_METHODS = ("client_secret_basic", "client_secret_post", "none")
@@ -47,10 +47,10 @@ class PermissionList(Struct, frozen=True):
     permissions: list[PermissionView]
 
 
-@OPERATIONS.add("GET", "/.well-known/oauth-authorization-server", guard=anyone, answers=Metadata)
-async def metadata(house: House) -> Response:
+@OPERATIONS.add("GET", "/.well-known/oauth-authorization-server", guard=anyone, responses=Metadata)
+async def metadata(services: Services) -> Response:
     """Where the endpoints are and what they support."""
-    issuer = house.settings.base_url
+    issuer = services.settings.base_url
     found = Metadata(
         issuer=issuer,
         authorization_endpoint=authorization_endpoint(issuer),
@@ -66,7 +66,7 @@ async def metadata(house: House) -> Response:
         authorization_response_iss_parameter_supported=True,
         service_documentation=f"{issuer}/docs",
     )
-    return json_answer(found, headers={"Cache-Control": "public, max-age=3600"})
+    return json_response(found, headers={"Cache-Control": "public, max-age=3600"})
 
 
 @OPERATIONS.add("GET", "/api/v2/oauth/permissions", guard=anyone)

@@ -6,11 +6,11 @@ from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
 
-from tollhouse.callers.throttle import RateLimited
+from tollhouse.identity.throttle import RateLimited
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
-from tollhouse.kernel.refusals import Refusal
 from tollhouse.kernel.scopes import Scopes
 
 ClientType = Literal["confidential", "public"]
@@ -194,7 +194,7 @@ class TokenResponse(Struct, frozen=True, omit_defaults=True):
     refresh_token: str | UnsetType = UNSET
 
 
-class InvalidClient(Refusal):
+class InvalidClient(ApiError):
     """401: the application is unknown, revoked or suspended, or fails to authenticate (RFC 6749 section 5.2)."""
 
     code, status, message = "invalid_client", 401, "Client authentication failed."
@@ -210,43 +210,43 @@ class TooManyFailures(RateLimited):
     code, message = "temporarily_unavailable", "Client authentication failed too often. Try again later."
 
 
-class UnknownApplication(Refusal):
+class UnknownApplication(ApiError):
     """401 at the authorize endpoint. No Basic challenge: the browser would ask the merchant for a password."""
 
     code, status, message = "invalid_client", 401, "There is no such application, or it takes no new connections."
 
 
-class InvalidGrant(Refusal):
+class InvalidGrant(ApiError):
     """400: the code or refresh token is unknown, expired, used, revoked, another application's, or its proof is wrong."""
 
     code, message = "invalid_grant", "The code or refresh token is unknown, expired, used or revoked, or does not match."
 
 
-class InvalidScope(Refusal):
+class InvalidScope(ApiError):
     """400: a scope is unknown, beyond what is registered or granted, or no API permission is left."""
 
     code, message = "invalid_scope", "The scope is unknown or goes beyond what may be asked for here."
 
 
-class UnsupportedGrantType(Refusal):
+class UnsupportedGrantType(ApiError):
     """400: neither authorization_code nor refresh_token."""
 
     code, message = "unsupported_grant_type", "Supported are authorization_code and refresh_token."
 
 
-class UnsupportedResponseType(Refusal):
+class UnsupportedResponseType(ApiError):
     """400, by redirect: anything but `code`."""
 
     code, message = "unsupported_response_type", "The response type must be code."
 
 
-class ApplicationRevoked(Refusal):
+class ApplicationRevoked(ApiError):
     """409: the registration was revoked for ever; it can only be read."""
 
     code, status, message = "application_revoked", 409, "This application is revoked and can only be read."
 
 
-class ApplicationChanged(Refusal):
+class ApplicationChanged(ApiError):
     """409: the form was made from an older version of the settings."""
 
     code, status, message = "application_changed", 409, "The application was changed meanwhile. Load it again."

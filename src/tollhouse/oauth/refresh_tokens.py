@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tollhouse.kernel import tokens
 from tollhouse.kernel.ids import GrantId
-from tollhouse.platform.sealing import KeyRing
+from tollhouse.platform.encryption import KeyRing
 
 ID_BYTES = 16
 GENERATION_BYTES = 4
@@ -33,7 +33,7 @@ class RefreshToken(Struct, frozen=True):
 def mint(keys: KeyRing, grant_id: UUID, generation: int) -> str:
     """The refresh token of this generation of the grant."""
     signed = grant_id.bytes + generation.to_bytes(GENERATION_BYTES) + secrets.token_bytes(RANDOM_BYTES)
-    return tokens.seal_form("thrt", (signed + keys.mac(PURPOSE + signed)[:MAC_BYTES]).hex())
+    return tokens.encrypt_form("thrt", (signed + keys.mac(PURPOSE + signed)[:MAC_BYTES]).hex())
 
 
 def read(keys: KeyRing, text: str) -> RefreshToken | None:

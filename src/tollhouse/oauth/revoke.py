@@ -6,17 +6,17 @@ from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
 from tollhouse.audit import author
-from tollhouse.callers.guards import client as client_guard
+from tollhouse.identity.guards import client as client_guard
 from tollhouse.kernel import tokens
+from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.ids import ClientId
-from tollhouse.kernel.refusals import InvalidRequest
 from tollhouse.oauth import client_auth, connections, refresh_tokens, store
 from tollhouse.oauth.model import InvalidClient, TooManyFailures
 from tollhouse.oauth.token import refuse_repeats
 from tollhouse.platform.db import Tx
-from tollhouse.web.answers import json_answer
-from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PROTOCOL, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import json_response
 
 OPERATIONS = Operations(PROTOCOL)
 PARAMETERS = (*client_auth.PARAMETERS, "token", "token_type_hint")
@@ -41,30 +41,30 @@ class GivenBack(Struct, frozen=True):
     guard=client_guard,
     refuses=(InvalidRequest, InvalidClient, TooManyFailures),
     reads=RevocationForm,
-    answers=GivenBack,
+    responses=GivenBack,
 )
-async def give_back(ask: Ask) -> Response:
+async def give_back(request: Request) -> Response:
     """Disconnect the whole authorization of a token. A token that is unknown, or another application's, is 200 as well.
 
     The hint is not needed: a token's form tells its kind. A suspended application can still do this.
     """
-    form = ask.form()
+    form = request.form()
     refuse_repeats(form, PARAMETERS)
-    client = await client_auth.verify(ask.house.db, ask, form, while_suspended=True)
+    client = await client_auth.verify(request.services.db, request, form, while_suspended=True)
     token = form.one("token")
     if token is None:
         raise InvalidRequest("Send token.")
-    await ask.house.db.transact(lambda tx: _give_back(tx, ask, client.client_id, token))
-    return json_answer(GivenBack())
+    await request.services.db.transact(lambda tx: _give_back(tx, request, client.client_id, token))
+    return json_response(GivenBack())
 
 
-async def _give_back(tx: Tx, ask: Ask, client_id: ClientId, token: str) -> None:
+async def _give_back(tx: Tx, request: Request, client_id: ClientId, token: str) -> None:
     if tokens.intact("that", token):
-        ended = await store.revoke_by_access_token(tx, client_id, tokens.digest(token), ask.now)
-    elif (refresh_token := refresh_tokens.read(ask.house.keys, token)) is not None:
-        ended = await store.revoke_by_refresh_token(tx, client_id, refresh_token.grant_id, ask.now)
+        ended = await store.revoke_by_access_token(tx, client_id, tokens.digest(token), request.now)
+    elif (refresh_token := refresh_tokens.read(request.services.keys, token)) is not None:
+        ended = await store.revoke_by_refresh_token(tx, client_id, refresh_token.grant_id, request.now)
     else:
         return
     if ended is not None:
-        by = author.application(ask, client_id)
-        await connections.note_end(tx, ended, "revoked by application", by, ask.now)
+        by = author.application(request, client_id)
+        await connections.note_end(tx, ended, "revoked by application", by, request.now)

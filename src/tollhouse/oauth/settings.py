@@ -5,13 +5,13 @@ from typing import Annotated, Any, cast
 from msgspec import UNSET, Meta, Struct
 
 from tollhouse.kernel import messages, scopes
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.limits import (
     APPLICATION_NAME_CHARS_MAX,
     CALLBACK_URLS_MAX,
     DESCRIPTION_CHARS_MAX,
 )
 from tollhouse.kernel.names import LINE_BREAKS, is_readable
-from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import callbacks
 from tollhouse.oauth.callbacks import Wrong
@@ -39,7 +39,7 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     website_url: Annotated[Any, TEXT] = UNSET
     version: Annotated[Any, NUMBER] = UNSET
 
-    def rule_faults(self, _facts: RequestFacts) -> list[Fault]:
+    def rule_faults(self, _facts: RequestFacts) -> list[FieldError]:
         """Every field that is refused."""
         found = _Faults()
         _check(self, found)
@@ -49,7 +49,7 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
 class SettingsUpdate(SettingsBody, frozen=True, forbid_unknown_fields=True):
     """The complete settings anew, with the version that was read."""
 
-    def rule_faults(self, _facts: RequestFacts) -> list[Fault]:
+    def rule_faults(self, _facts: RequestFacts) -> list[FieldError]:
         """Every field that is refused, as far as the application is not known."""
         found = _Faults()
         _check(self, found)
@@ -63,7 +63,7 @@ class StatusChange(Struct, frozen=True, forbid_unknown_fields=True):
     enabled: Annotated[Any, FLAG] = UNSET
     version: Annotated[Any, NUMBER] = UNSET
 
-    def rule_faults(self, _facts: RequestFacts) -> list[Fault]:
+    def rule_faults(self, _facts: RequestFacts) -> list[FieldError]:
         """Every field that is refused."""
         return _flag("enabled", self.enabled, self.version)[2]
 
@@ -74,7 +74,7 @@ class Rotation(Struct, frozen=True, forbid_unknown_fields=True):
     version: Annotated[Any, NUMBER] = UNSET
     revoke_grants: Annotated[Any, FLAG] = False
 
-    def rule_faults(self, _facts: RequestFacts) -> list[Fault]:
+    def rule_faults(self, _facts: RequestFacts) -> list[FieldError]:
         """Every field that is refused."""
         return _flag("revoke_grants", self.revoke_grants, self.version)[2]
 
@@ -125,12 +125,12 @@ def _flag(field: str, sent: object, sent_version: object) -> tuple[bool, int, "_
     return sent is True, _version(sent_version, found), found
 
 
-class _Faults(list[Fault]):
+class _Faults(list[FieldError]):
     """The faults found so far."""
 
     def add(self, field: str, code: str, message: str) -> None:
         """One more."""
-        self.append(Fault(field, code, message))
+        self.append(FieldError(field, code, message))
 
     def refuse(self) -> None:
         """Refuse the body if there are any. Raises `ValidationFailed`."""

@@ -10,10 +10,10 @@ from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
 from tollhouse.audit import author
-from tollhouse.callers.guards import client as client_guard
+from tollhouse.identity.guards import client as client_guard
 from tollhouse.kernel import clock, scopes, tokens
+from tollhouse.kernel.errors import ApiError, InvalidRequest
 from tollhouse.kernel.ids import GrantId, new_id
-from tollhouse.kernel.refusals import InvalidRequest, Refusal
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import client_auth, connections, pkce, refresh_tokens, store
 from tollhouse.oauth.model import (
@@ -29,10 +29,10 @@ from tollhouse.oauth.model import (
 )
 from tollhouse.oauth.store import CodeProof, NewGrant, NewTokens
 from tollhouse.platform.db import Tx
-from tollhouse.web.answers import json_answer
-from tollhouse.web.ask import Ask
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PROTOCOL, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import json_response
 
 OPERATIONS = Operations(PROTOCOL)
 PARAMETERS = (
@@ -65,11 +65,11 @@ class TokenForm(Struct, frozen=True):
     guard=client_guard,
     refuses=(InvalidRequest, UnsupportedGrantType, InvalidClient, TooManyFailures, InvalidGrant, InvalidScope),
     reads=TokenForm,
-    answers=TokenResponse,
+    responses=TokenResponse,
 )
-async def issue(ask: Ask) -> Response | Refusal:
+async def issue(request: Request) -> Response | ApiError:
     """Exchange a code, or refresh."""
-    form = ask.form()
+    form = request.form()
     refuse_repeats(form, PARAMETERS)
     grant_type = form.one("grant_type")
     if grant_type is None:
@@ -78,10 +78,10 @@ async def issue(ask: Ask) -> Response | Refusal:
         raise UnsupportedGrantType
     exchange_or_refresh = _exchange if grant_type == "authorization_code" else _refresh
     # One connection for both: under load, each lending waits for its turn.
-    async with ask.house.db.connection() as tx:
-        client = await client_auth.verify(tx, ask, form)
-        answer = await exchange_or_refresh(tx, ask, client, form)
-    return answer if isinstance(answer, Refusal) else json_answer(answer, headers={"Pragma": "no-cache"})
+    async with request.services.db.connection() as tx:
+        client = await client_auth.verify(tx, request, form)
+        answer = await exchange_or_refresh(tx, request, client, form)
+    return answer if isinstance(answer, ApiError) else json_response(answer, headers={"Pragma": "no-cache"})
 
 
 def refuse_repeats(form: Form, names: tuple[str, ...]) -> None:
@@ -91,32 +91,32 @@ def refuse_repeats(form: Form, names: tuple[str, ...]) -> None:
         raise InvalidRequest(f"The parameter {repeated} must not be repeated.")
 
 
-async def _exchange(tx: Tx, ask: Ask, client: VerifiedClient, form: Form) -> TokenResponse | Refusal:
+async def _exchange(tx: Tx, request: Request, client: VerifiedClient, form: Form) -> TokenResponse | ApiError:
     proof = _proof(client, form)
-    settings, now = ask.house.settings, ask.now
+    settings, now = request.services.settings, request.now
     grant_id = GrantId(new_id())
-    access_token, refresh_token = tokens.mint("that"), refresh_tokens.mint(ask.house.keys, grant_id, 0)
+    access_token, refresh_token = tokens.mint("that"), refresh_tokens.mint(request.services.keys, grant_id, 0)
     new = NewGrant(
         grant_id,
         now + clock.seconds(settings.grant_ttl),
         tokens.digest(refresh_token),
         tokens.digest(access_token),
         now + clock.seconds(settings.access_token_ttl),
-        ask.house.keys.in_use,
+        request.services.keys.in_use,
     )
 
-    async def deed(tx: Tx) -> Issued | Refusal:
+    async def action(tx: Tx) -> Issued | ApiError:
         issued = await store.exchange(tx, proof, new, now)
         if issued is not None:
             return issued
         replayed = await store.revoke_if_code_was_used(tx, proof, now)
         if replayed is None:
             return InvalidGrant(detail="code not to be had")
-        await _note_replay(tx, ask, client, replayed, "code replayed")
+        await _note_replay(tx, request, client, replayed, "code replayed")
         return InvalidGrant(detail="code replayed, grant revoked")
 
-    issued = await tx.transact(deed)
-    if isinstance(issued, Refusal):
+    issued = await tx.transact(action)
+    if isinstance(issued, ApiError):
         return issued
     return _response(issued, now, access_token, refresh_token if scopes.OFFLINE.within(issued.scopes) else None)
 
@@ -136,32 +136,34 @@ def _proof(client: VerifiedClient, form: Form) -> CodeProof:
     return CodeProof(client.client_id, tokens.digest(code), redirect_uri, pkce.challenge_of(verifier))
 
 
-async def _refresh(tx: Tx, ask: Ask, client: VerifiedClient, form: Form) -> TokenResponse | Refusal:
+async def _refresh(tx: Tx, request: Request, client: VerifiedClient, form: Form) -> TokenResponse | ApiError:
     sent = form.one("refresh_token")
     if sent is None:
         raise InvalidRequest("Send refresh_token.")
     narrowed = _narrowed(form)
-    presented = refresh_tokens.read(ask.house.keys, sent)
+    presented = refresh_tokens.read(request.services.keys, sent)
     if presented is None:
         raise InvalidGrant(detail="not a refresh token")
-    now = ask.now
+    now = request.now
     access_token = tokens.mint("that")
     goes_on = narrowed is None or scopes.OFFLINE.within(narrowed)
-    next_token = refresh_tokens.mint(ask.house.keys, presented.grant_id, presented.generation + 1) if goes_on else None
+    next_token = (
+        refresh_tokens.mint(request.services.keys, presented.grant_id, presented.generation + 1) if goes_on else None
+    )
     new = NewTokens(
         narrowed,
         tokens.digest(next_token) if next_token else None,
         tokens.digest(access_token),
-        now + clock.seconds(ask.house.settings.access_token_ttl),
+        now + clock.seconds(request.services.settings.access_token_ttl),
     )
 
-    async def deed(tx: Tx) -> Issued | Refusal:
+    async def action(tx: Tx) -> Issued | ApiError:
         issued = await store.refresh(tx, client.client_id, presented, new, now)
         if issued is not None:
             return issued
         replayed = await store.revoke_if_replaced(tx, client.client_id, presented, now)
         if replayed is not None:
-            await _note_replay(tx, ask, client, replayed, "refresh token replayed")
+            await _note_replay(tx, request, client, replayed, "refresh token replayed")
             return InvalidGrant(
                 "This refresh token was replaced by a newer one. The connection is ended; connect again.",
                 detail="refresh token replayed, grant revoked",
@@ -170,13 +172,13 @@ async def _refresh(tx: Tx, ask: Ask, client: VerifiedClient, form: Form) -> Toke
             return InvalidScope("Omit scope, or send only scopes that were granted.")
         return InvalidGrant(detail="refresh token not current")
 
-    issued = await tx.transact(deed)
-    return issued if isinstance(issued, Refusal) else _response(issued, now, access_token, next_token)
+    issued = await tx.transact(action)
+    return issued if isinstance(issued, ApiError) else _response(issued, now, access_token, next_token)
 
 
-async def _note_replay(tx: Tx, ask: Ask, client: VerifiedClient, ended: EndedGrant, because: str) -> None:
-    by = author.application(ask, client.client_id)
-    await connections.note_end(tx, ended, because, by, ask.now)
+async def _note_replay(tx: Tx, request: Request, client: VerifiedClient, ended: EndedGrant, reason: str) -> None:
+    by = author.application(request, client.client_id)
+    await connections.note_end(tx, ended, reason, by, request.now)
 
 
 def _narrowed(form: Form) -> Scopes | None:

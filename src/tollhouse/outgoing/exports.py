@@ -35,16 +35,16 @@ async def exportable(tx: Tx, reviewer: Reviewer, now: datetime) -> list[Outgoing
 
 async def approve(tx: Tx, transfer_id: UUID, reviewer: Reviewer, now: datetime) -> OutgoingTransfer:
     """Be the second operator behind a transfer that waits at the bank rail. Raises `NotFound` and `OperatorRefusedError`."""
-    present = await gate.lock(tx, transfer_id)
-    merchant_id = present.env.merchant_id
+    current = await gate.lock(tx, transfer_id)
+    merchant_id = current.env.merchant_id
     await rules.ensure_independent(tx, merchant_id, reviewer)
     await rules.ensure_active(tx, merchant_id)
-    needed = await rules.approvals_needed(tx, merchant_id, present.approvals.needed, now)
-    approvals = rules.approve(msgspec.structs.replace(present.approvals, needed=needed), reviewer)
+    needed = await rules.approvals_needed(tx, merchant_id, current.approvals.needed, now)
+    approvals = rules.approve(msgspec.structs.replace(current.approvals, needed=needed), reviewer)
     # Nothing below this line may refuse.
-    kept = msgspec.structs.replace(approvals, needed=present.approvals.needed)
-    await store.approve(tx, transfer_id, kept, present.review, present.reviewed_at, None)
-    return msgspec.structs.replace(present, approvals=kept)
+    kept = msgspec.structs.replace(approvals, needed=current.approvals.needed)
+    await store.approve(tx, transfer_id, kept, current.review, current.reviewed_at, None)
+    return msgspec.structs.replace(current, approvals=kept)
 
 
 async def _may_leave(

@@ -12,11 +12,11 @@ import msgspec
 from tollhouse.approvals import rules
 from tollhouse.approvals import store as approvals_store
 from tollhouse.approvals.model import Approvals, Reviewer
-from tollhouse.kernel.refusals import NotFound
+from tollhouse.kernel.errors import NotFound
 from tollhouse.ledger.model import Account, rail
 from tollhouse.outgoing import store
+from tollhouse.outgoing.errors import MerchantSuspended, NotReleased
 from tollhouse.outgoing.model import OutgoingTransfer
-from tollhouse.outgoing.refusals import MerchantSuspended, NotReleased
 from tollhouse.platform.db import Tx
 
 SIMULATOR = "simulator"
@@ -31,10 +31,10 @@ async def admit(tx: Tx, new: OutgoingTransfer) -> OutgoingTransfer:
 
 async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer:
     """The transfer, which nobody else changes until this transaction ends. Raises `NotFound`."""
-    present = await store.lock(tx, transfer_id)
-    if present is None:
+    current = await store.lock(tx, transfer_id)
+    if current is None:
         raise NotFound
-    return present
+    return current
 
 
 async def approve(tx: Tx, transfer_id: UUID, reviewer: Reviewer, note: str | None, now: datetime) -> OutgoingTransfer:
@@ -42,54 +42,54 @@ async def approve(tx: Tx, transfer_id: UUID, reviewer: Reviewer, note: str | Non
 
     Raises `NotFound`, `NotReleased` where no review is open, and `OperatorRefusedError` as the rules of approvals say.
     """
-    present = await lock(tx, transfer_id)
-    if present.review != "required" or present.closed_at is not None:
-        raise NotReleased(present.review)
-    merchant_id = present.env.merchant_id
+    current = await lock(tx, transfer_id)
+    if current.review != "required" or current.closed_at is not None:
+        raise NotReleased(current.review)
+    merchant_id = current.env.merchant_id
     await rules.ensure_independent(tx, merchant_id, reviewer)
     await rules.ensure_active(tx, merchant_id)
-    needed = await rules.approvals_needed(tx, merchant_id, present.approvals.needed, now)
-    approvals = rules.approve(msgspec.structs.replace(present.approvals, needed=needed), reviewer)
+    needed = await rules.approvals_needed(tx, merchant_id, current.approvals.needed, now)
+    approvals = rules.approve(msgspec.structs.replace(current.approvals, needed=needed), reviewer)
     # Nothing below this line may refuse.
     review = "approved" if approvals.complete else "required"
     reviewed_at = now if approvals.complete else None
     await store.approve(tx, transfer_id, approvals, review, reviewed_at, note)
     return msgspec.structs.replace(
-        present, approvals=approvals, review=review, reviewed_at=reviewed_at, review_note=note or present.review_note
+        current, approvals=approvals, review=review, reviewed_at=reviewed_at, review_note=note or current.review_note
     )
 
 
 async def approve_as_simulator(tx: Tx, transfer_id: UUID, now: datetime) -> None:
     """In test mode the simulator plays the operators, as many as are needed. Raises `NotFound` and `NotReleased`."""
-    present = await lock(tx, transfer_id)
-    if present.env.livemode or present.review != "required" or present.closed_at is not None:
-        raise NotReleased(present.review)
-    needed = present.approvals.needed
+    current = await lock(tx, transfer_id)
+    if current.env.livemode or current.review != "required" or current.closed_at is not None:
+        raise NotReleased(current.review)
+    needed = current.approvals.needed
     await store.approve(tx, transfer_id, Approvals((SIMULATOR,) * needed, 0, needed), "approved", now, None)
 
 
 async def reject(tx: Tx, transfer_id: UUID, reason: str, now: datetime) -> OutgoingTransfer:
     """Refuse a transfer that was not released, and close it. Raises `NotFound` and `NotReleased`."""
-    present = await lock(tx, transfer_id)
-    if present.closed_at is not None or not await store.reject(tx, transfer_id, reason, now):
-        raise NotReleased(present.review)
+    current = await lock(tx, transfer_id)
+    if current.closed_at is not None or not await store.reject(tx, transfer_id, reason, now):
+        raise NotReleased(current.review)
     # Nothing below this line may refuse.
-    await close(tx, present, now)
-    return msgspec.structs.replace(present, review="rejected", reviewed_at=now, review_note=reason, closed_at=now)
+    await close(tx, current, now)
+    return msgspec.structs.replace(current, review="rejected", reviewed_at=now, review_note=reason, closed_at=now)
 
 
 async def release(tx: Tx, transfer_id: UUID, now: datetime) -> OutgoingTransfer:
     """Let a transfer leave, now or before. Raises `NotFound`, `NotReleased` and `MerchantSuspended`."""
-    present = await lock(tx, transfer_id)
-    if present.review not in MAY_LEAVE or present.closed_at is not None:
-        raise NotReleased(present.review)
-    if present.released_at is not None:
-        return present
-    if not await approvals_store.lock_active(tx, present.env.merchant_id):
+    current = await lock(tx, transfer_id)
+    if current.review not in MAY_LEAVE or current.closed_at is not None:
+        raise NotReleased(current.review)
+    if current.released_at is not None:
+        return current
+    if not await approvals_store.lock_active(tx, current.env.merchant_id):
         raise MerchantSuspended
     if not await store.release(tx, transfer_id, now):
         raise AssertionError("a transfer that is locked does not change")
-    return msgspec.structs.replace(present, released_at=now)
+    return msgspec.structs.replace(current, released_at=now)
 
 
 async def close(tx: Tx, transfer: OutgoingTransfer, now: datetime) -> None:

@@ -5,23 +5,23 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.callers.model import Person
-from tollhouse.callers.verified import require_verified_email
 from tollhouse.catalogue import payment_settings, projects
 from tollhouse.catalogue.methods import Method
 from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.identity.model import Person
+from tollhouse.identity.verified import require_verified_email
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
-from tollhouse.kernel.refusals import NotFound
 from tollhouse.payments import sandbox_store, settle, store, transactions_store
+from tollhouse.payments.errors import InvalidProject, LinkNotActive, MethodUnavailable
 from tollhouse.payments.model import NO_LEAD, CreatedBy, PaymentLink, new_token
 from tollhouse.payments.new_link import NewLink, check
 from tollhouse.payments.offers import offers_for
-from tollhouse.payments.refusals import InvalidProject, LinkNotActive, MethodUnavailable
 from tollhouse.platform.db import Tx
 from tollhouse.rails.configured import rail
 from tollhouse.rails.provider import Attempt, Instructions
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 ATTEMPTS_OPEN_MAX = 100
 """So many may stand open at one link; a visitor must not be able to fill the books."""
@@ -32,7 +32,7 @@ async def open_link(
     env: MerchantEnv,
     new: NewLink,
     created_by: CreatedBy,
-    house: House,
+    services: Services,
     now: datetime,
     person: Person | None = None,
 ) -> PaymentLink:
@@ -42,9 +42,9 @@ async def open_link(
     """
     # The clock of a test environment matters only to a time that was named; any other is reckoned where it is kept.
     named = new.expires_at is not None and not env.livemode
-    ahead = await sandbox_store.ahead(tx, env) if named else NO_LEAD
-    priced = check(new, env, house.settings, now + ahead)
-    await require_verified_email(tx, house.settings, env, person)
+    clock_offset = await sandbox_store.clock_offset(tx, env) if named else NO_LEAD
+    priced = check(new, env, services.settings, now + clock_offset)
+    await require_verified_email(tx, services.settings, env, person)
     project = await projects.seller(tx, env, new.project_id)
     if project is None:
         raise InvalidProject
@@ -72,14 +72,14 @@ async def open_link(
         created_at=now,
         updated_at=now,
         expires_at=new.expires_at or now + lifetime,
-        ahead=ahead,
+        clock_offset=clock_offset,
     )
     expires_at = await store.insert(tx, link, new.expires_at, lifetime)
     # A link is born active; what its merchant's clock shows was reckoned with.
     return msgspec.structs.replace(link, expires_at=expires_at)
 
 
-async def cancel(tx: Tx, env: MerchantEnv, link_id: UUID, house: House, now: datetime) -> PaymentLink:
+async def cancel(tx: Tx, env: MerchantEnv, link_id: UUID, services: Services, now: datetime) -> PaymentLink:
     """Close an active link; one that is canceled stays as it is. Raises `NotFound` and `LinkNotActive`.
 
     A pending attempt fails with it. One in `processing` is left to finish: its money may be on the way.
@@ -95,7 +95,7 @@ async def cancel(tx: Tx, env: MerchantEnv, link_id: UUID, house: House, now: dat
     # Nothing below this line may refuse.
     for attempt in await transactions_store.open_of(tx, link):
         if attempt.status == "pending":
-            await settle.fail(tx, attempt, "link_canceled", house, now)
+            await settle.fail(tx, attempt, "link_canceled", services, now)
     canceled = await store.one(tx, env, link_id)
     if canceled is None:
         raise AssertionError("links are never deleted")

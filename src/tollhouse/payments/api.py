@@ -7,22 +7,22 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.callers.guards import scope
-from tollhouse.callers.model import Caller
-from tollhouse.callers.verified import EmailUnverified
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.identity.guards import scope
+from tollhouse.identity.model import Caller
+from tollhouse.identity.verified import EmailUnverified
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.payments import actions, settle, store, transactions_store
+from tollhouse.payments.errors import CurrencyNotSupported, InvalidProject, InvalidState, LinkNotActive
 from tollhouse.payments.model import CreatedBy, LinkStatus, TransactionStatus
 from tollhouse.payments.new_link import NewLink
-from tollhouse.payments.refusals import CurrencyNotSupported, InvalidProject, LinkNotActive, NotNow
 from tollhouse.payments.store import LinkFilter
 from tollhouse.payments.transactions_store import TransactionFilter
 from tollhouse.payments.views import LinkView, TransactionView, link_view, transaction_view
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.house import House
 from tollhouse.web.lists import ListQuery, Part
 from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.services import Services
 
 OPERATIONS = Operations(INTEGRATION)
 
@@ -72,28 +72,30 @@ class TransactionsAnswer(Struct, frozen=True):
     idempotency="honoured",
     refuses=(ValidationFailed, CurrencyNotSupported, EmailUnverified, InvalidProject),
 )
-async def open_link(caller: Caller, body: NewLink, tx: Tx, now: datetime, house: House) -> LinkView:
+async def open_link(caller: Caller, body: NewLink, tx: Tx, now: datetime, services: Services) -> LinkView:
     """Create a payment link."""
     created_by = CreatedBy("api_key" if caller.client_id is None else "oauth", caller.client_id)
-    link = await actions.open_link(tx, caller.env, body, created_by, house, now)
-    return link_view(link, house.settings.base_url, now)
+    link = await actions.open_link(tx, caller.env, body, created_by, services, now)
+    return link_view(link, services.settings.base_url, now)
 
 
 @OPERATIONS.add("GET", "/payment-links", guard=scope("payments:read"))
-async def list_links(caller: Caller, query: LinksQuery, part: Part, db: Pool, now: datetime, house: House) -> LinksAnswer:
+async def list_links(
+    caller: Caller, query: LinksQuery, part: Part, db: Pool, now: datetime, services: Services
+) -> LinksAnswer:
     """List payment links, newest first."""
     wanted = msgspec.convert(query, LinkFilter, from_attributes=True)
     links, more, cursor = part.cut(await store.listed(db, caller.env, wanted, now, part.window))
-    return LinksAnswer([link_view(link, house.settings.base_url, now) for link in links], more, cursor)
+    return LinksAnswer([link_view(link, services.settings.base_url, now) for link in links], more, cursor)
 
 
 @OPERATIONS.add("GET", "/payment-links/{link_id}", guard=scope("payments:read"), refuses=(NotFound,))
-async def read_link(caller: Caller, link_id: UUID, db: Pool, now: datetime, house: House) -> LinkView:
+async def read_link(caller: Caller, link_id: UUID, db: Pool, now: datetime, services: Services) -> LinkView:
     """Read a payment link."""
     link = await store.one(db, caller.env, link_id)
     if link is None:
         raise NotFound
-    return link_view(link, house.settings.base_url, now)
+    return link_view(link, services.settings.base_url, now)
 
 
 @OPERATIONS.add(
@@ -103,10 +105,10 @@ async def read_link(caller: Caller, link_id: UUID, db: Pool, now: datetime, hous
     idempotency="honoured",
     refuses=(NotFound, LinkNotActive),
 )
-async def cancel_link(caller: Caller, link_id: UUID, tx: Tx, now: datetime, house: House) -> LinkView:
+async def cancel_link(caller: Caller, link_id: UUID, tx: Tx, now: datetime, services: Services) -> LinkView:
     """Cancel an active payment link; canceling it again changes nothing."""
-    link = await actions.cancel(tx, caller.env, link_id, house, now)
-    return link_view(link, house.settings.base_url, now)
+    link = await actions.cancel(tx, caller.env, link_id, services, now)
+    return link_view(link, services.settings.base_url, now)
 
 
 @OPERATIONS.add("GET", "/transactions", guard=scope("payments:read"))
@@ -133,8 +135,8 @@ async def read_transaction(caller: Caller, transaction_id: UUID, db: Pool, now: 
     "/transactions/{transaction_id}/accept",
     guard=scope("payments:write"),
     idempotency="honoured",
-    refuses=(NotFound, NotNow, BalanceLimitExceeded),
+    refuses=(NotFound, InvalidState, BalanceLimitExceeded),
 )
-async def accept(caller: Caller, transaction_id: UUID, tx: Tx, now: datetime, house: House) -> TransactionView:
+async def accept(caller: Caller, transaction_id: UUID, tx: Tx, now: datetime, services: Services) -> TransactionView:
     """Accept money that came late, twice, after a cancel, or in another amount than asked."""
-    return transaction_view(await settle.accept(tx, caller.env, transaction_id, house, now), now)
+    return transaction_view(await settle.accept(tx, caller.env, transaction_id, services, now), now)

@@ -4,10 +4,10 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.callers.guards import scope
-from tollhouse.callers.model import Caller
 from tollhouse.catalogue.currencies import CURRENCIES, currency
-from tollhouse.kernel.refusals import NotFound
+from tollhouse.identity.guards import scope
+from tollhouse.identity.model import Caller
+from tollhouse.kernel.errors import NotFound
 from tollhouse.ledger import balances, store
 from tollhouse.ledger.balances import BalanceView, EntryView, balance_view, entry_view
 from tollhouse.ledger.model import EntryType, MerchantCode

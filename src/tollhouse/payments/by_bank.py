@@ -4,15 +4,15 @@ from datetime import datetime
 from uuid import UUID
 
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.kernel.refusals import NotFound
 from tollhouse.payments import by_bank_store, chargebacks, refunds, settle, transactions_store
+from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.model import Refund
-from tollhouse.payments.refusals import NotNow
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer import NAME, Payout
 from tollhouse.rails.provider import Observation
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 TAKEN_BACK = "bank_reversal"
 
@@ -23,16 +23,16 @@ async def owner(tx: Tx, reference: str) -> MerchantId | None:
     return None if found is None else found[0].merchant_id
 
 
-async def observe(tx: Tx, seen: Observation, house: House, now: datetime) -> bool:
+async def observe(tx: Tx, seen: Observation, services: Services, now: datetime) -> bool:
     """Let what a statement shows take effect; False where no payment has the reference."""
     found = await transactions_store.by_reference(tx, NAME, "live", seen.reference)
     if found is None:
         return False
-    await settle.settle(tx, *found, seen, house, now)
+    await settle.settle(tx, *found, seen, services, now)
     return True
 
 
-async def take_back(tx: Tx, seen: Observation, house: House, now: datetime) -> bool:
+async def take_back(tx: Tx, seen: Observation, services: Services, now: datetime) -> bool:
     """The bank has taken a payment's money back, for good: the merchant loses it, as by a chargeback.
 
     False, and nothing happens, where no payment has the reference, or its merchant has not kept so much of it.
@@ -40,20 +40,20 @@ async def take_back(tx: Tx, seen: Observation, house: House, now: datetime) -> b
     found = await transactions_store.by_reference(tx, NAME, "live", seen.reference)
     if found is None:
         return False
-    present = await settle.hold_still(tx, *found)
-    if present.currency != seen.currency or present.kept_minor < seen.amount_minor:
+    current = await settle.lock(tx, *found)
+    if current.currency != seen.currency or current.kept_minor < seen.amount_minor:
         return False
     try:
-        await chargebacks.open_one(tx, *found, house, now, amount_minor=seen.amount_minor, reason=TAKEN_BACK)
-    except (NotFound, NotNow):  # refused before anything was written
+        await chargebacks.open_one(tx, *found, services, now, amount_minor=seen.amount_minor, reason=TAKEN_BACK)
+    except (NotFound, InvalidState):  # refused before anything was written
         return False
-    await chargebacks.decide(tx, *found, won=False, house=house, now=now)
+    await chargebacks.decide(tx, *found, won=False, services=services, now=now)
     return True
 
 
-async def refuse(tx: Tx, env: MerchantEnv, refund_id: UUID, house: House, now: datetime) -> Refund:
-    """A refund does not leave: the money is where it was. Raises `NotFound` and `NotNow`."""
-    return await refunds.fail(tx, env, refund_id, "refund_declined", house, now)
+async def refuse(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, now: datetime) -> Refund:
+    """A refund does not leave: the money is where it was. Raises `NotFound` and `InvalidState`."""
+    return await refunds.fail(tx, env, refund_id, "refund_declined", services, now)
 
 
 async def waiting(tx: Tx) -> list[Payout]:

@@ -14,10 +14,10 @@ from tollhouse.ledger.debts import Charge
 from tollhouse.ledger.model import EntryType, Line, Posting, Source, available, income, rail
 from tollhouse.ledger.post import post
 from tollhouse.payments import refunds, refunds_store, settle, tell, verdict
+from tollhouse.payments.errors import ChargedBack, InvalidState
 from tollhouse.payments.model import CREDITED, Chargeback, ChargebackStatus, Transaction
-from tollhouse.payments.refusals import ChargedBack, NotNow
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 SOURCE = "chargeback"
 
@@ -26,65 +26,67 @@ async def open_one(
     tx: Tx,
     env: MerchantEnv,
     transaction_id: UUID,
-    house: House,
+    services: Services,
     now: datetime,
     *,
     amount_minor: int | None = None,
     reason: str = "fraudulent",
 ) -> Transaction:
-    """Take back what the merchant has kept of the payment, at most, and its method's fee. Raises `NotFound` and `NotNow`.
+    """Take back what the merchant has kept of the payment, at most, and its method's fee. Raises `NotFound` and `InvalidState`.
 
     Refunds that were released to the rail go on and are left out of it; the others fail.
     """
-    present = await settle.hold_still(tx, env, transaction_id)
-    stoppable = await refunds.unreleased(tx, present)
+    current = await settle.lock(tx, env, transaction_id)
+    stoppable = await refunds.unreleased(tx, current)
     on_the_way = sum(one.amount_minor - one.unapplied_minor for one in stoppable)
-    if present.status not in CREDITED or present.kept_minor + on_the_way <= 0:
-        raise NotNow(present.status_at(now))
+    if current.status not in CREDITED or current.kept_minor + on_the_way <= 0:
+        raise InvalidState(current.status_at(now))
     # Nothing below this line may refuse.
-    present = await refunds.stop(tx, present, stoppable, ChargedBack.code, house, now)
-    taken_minor = min(amount_minor or present.kept_minor, present.kept_minor)
+    current = await refunds.stop(tx, current, stoppable, ChargedBack.code, services, now)
+    taken_minor = min(amount_minor or current.kept_minor, current.kept_minor)
     chargeback = Chargeback(
         id=new_id(),
         amount_minor=taken_minor,
-        fee_minor=fees_of(present.method_id).chargeback_minor,
+        fee_minor=fees_of(current.method_id).chargeback_minor,
         reason=reason,
         status="open",
         opened_at=now,
         closed_at=None,
     )
-    await refunds_store.open_chargeback(tx, present, chargeback)
-    disputed = msgspec.structs.replace(present, charged_back_minor=taken_minor, chargeback=chargeback)
+    await refunds_store.open_chargeback(tx, current, chargeback)
+    disputed = msgspec.structs.replace(current, charged_back_minor=taken_minor, chargeback=chargeback)
     changed = await settle.change(tx, verdict.settled(disputed), reason, now)
-    charges = [Charge("chargeback", taken_minor, rail(present.rail))]
+    charges = [Charge("chargeback", taken_minor, rail(current.rail))]
     if chargeback.fee_minor:
         charges.append(Charge("chargeback_fee", chargeback.fee_minor, income("chargeback_fee")))
-    lines = await debts.lines_for(tx, env, present.currency, charges)
-    await tell.payment(tx, "payment.chargeback", changed, house, now, chargeback=chargeback)
-    await _post(tx, changed, chargeback, "chargeback", lines, house, now)
+    lines = await debts.lines_for(tx, env, current.currency, charges)
+    await tell.payment(tx, "payment.chargeback", changed, services, now, chargeback=chargeback)
+    await _post(tx, changed, chargeback, "chargeback", lines, services, now)
     return changed
 
 
-async def decide(tx: Tx, env: MerchantEnv, transaction_id: UUID, *, won: bool, house: House, now: datetime) -> Transaction:
+async def decide(
+    tx: Tx, env: MerchantEnv, transaction_id: UUID, *, won: bool, services: Services, now: datetime
+) -> Transaction:
     """Close an open chargeback: won, the money comes back and the fee does not; lost, it stays where it is.
 
-    Raises `NotFound` and `NotNow`.
+    Raises `NotFound` and `InvalidState`.
     """
-    present = await settle.hold_still(tx, env, transaction_id)
-    standing = present.chargeback
+    current = await settle.lock(tx, env, transaction_id)
+    standing = current.chargeback
     if standing is None or standing.status != "open":
-        raise NotNow(present.status_at(now))
+        raise InvalidState(current.status_at(now))
     # Nothing below this line may refuse.
     status: ChargebackStatus = "won" if won else "lost"
     if not await refunds_store.close_chargeback(tx, env, standing.id, status, now):
         raise AssertionError("a chargeback of a held payment does not change")
     closed = msgspec.structs.replace(standing, status=status, closed_at=now)
-    kept_minor = 0 if won else present.charged_back_minor
-    new = msgspec.structs.replace(present, charged_back_minor=kept_minor, chargeback=closed)
+    kept_minor = 0 if won else current.charged_back_minor
+    new = msgspec.structs.replace(current, charged_back_minor=kept_minor, chargeback=closed)
     changed = await settle.change(tx, verdict.settled(new), f"chargeback {status}", now)
     if won:
-        line = Line("chargeback_reversal", present.currency, closed.amount_minor, rail(present.rail), available(env))
-        await _post(tx, changed, closed, "chargeback_reversal", (line,), house, now)
+        line = Line("chargeback_reversal", current.currency, closed.amount_minor, rail(current.rail), available(env))
+        await _post(tx, changed, closed, "chargeback_reversal", (line,), services, now)
     return changed
 
 
@@ -94,9 +96,9 @@ async def _post(
     chargeback: Chargeback,
     kind: EntryType,
     lines: tuple[Line, ...],
-    house: House,
+    services: Services,
     now: datetime,
 ) -> None:
     posted = await post(tx, Posting(transaction.env.mode, kind, Source(SOURCE, chargeback.id), lines, now))
     cause = Cause(SOURCE, chargeback.id, chargeback.status, transaction.version)
-    await tell.moved(tx, transaction, posted, cause, house, now)
+    await tell.moved(tx, transaction, posted, cause, services, now)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.payment_settings import PaymentSettings
-from tollhouse.kernel.refusals import NotFound
+from tollhouse.kernel.errors import NotFound
 from tollhouse.payments import store, transactions_store
 from tollhouse.payments.model import CREDITED, PaymentLink, Transaction
 from tollhouse.payments.store import Shown

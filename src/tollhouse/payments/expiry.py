@@ -7,18 +7,18 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.payments import settle, store, tell, transactions_store, verdict
 from tollhouse.payments.model import PaymentLink, Transaction
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
-async def expire_due(tx: Tx, env: MerchantEnv, link_id: UUID, house: House, now: datetime) -> bool:
+async def expire_due(tx: Tx, env: MerchantEnv, link_id: UUID, services: Services, now: datetime) -> bool:
     """Close a link whose time is over; False where somebody else did, or its time is not over."""
     link = await store.lock(tx, env, link_id)
     if link is None or link.status != "active" or link.status_at(now) != "expired":
         return False
-    return await expire(tx, link, house, now)
+    return await expire(tx, link, services, now)
 
 
-async def expire(tx: Tx, link: PaymentLink, house: House, now: datetime) -> bool:
+async def expire(tx: Tx, link: PaymentLink, services: Services, now: datetime) -> bool:
     """Close a locked, active link; False where it is not active.
 
     Attempts that are pending end with it: expired, or up to the merchant where part of the money is there. One that is
@@ -32,33 +32,33 @@ async def expire(tx: Tx, link: PaymentLink, house: House, now: datetime) -> bool
         if attempt.status == "processing":
             held = True
             continue
-        over = await end(tx, attempt, house, now)
+        over = await end(tx, attempt, services, now)
         held = held or over.status == "refund_required"
         ended = ended or over
     if held:
         return True
     if ended is not None:
-        await tell.payment(tx, "payment.expired", ended, house, now)
+        await tell.payment(tx, "payment.expired", ended, services, now)
         return True
     closed = await store.one(tx, link.env, link.id)
     if closed is None:
         raise AssertionError("links are never deleted")
-    await tell.link_expired(tx, closed, house, now)
+    await tell.link_expired(tx, closed, services, now)
     return True
 
 
-async def end(tx: Tx, attempt: Transaction, house: House, now: datetime) -> Transaction:
+async def end(tx: Tx, attempt: Transaction, services: Services, now: datetime) -> Transaction:
     """End a pending attempt whose link has ended."""
     over = await settle.change(tx, verdict.end_unpaid(attempt), None, now)
     if over.status == "refund_required":
-        await tell.payment(tx, "payment.refund_required", over, house, now)
+        await tell.payment(tx, "payment.refund_required", over, services, now)
     return over
 
 
-async def end_stranded(tx: Tx, env: MerchantEnv, transaction_id: UUID, house: House, now: datetime) -> bool:
+async def end_stranded(tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Services, now: datetime) -> bool:
     """End a partly paid attempt whose link was completed by others; False where there is nothing to end."""
-    attempt = await settle.hold_still(tx, env, transaction_id)
+    attempt = await settle.lock(tx, env, transaction_id)
     if attempt.status != "pending" or attempt.received_minor == 0 or attempt.link_status == "active":
         return False
-    await end(tx, attempt, house, now)
+    await end(tx, attempt, services, now)
     return True

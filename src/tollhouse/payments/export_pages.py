@@ -6,20 +6,20 @@ from datetime import datetime
 import msgspec
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.catalogue.currencies import format_amount
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import ValidationFailed
+from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.payments import listed_store
 from tollhouse.payments.listed import ListedPayment, PaymentFilter, PaymentsQuery
 from tollhouse.payments.payment_pages import method_names, project_choices
 from tollhouse.platform.db import Pool
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.csv_table import download, file_name, lines
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 ROWS_AT_ONCE = 1_000
@@ -49,23 +49,23 @@ HEADER = (
 
 
 @OPERATIONS.add("GET", "/{mode}/payments/export", guard=signed_in_page)
-async def export(ask: Ask, caller: Person, mode: str, query: PaymentsQuery) -> Response:
+async def export(request: Request, caller: Person, mode: str, query: PaymentsQuery) -> Response:
     """How many payments the filters mean, and where they can be had as a file."""
-    env, db = caller.env(mode), ask.house.db
+    env, db = caller.env(mode), request.services.db
     path = f"/{env.mode}/payments"
     try:
         wanted = query.wanted(caller.zone)
     except ValidationFailed:
         return see_other(path + query.address(None))
     return page(
-        ask,
+        request,
         "payments/export.html",
         person=caller,
         mode=env.mode,
         here="payments",
-        count=await listed_store.counted(db, env, wanted, ask.now),
+        count=await listed_store.counted(db, env, wanted, request.now),
         file=f"/{env.mode}/payments.csv{query.address(None)}",
-        name=file_name("payments", ask.now, env.mode),
+        name=file_name("payments", request.now, env.mode),
         shown_list=path + query.address(None),
         query=query,
         methods=method_names(),
@@ -75,13 +75,13 @@ async def export(ask: Ask, caller: Person, mode: str, query: PaymentsQuery) -> R
 
 
 @OPERATIONS.add("GET", "/{mode}/payments.csv", guard=signed_in_page)
-async def payments_csv(ask: Ask, caller: Person, mode: str, query: PaymentsQuery) -> Response:
+async def payments_csv(request: Request, caller: Person, mode: str, query: PaymentsQuery) -> Response:
     """Every payment that the filters mean, newest first, as CSV. What begins while it is sent is not in it."""
     env = caller.env(mode)
     wanted = query.wanted(caller.zone)
-    end = ask.now if wanted.created_to is None else min(ask.now, wanted.created_to)
+    end = request.now if wanted.created_to is None else min(request.now, wanted.created_to)
     known = msgspec.structs.replace(wanted, created_to=end)
-    return download(file_name("payments", ask.now, env.mode), _lines(ask.house.db, env, known, ask.now))
+    return download(file_name("payments", request.now, env.mode), _lines(request.services.db, env, known, request.now))
 
 
 async def _lines(db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: datetime) -> AsyncIterator[str]:

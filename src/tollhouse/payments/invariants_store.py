@@ -84,7 +84,7 @@ I7_HELD = """
     WHERE r.id = ANY ($1::uuid[])
       AND ((r.status = 'pending') <> (h.status = 'active') OR h.amount <> r.amount_minor - r.unapplied_minor)
 """
-I14_TOLD = """
+I14_NOTIFIED = """
     SELECT format('ledger transaction %s moved the %s %s balance of %s and was told %s times', g.transaction_id, g.mode,
                   g.currency, g.merchant_id, told.times) AS line
     FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
@@ -145,7 +145,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I7", "a link counts its payments", I7_COUNTED, "link"),
     Invariant("I7", "a link is paid by its payments", I7_PAID, "link"),
     Invariant("I7", "a pending refund has its hold", I7_HELD, "refund"),
-    Invariant("I14", "every change of a balance is told once", I14_TOLD, "ledger"),
+    Invariant("I14", "every change of a balance is told once", I14_NOTIFIED, "ledger"),
     Invariant("I14", "every state of a payment is told", I14_STATES, "payment"),
     Invariant("I15", "the books agree with the rails", I15_RAILS, costly=True),
     Invariant("I15", "what is kept apart belongs to payments", I15_UNAPPLIED, costly=True),

@@ -5,24 +5,24 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.catalogue.currencies import format_amount
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import parse_id
-from tollhouse.kernel.refusals import NotFound
 from tollhouse.payments import actions, listed_store, store
+from tollhouse.payments.errors import LinkNotActive
 from tollhouse.payments.model import LinkStatus, PaymentLink
 from tollhouse.payments.payment_pages import currency_choices, method_names, project_choices
-from tollhouse.payments.refusals import LinkNotActive
 from tollhouse.payments.store import LinkSearch
 from tollhouse.payments.views import link_view
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.keyset import KeysetQuery, turn_by
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import statuses_of
 from tollhouse.web.qr import qr_image
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 STATUSES = statuses_of(LinkStatus)
@@ -53,18 +53,18 @@ class LinksPage(KeysetQuery, frozen=True, forbid_unknown_fields=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/payment-links", guard=signed_in_page)
-async def links(ask: Ask, caller: Person, mode: str, query: LinksPage) -> Response:
+async def links(request: Request, caller: Person, mode: str, query: LinksPage) -> Response:
     """Payment links, newest first; those that the address means."""
-    env, db, wanted = caller.env(mode), ask.house.db, query.wanted
-    found = [] if wanted is None else await store.listed_behind(db, env, wanted, ask.now, query.before, query.fetch)
+    env, db, wanted = caller.env(mode), request.services.db, query.wanted
+    found = [] if wanted is None else await store.listed_behind(db, env, wanted, request.now, query.before, query.fetch)
     shown, more = query.cut(found)
     return page(
-        ask,
+        request,
         "payments/links.html",
         person=caller,
         mode=env.mode,
         here="payment-links",
-        links=[link_view(one, ask.house.settings.base_url, ask.now) for one in shown],
+        links=[link_view(one, request.services.settings.base_url, request.now) for one in shown],
         query=query,
         statuses=STATUSES,
         currencies=currency_choices(),
@@ -74,57 +74,59 @@ async def links(ask: Ask, caller: Person, mode: str, query: LinksPage) -> Respon
 
 
 @OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}", guard=signed_in_page)
-async def link(ask: Ask, caller: Person, mode: str, link_id: UUID) -> Response:
+async def link(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
     """One link: its address, its code to scan, who paid by it."""
-    return await _link(ask, caller, caller.env(mode), link_id)
+    return await _link(request, caller, caller.env(mode), link_id)
 
 
 @OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page)
-async def ask_before_canceling(ask: Ask, caller: Person, mode: str, link_id: UUID) -> Response:
+async def ask_before_canceling(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
     """What canceling means, before it is done."""
     env = caller.env(mode)
-    found = await _found(ask, env, link_id)
-    if found.status_at(ask.now) != "active":
+    found = await _found(request, env, link_id)
+    if found.status_at(request.now) != "active":
         return see_other(f"/{env.mode}/payment-links/{link_id}")
-    view = link_view(found, ask.house.settings.base_url, ask.now)
-    return page(ask, "payments/link_cancel.html", person=caller, mode=env.mode, here="payment-links", link=view)
+    view = link_view(found, request.services.settings.base_url, request.now)
+    return page(request, "payments/link_cancel.html", person=caller, mode=env.mode, here="payment-links", link=view)
 
 
 @OPERATIONS.add("POST", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page)
-async def cancel(ask: Ask, caller: Person, mode: str, link_id: UUID) -> Response:
+async def cancel(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
     """Cancel an active link. Clicked twice, it is canceled once and that is well."""
-    env, house = caller.env(mode), ask.house
+    env, services = caller.env(mode), request.services
     try:
-        await house.db.transact(lambda tx: actions.cancel(tx, env, link_id, house, ask.now))
-    except LinkNotActive as refusal:
-        return await _link(ask, caller, env, link_id, refusal)
+        await services.db.transact(lambda tx: actions.cancel(tx, env, link_id, services, request.now))
+    except LinkNotActive as error:
+        return await _link(request, caller, env, link_id, error)
     return see_other(f"/{env.mode}/payment-links/{link_id}")
 
 
-async def _link(ask: Ask, person: Person, env: MerchantEnv, link_id: UUID, refusal: LinkNotActive | None = None) -> Response:
-    found = await _found(ask, env, link_id)
-    view = link_view(found, ask.house.settings.base_url, ask.now)
-    paid = await listed_store.of_link(ask.house.db, env, link_id, ask.now, PAYMENTS_SHOWN + 1)
+async def _link(
+    request: Request, person: Person, env: MerchantEnv, link_id: UUID, error: LinkNotActive | None = None
+) -> Response:
+    found = await _found(request, env, link_id)
+    view = link_view(found, request.services.settings.base_url, request.now)
+    paid = await listed_store.of_link(request.services.db, env, link_id, request.now, PAYMENTS_SHOWN + 1)
     return page(
-        ask,
+        request,
         "payments/link.html",
-        200 if refusal is None else refusal.status,
+        200 if error is None else error.status,
         person=person,
         mode=env.mode,
         here="payment-links",
         link=view,
         qr=qr_image(view.url) if view.status == "active" else None,
-        project=dict(await project_choices(ask.house.db, env)).get(str(found.project_id), ""),
+        project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
         payments=paid[:PAYMENTS_SHOWN],
         more=len(paid) > PAYMENTS_SHOWN,
         names=method_names(),
         amount=format_amount,
-        message="" if refusal is None else NOT_ACTIVE,
+        message="" if error is None else NOT_ACTIVE,
     )
 
 
-async def _found(ask: Ask, env: MerchantEnv, link_id: UUID) -> PaymentLink:
-    found = await store.one(ask.house.db, env, link_id)
+async def _found(request: Request, env: MerchantEnv, link_id: UUID) -> PaymentLink:
+    found = await store.one(request.services.db, env, link_id)
     if found is None:
         raise NotFound
     return found

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import day_of
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import parse_id
-from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.kernel.zones import midnight
 from tollhouse.payments.model import RefundRequiredReason, TransactionStatus
 from tollhouse.web.keyset import KeysetQuery
@@ -90,15 +90,15 @@ class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
         """What they mean. Raises `ValidationFailed` with every fault."""
         start, end = day_of(self.start), day_of(self.to)
         faults = [
-            Fault(name, "invalid_value", messages.AN_ID)
+            FieldError(name, "invalid_value", messages.AN_ID)
             for name, typed in (("project_id", self.project_id), ("payment_link_id", self.payment_link_id))
             if typed and parse_id(typed) is None
         ]
         for name, typed, day in (("from", self.start, start), ("to", self.to, end)):
             if typed and day is None:
-                faults.append(Fault(name, "invalid_value", messages.A_DAY))
+                faults.append(FieldError(name, "invalid_value", messages.A_DAY))
         if start is not None and end is not None and end < start:
-            faults.append(Fault("to", "invalid_value", messages.NOT_BEFORE_FIRST_DAY))
+            faults.append(FieldError("to", "invalid_value", messages.NOT_BEFORE_FIRST_DAY))
         if faults:
             raise ValidationFailed(*faults)
         return PaymentFilter(

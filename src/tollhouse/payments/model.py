@@ -70,7 +70,7 @@ def standing(status: LinkStatus, expires_at: datetime, now: datetime) -> LinkSta
 class PaymentLink(Struct, frozen=True, kw_only=True):
     """An offer to be paid a fixed price, until it is paid often enough, expires or is canceled.
 
-    `ahead` is how far the merchant has moved its test clock: product timers are compared with the time that it shows.
+    `clock_offset` is how far the merchant has moved its test clock: product timers are compared with the time that it shows.
     """
 
     id: UUID
@@ -93,7 +93,7 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
     created_at: datetime
     expires_at: datetime
     updated_at: datetime
-    ahead: timedelta = NO_LEAD
+    clock_offset: timedelta = NO_LEAD
     payments_count: int = 0
     amount_paid_minor: int = 0
     latest_transaction_id: UUID | None = None
@@ -104,7 +104,7 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
 
     def status_at(self, now: datetime) -> LinkStatus:
         """The status at this moment."""
-        return standing(self.status, self.expires_at, now + self.ahead)
+        return standing(self.status, self.expires_at, now + self.clock_offset)
 
 
 class Step(Struct, frozen=True):
@@ -161,7 +161,7 @@ class Transaction(Struct, frozen=True, kw_only=True):
     payment_link_id: UUID
     link_status: LinkStatus
     link_expires_at: datetime
-    ahead: timedelta
+    clock_offset: timedelta
     project_id: UUID
     external_id: str | None
     metadata: dict[str, str]
@@ -222,14 +222,14 @@ class Transaction(Struct, frozen=True, kw_only=True):
         waits = self.status in {"refund_required", *CREDITED} and self.unapplied_minor > 0
         return waits and self.returning_unapplied_minor == 0 and self.refund_required_reason != "wrong_asset"
 
-    def link_standing(self, now: datetime) -> LinkStatus:
+    def link_status_at(self, now: datetime) -> LinkStatus:
         """The status of its link at this moment."""
-        return standing(self.link_status, self.link_expires_at, now + self.ahead)
+        return standing(self.link_status, self.link_expires_at, now + self.clock_offset)
 
     def status_at(self, now: datetime) -> TransactionStatus:
         """The status at this moment: an attempt is over when its link is, unless money is there or on its way."""
         over = self.status == "pending" and self.received_minor == 0
-        return "expired" if over and self.link_standing(now) in {"expired", "completed"} else self.status
+        return "expired" if over and self.link_status_at(now) in {"expired", "completed"} else self.status
 
 
 def new_token() -> str:

@@ -15,9 +15,9 @@ from tollhouse.catalogue.methods import METHODS
 from tollhouse.events.destination import check_destination_url
 from tollhouse.kernel import limits, messages
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.names import is_readable
-from tollhouse.kernel.refusals import Fault, ValidationFailed
-from tollhouse.payments.refusals import CurrencyNotSupported
+from tollhouse.payments.errors import CurrencyNotSupported
 from tollhouse.platform.config import Settings
 from tollhouse.web.bodies import RequestFacts, shown
 from tollhouse.web.references import reference_faults
@@ -44,7 +44,7 @@ class NewLink(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     max_payments: Annotated[int, shown(minimum=1, maximum=limits.LINK_PAYMENTS_MAX)] | None = 1
     customer_email: Annotated[str, shown(format="email", maxLength=limits.EMAIL_CHARS_MAX)] | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong, but for the expiry in test mode, which is judged by the clock that is stored."""
         env: MerchantEnv = facts.caller.env
         return _faults(self, env, facts.settings, facts.now if env.livemode else None)
@@ -71,7 +71,7 @@ def check(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime) -> 
     return Priced(known, amount_minor)
 
 
-def _faults(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime | None) -> Iterator[Fault]:
+def _faults(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime | None) -> Iterator[FieldError]:
     known = currency(new.currency)
     amount_minor = minor_of(new.amount, known)
     yield from _text_faults(new)
@@ -82,54 +82,56 @@ def _faults(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime | 
     yield from _bounds_faults(new, now)
 
 
-def _text_faults(new: NewLink) -> Iterator[Fault]:
+def _text_faults(new: NewLink) -> Iterator[FieldError]:
     name = new.display_name.strip()
     if not 1 <= len(name) <= limits.LINK_NAME_CHARS_MAX or not is_readable(name):
-        yield Fault("display_name", "invalid_value", messages.text(1, limits.LINK_NAME_CHARS_MAX))
+        yield FieldError("display_name", "invalid_value", messages.text(1, limits.LINK_NAME_CHARS_MAX))
     email = new.customer_email
     if email is not None and not (len(email) <= limits.EMAIL_CHARS_MAX and is_readable(email) and EMAIL.fullmatch(email)):
-        yield Fault("customer_email", "invalid_email", messages.AN_EMAIL)
+        yield FieldError("customer_email", "invalid_email", messages.AN_EMAIL)
 
 
-def _price_faults(new: NewLink, known: Currency | None, amount_minor: int | None) -> Iterator[Fault]:
+def _price_faults(new: NewLink, known: Currency | None, amount_minor: int | None) -> Iterator[FieldError]:
     if not CURRENCY_CODE.fullmatch(new.currency):
-        yield Fault("currency", "invalid_currency", messages.A_CURRENCY_CODE)
+        yield FieldError("currency", "invalid_currency", messages.A_CURRENCY_CODE)
     if amount_minor is None:
         yield amount_fault(known)
 
 
-def _method_faults(new: NewLink, known: Currency | None, env: MerchantEnv, amount_minor: int | None) -> Iterator[Fault]:
+def _method_faults(new: NewLink, known: Currency | None, env: MerchantEnv, amount_minor: int | None) -> Iterator[FieldError]:
     chosen = new.payment_method_ids
     if chosen is None:
         return
     if not chosen or len(set(chosen)) < len(chosen):
-        yield Fault("payment_method_ids", "invalid_value", "This must name at least one payment method, each of them once.")
+        yield FieldError(
+            "payment_method_ids", "invalid_value", "This must name at least one payment method, each of them once."
+        )
     for place, method_id in enumerate(chosen):
         method = METHODS.get(method_id)
         of_another = method is not None and known is not None and method.asset != known.code
         if method is None or of_another or (method.rail == "sandbox" and env.livemode):
-            yield Fault(f"payment_method_ids.{place}", "method_unavailable", messages.A_METHOD_OF_CURRENCY)
+            yield FieldError(f"payment_method_ids.{place}", "method_unavailable", messages.A_METHOD_OF_CURRENCY)
         elif amount_minor is not None and not method.takes(amount_minor):
-            yield Fault(f"payment_method_ids.{place}", "amount_out_of_range", messages.A_METHOD_OF_AMOUNT)
+            yield FieldError(f"payment_method_ids.{place}", "amount_out_of_range", messages.A_METHOD_OF_AMOUNT)
 
 
-def _url_faults(new: NewLink, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
+def _url_faults(new: NewLink, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
     if new.webhook_url is not None:
         wrong = check_destination_url(new.webhook_url, livemode=env.livemode, settings=settings)
         if wrong is not None:
-            yield Fault("webhook_url", "invalid_url", wrong)
+            yield FieldError("webhook_url", "invalid_url", wrong)
     for field, url in (("success_url", new.success_url), ("cancel_url", new.cancel_url)):
         if url is not None and not is_web_address(url, https_only=env.livemode):
-            yield Fault(field, "invalid_url", messages.A_RETURN_ADDRESS)
+            yield FieldError(field, "invalid_url", messages.A_RETURN_ADDRESS)
 
 
-def _bounds_faults(new: NewLink, now: datetime | None) -> Iterator[Fault]:
+def _bounds_faults(new: NewLink, now: datetime | None) -> Iterator[FieldError]:
     if new.expires_at is not None and now is not None:
-        ahead = new.expires_at - now
-        if not timedelta(seconds=limits.LINK_EXPIRY_S_MIN) <= ahead <= timedelta(seconds=limits.LINK_EXPIRY_S_MAX):
-            yield Fault("expires_at", "out_of_range", messages.A_LINK_EXPIRY)
+        clock_offset = new.expires_at - now
+        if not timedelta(seconds=limits.LINK_EXPIRY_S_MIN) <= clock_offset <= timedelta(seconds=limits.LINK_EXPIRY_S_MAX):
+            yield FieldError("expires_at", "out_of_range", messages.A_LINK_EXPIRY)
     if new.max_payments is not None and not 1 <= new.max_payments <= limits.LINK_PAYMENTS_MAX:
-        yield Fault(
+        yield FieldError(
             "max_payments",
             "out_of_range",
             messages.whole_number_or_null(1, limits.LINK_PAYMENTS_MAX),

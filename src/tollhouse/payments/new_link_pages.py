@@ -6,27 +6,27 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
-from tollhouse.callers.verified import EmailUnverified
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue import store as projects
 from tollhouse.idempotency import KeyReused, made_once
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.identity.verified import EmailUnverified
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.ids import new_id_text, parse_id
-from tollhouse.kernel.refusals import Fault, Refusal, ValidationFailed
 from tollhouse.payments import actions, sandbox_store
 from tollhouse.payments.model import CreatedBy
 from tollhouse.payments.new_link import NewLink
 from tollhouse.payments.payment_pages import PROJECTS_SHOWN, currency_choices, method_choices
 from tollhouse.platform.db import Tx
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import whole
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 FIELDS = (
@@ -85,60 +85,60 @@ class Typed(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/payment-links/new", guard=signed_in_page)
-async def fill_in(ask: Ask, caller: Person, mode: str) -> Response:
+async def fill_in(request: Request, caller: Person, mode: str) -> Response:
     """The form, for a link that can be paid once in the merchant's own currency."""
     env = caller.env(mode)
-    settings = await payment_settings.of(ask.house.db, env)
+    settings = await payment_settings.of(request.services.db, env)
     first = {"currency": settings.default_currency, "max_payments": "1"}
-    return await _form(ask, caller, env, _typed(Form(list(first.items()))))
+    return await _form(request, caller, env, _typed(Form(list(first.items()))))
 
 
 @OPERATIONS.add("POST", "/{mode}/payment-links/new", guard=signed_in_page, refuses=(EmailUnverified,))
-async def make(ask: Ask, caller: Person, mode: str) -> Response:
+async def make(request: Request, caller: Person, mode: str) -> Response:
     """Make the link; or the form again, with what is wrong in it."""
-    env, house = caller.env(mode), ask.house
-    form = ask.form()
+    env, services = caller.env(mode), request.services
+    form = request.form()
     typed = _typed(form)
     key = form.one("key") or ""
     if parse_id(key) is None:
-        return await _form(ask, caller, env, typed)
+        return await _form(request, caller, env, typed)
 
-    async def deed(tx: Tx) -> UUID:
+    async def action(tx: Tx) -> UUID:
         async def open_link() -> UUID:
-            ahead = timedelta() if env.livemode else await sandbox_store.ahead(tx, env)
-            new = typed.meant(ask.now + ahead)
-            return (await actions.open_link(tx, env, new, CreatedBy("dashboard"), house, ask.now, caller)).id
+            clock_offset = timedelta() if env.livemode else await sandbox_store.clock_offset(tx, env)
+            new = typed.meant(request.now + clock_offset)
+            return (await actions.open_link(tx, env, new, CreatedBy("dashboard"), services, request.now, caller)).id
 
-        return await made_once(tx, ask, env, key, typed, open_link)
+        return await made_once(tx, request, env, key, typed, open_link)
 
     try:
-        made_id = await house.db.transact(deed)
-    except KeyReused as refusal:
-        return await _form(ask, caller, env, typed, Wrong(ALREADY, status=refusal.status))
+        made_id = await services.db.transact(action)
+    except KeyReused as error:
+        return await _form(request, caller, env, typed, Wrong(ALREADY, status=error.status))
     except EmailUnverified:
         raise
-    except Refusal as refusal:
-        return await _form(ask, caller, env, typed, wrong_with(refusal, (*FIELDS, METHODS_FIELD)), key)
+    except ApiError as error:
+        return await _form(request, caller, env, typed, wrong_with(error, (*FIELDS, METHODS_FIELD)), key)
     return see_other(f"/{env.mode}/payment-links/{made_id}")
 
 
 def _typed(form: Form) -> Typed:
     values = {name: form.one(name) or "" for name in FIELDS}
     if values["expires"] and values["expires"] not in LIFETIMES:
-        raise ValidationFailed(Fault("expires", "invalid_value", messages.A_CHOICE))
+        raise ValidationFailed(FieldError("expires", "invalid_value", messages.A_CHOICE))
     if values["project_id"] and parse_id(values["project_id"]) is None:
-        raise ValidationFailed(Fault("project_id", "invalid_value", messages.A_PROJECT))
+        raise ValidationFailed(FieldError("project_id", "invalid_value", messages.A_PROJECT))
     return Typed(values, form.all(METHODS_FIELD))
 
 
 async def _form(
-    ask: Ask, person: Person, env: MerchantEnv, typed: Typed, wrong: Wrong = NOTHING_WRONG, key: str = ""
+    request: Request, person: Person, env: MerchantEnv, typed: Typed, wrong: Wrong = NOTHING_WRONG, key: str = ""
 ) -> Response:
-    db = ask.house.db
+    db = request.services.db
     approved = await projects.approved(db, env, whole(PROJECTS_SHOWN))
     settings = await payment_settings.of(db, env)
     return page(
-        ask,
+        request,
         "payments/new_link.html",
         wrong.status,
         person=person,

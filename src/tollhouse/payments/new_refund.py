@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
 from tollhouse.catalogue.currencies import Currency
-from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.payments.model import RefundReason
 from tollhouse.rails.provider import Provider
 from tollhouse.web.bodies import RequestFacts
@@ -22,7 +22,7 @@ class NewRefund(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     external_id: str | None = None
     metadata: dict[str, str] | None = None
 
-    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, _facts: RequestFacts) -> Iterator[FieldError]:
         """What is wrong whatever the payment is."""
         yield from optional_amount_faults(self.amount)
         yield from reference_faults(external_id=self.external_id, metadata=self.metadata)
@@ -40,9 +40,9 @@ def check(new: NewRefund, currency: Currency, provider: Provider | None) -> int 
     return amount_minor
 
 
-def _faults(new: NewRefund, currency: Currency, amount_minor: int | None, provider: Provider | None) -> Iterator[Fault]:
+def _faults(new: NewRefund, currency: Currency, amount_minor: int | None, provider: Provider | None) -> Iterator[FieldError]:
     if new.amount is not None and amount_minor is None:
         yield amount_fault(currency)
     wrong = provider.receiver_fault(new.receiver) if provider is not None and new.receiver is not None else None
     if wrong is not None:
-        yield Fault("receiver", "invalid_value", wrong)
+        yield FieldError("receiver", "invalid_value", wrong)

@@ -6,8 +6,6 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.callers.guards import any_credential, scope
-from tollhouse.callers.model import Caller
 from tollhouse.catalogue import payment_settings, store
 from tollhouse.catalogue.amounts import amount_fault, minor_of
 from tollhouse.catalogue.availability import Offer, Wanted, offers
@@ -16,13 +14,15 @@ from tollhouse.catalogue.currencies import Operations as CurrencyOperations
 from tollhouse.catalogue.methods import Fees, MethodType, UnavailableReason
 from tollhouse.catalogue.model import Project
 from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.identity.guards import any_credential, scope
+from tollhouse.identity.model import Caller
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
+from tollhouse.payments.errors import InvalidProject
 from tollhouse.payments.offers import rail_fault
-from tollhouse.payments.refusals import InvalidProject
 from tollhouse.platform.db import Pool
 from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.lists import CataloguePart, CatalogueQuery, ListPart, Part
@@ -83,12 +83,12 @@ class MethodsQuery(CatalogueQuery, frozen=True):
     amount: str | None = None
     project_id: UUID | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Every parameter that is refused. An amount needs a currency."""
         yield from CatalogueQuery.rule_faults(self, facts)
         known = currency(self.currency or "")
         if self.amount is not None and known is None:
-            yield Fault("currency", "invalid_currency", messages.A_CURRENCY)
+            yield FieldError("currency", "invalid_currency", messages.A_CURRENCY)
         if self.amount is not None and minor_of(self.amount, known) is None:
             yield amount_fault(known)
 

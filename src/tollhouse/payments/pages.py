@@ -14,28 +14,28 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers.guards import anyone, visitor
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
+from tollhouse.identity.guards import anyone, visitor
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode, parse_id
 from tollhouse.kernel.money import parse_amount
-from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.payments import actions, branding, store
 from tollhouse.payments.checkout import CHOOSING, PAID, WAITING, Scene, State, attempt_to_play, scene
+from tollhouse.payments.errors import InvalidState, LinkCanceled, LinkExpired, MethodUnavailable
 from tollhouse.payments.model import FAILURES, Transaction
 from tollhouse.payments.offers import offers_for
 from tollhouse.payments.payment_uri import payment_uri
-from tollhouse.payments.refusals import LinkCanceled, LinkExpired, MethodUnavailable, NotNow
 from tollhouse.payments.simulator import Outcome, Simulated
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.configured import SANDBOX
-from tollhouse.web.answers import ENCODER, json_answer, page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.forms import parse_form
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.qr import qr_image
+from tollhouse.web.request import Request
+from tollhouse.web.responses import ENCODER, json_response, page, see_other
 
 OPERATIONS = Operations(PAGES)
 OUTCOMES = frozenset(get_args(Outcome))
@@ -65,12 +65,12 @@ class CheckoutStatus(Struct, frozen=True, kw_only=True):
 
 
 @OPERATIONS.add("GET", "/pay/{token}", guard=anyone, refuses=(NotFound, LinkExpired, LinkCanceled))
-async def show(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
+async def show(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """The checkout page of a payment link. A browser gets a page of a link that is over, too."""
-    found = await scene(db, token, _named(ask), now)
-    if not ask.wants_html:
+    found = await scene(db, token, _named(request), now)
+    if not request.wants_html:
         _refuse_over(found)
-    return _page(ask, found, now)
+    return _page(request, found, now)
 
 
 @OPERATIONS.add("GET", "/pay/{token}/brand.css", guard=anyone, refuses=(NotFound,))
@@ -84,51 +84,51 @@ async def brand(token: str, db: Pool) -> Response:
 
 
 @OPERATIONS.add("POST", "/pay/{token}/method", guard=visitor, refuses=(NotFound, MethodUnavailable))
-async def choose(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
+async def choose(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """Choose how to pay: a payment begins, of this customer's own where the link can be paid more than once."""
-    found = await scene(db, token, _named(ask), now)
+    found = await scene(db, token, _named(request), now)
     link = found.link
     if link.status_at(now) != "active" or found.shown.suspended:
         return see_other(found.path)
     if found.attempt is not None and found.state in WAITING:
         return see_other(found.path)
     try:
-        attempt_id, method, told = await actions.start(link, found.settings, ask.form().one("method_id") or "")
-    except MethodUnavailable as refusal:
-        return _page(ask, found, now, refusal)
+        attempt_id, method, told = await actions.start(link, found.settings, request.form().one("method_id") or "")
+    except MethodUnavailable as error:
+        return _page(request, found, now, error)
 
-    async def deed(tx: Tx) -> UUID | None:
+    async def action(tx: Tx) -> UUID | None:
         return await actions.begin(tx, link, attempt_id, method, told, now)
 
-    begun = await db.transact(deed)
+    begun = await db.transact(action)
     return see_other(f"/pay/{token}" if begun is None else f"/pay/{token}?payment={begun}")
 
 
 @OPERATIONS.add("POST", "/pay/{token}/simulate", guard=visitor, refuses=(NotFound, ValidationFailed))
-async def simulate(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
+async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """Play the customer's bank, in test mode only."""
     shown = await store.by_token(db, token)
     if shown is None or shown.link.env.livemode:
         raise NotFound
     link = shown.link
-    form = ask.form()
+    form = request.form()
     outcome, amount = form.one("outcome"), form.amount("amount")
     amount_minor = parse_amount(amount, CURRENCIES[link.currency].decimals) if amount else None
     if outcome not in OUTCOMES:
-        raise ValidationFailed(Fault("outcome", "invalid_value", messages.A_CHOICE))
+        raise ValidationFailed(FieldError("outcome", "invalid_value", messages.A_CHOICE))
     if amount and amount_minor is None:
-        raise ValidationFailed(Fault("amount", "invalid_amount", messages.decimal(CURRENCIES[link.currency].decimals)))
-    attempt = await attempt_to_play(db, link, _named(ask))
+        raise ValidationFailed(FieldError("amount", "invalid_amount", messages.decimal(CURRENCIES[link.currency].decimals)))
+    attempt = await attempt_to_play(db, link, _named(request))
     if attempt is None or attempt.rail != SANDBOX.name:
         return see_other(f"/pay/{token}")
 
-    async def deed(tx: Tx) -> Transaction:
-        return await Simulated(tx, link.env, attempt.id, ask.house, now).play(cast("Outcome", outcome), amount_minor)
+    async def action(tx: Tx) -> Transaction:
+        return await Simulated(tx, link.env, attempt.id, request.services, now).play(cast("Outcome", outcome), amount_minor)
 
     back = f"/pay/{token}?payment={attempt.id}"
     try:
-        played = await db.transact(deed)
-    except NotNow:
+        played = await db.transact(action)
+    except InvalidState:
         return see_other(back)
     if attempt.is_open and played.status == "succeeded":
         return see_other((await scene(db, token, attempt.id, now)).return_address or back)
@@ -136,9 +136,9 @@ async def simulate(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
 
 
 @OPERATIONS.add("GET", "/pay/{token}/status", guard=anyone, refuses=(NotFound, LinkExpired, LinkCanceled))
-async def status(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
+async def status(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """The state of the checkout, for a page that waits. Answers 304 to the ETag of an unchanged state."""
-    found = await scene(db, token, _named(ask), now)
+    found = await scene(db, token, _named(request), now)
     _refuse_over(found)
     link, attempt = found.link, found.attempt
     received_minor = attempt.received_minor if attempt else 0
@@ -157,9 +157,9 @@ async def status(ask: Ask, token: str, db: Pool, now: datetime) -> Response:
         livemode=link.env.livemode,
     )
     tag = f'"{hashlib.sha256(ENCODER.encode(body)).hexdigest()[:32]}"'
-    if ask.headers.get("if-none-match") == tag:
+    if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag})
-    return json_answer(body, headers={"ETag": tag})
+    return json_response(body, headers={"ETag": tag})
 
 
 def _refuse_over(found: Scene) -> None:
@@ -170,20 +170,20 @@ def _refuse_over(found: Scene) -> None:
         raise LinkCanceled
 
 
-def _named(ask: Ask) -> UUID | None:
+def _named(request: Request) -> UUID | None:
     """The customer's own payment, which the address names."""
-    return parse_id(parse_form(ask.query).one("payment") or "")
+    return parse_id(parse_form(request.query).one("payment") or "")
 
 
-def _page(ask: Ask, found: Scene, now: datetime, refusal: MethodUnavailable | None = None) -> Response:
+def _page(request: Request, found: Scene, now: datetime, error: MethodUnavailable | None = None) -> Response:
     link, attempt, state = found.link, found.attempt, found.state
     look = found.settings.branding
     code = (attempt.failure_code if attempt else None) or ""
-    showing_offers = state in CHOOSING or refusal is not None
+    showing_offers = state in CHOOSING or error is not None
     return page(
-        ask,
+        request,
         "payments/checkout.html",
-        200 if refusal is None else refusal.status,
+        200 if error is None else error.status,
         free_redirect=(link.success_url or found.settings.success_url) is not None,
         pictures_from=branding.logo_origin(look),
         shop=look.display_name or found.shown.business_name,
@@ -194,11 +194,11 @@ def _page(ask: Ask, found: Scene, now: datetime, refusal: MethodUnavailable | No
         link=link,
         amount=format_amount(link.amount_minor, link.currency),
         due=format_amount(found.due_minor, link.currency),
-        state=state if refusal is None else "open",
+        state=state if error is None else "open",
         attempt=attempt,
         currency=CURRENCIES[attempt.currency if attempt else link.currency],
         failure=FAILURES.get(code, "The payment failed.") if state == "failed" else None,
-        message=None if refusal is None else CHOOSE_AGAIN,
+        message=None if error is None else CHOOSE_AGAIN,
         offers=offers_for(link, found.settings) if showing_offers else [],
         reasons=REASONS,
         qr=_qr(found),
@@ -207,7 +207,7 @@ def _page(ask: Ask, found: Scene, now: datetime, refusal: MethodUnavailable | No
         query=found.path.partition("?")[2],
         simulator=_simulator(found),
         begun_at=stamp(link.created_at),
-        now=stamp(now + link.ahead),
+        now=stamp(now + link.clock_offset),
         expires_at=stamp(link.expires_at),
         cancel_url=link.cancel_url or found.settings.cancel_url,
         return_address=found.return_address if state in PAID else None,

@@ -6,20 +6,21 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.catalogue import store as projects
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
 from tollhouse.catalogue.methods import METHODS
-from tollhouse.events import told_store
-from tollhouse.events.told_store import Told
+from tollhouse.events import events_about_store
+from tollhouse.events.events_about_store import Told
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger import moved_store
 from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.ledger.moved_store import Moved
 from tollhouse.payments import listed_store, settle, store, transactions_store
+from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.listed import ListedPayment, PaymentsQuery
 from tollhouse.payments.model import (
     CREDITED,
@@ -29,16 +30,15 @@ from tollhouse.payments.model import (
     Transaction,
     TransactionStatus,
 )
-from tollhouse.payments.refusals import NotNow
 from tollhouse.payments.views import transaction_view
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.configured import SANDBOX
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.keyset import turn_by
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import statuses_of, whole
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 STATUSES = statuses_of(TransactionStatus)
@@ -58,18 +58,18 @@ class Story(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/payments", guard=signed_in_page)
-async def payments(ask: Ask, caller: Person, mode: str, query: PaymentsQuery) -> Response:
+async def payments(request: Request, caller: Person, mode: str, query: PaymentsQuery) -> Response:
     """Payments, newest first; those that the address means."""
-    env, db = caller.env(mode), ask.house.db
+    env, db = caller.env(mode), request.services.db
     wrong, found = NOTHING_WRONG, list[ListedPayment]()
     try:
-        found = await listed_store.listed(db, env, query.wanted(caller.zone), ask.now, query.before, query.fetch)
-    except ValidationFailed as refusal:
-        wrong = wrong_with(refusal, query.asked)
+        found = await listed_store.listed(db, env, query.wanted(caller.zone), request.now, query.before, query.fetch)
+    except ValidationFailed as error:
+        wrong = wrong_with(error, query.asked)
     shown, more = query.cut(found)
     path = f"/{env.mode}/payments"
     return page(
-        ask,
+        request,
         "payments/payments.html",
         wrong.status,
         person=caller,
@@ -91,34 +91,34 @@ async def payments(ask: Ask, caller: Person, mode: str, query: PaymentsQuery) ->
 
 
 @OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}", guard=signed_in_page)
-async def payment(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> Response:
+async def payment(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
     """One payment: how much, how it came, what became of it."""
-    return await _payment(ask, caller, caller.env(mode), transaction_id)
+    return await _payment(request, caller, caller.env(mode), transaction_id)
 
 
 @OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/accept", guard=signed_in_page)
-async def accept(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> Response:
+async def accept(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
     """Take money that waits, as it was seen. Clicked twice, it is taken once and that is well."""
-    env, house = caller.env(mode), ask.house
-    seen = ask.form().one("seen")
+    env, services = caller.env(mode), request.services
+    seen = request.form().one("seen")
 
     async def take(tx: Tx) -> str:
-        present = await settle.hold_still(tx, env, transaction_id)
-        if present.status in CREDITED and present.unapplied_minor == 0:
+        current = await settle.lock(tx, env, transaction_id)
+        if current.status in CREDITED and current.unapplied_minor == 0:
             return ""
-        if str(present.version) != seen:
+        if str(current.version) != seen:
             return CHANGED
-        await settle.accept(tx, env, transaction_id, house, ask.now)
+        await settle.accept(tx, env, transaction_id, services, request.now)
         return ""
 
     try:
-        message = await house.db.transact(take)
-    except NotNow:
+        message = await services.db.transact(take)
+    except InvalidState:
         message = NOT_NOW
-    except BalanceLimitExceeded as refusal:
-        return await _payment(ask, caller, env, transaction_id, Wrong(refusal.message, status=refusal.status))
+    except BalanceLimitExceeded as error:
+        return await _payment(request, caller, env, transaction_id, Wrong(error.message, status=error.status))
     if message:
-        return await _payment(ask, caller, env, transaction_id, Wrong(message, status=409))
+        return await _payment(request, caller, env, transaction_id, Wrong(message, status=409))
     return see_other(f"/{env.mode}/payments/{transaction_id}")
 
 
@@ -145,14 +145,14 @@ async def project_choices(db: Pool, env: MerchantEnv) -> list[tuple[str, str]]:
 
 
 async def _payment(
-    ask: Ask, person: Person, env: MerchantEnv, transaction_id: UUID, wrong: Wrong = NOTHING_WRONG
+    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, wrong: Wrong = NOTHING_WRONG
 ) -> Response:
-    story = await _story(ask.house.db, env, transaction_id)
+    story = await _story(request.services.db, env, transaction_id)
     found = story.payment
-    view = transaction_view(found, ask.now)
+    view = transaction_view(found, request.now)
     played = found.rail == SANDBOX.name and not env.livemode
     return page(
-        ask,
+        request,
         "payments/payment.html",
         wrong.status,
         person=person,
@@ -165,7 +165,7 @@ async def _payment(
         simulator=f"/pay/{story.link.token}?payment={found.id}" if played else "",
         reference=found.instructions.reference,
         method=method_names().get(found.method_id, found.method_id),
-        project=dict(await project_choices(ask.house.db, env)).get(str(found.project_id), ""),
+        project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
         reasons=REFUND_REASONS,
         refund_failures=REFUND_FAILURES,
         moves=[(stamp(one.at), one, _signed(one)) for one in story.moves],
@@ -188,7 +188,7 @@ async def _story(db: Pool, env: MerchantEnv, transaction_id: UUID) -> Story:
 
 async def _events(db: Pool, env: MerchantEnv, found: Transaction) -> list[Told]:
     moments: set[datetime] = {step.at for step in found.timeline}
-    return await told_store.of_source(db, env, "transaction", found.id, sorted(moments))
+    return await events_about_store.of_source(db, env, "transaction", found.id, sorted(moments))
 
 
 def _signed(one: Moved) -> str:

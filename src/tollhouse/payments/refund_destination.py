@@ -2,13 +2,13 @@
 
 from msgspec import Struct
 
-from tollhouse.callers.model import MissingScope
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
+from tollhouse.identity.model import MissingScope
 from tollhouse.outgoing import limits
 from tollhouse.payments import transactions_store
+from tollhouse.payments.errors import MethodUnavailable, ReceiverRequired, RefundNotAllowed
 from tollhouse.payments.model import Transaction
 from tollhouse.payments.new_refund import NewRefund
-from tollhouse.payments.refusals import MethodUnavailable, ReceiverRequired, RefundNotAllowed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails import configured
 from tollhouse.rails.provider import Payer
@@ -36,21 +36,21 @@ class Destination(Struct, frozen=True):
         return 1 if self.method is None else self.method.approvals_needed(amount_minor)
 
 
-async def payer_of(db: Pool | Tx, present: Transaction) -> Payer | None:
+async def payer_of(db: Pool | Tx, current: Transaction) -> Payer | None:
     """Who paid, where the rail knows it and can send money there."""
-    provider, payer = configured.rail(present.rail, present.env.mode), await transactions_store.payer(db, present.id)
+    provider, payer = configured.rail(current.rail, current.env.mode), await transactions_store.payer(db, current.id)
     if provider is None or payer is None or provider.receiver_fault(payer.account) is not None:
         return None
     return payer
 
 
-async def destination(tx: Tx, present: Transaction, new: NewRefund, *, may_withdraw: bool) -> Destination:
+async def destination(tx: Tx, current: Transaction, new: NewRefund, *, may_withdraw: bool) -> Destination:
     """Where this refund of a locked payment goes.
 
     Raises `ReceiverRequired`, `MissingScope` for another account without the permission to withdraw, and
     `MethodUnavailable` where the operator has switched withdrawals by this rail off.
     """
-    provider, payer = configured.rail(present.rail, present.env.mode), await payer_of(tx, present)
+    provider, payer = configured.rail(current.rail, current.env.mode), await payer_of(tx, current)
     if provider is None:
         raise RefundNotAllowed("not_refundable_method")
     payer_account = None if payer is None else payer.account
@@ -61,7 +61,7 @@ async def destination(tx: Tx, present: Transaction, new: NewRefund, *, may_withd
         return Destination(account, payer.name, account)
     if not may_withdraw:
         raise MissingScope(SCOPE_FOR_OTHERS)
-    method = limits.method_of(present.rail, present.currency)
+    method = limits.method_of(current.rail, current.currency)
     if method is not None and not method.enabled:
         raise MethodUnavailable("disabled_by_operator")
     return Destination(account, None, payer_account, method)

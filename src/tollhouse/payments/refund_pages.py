@@ -9,30 +9,30 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.idempotency import made_once
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id_text, parse_id
-from tollhouse.kernel.refusals import Fault, NotFound, Refusal, ValidationFailed
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import InsufficientFunds
-from tollhouse.outgoing.refusals import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
+from tollhouse.outgoing.errors import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
 from tollhouse.payments import refunds, refunds_store, settle, transactions_store
+from tollhouse.payments.errors import ChargedBack, MethodUnavailable, ReceiverRequired, RefundNotAllowed, RefundTooLarge
 from tollhouse.payments.model import REFUND_REASONS, Transaction
 from tollhouse.payments.new_refund import NewRefund
 from tollhouse.payments.refund_destination import payer_of
 from tollhouse.payments.refunds import Offer
-from tollhouse.payments.refusals import ChargedBack, MethodUnavailable, ReceiverRequired, RefundNotAllowed, RefundTooLarge
 from tollhouse.payments.views import transaction_view
 from tollhouse.platform.db import Tx
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("amount", "reason", "receiver", "external_id")
@@ -64,9 +64,9 @@ class Typed(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page, recent_authentication="live")
-async def fill_in(ask: Ask, caller: Person, mode: str, transaction_id: UUID, query: RefundPage) -> Response:
+async def fill_in(request: Request, caller: Person, mode: str, transaction_id: UUID, query: RefundPage) -> Response:
     """The form: everything that is left, unless said otherwise; or what a failed refund said, to try again."""
-    env, db = caller.env(mode), ask.house.db
+    env, db = caller.env(mode), request.services.db
     found = await transactions_store.one(db, env, transaction_id)
     if found is None:
         raise NotFound
@@ -79,57 +79,57 @@ async def fill_in(ask: Ask, caller: Person, mode: str, transaction_id: UUID, que
             "receiver": earlier.receiver or "",
             "external_id": earlier.external_id or "",
         }
-    return await _form(ask, caller, env, found, _typed(Form(list(values.items()))))
+    return await _form(request, caller, env, found, _typed(Form(list(values.items()))))
 
 
 @OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page, recent_authentication="live")
-async def review(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> Response:
+async def review(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
     """What it takes from where, to be confirmed; or the form again, with what is wrong in it."""
     env = caller.env(mode)
-    form = ask.form()
+    form = request.form()
     typed = _typed(form)
     if form.one("change"):
-        return await _form_anew(ask, caller, env, transaction_id, typed, NOTHING_WRONG)
-    return await _review(ask, caller, env, transaction_id, typed)
+        return await _form_anew(request, caller, env, transaction_id, typed, NOTHING_WRONG)
+    return await _review(request, caller, env, transaction_id, typed)
 
 
 @OPERATIONS.add(
     "POST", "/{mode}/payments/{transaction_id}/refund/confirm", guard=signed_in_page, recent_authentication="live"
 )
-async def confirm(ask: Ask, caller: Person, mode: str, transaction_id: UUID) -> Response:
+async def confirm(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
     """Ask for the refund that was shown, of the payment that was seen."""
-    env, house = caller.env(mode), ask.house
-    form = ask.form()
+    env, services = caller.env(mode), request.services
+    form = request.form()
     key, seen = form.one("key") or "", form.one("seen")
     typed = _typed(form)
     if parse_id(key) is None or seen is None:
-        return await _review(ask, caller, env, transaction_id, typed)
+        return await _review(request, caller, env, transaction_id, typed)
 
     async def refund(tx: Tx) -> UUID:
         async def make() -> UUID:
-            present = await settle.hold_still(tx, env, transaction_id)
-            if str(present.version) != seen:
+            current = await settle.lock(tx, env, transaction_id)
+            if str(current.version) != seen:
                 raise SeenOtherwise
-            made, _ = await refunds.request(tx, env, transaction_id, typed.new, house, ask.now, may_withdraw=True)
+            made, _ = await refunds.request(tx, env, transaction_id, typed.new, services, request.now, may_withdraw=True)
             return made.id
 
-        return await made_once(tx, ask, env, key, typed.new, make)
+        return await made_once(tx, request, env, key, typed.new, make)
 
     try:
-        await house.db.transact(refund)
+        await services.db.transact(refund)
     except SeenOtherwise:
-        return await _review(ask, caller, env, transaction_id, typed, LOOK_AGAIN)
+        return await _review(request, caller, env, transaction_id, typed, LOOK_AGAIN)
     except NotFound:
         raise
-    except Refusal as refusal:
-        return await _form_anew(ask, caller, env, transaction_id, typed, _said(refusal, typed))
+    except ApiError as error:
+        return await _form_anew(request, caller, env, transaction_id, typed, _said(error, typed))
     return see_other(f"/{env.mode}/payments/{transaction_id}")
 
 
 def _typed(form: Form) -> Typed:
     values = {name: form.one(name) or "" for name in FIELDS}
     if values["reason"] not in REFUND_REASONS:
-        raise ValidationFailed(Fault("reason", "invalid_value", messages.A_CHOICE))
+        raise ValidationFailed(FieldError("reason", "invalid_value", messages.A_CHOICE))
     new = NewRefund(
         amount=values["amount"] or None,
         reason=values["reason"],
@@ -140,26 +140,26 @@ def _typed(form: Form) -> Typed:
 
 
 async def _review(
-    ask: Ask, person: Person, env: MerchantEnv, transaction_id: UUID, typed: Typed, message: str = ""
+    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, typed: Typed, message: str = ""
 ) -> Response:
     try:
-        offer = await ask.house.db.transact(
-            lambda tx: refunds.offer(tx, env, transaction_id, typed.new, ask.now, may_withdraw=True)
+        offer = await request.services.db.transact(
+            lambda tx: refunds.offer(tx, env, transaction_id, typed.new, request.now, may_withdraw=True)
         )
     except NotFound:
         raise
-    except Refusal as refusal:
-        return await _form_anew(ask, person, env, transaction_id, typed, _said(refusal, typed))
+    except ApiError as error:
+        return await _form_anew(request, person, env, transaction_id, typed, _said(error, typed))
     found = offer.payment
-    there = (await balances.in_currency(ask.house.db, env, found.currency)).available_minor
+    there = (await balances.in_currency(request.services.db, env, found.currency)).available_minor
     return page(
-        ask,
+        request,
         "payments/refund_review.html",
         409 if message else 200,
         person=person,
         mode=env.mode,
         here="payments",
-        payment=transaction_view(found, ask.now),
+        payment=transaction_view(found, request.now),
         seen=found.version,
         key=new_id_text(),
         reason=REFUND_REASONS[typed.new.reason],
@@ -183,28 +183,28 @@ def _amounts(offer: Offer, there_minor: int) -> dict[str, str]:
 
 
 async def _form_anew(
-    ask: Ask, person: Person, env: MerchantEnv, transaction_id: UUID, typed: Typed, wrong: Wrong
+    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, typed: Typed, wrong: Wrong
 ) -> Response:
-    found = await transactions_store.one(ask.house.db, env, transaction_id)
+    found = await transactions_store.one(request.services.db, env, transaction_id)
     if found is None:
         raise NotFound
-    return await _form(ask, person, env, found, typed, wrong)
+    return await _form(request, person, env, found, typed, wrong)
 
 
 async def _form(
-    ask: Ask, person: Person, env: MerchantEnv, found: Transaction, typed: Typed, wrong: Wrong = NOTHING_WRONG
+    request: Request, person: Person, env: MerchantEnv, found: Transaction, typed: Typed, wrong: Wrong = NOTHING_WRONG
 ) -> Response:
-    payer = await payer_of(ask.house.db, found)
-    there = (await balances.in_currency(ask.house.db, env, found.currency)).available_minor
+    payer = await payer_of(request.services.db, found)
+    there = (await balances.in_currency(request.services.db, env, found.currency)).available_minor
     return page(
-        ask,
+        request,
         "payments/refund.html",
         wrong.status,
         person=person,
         mode=env.mode,
         here="payments",
-        payment=transaction_view(found, ask.now),
-        unfit=_unfit(found, ask),
+        payment=transaction_view(found, request.now),
+        unfit=_unfit(found, request),
         left=format_amount(found.refundable_minor, found.currency),
         on_the_way=format_amount(found.returning_minor, found.currency) if found.returning_minor else "",
         available=format_amount(there, found.currency),
@@ -216,9 +216,9 @@ async def _form(
     )
 
 
-def _unfit(found: Transaction, ask: Ask) -> str:
+def _unfit(found: Transaction, request: Request) -> str:
     """Why there can be no refund at all; empty where there can."""
-    refused = refunds.objection(found, ask.now)
+    refused = refunds.objection(found, request.now)
     if isinstance(refused, ChargedBack):
         return refused.message
     if isinstance(refused, RefundNotAllowed):
@@ -226,6 +226,6 @@ def _unfit(found: Transaction, ask: Ask) -> str:
     return "" if found.refundable_minor > 0 else NOT_REFUNDABLE["status"]
 
 
-def _said(refusal: Refusal, typed: Typed) -> Wrong:
-    field = "amount" if isinstance(refusal, OF_THE_AMOUNT) else "receiver" if isinstance(refusal, OF_THE_RECEIVER) else ""
-    return wrong_with(refusal, typed.values, field)
+def _said(error: ApiError, typed: Typed) -> Wrong:
+    field = "amount" if isinstance(error, OF_THE_AMOUNT) else "receiver" if isinstance(error, OF_THE_RECEIVER) else ""
+    return wrong_with(error, typed.values, field)

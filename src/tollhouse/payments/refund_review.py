@@ -8,14 +8,14 @@ from msgspec import Struct
 
 from tollhouse.approvals.model import Reviewer
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import NotFound
+from tollhouse.kernel.errors import NotFound
 from tollhouse.outgoing import gate
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.payments import refunds, refunds_store, settle
+from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.model import Refund, Transaction
-from tollhouse.payments.refusals import NotNow
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 REJECTED = "review_rejected"
 
@@ -48,7 +48,7 @@ async def lock(tx: Tx, refund_id: UUID) -> LockedRefund:
     found = await refunds_store.of_id(tx, refund_id)
     if found is None:
         raise NotFound
-    payment = await settle.hold_still(tx, *found)
+    payment = await settle.lock(tx, *found)
     return LockedRefund(payment, next(one for one in payment.refunds if one.id == refund_id))
 
 
@@ -61,35 +61,35 @@ async def lock_own(tx: Tx, env: MerchantEnv, refund_id: UUID) -> LockedRefund:
 
 
 async def approve(
-    tx: Tx, present: LockedRefund, reviewer: Reviewer, note: str | None, now: datetime
+    tx: Tx, current: LockedRefund, reviewer: Reviewer, note: str | None, now: datetime
 ) -> tuple[Refund, OutgoingTransfer]:
-    """One operator's approval; the last one lets the worker hand it in. Raises `NotNow` and what `gate.approve` does."""
-    refund = present.refund
+    """One operator's approval; the last one lets the worker hand it in. Raises `InvalidState` and what `gate.approve` does."""
+    refund = current.refund
     if refund.status != "pending" or refund.review != "required":
-        raise NotNow(refund.status)
+        raise InvalidState(refund.status)
     transfer = await gate.approve(tx, refund.id, reviewer, note, now)
     # Nothing below this line may refuse.
     look_at = now if transfer.review == "approved" else None
-    await refunds_store.reviewed(tx, present.env, refund.id, look_at, now)
+    await refunds_store.reviewed(tx, current.env, refund.id, look_at, now)
     changed = msgspec.structs.replace(refund, review=transfer.review, version=refund.version + 1, updated_at=now)
     return changed, transfer
 
 
-async def approve_as_simulator(tx: Tx, present: LockedRefund, now: datetime) -> None:
-    """The simulator plays the operators, in test mode. Raises `NotNow`."""
-    refund = present.refund
+async def approve_as_simulator(tx: Tx, current: LockedRefund, now: datetime) -> None:
+    """The simulator plays the operators, in test mode. Raises `InvalidState`."""
+    refund = current.refund
     if refund.status != "pending" or refund.review != "required":
-        raise NotNow(present.status)
+        raise InvalidState(current.status)
     await gate.approve_as_simulator(tx, refund.id, now)
-    await refunds_store.reviewed(tx, present.env, refund.id, now, now)
+    await refunds_store.reviewed(tx, current.env, refund.id, now, now)
 
 
-async def reject(tx: Tx, present: LockedRefund, reason: str, house: House, now: datetime) -> Refund:
-    """Refuse a refund that was not released; the money is back where it was. Raises `NotNow` and `NotReleased`."""
-    refund = present.refund
+async def reject(tx: Tx, current: LockedRefund, reason: str, services: Services, now: datetime) -> Refund:
+    """Refuse a refund that was not released; the money is back where it was. Raises `InvalidState` and `NotReleased`."""
+    refund = current.refund
     if refund.status != "pending":
-        raise NotNow(refund.status)
+        raise InvalidState(refund.status)
     await gate.reject(tx, refund.id, reason, now)
     # Nothing below this line may refuse.
-    payment = await refunds.stop(tx, present.payment, [refund], REJECTED, house, now)
+    payment = await refunds.stop(tx, current.payment, [refund], REJECTED, services, now)
     return next(one for one in payment.refunds if one.id == refund.id)

@@ -14,8 +14,8 @@ from tollhouse.catalogue.currencies import CURRENCIES, priced
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.events.balances import Cause
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
-from tollhouse.kernel.refusals import NotFound
 from tollhouse.ledger import holds
 from tollhouse.ledger.balances import in_currency
 from tollhouse.ledger.model import Account, InsufficientFunds, Line, Posted, Posting, Source, available, rail, unapplied
@@ -23,13 +23,13 @@ from tollhouse.ledger.post import ensure_room, post
 from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.payments import refunds_store, settle, tell, verdict
+from tollhouse.payments.errors import ChargedBack, InvalidState, RefundNotAllowed, RefundTooLarge
 from tollhouse.payments.model import Refund, RefundStatus, Transaction
 from tollhouse.payments.new_refund import NewRefund, check
 from tollhouse.payments.refund_destination import Destination, destination
-from tollhouse.payments.refusals import ChargedBack, NotNow, RefundNotAllowed, RefundTooLarge
 from tollhouse.platform.db import Tx
 from tollhouse.rails import configured
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 SOURCE = "refund"
 WINDOW = timedelta(days=180)
@@ -57,43 +57,43 @@ async def offer(
     Raises `NotFound`, `ValidationFailed`, `ChargedBack`, `RefundNotAllowed`, what `destination` does, `RefundTooLarge`, the
     limits of an amount, and `InsufficientFunds`.
     """
-    present = await settle.hold_still(tx, env, transaction_id)
-    asked_minor = check(new, CURRENCIES[present.currency], configured.rail(present.rail, present.env.mode))
-    refused = objection(present, now)
+    current = await settle.lock(tx, env, transaction_id)
+    asked_minor = check(new, CURRENCIES[current.currency], configured.rail(current.rail, current.env.mode))
+    refused = objection(current, now)
     if refused is not None:
         raise refused
-    goes_to = await destination(tx, present, new, may_withdraw=may_withdraw)
-    amount_minor = _amount(present, asked_minor)
+    goes_to = await destination(tx, current, new, may_withdraw=may_withdraw)
+    amount_minor = _amount(current, asked_minor)
     if goes_to.method is not None:
         limits.ensure_amount(goes_to.method, amount_minor)
-    offered = Offer(present, goes_to, amount_minor, min(amount_minor, present.unapplied_free_minor))
+    offered = Offer(current, goes_to, amount_minor, min(amount_minor, current.unapplied_free_minor))
     of_merchant = offered.of_merchant_minor
     if of_merchant:
-        there = (await in_currency(tx, env, present.currency)).available_minor
+        there = (await in_currency(tx, env, current.currency)).available_minor
         if there < of_merchant:
-            details = {"available_minor": there, "required_minor": of_merchant, "currency": present.currency}
+            details = {"available_minor": there, "required_minor": of_merchant, "currency": current.currency}
             raise InsufficientFunds(details)
     return offered
 
 
 async def request(
-    tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, house: House, now: datetime, *, may_withdraw: bool
+    tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, services: Services, now: datetime, *, may_withdraw: bool
 ) -> tuple[Refund, Transaction]:
     """Set money aside to be given back. Raises what `offer` raises, and `DailyLimitExceeded`."""
     offered = await offer(tx, env, transaction_id, new, now, may_withdraw=may_withdraw)
-    present, amount_minor, from_unapplied = offered.payment, offered.amount_minor, offered.unapplied_minor
+    current, amount_minor, from_unapplied = offered.payment, offered.amount_minor, offered.unapplied_minor
     of_merchant = offered.of_merchant_minor
     # The database judges the limit and the balance once more below, and its verdict refuses everything.
     refund_id = new_id()
     transfer = await _admit(tx, offered, refund_id, now)
     hold_id, posted = None, None
     if of_merchant:
-        hold, posted = await holds.reserve(tx, env, Source(SOURCE, refund_id), present.currency, of_merchant, now)
+        hold, posted = await holds.reserve(tx, env, Source(SOURCE, refund_id), current.currency, of_merchant, now)
         hold_id = hold.id
     refund = Refund(
         id=refund_id,
-        transaction_id=present.id,
-        currency=present.currency,
+        transaction_id=current.id,
+        currency=current.currency,
         amount_minor=amount_minor,
         unapplied_minor=from_unapplied,
         hold_id=hold_id,
@@ -109,125 +109,129 @@ async def request(
         created_at=now,
         updated_at=now,
     )
-    await refunds_store.insert(tx, present, refund)
+    await refunds_store.insert(tx, current, refund)
     held = msgspec.structs.replace(
-        present,
-        returning_minor=present.returning_minor + amount_minor,
-        returning_unapplied_minor=present.returning_unapplied_minor + from_unapplied,
-        refunds=(refund, *present.refunds),
+        current,
+        returning_minor=current.returning_minor + amount_minor,
+        returning_unapplied_minor=current.returning_unapplied_minor + from_unapplied,
+        refunds=(refund, *current.refunds),
     )
     changed = await settle.change(tx, held, "refund requested", now)
-    await _tell_balance(tx, changed, refund, posted, house, now)
+    await _notify_balance(tx, changed, refund, posted, services, now)
     about = made(amount=priced(amount_minor, refund.currency), reason=refund.reason, external_id=refund.external_id)
-    await record.note(tx, env, "refund.requested", now, subject=present.id, changed=about)
+    await record.note(tx, env, "refund.requested", now, subject=current.id, changed=about)
     return refund, changed
 
 
-async def succeed(tx: Tx, env: MerchantEnv, refund_id: UUID, house: House, now: datetime) -> Refund:
-    """The customer has the money. Raises `NotFound`, `NotNow`, and what `gate.release` does."""
-    present = await _in_state(tx, env, refund_id, "pending")
+async def succeed(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, now: datetime) -> Refund:
+    """The customer has the money. Raises `NotFound`, `InvalidState`, and what `gate.release` does."""
+    current = await _in_state(tx, env, refund_id, "pending")
     out = gate.outgoing_side(await gate.release(tx, refund_id, now))
     refund = await _end(tx, env, refund_id, "pending", "succeeded", None, now)
-    changed = await _change(tx, present, refund, "refunded", now, refunded=refund.amount_minor, freed=True)
-    given = _from_unapplied(present, refund, out)
+    changed = await _change(tx, current, refund, "refunded", now, refunded=refund.amount_minor, freed=True)
+    given = _from_unapplied(current, refund, out)
     if refund.hold_id is None:
         posted = await post(tx, Posting(env.mode, "refund", Source(SOURCE, refund.id), given, now))
     else:
         of_merchant = refund.amount_minor - refund.unapplied_minor
         _, posted = await holds.capture(tx, env, refund.hold_id, of_merchant, now, entry_type="refund", to=out, along=given)
-    await tell.payment(tx, "payment.refunded", changed, house, now, refund=refund)
-    await _tell_balance(tx, changed, refund, posted, house, now)
+    await tell.payment(tx, "payment.refunded", changed, services, now, refund=refund)
+    await _notify_balance(tx, changed, refund, posted, services, now)
     return refund
 
 
-async def fail(tx: Tx, env: MerchantEnv, refund_id: UUID, failure_code: str, house: House, now: datetime) -> Refund:
-    """The rail refused it: the money comes back. Raises `NotFound`, `NotNow`, and what `gate.release` does."""
-    present = await _in_state(tx, env, refund_id, "pending")
+async def fail(tx: Tx, env: MerchantEnv, refund_id: UUID, failure_code: str, services: Services, now: datetime) -> Refund:
+    """The rail refused it: the money comes back. Raises `NotFound`, `InvalidState`, and what `gate.release` does."""
+    current = await _in_state(tx, env, refund_id, "pending")
     await gate.close(tx, await gate.release(tx, refund_id, now), now)
-    _, refund = await _fail(tx, present, refund_id, failure_code, house, now)
+    _, refund = await _fail(tx, current, refund_id, failure_code, services, now)
     return refund
 
 
-async def unreleased(tx: Tx, present: Transaction) -> tuple[Refund, ...]:
+async def unreleased(tx: Tx, current: Transaction) -> tuple[Refund, ...]:
     """The pending refunds of a locked payment that were not released, and are not until this transaction ends."""
-    pending = [one for one in present.refunds if one.status == "pending"]
+    pending = [one for one in current.refunds if one.status == "pending"]
     return tuple([one for one in pending if (await gate.lock(tx, one.id)).released_at is None])
 
 
 async def stop(
-    tx: Tx, present: Transaction, refunds: Sequence[Refund], failure_code: str, house: House, now: datetime
+    tx: Tx, current: Transaction, refunds: Sequence[Refund], failure_code: str, services: Services, now: datetime
 ) -> Transaction:
     """Fail refunds of a locked payment that were not released; the payment then."""
     for one in refunds:
         await gate.close_by_id(tx, one.id, now)
-        present, _ = await _fail(tx, present, one.id, failure_code, house, now)
-    return present
+        current, _ = await _fail(tx, current, one.id, failure_code, services, now)
+    return current
 
 
-async def come_back(tx: Tx, env: MerchantEnv, refund_id: UUID, house: House, now: datetime) -> Refund:
-    """The bank returned a refund that had succeeded. Raises `NotFound`, `NotNow` and `BalanceLimitExceeded`."""
-    present = await _in_state(tx, env, refund_id, "succeeded")
-    await _ensure_room(tx, present, refund_id)
+async def come_back(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, now: datetime) -> Refund:
+    """The bank returned a refund that had succeeded. Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`."""
+    current = await _in_state(tx, env, refund_id, "succeeded")
+    await _ensure_room(tx, current, refund_id)
     refund = await _end(tx, env, refund_id, "succeeded", "failed", "returned_by_bank", now)
-    changed = await _change(tx, present, refund, "refund returned", now, refunded=-refund.amount_minor)
+    changed = await _change(tx, current, refund, "refund returned", now, refunded=-refund.amount_minor)
     of_merchant = refund.amount_minor - refund.unapplied_minor
     to_merchant = (
-        Line("refund_reversal", refund.currency, of_merchant, rail(present.rail), available(env)) if of_merchant else None
+        Line("refund_reversal", refund.currency, of_merchant, rail(current.rail), available(env)) if of_merchant else None
     )
-    apart = refund.unapplied_minor
-    back = Line("refund_reversal", refund.currency, apart, rail(present.rail), unapplied(present.rail)) if apart else None
+    unapplied_minor = refund.unapplied_minor
+    back = (
+        Line("refund_reversal", refund.currency, unapplied_minor, rail(current.rail), unapplied(current.rail))
+        if unapplied_minor
+        else None
+    )
     lines = tuple(line for line in (to_merchant, back) if line is not None)
     posted = await post(tx, Posting(env.mode, "refund_reversal", Source(SOURCE, refund.id), lines, now))
     await gate.close_by_id(tx, refund.id, now)
-    await _tell_balance(tx, changed, refund, posted, house, now)
+    await _notify_balance(tx, changed, refund, posted, services, now)
     return refund
 
 
-def objection(present: Transaction, now: datetime) -> ChargedBack | RefundNotAllowed | None:
+def objection(current: Transaction, now: datetime) -> ChargedBack | RefundNotAllowed | None:
     """What stands against any refund of this payment; None where nothing does."""
-    method = METHODS.get(present.method_id)
-    if present.status == "chargeback":
+    method = METHODS.get(current.method_id)
+    if current.status == "chargeback":
         return ChargedBack()
-    if present.status not in {"succeeded", "partially_refunded", "refund_required"}:
+    if current.status not in {"succeeded", "partially_refunded", "refund_required"}:
         return RefundNotAllowed("status")
-    if method is None or not method.refundable or configured.rail(present.rail, present.env.mode) is None:
+    if method is None or not method.refundable or configured.rail(current.rail, current.env.mode) is None:
         return RefundNotAllowed("not_refundable_method")
-    if now >= (present.succeeded_at or present.updated_at) + WINDOW:
+    if now >= (current.succeeded_at or current.updated_at) + WINDOW:
         return RefundNotAllowed("window_passed")
     return None
 
 
-def _amount(present: Transaction, asked_minor: int | None) -> int:
+def _amount(current: Transaction, asked_minor: int | None) -> int:
     """How much, in minor units. Raises `RefundTooLarge`."""
-    left_minor = present.refundable_minor
+    left_minor = current.refundable_minor
     amount_minor = asked_minor or left_minor
     if not 0 < amount_minor <= left_minor:
-        raise RefundTooLarge({"remaining_minor": left_minor, "currency": present.currency})
+        raise RefundTooLarge({"remaining_minor": left_minor, "currency": current.currency})
     return amount_minor
 
 
-async def _ensure_room(tx: Tx, present: Transaction, refund_id: UUID) -> None:
+async def _ensure_room(tx: Tx, current: Transaction, refund_id: UUID) -> None:
     """See to it that the balance can hold what a refund gave. Raises `BalanceLimitExceeded`; nothing is written then."""
-    refund = next(one for one in present.refunds if one.id == refund_id)
+    refund = next(one for one in current.refunds if one.id == refund_id)
     if refund.hold_id is not None:
-        await ensure_room(tx, present.env, refund.currency, refund.amount_minor - refund.unapplied_minor)
+        await ensure_room(tx, current.env, refund.currency, refund.amount_minor - refund.unapplied_minor)
 
 
 async def _admit(tx: Tx, offered: Offer, refund_id: UUID, now: datetime) -> OutgoingTransfer:
     """What leaves by the rail: reviewed and counted where it goes to another account than the one that paid."""
-    present, goes_to, amount_minor = offered.payment, offered.destination, offered.amount_minor
+    current, goes_to, amount_minor = offered.payment, offered.destination, offered.amount_minor
     method, needed = goes_to.method, goes_to.approvals_needed(amount_minor)
     transfer = OutgoingTransfer(
         id=refund_id,
         kind="refund",
-        env=present.env,
-        rail=present.rail,
-        currency=present.currency,
+        env=current.env,
+        rail=current.rail,
+        currency=current.currency,
         amount_minor=amount_minor,
         receiver=goes_to.account,
         receiver_name=goes_to.name,
         payer_account=goes_to.payer_account,
-        count=None if method is None else await limits.count(tx, present.env, method, amount_minor, now),
+        count=None if method is None else await limits.count(tx, current.env, method, amount_minor, now),
         review="required" if needed else "not_required",
         approvals=Approvals((), 0, needed),
         created_at=now,
@@ -236,15 +240,15 @@ async def _admit(tx: Tx, offered: Offer, refund_id: UUID, now: datetime) -> Outg
 
 
 async def _in_state(tx: Tx, env: MerchantEnv, refund_id: UUID, status: RefundStatus) -> Transaction:
-    """The locked payment of a refund in this state. Raises `NotFound`, and `NotNow` where it is in another one."""
+    """The locked payment of a refund in this state. Raises `NotFound`, and `InvalidState` where it is in another one."""
     found = await refunds_store.one(tx, env, refund_id)
     if found is None:
         raise NotFound
-    present = await settle.hold_still(tx, env, found.transaction_id)
-    now_is = next(one.status for one in present.refunds if one.id == refund_id)
+    current = await settle.lock(tx, env, found.transaction_id)
+    now_is = next(one.status for one in current.refunds if one.id == refund_id)
     if now_is != status:
-        raise NotNow(now_is)
-    return present
+        raise InvalidState(now_is)
+    return current
 
 
 async def _end(
@@ -257,50 +261,50 @@ async def _end(
 
 
 async def _fail(
-    tx: Tx, present: Transaction, refund_id: UUID, failure_code: str, house: House, now: datetime
+    tx: Tx, current: Transaction, refund_id: UUID, failure_code: str, services: Services, now: datetime
 ) -> tuple[Transaction, Refund]:
     """Fail a pending refund of a locked payment, whose transfer is closed; both then."""
-    refund = await _end(tx, present.env, refund_id, "pending", "failed", failure_code, now)
-    changed = await _change(tx, present, refund, f"refund failed: {failure_code}", now, freed=True)
-    await _give_back(tx, changed, refund, house, now)
+    refund = await _end(tx, current.env, refund_id, "pending", "failed", failure_code, now)
+    changed = await _change(tx, current, refund, f"refund failed: {failure_code}", now, freed=True)
+    await _give_back(tx, changed, refund, services, now)
     return changed, refund
 
 
 async def _change(
-    tx: Tx, present: Transaction, refund: Refund, detail: str, now: datetime, *, refunded: int = 0, freed: bool = False
+    tx: Tx, current: Transaction, refund: Refund, detail: str, now: datetime, *, refunded: int = 0, freed: bool = False
 ) -> Transaction:
     """Write what the end of a refund makes of its payment. `refunded` came to be given back; negative: came back."""
-    apart = refund.unapplied_minor
-    left_apart = apart if refunded > 0 else -apart if refunded < 0 else 0
+    unapplied_minor = refund.unapplied_minor
+    left_unapplied_minor = unapplied_minor if refunded > 0 else -unapplied_minor if refunded < 0 else 0
     new = msgspec.structs.replace(
-        present,
-        refunded_minor=present.refunded_minor + refunded,
-        unapplied_minor=present.unapplied_minor - left_apart,
-        returning_minor=present.returning_minor - (refund.amount_minor if freed else 0),
-        returning_unapplied_minor=present.returning_unapplied_minor - (apart if freed else 0),
-        refunds=_with(present.refunds, refund),
+        current,
+        refunded_minor=current.refunded_minor + refunded,
+        unapplied_minor=current.unapplied_minor - left_unapplied_minor,
+        returning_minor=current.returning_minor - (refund.amount_minor if freed else 0),
+        returning_unapplied_minor=current.returning_unapplied_minor - (unapplied_minor if freed else 0),
+        refunds=_with(current.refunds, refund),
     )
     return await settle.change(tx, verdict.settled(new), detail, now)
 
 
-async def _give_back(tx: Tx, changed: Transaction, refund: Refund, house: House, now: datetime) -> None:
+async def _give_back(tx: Tx, changed: Transaction, refund: Refund, services: Services, now: datetime) -> None:
     """Release what a failed refund had on hold."""
     if refund.hold_id is not None:
         _, posted = await holds.release(tx, changed.env, refund.hold_id, now)
-        await _tell_balance(tx, changed, refund, posted, house, now)
+        await _notify_balance(tx, changed, refund, posted, services, now)
 
 
-def _from_unapplied(present: Transaction, refund: Refund, out: Account) -> tuple[Line, ...]:
-    apart = refund.unapplied_minor
-    return (Line("refund", refund.currency, apart, unapplied(present.rail), out),) if apart else ()
+def _from_unapplied(current: Transaction, refund: Refund, out: Account) -> tuple[Line, ...]:
+    unapplied_minor = refund.unapplied_minor
+    return (Line("refund", refund.currency, unapplied_minor, unapplied(current.rail), out),) if unapplied_minor else ()
 
 
 def _with(refunds: Sequence[Refund], changed: Refund) -> tuple[Refund, ...]:
     return tuple(changed if one.id == changed.id else one for one in refunds)
 
 
-async def _tell_balance(
-    tx: Tx, transaction: Transaction, refund: Refund, posted: Posted | None, house: House, now: datetime
+async def _notify_balance(
+    tx: Tx, transaction: Transaction, refund: Refund, posted: Posted | None, services: Services, now: datetime
 ) -> None:
     if posted is not None:
-        await tell.moved(tx, transaction, posted, Cause(SOURCE, refund.id, refund.status, refund.version), house, now)
+        await tell.moved(tx, transaction, posted, Cause(SOURCE, refund.id, refund.status, refund.version), services, now)

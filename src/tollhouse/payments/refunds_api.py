@@ -6,28 +6,28 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.callers.guards import scope
-from tollhouse.callers.model import Caller
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.identity.guards import scope
+from tollhouse.identity.model import Caller
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
-from tollhouse.outgoing.refusals import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
+from tollhouse.outgoing.errors import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
 from tollhouse.payments import refunds, refunds_store, transactions_store
-from tollhouse.payments.model import RefundStatus
-from tollhouse.payments.new_refund import NewRefund
-from tollhouse.payments.refund_destination import SCOPE_FOR_OTHERS
-from tollhouse.payments.refunds_store import RefundFilter
-from tollhouse.payments.refusals import (
+from tollhouse.payments.errors import (
     ChargedBack,
     MethodUnavailable,
     ReceiverRequired,
     RefundNotAllowed,
     RefundTooLarge,
 )
+from tollhouse.payments.model import RefundStatus
+from tollhouse.payments.new_refund import NewRefund
+from tollhouse.payments.refund_destination import SCOPE_FOR_OTHERS
+from tollhouse.payments.refunds_store import RefundFilter
 from tollhouse.payments.views import RefundView, refund_view
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.house import House
 from tollhouse.web.lists import ListPart, ListQuery, Part
 from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.services import Services
 
 OPERATIONS = Operations(INTEGRATION)
 
@@ -70,7 +70,7 @@ class RefundsAnswer(Struct, frozen=True):
     ),
 )
 async def request_refund(
-    caller: Caller, transaction_id: UUID, body: NewRefund, tx: Tx, now: datetime, house: House
+    caller: Caller, transaction_id: UUID, body: NewRefund, tx: Tx, now: datetime, services: Services
 ) -> RefundView:
     """Give money back to the customer: all that is left, or a part. It goes to the account that paid.
 
@@ -78,7 +78,7 @@ async def request_refund(
     for an operator's approval.
     """
     may_withdraw = SCOPE_FOR_OTHERS in caller.scopes
-    refund, _ = await refunds.request(tx, caller.env, transaction_id, body, house, now, may_withdraw=may_withdraw)
+    refund, _ = await refunds.request(tx, caller.env, transaction_id, body, services, now, may_withdraw=may_withdraw)
     return refund_view(refund, caller.env)
 
 

@@ -17,8 +17,8 @@ from tollhouse.payments.new_link import NewLink
 from tollhouse.payments.new_refund import NewRefund
 from tollhouse.payments.simulator import Outcome, Simulated
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
 from tollhouse.web.paging import whole
+from tollhouse.web.services import Services
 
 USUAL_CURRENCY = "EUR"
 HOUR = timedelta(hours=1)
@@ -58,7 +58,7 @@ SAMPLES = (
 )
 
 
-async def make(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> None:
+async def make(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> None:
     """Make it; nothing where somebody has tried to pay before."""
     if env.livemode or await sandbox_store.anybody_paid(tx, env):
         return
@@ -73,23 +73,23 @@ async def make(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> None:
             project_id=approved[0].id if approved else None,
             metadata={"sample": "true"},
         )
-        await _play(tx, env, new, sample, house, now - timedelta(days=sample.days))
+        await _play(tx, env, new, sample, services, now - timedelta(days=sample.days))
 
 
-async def _play(tx: Tx, env: MerchantEnv, new: NewLink, sample: Sample, house: House, at: datetime) -> None:
-    opened = await actions.open_link(tx, env, new, CreatedBy("dashboard"), house, at)
+async def _play(tx: Tx, env: MerchantEnv, new: NewLink, sample: Sample, services: Services, at: datetime) -> None:
+    opened = await actions.open_link(tx, env, new, CreatedBy("dashboard"), services, at)
     link = await store.lock(tx, env, opened.id)
     if link is None:
         raise AssertionError("it was opened just now")
     transaction_id = await simulator.attempt(tx, link, at)
-    simulated = Simulated(tx, env, transaction_id, house, at)
+    simulated = Simulated(tx, env, transaction_id, services, at)
     # An amount that is named has no magic digits.
     await simulated.play(sample.outcome, link.amount_minor if sample.outcome == "succeed" else None)
     if sample.refund:
-        await _refund(tx, env, transaction_id, sample.refund, house, at + HOUR)
+        await _refund(tx, env, transaction_id, sample.refund, services, at + HOUR)
 
 
-async def _refund(tx: Tx, env: MerchantEnv, transaction_id: UUID, amount: str, house: House, at: datetime) -> None:
+async def _refund(tx: Tx, env: MerchantEnv, transaction_id: UUID, amount: str, services: Services, at: datetime) -> None:
     new = NewRefund(amount=amount)  # to the account that paid
-    refund, _ = await refunds.request(tx, env, transaction_id, new, house, at, may_withdraw=False)
-    await refunds.succeed(tx, env, refund.id, house, at + HOUR)
+    refund, _ = await refunds.request(tx, env, transaction_id, new, services, at, may_withdraw=False)
+    await refunds.succeed(tx, env, refund.id, services, at + HOUR)

@@ -4,16 +4,16 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.idempotency import made_once
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
-from tollhouse.kernel.refusals import NotFound
 from tollhouse.payments import sample
 from tollhouse.platform.db import Tx
-from tollhouse.web.answers import see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import see_other
 
 OPERATIONS = Operations(PAGES)
 ONCE = "the sample data of this environment"
@@ -21,18 +21,18 @@ ONCE = "the sample data of this environment"
 
 
 @OPERATIONS.add("POST", "/{mode}/sample-data", guard=signed_in_page)
-async def make(ask: Ask, caller: Person, mode: str) -> Response:
+async def make(request: Request, caller: Person, mode: str) -> Response:
     """Make sample data, where nobody has tried to pay yet; then look at it."""
     env = caller.env(mode)
     if env.livemode:
         raise NotFound
 
-    async def deed(tx: Tx) -> None:
+    async def action(tx: Tx) -> None:
         async def once() -> UUID:
-            await sample.make(tx, env, ask.house, ask.now)
+            await sample.make(tx, env, request.services, request.now)
             return new_id()
 
-        await made_once(tx, ask, env, ONCE, ONCE, once)
+        await made_once(tx, request, env, ONCE, ONCE, once)
 
-    await ask.house.db.transact(deed)
+    await request.services.db.transact(action)
     return see_other(f"/{env.mode}/home")

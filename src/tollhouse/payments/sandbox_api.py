@@ -7,16 +7,16 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from tollhouse.callers.guards import TestCredential
-from tollhouse.callers.model import Caller, TestModeOnly
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
-from tollhouse.events.balances import Cause, tell_balance
+from tollhouse.events.balances import Cause, notify_balance
+from tollhouse.identity.guards import TestCredential
+from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode, new_id
-from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.ledger.balances import BalanceView
 from tollhouse.ledger.model import BalanceLimitExceeded, Line, Posting, Source, available, equity
 from tollhouse.ledger.post import post
@@ -30,18 +30,18 @@ from tollhouse.payments import (
     store,
     transactions_store,
 )
-from tollhouse.payments.refusals import NotNow
+from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.simulator import Outcome, Simulated
 from tollhouse.payments.views import RefundView, TransactionView, refund_view, transaction_view
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import Decline
 from tollhouse.web.bodies import RequestFacts
-from tollhouse.web.house import House
 from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.services import Services
 
 OPERATIONS = Operations(INTEGRATION)
 SOURCE = "test_funding"
-AHEAD_MAX = timedelta(days=3_600)
+CLOCK_OFFSET_MAX = timedelta(days=3_600)
 """Ten years, as PostgreSQL compares intervals: of months of thirty days."""
 EXPIRED_AT_ONCE = 100
 """So many links are closed when the clock is moved; the worker closes the others."""
@@ -54,7 +54,7 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     amount: Amount = None
     failure_code: Decline | None = None
 
-    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, _facts: RequestFacts) -> Iterator[FieldError]:
         """What is wrong whatever the payment is."""
         return optional_amount_faults(self.amount)
 
@@ -71,11 +71,11 @@ class Funding(Struct, frozen=True, forbid_unknown_fields=True):
     currency: str
     amount: Amount
 
-    def rule_faults(self, _facts: RequestFacts | None = None) -> Iterator[Fault]:
+    def rule_faults(self, _facts: RequestFacts | None = None) -> Iterator[FieldError]:
         """Everything that is wrong."""
         known = currency(self.currency)
         if known is None or not known.operations.balances:
-            yield Fault("currency", "invalid_currency", messages.A_CURRENCY)
+            yield FieldError("currency", "invalid_currency", messages.A_CURRENCY)
         if minor_of(self.amount, known) is None:
             yield amount_fault(known)
 
@@ -83,7 +83,7 @@ class Funding(Struct, frozen=True, forbid_unknown_fields=True):
 class ClockAdvance(Struct, frozen=True, forbid_unknown_fields=True):
     """By how much to move the clock."""
 
-    seconds: Annotated[int, Meta(ge=1, le=AHEAD_MAX.days * 86_400)]
+    seconds: Annotated[int, Meta(ge=1, le=CLOCK_OFFSET_MAX.days * 86_400)]
 
 
 class ClockView(Struct, frozen=True, kw_only=True):
@@ -101,16 +101,16 @@ class ClockView(Struct, frozen=True, kw_only=True):
     "/test/transactions/{transaction_id}/simulate",
     guard=TestCredential("payments:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, NotFound, ValidationFailed, NotNow, BalanceLimitExceeded),
+    refuses=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
 )
 async def simulate_transaction(
-    caller: Caller, transaction_id: UUID, body: Simulation, tx: Tx, now: datetime, house: House
+    caller: Caller, transaction_id: UUID, body: Simulation, tx: Tx, now: datetime, services: Services
 ) -> TransactionView:
     """Play the customer and the bank for a transaction."""
     found = await transactions_store.one(tx, caller.env, transaction_id)
     if found is None:
         raise NotFound
-    return await _play(Simulated(tx, caller.env, transaction_id, house, now), body, found.currency)
+    return await _play(Simulated(tx, caller.env, transaction_id, services, now), body, found.currency)
 
 
 @OPERATIONS.add(
@@ -118,17 +118,17 @@ async def simulate_transaction(
     "/test/payment-links/{link_id}/simulate",
     guard=TestCredential("payments:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, NotFound, ValidationFailed, NotNow, BalanceLimitExceeded),
+    refuses=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
 )
 async def simulate_link(
-    caller: Caller, link_id: UUID, body: Simulation, tx: Tx, now: datetime, house: House
+    caller: Caller, link_id: UUID, body: Simulation, tx: Tx, now: datetime, services: Services
 ) -> TransactionView:
     """Let a new customer choose how to pay, and play them; the transaction that comes of it."""
     link = await store.lock(tx, caller.env, link_id)
     if link is None:
         raise NotFound
     attempt_id = await simulator.attempt(tx, link, now)
-    return await _play(Simulated(tx, caller.env, attempt_id, house, now), body, link.currency)
+    return await _play(Simulated(tx, caller.env, attempt_id, services, now), body, link.currency)
 
 
 @OPERATIONS.add(
@@ -136,30 +136,30 @@ async def simulate_link(
     "/test/refunds/{refund_id}/simulate",
     guard=TestCredential("payments:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, NotFound, NotNow, BalanceLimitExceeded),
+    refuses=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded),
 )
 async def simulate_refund(
-    caller: Caller, refund_id: UUID, body: RefundSimulation, tx: Tx, now: datetime, house: House
+    caller: Caller, refund_id: UUID, body: RefundSimulation, tx: Tx, now: datetime, services: Services
 ) -> RefundView:
     """Play the operator and the bank for a refund."""
     env = caller.env
-    present = await refund_review.lock_own(tx, env, refund_id)
-    if body.outcome == "approve" or (present.status == "required" and body.outcome != "reject"):
-        await refund_review.approve_as_simulator(tx, present, now)
+    current = await refund_review.lock_own(tx, env, refund_id)
+    if body.outcome == "approve" or (current.status == "required" and body.outcome != "reject"):
+        await refund_review.approve_as_simulator(tx, current, now)
     match body.outcome:
         case "approve":
             refund = (await refund_review.lock_own(tx, env, refund_id)).refund
         case "reject":
-            refund = await refund_review.reject(tx, present, simulator.REJECTED_REASON, house, now)
+            refund = await refund_review.reject(tx, current, simulator.REJECTED_REASON, services, now)
         case "succeed":
-            refund = await refunds.succeed(tx, env, refund_id, house, now)
+            refund = await refunds.succeed(tx, env, refund_id, services, now)
         case "fail":
-            refund = await refunds.fail(tx, env, refund_id, "refund_declined", house, now)
+            refund = await refunds.fail(tx, env, refund_id, "refund_declined", services, now)
         case "return":
             found = await refunds_store.one(tx, env, refund_id)
             if found is not None and found.status == "pending":
-                await refunds.succeed(tx, env, refund_id, house, now)
-            refund = await refunds.come_back(tx, env, refund_id, house, now)
+                await refunds.succeed(tx, env, refund_id, services, now)
+            refund = await refunds.come_back(tx, env, refund_id, services, now)
     return refund_view(refund, env)
 
 
@@ -171,7 +171,7 @@ async def simulate_refund(
     idempotency="honoured",
     refuses=(TestModeOnly, ValidationFailed, BalanceLimitExceeded),
 )
-async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, house: House) -> BalanceView:
+async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, services: Services) -> BalanceView:
     """Put test money on a balance."""
     if faults := list(body.rule_faults()):
         raise ValidationFailed(*faults)
@@ -181,7 +181,7 @@ async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, house: Hous
     line = Line("test_funding", known.code, amount_minor, equity("test_funding"), available(caller.env))
     posted = await post(tx, Posting("test", "test_funding", Source(SOURCE, funding_id), (line,), now))
     cause = Cause(SOURCE, funding_id, "succeeded", 1)
-    return await tell_balance(tx, caller.env, known.code, posted, cause, None, house, now)
+    return await notify_balance(tx, caller.env, known.code, posted, cause, None, services, now)
 
 
 @OPERATIONS.add(
@@ -191,27 +191,27 @@ async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, house: Hous
     idempotency="honoured",
     refuses=(TestModeOnly, ValidationFailed),
 )
-async def advance_clock(caller: Caller, body: ClockAdvance, tx: Tx, now: datetime, house: House) -> ClockView:
+async def advance_clock(caller: Caller, body: ClockAdvance, tx: Tx, now: datetime, services: Services) -> ClockView:
     """Move the clock of the test environment ahead; links whose time is over then expire."""
     env = caller.env
-    if await sandbox_store.ahead(tx, env) + timedelta(seconds=body.seconds) > AHEAD_MAX:
-        raise ValidationFailed(Fault("seconds", "out_of_range", "This must leave the clock at most ten years ahead."))
-    ahead = await sandbox_store.advance(tx, env, timedelta(seconds=body.seconds))
+    if await sandbox_store.clock_offset(tx, env) + timedelta(seconds=body.seconds) > CLOCK_OFFSET_MAX:
+        raise ValidationFailed(FieldError("seconds", "out_of_range", "This must leave the clock at most ten years ahead."))
+    clock_offset = await sandbox_store.advance(tx, env, timedelta(seconds=body.seconds))
     for link_id in await store.due_of(tx, env, now, EXPIRED_AT_ONCE):
-        await expiry.expire_due(tx, env, link_id, house, now)
-    return _clock(env, ahead, now)
+        await expiry.expire_due(tx, env, link_id, services, now)
+    return _clock(env, clock_offset, now)
 
 
 async def _play(simulated: Simulated, body: Simulation, code: str) -> TransactionView:
-    """Let it happen; the transaction then. Raises `ValidationFailed`, and `NotNow` where it cannot happen."""
+    """Let it happen; the transaction then. Raises `ValidationFailed`, and `InvalidState` where it cannot happen."""
     amount_minor = None if body.amount is None else _minor(body.amount, CURRENCIES[code])
     played = await simulated.play(body.outcome, amount_minor, body.failure_code)
     return transaction_view(played, simulated.now)
 
 
-def _clock(env: MerchantEnv, ahead: timedelta, now: datetime) -> ClockView:
-    seconds = ahead // timedelta(seconds=1)
-    return ClockView(now=stamp(now + ahead), ahead_seconds=seconds, mode=env.mode, livemode=env.livemode)
+def _clock(env: MerchantEnv, clock_offset: timedelta, now: datetime) -> ClockView:
+    seconds = clock_offset // timedelta(seconds=1)
+    return ClockView(now=stamp(now + clock_offset), ahead_seconds=seconds, mode=env.mode, livemode=env.livemode)
 
 
 def _minor(amount: Any, known: Currency) -> int:

@@ -9,7 +9,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform.db import Pool, Tx
 
-AHEAD = "SELECT ahead FROM test_clocks WHERE merchant_id = $1 AND mode = $2"
+CLOCK_OFFSET = "SELECT ahead FROM test_clocks WHERE merchant_id = $1 AND mode = $2"
 ADVANCE = """
     INSERT INTO test_clocks AS c (merchant_id, mode, ahead) VALUES ($1, $2, $3)
     ON CONFLICT (merchant_id) DO UPDATE SET ahead = c.ahead + excluded.ahead
@@ -40,9 +40,9 @@ class Plan(Struct, frozen=True):
 ANY = "SELECT FROM transactions WHERE merchant_id = $1 AND mode = $2 LIMIT 1"
 
 
-async def ahead(tx: Tx, env: MerchantEnv) -> timedelta:
+async def clock_offset(tx: Tx, env: MerchantEnv) -> timedelta:
     """How far the merchant's test clock is ahead."""
-    return await tx.fetchval(AHEAD, env.merchant_id, env.mode) or timedelta()
+    return await tx.fetchval(CLOCK_OFFSET, env.merchant_id, env.mode) or timedelta()
 
 
 async def advance(tx: Tx, env: MerchantEnv, by: timedelta) -> timedelta:

@@ -10,13 +10,13 @@ from tollhouse.catalogue.methods import METHODS, Method
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.payments import chargebacks, expiry, sandbox_store, settle, store, transactions_store
+from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.model import CREDITED, PaymentLink, Transaction
-from tollhouse.payments.refusals import NotNow
 from tollhouse.platform.db import Tx
 from tollhouse.rails import sandbox
 from tollhouse.rails.configured import SANDBOX
 from tollhouse.rails.provider import Attempt, Decline, Observation, Payer
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 Outcome = Literal[
     "succeed",
@@ -43,60 +43,60 @@ SOON = timedelta(seconds=1)
 class Simulated:
     """One transaction of the sandbox, and what may be made of it within one transaction of the database."""
 
-    def __init__(self, tx: Tx, env: MerchantEnv, transaction_id: UUID, house: House, now: datetime) -> None:
+    def __init__(self, tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Services, now: datetime) -> None:
         self.tx = tx
         self.env = env
         self.id = transaction_id
-        self.house = house
+        self.services = services
         self.now = now
 
     async def play(  # noqa: C901 - one line for each outcome
         self, outcome: Outcome, amount_minor: int | None = None, decline: Decline | None = None
     ) -> Transaction:
-        """Let this happen; the transaction then. Raises `NotFound`, and `NotNow` where it cannot happen in its state."""
-        present = await settle.hold_still(self.tx, self.env, self.id)
+        """Let this happen; the transaction then. Raises `NotFound`, and `InvalidState` where it cannot happen in its state."""
+        current = await settle.lock(self.tx, self.env, self.id)
         match outcome:
             case "succeed":
-                await self._succeed(present, amount_minor)
+                await self._succeed(current, amount_minor)
             case "fail":
-                await self._decline(present, decline or "card_declined")
+                await self._decline(current, decline or "card_declined")
             case "processing":
-                await self._be_seen(present)
+                await self._be_seen(current)
             case "expire":
-                await self._expire(_open(present, self.now))
+                await self._expire(_open(current, self.now))
             case "underpay":
-                left_minor = _left(_open(present, self.now))
+                left_minor = _left(_open(current, self.now))
                 await self._pay(amount_minor or max(1, left_minor - max(1, left_minor // 100)))
             case "overpay":
-                left_minor = _left(_open(present, self.now))
+                left_minor = _left(_open(current, self.now))
                 await self._pay(amount_minor or left_minor + max(1, left_minor // 10))
             case "late":
-                await self._pay_late(present, amount_minor)
+                await self._pay_late(current, amount_minor)
             case "duplicate":
-                await self._pay_twice(present, amount_minor)
+                await self._pay_twice(current, amount_minor)
             case "chargeback":
-                await self._charge_back(present, amount_minor)
+                await self._charge_back(current, amount_minor)
             case "chargeback_won" | "chargeback_lost":
                 await self._decide(won=outcome == "chargeback_won")
-        return await settle.hold_still(self.tx, self.env, self.id)
+        return await settle.lock(self.tx, self.env, self.id)
 
     async def pay(self) -> None:
         """Pay in full what is left, past all magic."""
-        present = await settle.hold_still(self.tx, self.env, self.id)
-        if present.is_open:
-            await self._pay(_left(present))
+        current = await settle.lock(self.tx, self.env, self.id)
+        if current.is_open:
+            await self._pay(_left(current))
 
-    async def _succeed(self, present: Transaction, amount_minor: int | None) -> None:
+    async def _succeed(self, current: Transaction, amount_minor: int | None) -> None:
         """Pay in full; what the last digits of the amount say happens instead."""
-        left_minor = _left(_open(present, self.now))
-        magic = None if amount_minor or present.received_minor or present.status != "pending" else sandbox.magic(left_minor)
+        left_minor = _left(_open(current, self.now))
+        magic = None if amount_minor or current.received_minor or current.status != "pending" else sandbox.magic(left_minor)
         match magic:
             case sandbox.DECLINED:
-                await self._decline(present, "card_declined")
+                await self._decline(current, "card_declined")
             case sandbox.WITHOUT_FUNDS:
-                await self._decline(present, "insufficient_funds")
+                await self._decline(current, "insufficient_funds")
             case sandbox.SLOW:
-                await self._be_seen(present)
+                await self._be_seen(current)
                 await sandbox_store.plan(self.tx, self.env, self.id, "succeed", self.now + SLOW)
             case sandbox.UNDERPAID:
                 await self._pay(left_minor - left_minor // 100)
@@ -106,21 +106,21 @@ class Simulated:
             case _:
                 await self._pay(amount_minor or left_minor)
 
-    async def _decline(self, present: Transaction, decline: Decline) -> None:
-        _open(present, self.now)
+    async def _decline(self, current: Transaction, decline: Decline) -> None:
+        _open(current, self.now)
         await self._report(Observation(reference=str(self.id), outcome="failed", external_ref=_ref(), failure_code=decline))
 
-    async def _be_seen(self, present: Transaction) -> None:
+    async def _be_seen(self, current: Transaction) -> None:
         """Money is on its way; again: one confirmation more."""
-        _open(present, self.now)
-        required = await self._required(CURRENCIES[present.currency])
-        confirmations = min((present.confirmations or 0) + 1, required - 1)
+        _open(current, self.now)
+        required = await self._required(CURRENCIES[current.currency])
+        confirmations = min((current.confirmations or 0) + 1, required - 1)
         await self._report(
             Observation(
                 reference=str(self.id),
                 outcome="seen",
-                external_ref=f"seen-{self.id}-{present.received_minor}",
-                amount_minor=_left(present),
+                external_ref=f"seen-{self.id}-{current.received_minor}",
+                amount_minor=_left(current),
                 confirmations=confirmations,
                 required_confirmations=required,
             )
@@ -140,39 +140,39 @@ class Simulated:
             )
         )
 
-    async def _pay_late(self, present: Transaction, amount_minor: int | None) -> None:
+    async def _pay_late(self, current: Transaction, amount_minor: int | None) -> None:
         """Let the link expire, where it has not, and then pay."""
-        if present.status not in {"pending", "expired", "failed"}:
-            raise NotNow(present.status_at(self.now))
-        if present.link_status == "active":
-            await self._expire(present)
-        await self._pay(amount_minor or _left(present))
+        if current.status not in {"pending", "expired", "failed"}:
+            raise InvalidState(current.status_at(self.now))
+        if current.link_status == "active":
+            await self._expire(current)
+        await self._pay(amount_minor or _left(current))
 
-    async def _pay_twice(self, present: Transaction, amount_minor: int | None) -> None:
+    async def _pay_twice(self, current: Transaction, amount_minor: int | None) -> None:
         """Pay, where nobody has, and then pay once more."""
-        if present.is_open:
-            await self._pay(_left(_open(present, self.now)))
-        elif present.status not in CREDITED:
-            raise NotNow(present.status_at(self.now))
-        await self._pay(amount_minor or present.amount_minor)
+        if current.is_open:
+            await self._pay(_left(_open(current, self.now)))
+        elif current.status not in CREDITED:
+            raise InvalidState(current.status_at(self.now))
+        await self._pay(amount_minor or current.amount_minor)
 
-    async def _charge_back(self, present: Transaction, amount_minor: int | None) -> None:
+    async def _charge_back(self, current: Transaction, amount_minor: int | None) -> None:
         """Pay, where nobody has, and then have the bank take it back."""
-        if present.is_open:
-            await self._pay(_left(_open(present, self.now)))
-        await chargebacks.open_one(self.tx, self.env, self.id, self.house, self.now, amount_minor=amount_minor)
+        if current.is_open:
+            await self._pay(_left(_open(current, self.now)))
+        await chargebacks.open_one(self.tx, self.env, self.id, self.services, self.now, amount_minor=amount_minor)
 
     async def _decide(self, *, won: bool) -> None:
-        await chargebacks.decide(self.tx, self.env, self.id, won=won, house=self.house, now=self.now)
+        await chargebacks.decide(self.tx, self.env, self.id, won=won, services=self.services, now=self.now)
 
-    async def _expire(self, present: Transaction) -> None:
+    async def _expire(self, current: Transaction) -> None:
         """The link's time is over, as if the clock had struck."""
-        link = await store.lock(self.tx, self.env, present.payment_link_id)
-        if link is None or not await expiry.expire(self.tx, link, self.house, self.now):
-            raise NotNow(present.status_at(self.now))
+        link = await store.lock(self.tx, self.env, current.payment_link_id)
+        if link is None or not await expiry.expire(self.tx, link, self.services, self.now):
+            raise InvalidState(current.status_at(self.now))
 
     async def _report(self, seen: Observation) -> None:
-        await settle.settle(self.tx, self.env, self.id, seen, self.house, self.now)
+        await settle.settle(self.tx, self.env, self.id, seen, self.services, self.now)
 
 
 async def attempt(tx: Tx, link: PaymentLink, now: datetime) -> UUID:
@@ -192,9 +192,9 @@ def sandbox_method(link: PaymentLink) -> Method:
 
 def _open(transaction: Transaction, now: datetime) -> Transaction:
     """Who pays after the link's time pays late, and says so. One whose link others completed may still pay: a duplicate."""
-    too_late = transaction.status == "pending" and transaction.link_standing(now) == "expired"
+    too_late = transaction.status == "pending" and transaction.link_status_at(now) == "expired"
     if not transaction.is_open or too_late:
-        raise NotNow(transaction.status_at(now))
+        raise InvalidState(transaction.status_at(now))
     return transaction
 
 

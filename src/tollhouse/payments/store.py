@@ -270,7 +270,7 @@ def _link(row: Row) -> PaymentLink:
         created_at=row["created_at"],
         expires_at=row["expires_at"],
         updated_at=row["updated_at"],
-        ahead=row["ahead"],
+        clock_offset=row["ahead"],
         payments_count=row["payments_count"],
         amount_paid_minor=row["amount_paid_minor"],
         latest_transaction_id=row["latest_transaction_id"],

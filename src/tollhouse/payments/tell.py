@@ -3,20 +3,20 @@
 from datetime import datetime
 from typing import Any
 
-from tollhouse.events.balances import Cause, tell_balance
+from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.events.record import NewEvent, record
 from tollhouse.ledger.model import Posted
 from tollhouse.payments.model import Chargeback, PaymentLink, Refund, Transaction
 from tollhouse.payments.views import chargeback_view, link_view, refund_view, transaction_view
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
 async def payment(
     tx: Tx,
     event_type: str,
     transaction: Transaction,
-    house: House,
+    services: Services,
     now: datetime,
     *,
     refund: Refund | None = None,
@@ -35,17 +35,19 @@ async def payment(
         transaction.webhook_url,
         extra,
     )
-    await record(tx, transaction.env, event, house=house, now=now)
+    await record(tx, transaction.env, event, services=services, now=now)
 
 
-async def link_expired(tx: Tx, link: PaymentLink, house: House, now: datetime) -> None:
+async def link_expired(tx: Tx, link: PaymentLink, services: Services, now: datetime) -> None:
     """Record that a link expired which nobody had tried to pay."""
-    view = link_view(link, house.settings.base_url, now)
+    view = link_view(link, services.settings.base_url, now)
     event = NewEvent("payment.expired", "payment_link", link.id, link.version, view, link.webhook_url)
-    await record(tx, link.env, event, house=house, now=now)
+    await record(tx, link.env, event, services=services, now=now)
 
 
-async def moved(tx: Tx, transaction: Transaction, posted: Posted, cause: Cause, house: House, now: datetime) -> None:
+async def moved(tx: Tx, transaction: Transaction, posted: Posted, cause: Cause, services: Services, now: datetime) -> None:
     """Record what a posting of this transaction did to its merchant's balance, if it did anything."""
     if posted.entries:
-        await tell_balance(tx, transaction.env, transaction.currency, posted, cause, transaction.webhook_url, house, now)
+        await notify_balance(
+            tx, transaction.env, transaction.currency, posted, cause, transaction.webhook_url, services, now
+        )

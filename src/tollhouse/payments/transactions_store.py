@@ -162,7 +162,7 @@ async def by_reference(db: Pool | Tx, rail: str, mode: Mode, reference: str) -> 
     return None if row is None else (MerchantEnv(MerchantId(row["merchant_id"]), mode), row["id"])
 
 
-async def hold_still(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
+async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
     """This transaction, and nobody else changes it or its link until this one of the database ends."""
     if await tx.fetchrow(LOCK_LINK, env.merchant_id, env.mode, transaction_id) is None:
         return None
@@ -234,7 +234,7 @@ def _transaction(row: Row) -> Transaction:
         payment_link_id=row["payment_link_id"],
         link_status=row["link_status"],
         link_expires_at=row["link_expires_at"],
-        ahead=row["ahead"],
+        clock_offset=row["ahead"],
         project_id=row["project_id"],
         external_id=row["external_id"],
         metadata=msgspec.json.decode(row["metadata"], type=dict[str, str]),

@@ -37,42 +37,42 @@ def fits(transaction: Transaction, arrived_minor: int, now: datetime) -> bool:
 
 
 def receive(transaction: Transaction, arrived_minor: int, settings: PaymentSettings, now: datetime) -> Transaction:
-    """The payment after money of its currency arrived for good. Not for payments that have succeeded: see `is_stray`."""
+    """The payment after money of its currency arrived for good. Not for payments that have succeeded: see `is_unmatched`."""
     received = transaction.received_minor + arrived_minor
-    kept_apart = _apart(transaction, arrived_minor)
+    with_unapplied = _unapplied(transaction, arrived_minor)
     if transaction.status == "refund_required":
-        return kept_apart
+        return with_unapplied
     enough = received >= least_minor(transaction.amount_minor, settings)
     if transaction.is_open and _is_expected(transaction, now):
-        return _credit(kept_apart, settings, now) if enough else _wait(kept_apart)
-    reason = TOO_LATE[transaction.link_standing(now)]
+        return _credit(with_unapplied, settings, now) if enough else _wait(with_unapplied)
+    reason = TOO_LATE[transaction.link_status_at(now)]
     late = reason == "late"
     if late and enough and settings.late_payments == "accept":
-        return _credit(msgspec.structs.replace(kept_apart, late=True), settings, now)
-    return msgspec.structs.replace(kept_apart, status="refund_required", refund_required_reason=reason, late=late)
+        return _credit(msgspec.structs.replace(with_unapplied, late=True), settings, now)
+    return msgspec.structs.replace(with_unapplied, status="refund_required", refund_required_reason=reason, late=late)
 
 
 def overflow(transaction: Transaction, arrived_minor: int) -> Transaction:
     """The payment after money arrived that the merchant's balance cannot hold: it waits for a decision."""
-    kept_apart = _apart(transaction, arrived_minor)
+    with_unapplied = _unapplied(transaction, arrived_minor)
     if transaction.status == "refund_required":
-        return kept_apart
-    return msgspec.structs.replace(kept_apart, status="refund_required", refund_required_reason="balance_limit")
+        return with_unapplied
+    return msgspec.structs.replace(with_unapplied, status="refund_required", refund_required_reason="balance_limit")
 
 
-def is_stray(transaction: Transaction, currency: str | None) -> bool:
+def is_unmatched(transaction: Transaction, currency: str | None) -> bool:
     """Whether money that came for it starts a payment of its own: it is paid or full, or this is another currency."""
     full = transaction.received_minor >= MINOR_MAX
     return transaction.status in ENDED or full or currency not in {None, transaction.currency}
 
 
-def stray_reason(transaction: Transaction, currency: str | None, now: datetime) -> RefundRequiredReason:
+def unmatched_reason(transaction: Transaction, currency: str | None, now: datetime) -> RefundRequiredReason:
     """Why such money cannot be applied."""
     if currency not in {None, transaction.currency}:
         return "wrong_asset"
     if transaction.status not in ENDED:
         return "balance_limit"
-    standing = transaction.link_standing(now)
+    standing = transaction.link_status_at(now)
     return "duplicate" if standing == "active" else TOO_LATE[standing]
 
 
@@ -118,7 +118,7 @@ def settled(transaction: Transaction) -> Transaction:
     return msgspec.structs.replace(transaction, status=status)
 
 
-def _apart(transaction: Transaction, arrived_minor: int) -> Transaction:
+def _unapplied(transaction: Transaction, arrived_minor: int) -> Transaction:
     return msgspec.structs.replace(
         transaction,
         received_minor=transaction.received_minor + arrived_minor,
@@ -128,7 +128,7 @@ def _apart(transaction: Transaction, arrived_minor: int) -> Transaction:
 
 def _is_expected(transaction: Transaction, now: datetime) -> bool:
     """Money that was seen in time is honoured, though it be confirmed when the link has expired or was canceled."""
-    standing = transaction.link_standing(now)
+    standing = transaction.link_status_at(now)
     return standing == "active" or (transaction.status == "processing" and standing in {"expired", "canceled"})
 
 
@@ -139,12 +139,12 @@ def _wait(transaction: Transaction) -> Transaction:
 def _credit(transaction: Transaction, settings: PaymentSettings, now: datetime) -> Transaction:
     """Everything is the merchant's, or, where it wants it so, only what was asked for."""
     excess = max(0, transaction.received_minor - transaction.amount_minor)
-    apart = excess if settings.overpayment == "refund_required" else 0
+    unapplied = excess if settings.overpayment == "refund_required" else 0
     return msgspec.structs.replace(
         transaction,
         status="succeeded",
-        credited_minor=transaction.received_minor - apart,
-        unapplied_minor=apart,
+        credited_minor=transaction.received_minor - unapplied,
+        unapplied_minor=unapplied,
         succeeded_at=now,
         failure_code=None,
         refund_required_reason=None,

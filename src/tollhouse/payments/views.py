@@ -11,6 +11,7 @@ from tollhouse.catalogue.methods import METHODS
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
+from tollhouse.payments.errors import NotRefundable
 from tollhouse.payments.model import (
     FAILURES,
     Chargeback,
@@ -25,7 +26,6 @@ from tollhouse.payments.model import (
     Transaction,
     TransactionStatus,
 )
-from tollhouse.payments.refusals import NotRefundable
 
 
 class LinkView(Struct, frozen=True, kw_only=True):

@@ -10,8 +10,8 @@ from collections import Counter
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Protocol
 
+from tollhouse.kernel.errors import ApiError, TemporarilyUnavailable, TooManyConnections
 from tollhouse.kernel.limits import LINGER_S, LINGERING_CONNECTIONS_MAX
-from tollhouse.kernel.refusals import Refusal, TemporarilyUnavailable, TooManyConnections
 from tollhouse.platform.config import Settings
 from tollhouse.platform.log import log
 
@@ -51,7 +51,7 @@ class ConnectionLimits:
         self._to_check: list[Connection] = []
         self._tell_at = 0.0
 
-    def admit(self, connection: Connection, address: str) -> Refusal | None:
+    def admit(self, connection: Connection, address: str) -> ApiError | None:
         """Count a new connection, or say why there is no place for it."""
         counted_as = self.counted_as(address)
         if counted_as is not None and self._per_address[counted_as] >= self.settings.connections_per_address_max > 0:
@@ -107,10 +107,10 @@ class ConnectionLimits:
         self._lingering[connection] = asyncio.get_running_loop().time() + LINGER_S
         self._sweep_soon()
 
-    def _refused(self, refusal: Refusal) -> Refusal:
-        self._turned_away[refusal.code] += 1
+    def _refused(self, error: ApiError) -> ApiError:
+        self._turned_away[error.code] += 1
         self._sweep_soon()
-        return refusal
+        return error
 
     def _sweep_soon(self) -> None:
         if self._sweep is None:

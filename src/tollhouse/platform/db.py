@@ -19,7 +19,7 @@ from asyncpg.connect_utils import SessionAttribute
 from asyncpg.prepared_stmt import PreparedStatement
 
 from tollhouse.kernel import clock
-from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform.db_faults import ELSEWHERE, LOST, SPOILED, UNREACHABLE, OutcomeUnknown
 from tollhouse.platform.partitions import Partitions, is_missing
 
@@ -134,20 +134,20 @@ class Tx:
         finally:
             await self.roll_back()
 
-    async def transact(self, deed: Callable[["Tx"], Awaitable[T]]) -> T:
-        """Do `deed` in a transaction, again up to three times when it lost a deadlock or a serialization race."""
+    async def transact(self, action: Callable[["Tx"], Awaitable[T]]) -> T:
+        """Do `action` in a transaction, again up to three times when it lost a deadlock or a serialization race."""
         for again in range(RETRIES, -1, -1):
             try:
-                return await self._transact_once(deed)
+                return await self._transact_once(action)
             except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError):
                 if not again:
                     raise
         raise AssertionError("unreachable")
 
-    async def _transact_once(self, deed: Callable[["Tx"], Awaitable[T]]) -> T:
+    async def _transact_once(self, action: Callable[["Tx"], Awaitable[T]]) -> T:
         await self.begin()
         try:
-            answer = await deed(self)
+            answer = await action(self)
         except BaseException:
             await self.roll_back()
             raise
@@ -218,17 +218,17 @@ class Pool:
         async with self.connection() as tx:
             return await tx.execute(sql, *args)
 
-    async def transact(self, deed: Callable[[Tx], Awaitable[T]]) -> T:
-        """Do `deed` in a transaction of a connection of its own: see `Tx.transact`."""
+    async def transact(self, action: Callable[[Tx], Awaitable[T]]) -> T:
+        """Do `action` in a transaction of a connection of its own: see `Tx.transact`."""
         async with self.connection() as tx:
             try:
-                return await tx.transact(deed)
+                return await tx.transact(action)
             except asyncpg.CheckViolationError as fault:
                 if self.partitions is None or not is_missing(fault):
                     raise
                 self.partitions.forget()
                 await self.partitions.make_missing(tx)
-                return await tx.transact(deed)
+                return await tx.transact(action)
 
     async def close(self) -> None:
         """Close what is idle; what is lent is closed when it comes back."""

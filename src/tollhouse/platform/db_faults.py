@@ -4,7 +4,7 @@ import asyncio
 
 import asyncpg
 
-from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform.partitions import is_missing
 
 LOST = (

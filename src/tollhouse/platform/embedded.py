@@ -86,7 +86,7 @@ class Cluster(Struct, frozen=True):
         return f"postgresql://{role}@/tollhouse?host={quote(str(self.sockets), safe='')}"
 
     @property
-    def answers(self) -> bool:
+    def responses(self) -> bool:
         """Whether a server of this cluster listens and is ready."""
         if not self.ready:
             return False
@@ -129,7 +129,7 @@ class Server:
         """Whether it still runs."""
         if self._child is not None:
             return self._child.poll() is None
-        return self.cluster.answers
+        return self.cluster.responses
 
     def stop(self) -> None:
         """Fast shutdown: sessions are ended, the disk is left clean. Returns when the process is gone."""
@@ -172,7 +172,7 @@ def sole_supervisor(data_dir: Path) -> Iterator[None]:
 def borrowed(data_dir: Path) -> Iterator[Cluster]:
     """The embedded database for a short command: the server that runs, or one started for it."""
     cluster = locate(data_dir)
-    if cluster.answers:
+    if cluster.responses:
         yield cluster
         return
     with sole_supervisor(data_dir):
@@ -200,7 +200,7 @@ def start(data_dir: Path) -> Server:
     while time.monotonic() < until:
         if child.poll() is not None:
             raise EmbeddedError(f"the database did not start; {cluster.folder / 'postgres.log'} says why")
-        if cluster.pid == child.pid and cluster.answers:
+        if cluster.pid == child.pid and cluster.responses:
             _make_role(cluster)
             return Server(cluster, child)
         time.sleep(0.01)
@@ -211,7 +211,7 @@ def start(data_dir: Path) -> Server:
 def _comes_up(cluster: Cluster) -> bool:
     """Whether a server that is there answers, at once or soon: it may be recovering, or dead and not yet buried."""
     until = time.monotonic() + EARLIER_GOES_WITHIN_S
-    while not cluster.answers:
+    while not cluster.responses:
         if cluster.pid is None or not _is_server(cluster, cluster.pid) or time.monotonic() > until:
             return False
         time.sleep(0.02)

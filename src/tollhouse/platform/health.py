@@ -1,6 +1,6 @@
 """One look at the database, for the readiness probe."""
 
-from tollhouse.kernel.refusals import TemporarilyUnavailable
+from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform.db import Pool
 from tollhouse.platform.migrations import MigrationsDisagreeError, require_current
 

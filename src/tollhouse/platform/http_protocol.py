@@ -13,6 +13,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from tollhouse.kernel.errors import ApiError, InvalidRequest, RequestHeadersTooLarge, RequestTimeout
 from tollhouse.kernel.ids import new_id_text
 from tollhouse.kernel.limits import (
     LINGER_BYTES_MAX,
@@ -22,7 +23,6 @@ from tollhouse.kernel.limits import (
     REQUEST_HEADERS_MAX,
     RESPONSE_BYTES_PER_S_MIN,
 )
-from tollhouse.kernel.refusals import InvalidRequest, Refusal, RequestHeadersTooLarge, RequestTimeout
 from tollhouse.platform.connection_limits import ConnectionLimits
 from tollhouse.platform.joined_writes import JoinedWrites
 from tollhouse.platform.log import log
@@ -58,7 +58,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._body_bytes = 0
         self._framing_bytes = 0
         self._dropped_bytes = 0
-        self._fault: Refusal | None = None
+        self._fault: ApiError | None = None
         self._refused = False
         self._stalled: tuple[float, int] | None = None
 
@@ -66,11 +66,11 @@ class HttpProtocol(HttpToolsProtocol):
         """Begin, if there is a place for this connection."""
         self._output = JoinedWrites(transport)
         super().connection_made(cast("asyncio.Transport", self._output))
-        refusal = self._limits.admit(self, self.client[0] if self.client else "")
-        if refusal is None:
+        error = self._limits.admit(self, self.client[0] if self.client else "")
+        if error is None:
             self._receive_by = self.loop.time() + self._settings.request_header_timeout_s
         else:
-            self._refuse(refusal)
+            self._refuse(error)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The end, ours or theirs."""
@@ -165,7 +165,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.abort()
         return self._refused or self._output.is_closing()
 
-    def _fail(self, fault: Refusal) -> None:
+    def _fail(self, fault: ApiError) -> None:
         """Stop the parser, which then asks for a 400. Raises what it expects of a callback that failed."""
         self._fault = fault
         raise ValueError(fault.code)
@@ -208,7 +208,7 @@ class HttpProtocol(HttpToolsProtocol):
             return bool(self.pipeline)
         return bool(self.pipeline) or current.response_started or not current.more_body
 
-    def _refuse(self, refusal: Refusal) -> None:
+    def _refuse(self, error: ApiError) -> None:
         """Answer what the application will not see, and end the connection."""
         if self._refused:
             return
@@ -225,14 +225,14 @@ class HttpProtocol(HttpToolsProtocol):
         if not answered:
             request_id = new_id_text()
             self._output.end_response()
-            self._output.write(self._answer(refusal, request_id))
-            log.info("answered", route="none", status=refusal.status, code=refusal.code, request_id=request_id)
+            self._output.write(self._answer(error, request_id))
+            log.info("answered", route="none", status=error.status, code=error.code, request_id=request_id)
         self._output.end_writing()
         self.flow.resume_reading()
         self._limits.linger(self)
 
-    def _answer(self, refusal: Refusal, request_id: str) -> bytes:
-        body = msgspec.json.encode({"error": refusal.code, "error_description": refusal.message, "request_id": request_id})
+    def _answer(self, error: ApiError, request_id: str) -> bytes:
+        body = msgspec.json.encode({"error": error.code, "error_description": error.message, "request_id": request_id})
         headers = [
             *self.server_state.default_headers,
             (b"content-type", b"application/json"),
@@ -240,8 +240,8 @@ class HttpProtocol(HttpToolsProtocol):
             (b"cache-control", b"no-store"),
             (b"connection", b"close"),
             (b"x-request-id", request_id.encode()),
-            *((name.lower().encode(), value.encode()) for name, value in refusal.headers.items()),
+            *((name.lower().encode(), value.encode()) for name, value in error.headers.items()),
             SAME_ORIGIN,
             *security_headers(self._settings),
         ]
-        return b"".join([STATUS_LINE[refusal.status], *(b"%s: %s\r\n" % header for header in headers), b"\r\n", body])
+        return b"".join([STATUS_LINE[error.status], *(b"%s: %s\r\n" % header for header in headers), b"\r\n", body])

@@ -31,8 +31,8 @@ from yarl import URL
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import DELIVERY_BODY_BYTES_MAX, DELIVERY_DEADLINE_S, URL_CHARS_MAX
 from tollhouse.platform.config import Settings
-from tollhouse.platform.hearing import Connector
 from tollhouse.platform.log import log
+from tollhouse.platform.response_limits import Connector
 
 BLOCKED = tuple(
     IPv4Network(network)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.kernel.bank_names import REFERENCE_DIGITS, creditor_reference, read_iban
+from tollhouse.kernel.bank_codes import REFERENCE_DIGITS, creditor_reference, read_iban
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.rails.provider import (

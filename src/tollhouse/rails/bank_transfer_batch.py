@@ -7,7 +7,7 @@ from uuid import UUID
 from lxml import etree
 from msgspec import Struct
 
-from tollhouse.kernel.bank_names import read_iban
+from tollhouse.kernel.bank_codes import read_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.money import format_minor
 from tollhouse.rails.bank_transfer import CURRENCY, BankAccount

@@ -4,11 +4,11 @@ from datetime import datetime
 
 from starlette.responses import Response
 
-from tollhouse.callers.guards import scope
-from tollhouse.callers.model import Caller
 from tollhouse.catalogue import store as projects
+from tollhouse.identity.guards import scope
+from tollhouse.identity.model import Caller
 from tollhouse.kernel import messages
-from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.platform.db import Pool
 from tollhouse.reports.model import Report, SummaryQuery
 from tollhouse.reports.summary import report, summaries
@@ -24,14 +24,14 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
     "/reports/financial-summary",
     guard=scope("reports:read"),
     refuses=(ValidationFailed,),
-    answers=Report,
+    responses=Report,
     formats=("text/csv",),
 )
 async def financial_summary(caller: Caller, query: SummaryQuery, db: Pool, now: datetime) -> Report | Response:
     """What changed the balances in an interval, by currency, from the ledger alone; as JSON or CSV."""
     interval = query.interval(now)
     if query.project_id is not None and await projects.status_of(db, caller.env, query.project_id) is None:
-        raise ValidationFailed(Fault("project_id", "invalid_project", messages.A_PROJECT))
+        raise ValidationFailed(FieldError("project_id", "invalid_project", messages.A_PROJECT))
     found = await summaries(db, caller.env, interval, query.group_by, query.currency, query.project_id)
     if query.format == "csv":
         name = f"financial-summary-{interval.start:%Y%m%d}-{interval.end:%Y%m%d}.csv"

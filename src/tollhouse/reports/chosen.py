@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel import messages
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.periods import BY_DAY_MAX, Days, PeriodName, period
-from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.reports.model import GroupBy, Interval
 
 DAYS_SHOWN_MAX = 93
@@ -63,7 +63,7 @@ class ReportsQuery(Struct, frozen=True, forbid_unknown_fields=True):
         days, span = (asked := period(self.period, self.since, self.until, now, zone)).days, asked.now
         project_id = parse_id(self.project_id)
         if self.project_id and project_id is None:
-            raise ValidationFailed(Fault("project_id", "invalid_project", messages.A_PROJECT))
+            raise ValidationFailed(FieldError("project_id", "invalid_project", messages.A_PROJECT))
         count = (days.last - days.first).days + 1
         return Chosen(
             days=days,
@@ -75,6 +75,6 @@ class ReportsQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     def address(self, **others: str) -> str:
         """The same report, but for these members; empty where everything is as usual."""
-        usual, present = msgspec.to_builtins(ReportsQuery()), msgspec.to_builtins(self) | others
-        asked = {name: value for name, value in present.items() if value != usual[name]}
+        usual, current = msgspec.to_builtins(ReportsQuery()), msgspec.to_builtins(self) | others
+        asked = {name: value for name, value in current.items() if value != usual[name]}
         return "?" + urlencode(asked) if asked else ""

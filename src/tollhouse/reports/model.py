@@ -11,8 +11,8 @@ from msgspec import Struct
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, moment_of
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.kernel.zones import midnight
 from tollhouse.ledger.model import EntryType
 from tollhouse.web.bodies import RequestFacts
@@ -91,7 +91,7 @@ class SummaryQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     group_by: GroupBy = "none"
     format: Literal["json", "csv"] = "json"
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Every parameter that is refused."""
         return self._faults(*self._span(facts.now))
 
@@ -108,17 +108,17 @@ class SummaryQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             raise ValidationFailed(*faults)
         return Interval(start, end)
 
-    def _faults(self, start: datetime | None, end: datetime | None) -> Iterator[Fault]:
+    def _faults(self, start: datetime | None, end: datetime | None) -> Iterator[FieldError]:
         for name, moment, typed in (("from", start, self.start), ("to", end, self.to)):
             if moment is None and typed is not None:
-                yield Fault(name, "invalid_time", messages.A_TIME_OR_DAY)
+                yield FieldError(name, "invalid_time", messages.A_TIME_OR_DAY)
         if start is not None and end is not None:
             if start >= end:
-                yield Fault("from", "out_of_range", messages.BEFORE_END)
+                yield FieldError("from", "out_of_range", messages.BEFORE_END)
             elif end - start > LONGEST:
-                yield Fault("from", "out_of_range", messages.AT_MOST_A_YEAR)
+                yield FieldError("from", "out_of_range", messages.AT_MOST_A_YEAR)
         if self.currency is not None and self.currency not in CURRENCIES:
-            yield Fault("currency", "invalid_currency", messages.A_CURRENCY)
+            yield FieldError("currency", "invalid_currency", messages.A_CURRENCY)
 
 
 class Summary(Struct, frozen=True):

@@ -5,24 +5,22 @@ from typing import Any
 
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue import store as projects
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.periods import Unit
-from tollhouse.kernel.refusals import Fault, ValidationFailed
-from tollhouse.reports import meanings, tables
+from tollhouse.reports import labels, tables
 from tollhouse.reports.chosen import DAYS_SHOWN_MAX, FIELDS, Chosen, ReportsQuery
+from tollhouse.reports.header import ReportHeader
 from tollhouse.reports.model import Found, MethodSum, Summary
 from tollhouse.reports.summary import by_method, by_period, everything
 from tollhouse.reports.table import as_csv
-from tollhouse.reports.titled import Titled
-from tollhouse.web.answers import formats_of, page
-from tollhouse.web.ask import Ask
 from tollhouse.web.charts import NARROW, WIDE, BarChart, Size, bar_chart
 from tollhouse.web.csv_table import MEDIA_TYPE, attachment
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
@@ -30,6 +28,8 @@ from tollhouse.web.language_choice import language_of
 from tollhouse.web.local_formats import Formats
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import whole
+from tollhouse.web.request import Request
+from tollhouse.web.responses import formats_of, page
 
 OPERATIONS = Operations(PAGES)
 PROJECTS_SHOWN = 100
@@ -38,18 +38,18 @@ PDF = "application/pdf"
 
 
 @OPERATIONS.add("GET", "/{mode}/reports", guard=signed_in_page)
-async def reports(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> Response:
+async def reports(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """What changed the balances in these days: by currency; of one of them over time, by line, and by method."""
-    env, db = caller.env(mode), ask.house.db
+    env, db = caller.env(mode), request.services.db
     choices = await projects.approved(db, env, whole(PROJECTS_SHOWN))
-    chosen, wrong = await _looked_at(ask, caller, env, query)
+    chosen, wrong = await _looked_at(request, caller, env, query)
     shown = chosen.shown()
     parts = tables.by_currency(await by_period(db, env, shown))
     sums = {code: tables.whole(rows) for code, rows in parts.items()}
     usual = (await payment_settings.of(db, env)).default_currency
     code = query.currency if query.currency in sums else tables.best(sums, usual)
     return page(
-        ask,
+        request,
         "reports/reports.html",
         wrong.status,
         person=caller,
@@ -65,19 +65,19 @@ async def reports(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> R
         currencies=[(one, one) for one in sums],
         currency=code,
         sums=[(one, _amounts(row)) for one, row in sums.items()],
-        picture=None if code not in parts else _drawn(parts[code], shown, CURRENCIES[code], formats_of(ask)),
+        picture=None if code not in parts else _drawn(parts[code], shown, CURRENCIES[code], formats_of(request)),
         files=[(kind.upper(), f"/{env.mode}/reports.{kind}{query.address()}") for kind in ("pdf", "xlsx", "csv")],
         **({} if code not in sums else _of_currency(sums[code])),
     )
 
 
 @OPERATIONS.add("GET", "/{mode}/reports/methods", guard=signed_in_page)
-async def methods(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> Response:
+async def methods(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """What each method brought in these days, in each currency. It is summed for this page alone: it takes as long again."""
     env = caller.env(mode)
-    chosen, wrong = await _looked_at(ask, caller, env, query)
+    chosen, wrong = await _looked_at(request, caller, env, query)
     return page(
-        ask,
+        request,
         "reports/methods.html",
         wrong.status,
         person=caller,
@@ -86,83 +86,83 @@ async def methods(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> R
         query=query,
         wrong=wrong,
         chosen=chosen,
-        currencies=_methods(await by_method(ask.house.db, env, chosen)),
+        currencies=_methods(await by_method(request.services.db, env, chosen)),
     )
 
 
 @OPERATIONS.add("GET", "/{mode}/reports.csv", guard=signed_in_page)
-async def reports_csv(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> Response:
+async def reports_csv(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """The report as CSV, in the columns of the API's: each currency, each day or month."""
-    titled, found = await _report(ask, caller, mode, query)
+    header, found = await _report(request, caller, mode, query)
     text = await asyncio.to_thread(as_csv, found.summaries)
-    return Response(text, 200, attachment(titled.file_name("csv")), media_type=MEDIA_TYPE)
+    return Response(text, 200, attachment(header.file_name("csv")), media_type=MEDIA_TYPE)
 
 
 @OPERATIONS.add("GET", "/{mode}/reports.xlsx", guard=signed_in_page)
-async def reports_xlsx(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> Response:
+async def reports_xlsx(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """The report as a workbook: by currency, by day or month, by method."""
-    titled, found = await _report(ask, caller, mode, query)
-    made = await asyncio.to_thread(_workbook, titled, found)
-    return Response(made, 200, attachment(titled.file_name("xlsx")), media_type=XLSX)
+    header, found = await _report(request, caller, mode, query)
+    made = await asyncio.to_thread(_workbook, header, found)
+    return Response(made, 200, attachment(header.file_name("xlsx")), media_type=XLSX)
 
 
 @OPERATIONS.add("GET", "/{mode}/reports.pdf", guard=signed_in_page)
-async def reports_pdf(ask: Ask, caller: Person, mode: str, query: ReportsQuery) -> Response:
+async def reports_pdf(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """The report to be printed: each currency on a page of its own."""
-    titled, found = await _report(ask, caller, mode, query, as_shown=True)
-    made = await asyncio.to_thread(_printed, titled, found)
-    return Response(made, 200, attachment(titled.file_name("pdf")), media_type=PDF)
+    header, found = await _report(request, caller, mode, query, as_shown=True)
+    made = await asyncio.to_thread(_printed, header, found)
+    return Response(made, 200, attachment(header.file_name("pdf")), media_type=PDF)
 
 
-def _workbook(titled: Titled, found: Found) -> bytes:
-    from tollhouse.reports.sheet import workbook  # noqa: PLC0415 - few ask for it, and its library is slow to load
+def _workbook(header: ReportHeader, found: Found) -> bytes:
+    from tollhouse.reports.xlsx import workbook  # noqa: PLC0415 - few ask for it, and its library is slow to load
 
-    return workbook(titled, found)
+    return workbook(header, found)
 
 
-def _printed(titled: Titled, found: Found) -> bytes:
-    from tollhouse.reports.printed import printed  # noqa: PLC0415 - the same
+def _printed(header: ReportHeader, found: Found) -> bytes:
+    from tollhouse.reports.pdf import printed  # noqa: PLC0415 - the same
 
-    return printed(titled, found)
+    return printed(header, found)
 
 
 async def _report(
-    ask: Ask, person: Person, mode: str, query: ReportsQuery, *, as_shown: bool = False
-) -> tuple[Titled, Found]:
+    request: Request, person: Person, mode: str, query: ReportsQuery, *, as_shown: bool = False
+) -> tuple[ReportHeader, Found]:
     """The report that the address means, of one currency where it names one. Raises `ValidationFailed`."""
-    env, db = person.env(mode), ask.house.db
-    chosen = await _chosen(ask, person, env, query)
+    env, db = person.env(mode), request.services.db
+    chosen = await _chosen(request, person, env, query)
     if as_shown:
         chosen = chosen.shown()
     project = None if chosen.project_id is None else await projects.one(db, env, chosen.project_id)
     found = await everything(db, env, chosen)
     if query.currency:
         found = found.of(query.currency)
-    titled = Titled(
+    header = ReportHeader(
         env=env,
         business_name=person.business_name,
         project_name="" if project is None else project.facts.name,
         time_zone=person.time_zone,
         chosen=chosen,
-        made_at=ask.now,
-        language=language_of(ask),
+        made_at=request.now,
+        language=language_of(request),
     )
-    return titled, found
+    return header, found
 
 
-async def _looked_at(ask: Ask, person: Person, env: MerchantEnv, query: ReportsQuery) -> tuple[Chosen, Wrong]:
+async def _looked_at(request: Request, person: Person, env: MerchantEnv, query: ReportsQuery) -> tuple[Chosen, Wrong]:
     """What a page shows: what the address means, else the usual, with what is wrong."""
     try:
-        return await _chosen(ask, person, env, query), NOTHING_WRONG
-    except ValidationFailed as refusal:
-        return ReportsQuery().chosen(ask.now, person.zone), wrong_with(refusal, FIELDS)
+        return await _chosen(request, person, env, query), NOTHING_WRONG
+    except ValidationFailed as error:
+        return ReportsQuery().chosen(request.now, person.zone), wrong_with(error, FIELDS)
 
 
-async def _chosen(ask: Ask, person: Person, env: MerchantEnv, query: ReportsQuery) -> Chosen:
+async def _chosen(request: Request, person: Person, env: MerchantEnv, query: ReportsQuery) -> Chosen:
     """What the address means. Raises `ValidationFailed`."""
-    chosen = query.chosen(ask.now, person.zone)
-    if chosen.project_id is not None and await projects.status_of(ask.house.db, env, chosen.project_id) is None:
-        raise ValidationFailed(Fault("project_id", "invalid_project", messages.A_PROJECT))
+    chosen = query.chosen(request.now, person.zone)
+    if chosen.project_id is not None and await projects.status_of(request.services.db, env, chosen.project_id) is None:
+        raise ValidationFailed(FieldError("project_id", "invalid_project", messages.A_PROJECT))
     return chosen
 
 
@@ -178,11 +178,9 @@ def _of_currency(row: Summary) -> dict[str, Any]:
         "opening": currency.format(row.opening_minor),
         "closing": currency.format(row.closing_minor),
         "lines": [
-            (meanings.LINES[line], currency.format(minor), row.counts[line]) for line, minor in row.lines.items() if minor
+            (labels.LINES[line], currency.format(minor), row.counts[line]) for line, minor in row.lines.items() if minor
         ],
-        "fees": [
-            (meanings.LINES[fee.line], currency.format(fee.minor), fee.percent) for fee in tables.fees(row) if fee.minor
-        ],
+        "fees": [(labels.LINES[fee.line], currency.format(fee.minor), fee.percent) for fee in tables.fees(row) if fee.minor],
         "fees_together": (currency.format(taken), share),
     }
 

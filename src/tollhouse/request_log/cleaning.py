@@ -5,20 +5,20 @@ from datetime import datetime, timedelta
 
 from tollhouse.kernel import clock
 from tollhouse.platform import partitions
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 
 
-def kept_since(house: House, now: datetime) -> datetime:
+def kept_since(services: Services, now: datetime) -> datetime:
     """The oldest moment that is shown."""
-    return now - timedelta(days=house.settings.request_log_kept_days)
+    return now - timedelta(days=services.settings.request_log_kept_days)
 
 
-async def drop_days(house: House) -> None:
+async def drop_days(services: Services) -> None:
     """Drop the days that ended long enough ago."""
-    await partitions.drop_past(house.db, "api_requests", kept_since(house, clock.now()))
+    await partitions.drop_past(services.db, "api_requests", kept_since(services, clock.now()))
 
 
-JOBS: list[tuple[int, Callable[[House], Awaitable[None]]]] = [
+JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [
     (3600, drop_days),
 ]
 """Seconds between two runs, and what is done."""

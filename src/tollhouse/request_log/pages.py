@@ -7,17 +7,17 @@ from uuid import UUID
 import msgspec
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.limits import PAGE_ROWS_DEFAULT
-from tollhouse.kernel.refusals import NotFound
 from tollhouse.request_log import redaction, store
 from tollhouse.request_log.cleaning import kept_since
 from tollhouse.request_log.model import Credential, CredentialKind, RequestsQuery, RequestView
-from tollhouse.web.answers import page
-from tollhouse.web.ask import Ask
 from tollhouse.web.operations import INTEGRATION, PAGES, Operations
 from tollhouse.web.paging import Turn
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page
 
 OPERATIONS = Operations(PAGES)
 METHODS = [(method, method) for method in ("GET", "POST", "PUT", "DELETE")]
@@ -25,15 +25,15 @@ STATUSES = [("2xx", "2xx: done"), ("4xx", "4xx: refused"), ("5xx", "5xx: failed 
 
 
 @OPERATIONS.add("GET", "/{mode}/developers/requests", guard=signed_in_page)
-async def requests(ask: Ask, caller: Person, mode: str, query: RequestsQuery) -> Response:
+async def requests(request: Request, caller: Person, mode: str, query: RequestsQuery) -> Response:
     """Requests of the last days, newest first, as the address filters them."""
-    env, house = caller.env(mode), ask.house
-    found = await store.newest(house.db, env, query, PAGE_ROWS_DEFAULT + 1, kept_since(house, ask.now))
+    env, services = caller.env(mode), request.services
+    found = await store.newest(services.db, env, query, PAGE_ROWS_DEFAULT + 1, kept_since(services, request.now))
     shown = found[:PAGE_ROWS_DEFAULT]
-    credentials = await store.credentials(house.db, env)
+    credentials = await store.credentials(services.db, env)
     more = urlencode(query.filters | {"before": str(shown[-1].id)}) if len(found) > len(shown) else ""
     return page(
-        ask,
+        request,
         "request_log/list.html",
         person=caller,
         mode=env.mode,
@@ -44,22 +44,22 @@ async def requests(ask: Ask, caller: Person, mode: str, query: RequestsQuery) ->
         statuses=STATUSES,
         credentials=[(one.credential, one.name) for one in credentials],
         names={one.credential: one.name for one in credentials},
-        days=house.settings.request_log_kept_days,
+        days=services.settings.request_log_kept_days,
         searched=store.SEARCHED_REQUESTS_MAX,
         turn=Turn(1, "?" + urlencode(query.filters) if query.before else "", f"?{more}" if more else ""),
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/developers/requests/{request}", guard=signed_in_page)
-async def request(ask: Ask, caller: Person, mode: str, request: UUID) -> Response:
+@OPERATIONS.add("GET", "/{mode}/developers/requests/{entry}", guard=signed_in_page)
+async def show(request: Request, caller: Person, mode: str, entry: UUID) -> Response:
     """One request: who asked for what, and what was answered."""
-    env, house = caller.env(mode), ask.house
-    found = await store.one(house.db, env, request, kept_since(house, ask.now))
+    env, services = caller.env(mode), request.services
+    found = await store.one(services.db, env, entry, kept_since(services, request.now))
     if found is None:
         raise NotFound
-    known = {one.credential: one for one in await store.credentials(house.db, env)}
+    known = {one.credential: one for one in await store.credentials(services.db, env)}
     return page(
-        ask,
+        request,
         "request_log/one.html",
         person=caller,
         mode=env.mode,
@@ -68,7 +68,7 @@ async def request(ask: Ask, caller: Person, mode: str, request: UUID) -> Respons
         credential=known.get(found.credential) or Credential(found.credential, "", _kind(found)),
         asked=_laid_out(found.asked),
         answered=_laid_out(found.answered),
-        command=_command(found, house.settings.base_url),
+        command=_command(found, services.settings.base_url),
         hidden=redaction.HIDDEN,
     )
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers.model import Caller
+from tollhouse.identity.model import Caller
 from tollhouse.kernel.ids import new_id, parse_id
 from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX
 from tollhouse.kernel.tokens import digest
@@ -20,9 +20,9 @@ from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
 from tollhouse.request_log import redaction, store
 from tollhouse.request_log.model import Entry
-from tollhouse.web.ask import Ask
-from tollhouse.web.house import House
 from tollhouse.web.operations import Operation
+from tollhouse.web.request import Request
+from tollhouse.web.services import Services
 
 GATHER_MS = 200
 BATCH = 100
@@ -42,12 +42,12 @@ class Told(Struct):
 class Recorder:
     """The request log of one web process, with a connection of its own."""
 
-    def __init__(self, house: House) -> None:
-        self._on = house.settings.request_log_kept_days > 0
+    def __init__(self, services: Services) -> None:
+        self._on = services.settings.request_log_kept_days > 0
         # What a crash loses is lost: so nobody waits for the disk either.
         settings = {"synchronous_commit": "off"}
         self._db = Pool(
-            house.settings.database_url or "", 1, house.db.name, settings=settings, partitions=house.db.partitions
+            services.settings.database_url or "", 1, services.db.name, settings=settings, partitions=services.db.partitions
         )
         self._waiting: deque[Entry] = deque()
         self._lost = 0
@@ -55,18 +55,18 @@ class Recorder:
         self._end = asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
 
-    def note(self, ask: Ask, operation: Operation | None, answer: Response, duration_us: int) -> None:
+    def note(self, request: Request, operation: Operation | None, answer: Response, duration_us: int) -> None:
         """Keep this request for the next batch, if it came with a credential that we know.
 
         Not what is over the rate limit: so the limit bounds the log too, however hard somebody knocks.
         """
-        if not self._on or operation is None or not isinstance(ask.caller, Caller) or answer.status_code == TOO_MANY:
+        if not self._on or operation is None or not isinstance(request.caller, Caller) or answer.status_code == TOO_MANY:
             return
         if len(self._waiting) >= WAITING_MAX:
             self._lost += 1
             return
         try:
-            self._waiting.append(_entry(ask, ask.caller, operation, answer, duration_us))
+            self._waiting.append(_entry(request, request.caller, operation, answer, duration_us))
         except Exception as fault:  # noqa: BLE001 - the answer was sent: a line that cannot be made is no fault of its caller
             log.error("failed", part="request log", exc_info=fault)
         self._there.set()
@@ -107,20 +107,20 @@ class Recorder:
             self._lost = 0
 
 
-def _entry(ask: Ask, caller: Caller, operation: Operation, answer: Response, duration_us: int) -> Entry:
+def _entry(request: Request, caller: Caller, operation: Operation, answer: Response, duration_us: int) -> Entry:
     body = bytes(answer.body)
     refused = answer.status_code >= REFUSED
-    keys = ask.headers.getlist("idempotency-key")
+    keys = request.headers.getlist("idempotency-key")
     declared = () if operation.query is None else operation.query.__struct_encode_fields__
     return Entry(
-        id=parse_id(ask.own_id) or new_id(),
+        id=parse_id(request.own_id) or new_id(),
         merchant_id=caller.env.merchant_id,
         mode=caller.env.mode,
-        created_at=ask.now,
-        request_id=parse_id(ask.request_id) or new_id(),
-        method=ask.method,
-        path=redaction.path_of(ask.path.removeprefix(operation.door.prefix)),
-        query=redaction.query_of(ask.query, declared),
+        created_at=request.now,
+        request_id=parse_id(request.request_id) or new_id(),
+        method=request.method,
+        path=redaction.path_of(request.path.removeprefix(operation.surface.prefix)),
+        query=redaction.query_of(request.query, declared),
         status=answer.status_code,
         error=_code(body) if refused else None,
         duration_us=min(duration_us, INT_MAX),
@@ -128,8 +128,8 @@ def _entry(ask: Ask, caller: Caller, operation: Operation, answer: Response, dur
         grant_id=caller.grant_id,
         key_hash=digest(keys[0]) if len(keys) == 1 and 1 <= len(keys[0]) <= IDEMPOTENCY_KEY_CHARS_MAX else None,
         replayed=bool(keys) and REPLAYED in answer.raw_headers,
-        asked=redaction.body_of(ask.raw),
-        answered=redaction.body_of(body) if refused or ask.method != "GET" else None,
+        asked=redaction.body_of(request.raw),
+        answered=redaction.body_of(body) if refused or request.method != "GET" else None,
     )
 
 

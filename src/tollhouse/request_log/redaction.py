@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from tollhouse.kernel.refusals import InvalidRequest
+from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.web.forms import parse_form
 
 HIDDEN = "[redacted]"

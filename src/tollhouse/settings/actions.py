@@ -13,12 +13,12 @@ from tollhouse.catalogue.payment_settings import MethodChoice, PaymentSettings
 from tollhouse.events import secrets
 from tollhouse.kernel.clock import stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import ValidationFailed
+from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
 
 
-async def present(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SettingsView:
+async def current(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SettingsView:
     """The settings as they are."""
     return await _view(db, env, await payment_settings.of(db, env), now)
 

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from tollhouse.callers.guards import scope
-from tollhouse.callers.model import Caller
-from tollhouse.kernel.refusals import ValidationFailed
+from tollhouse.identity.guards import scope
+from tollhouse.identity.model import Caller
+from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.settings import actions
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
@@ -16,7 +16,7 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 @INTEGRATION_OPERATIONS.add("GET", "/settings", guard=scope("settings:read"))
 async def read_settings(caller: Caller, db: Pool, now: datetime) -> SettingsView:
     """The settings of the current environment."""
-    return await actions.present(db, caller.env, now)
+    return await actions.current(db, caller.env, now)
 
 
 @INTEGRATION_OPERATIONS.add("PUT", "/settings", guard=scope("settings:write"), refuses=(ValidationFailed, SettingsChanged))

@@ -22,10 +22,10 @@ from tollhouse.catalogue.payment_settings import (
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import EMAIL_CHARS_MAX
 from tollhouse.kernel.names import is_readable
-from tollhouse.kernel.refusals import Fault, Refusal
 from tollhouse.web.bodies import RequestFacts, shown
 
 EXPIRY_MINUTES = (5, 525_600)
@@ -66,11 +66,11 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     confirmations: Confirmations
     version: Annotated[int, Meta(ge=-VERSION_MAX, le=VERSION_MAX)]  # what never was a version is a stale one
 
-    def rule_faults(self, facts: RequestFacts) -> list[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> list[FieldError]:
         """Every field that is refused."""
         return self.faults(facts.caller.env)
 
-    def faults(self, env: MerchantEnv) -> list[Fault]:
+    def faults(self, env: MerchantEnv) -> list[FieldError]:
         """Every field that is refused."""
         return [
             *self._offer_faults(),
@@ -97,18 +97,18 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             version=self.version,
         )
 
-    def _offer_faults(self) -> Iterator[Fault]:
+    def _offer_faults(self) -> Iterator[FieldError]:
         if self.default_currency not in CURRENCIES:
-            yield Fault("default_currency", "invalid_currency", messages.A_CURRENCY)
+            yield FieldError("default_currency", "invalid_currency", messages.A_CURRENCY)
         seen: set[str] = set()
         for place, choice in enumerate(self.payment_methods):
             if choice.method_id not in METHODS:
-                yield Fault(f"payment_methods.{place}.method_id", "unknown_method", messages.A_PAYMENT_METHOD)
+                yield FieldError(f"payment_methods.{place}.method_id", "unknown_method", messages.A_PAYMENT_METHOD)
             elif choice.method_id in seen:
-                yield Fault(f"payment_methods.{place}.method_id", "duplicate", messages.NO_REPEAT)
+                yield FieldError(f"payment_methods.{place}.method_id", "duplicate", messages.NO_REPEAT)
             seen.add(choice.method_id)
 
-    def _number_faults(self) -> Iterator[Fault]:
+    def _number_faults(self) -> Iterator[FieldError]:
         bounded = (
             ("link_expiry_minutes", self.link_expiry_minutes, EXPIRY_MINUTES),
             ("underpayment_tolerance_bps", self.underpayment_tolerance_bps, TOLERANCE_BPS),
@@ -116,12 +116,12 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         )
         for name, number, (least, most) in bounded:
             if not least <= number <= most:
-                yield Fault(name, "out_of_range", messages.whole_number(least, most))
+                yield FieldError(name, "out_of_range", messages.whole_number(least, most))
 
-    def _address_faults(self, env: MerchantEnv) -> Iterator[Fault]:
+    def _address_faults(self, env: MerchantEnv) -> Iterator[FieldError]:
         for field, url in (("success_url", self.success_url), ("cancel_url", self.cancel_url)):
             if url is not None and not is_web_address(url, https_only=env.livemode):
-                yield Fault(field, "invalid_url", messages.A_RETURN_ADDRESS)
+                yield FieldError(field, "invalid_url", messages.A_RETURN_ADDRESS)
 
 
 class SettingsView(Struct, frozen=True, kw_only=True):
@@ -147,7 +147,7 @@ class SettingsView(Struct, frozen=True, kw_only=True):
     livemode: bool
 
 
-class SettingsChanged(Refusal):
+class SettingsChanged(ApiError):
     """409: somebody saved the settings since this version was read."""
 
     code, status = "settings_changed", 409
@@ -157,24 +157,24 @@ class SettingsChanged(Refusal):
         super().__init__(members={"details": {"version": version}})
 
 
-def _branding_faults(branding: Branding) -> Iterator[Fault]:
+def _branding_faults(branding: Branding) -> Iterator[FieldError]:
     name, email = branding.display_name, branding.support_email
     if name is not None and not (1 <= len(name.strip()) <= len(name) <= BRAND_CHARS_MAX and is_readable(name)):
-        yield Fault("branding.display_name", "invalid_value", messages.text(1, BRAND_CHARS_MAX))
+        yield FieldError("branding.display_name", "invalid_value", messages.text(1, BRAND_CHARS_MAX))
     if branding.logo_url is not None and not is_web_address(branding.logo_url, https_only=True):
-        yield Fault("branding.logo_url", "invalid_url", messages.AN_HTTPS_ADDRESS)
+        yield FieldError("branding.logo_url", "invalid_url", messages.AN_HTTPS_ADDRESS)
     if branding.accent_color is not None and not re.fullmatch(COLOR, branding.accent_color):
-        yield Fault("branding.accent_color", "invalid_value", messages.A_COLOR)
+        yield FieldError("branding.accent_color", "invalid_value", messages.A_COLOR)
     if email is not None and not (len(email) <= EMAIL_CHARS_MAX and is_readable(email) and EMAIL.fullmatch(email)):
-        yield Fault("branding.support_email", "invalid_email", messages.AN_EMAIL)
+        yield FieldError("branding.support_email", "invalid_email", messages.AN_EMAIL)
 
 
-def _confirmation_faults(confirmations: dict[str, Finality]) -> Iterator[Fault]:
+def _confirmation_faults(confirmations: dict[str, Finality]) -> Iterator[FieldError]:
     networks = {chain.network for currency in CURRENCIES.values() for chain in currency.chains}
     for network, count in confirmations.items():
         if network not in networks:
-            yield Fault(f"confirmations.{network}", "unknown_network", messages.A_NETWORK)
+            yield FieldError(f"confirmations.{network}", "unknown_network", messages.A_NETWORK)
         elif isinstance(count, int) and not BLOCKS_MIN <= count <= BLOCKS_MAX:
-            yield Fault(
+            yield FieldError(
                 f"confirmations.{network}", "out_of_range", f"From {BLOCKS_MIN} to {BLOCKS_MAX:,} blocks, or finalized."
             )

@@ -6,20 +6,20 @@ The form carries the version it was made from: who saves over somebody else's ch
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.catalogue.payment_settings import Branding, Finality, MethodChoice
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import Refusal, ValidationFailed
+from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.settings import actions
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.forms import Form, what_was_done
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 PLAIN = (
@@ -42,36 +42,36 @@ class Typed(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/settings/payments", guard=signed_in_page)
-async def payment_settings(ask: Ask, caller: Person, mode: str) -> Response:
+async def payment_settings(request: Request, caller: Person, mode: str) -> Response:
     """How the merchant is paid in this environment."""
-    present = await actions.present(ask.house.db, caller.env(mode), ask.now)
-    notice = NOTICES.get(what_was_done(ask.query), "")
-    return _page(ask, caller, present, _as_typed(present), notice=notice)
+    current = await actions.current(request.services.db, caller.env(mode), request.now)
+    notice = NOTICES.get(what_was_done(request.query), "")
+    return _page(request, caller, current, _as_typed(current), notice=notice)
 
 
 @OPERATIONS.add("POST", "/{mode}/settings/payments", guard=signed_in_page)
-async def save_payment_settings(ask: Ask, caller: Person, mode: str) -> Response:
+async def save_payment_settings(request: Request, caller: Person, mode: str) -> Response:
     """Save them, where nobody did so since. Posted twice, they are saved once and that is well."""
     env = caller.env(mode)
-    typed = _typed(ask.form())
-    present = await actions.present(ask.house.db, env, ask.now)
+    typed = _typed(request.form())
+    current = await actions.current(request.services.db, env, request.now)
     try:
-        new = _meant(typed, present)
-        await ask.house.db.transact(lambda tx: actions.save(tx, env, new, ask.now))
+        new = _meant(typed, current)
+        await request.services.db.transact(lambda tx: actions.save(tx, env, new, request.now))
     except SettingsChanged:
-        return await _changed(ask, caller, env, typed)
-    except ValidationFailed as refusal:
-        return _page(ask, caller, present, typed, _said(refusal, typed))
+        return await _changed(request, caller, env, typed)
+    except ValidationFailed as error:
+        return _page(request, caller, current, typed, _said(error, typed))
     return see_other(f"/{env.mode}/settings/payments?done=saved")
 
 
-async def _changed(ask: Ask, person: Person, env: MerchantEnv, typed: Typed) -> Response:
+async def _changed(request: Request, person: Person, env: MerchantEnv, typed: Typed) -> Response:
     """Somebody was first. Where it was the same form, all is well."""
-    present = await actions.present(ask.house.db, env, ask.now)
-    saved = _as_typed(present)
+    current = await actions.current(request.services.db, env, request.now)
+    saved = _as_typed(current)
     if (saved.values, saved.methods) == (typed.values, typed.methods):
         return see_other(f"/{env.mode}/settings/payments?done=saved")
-    return _page(ask, person, present, typed, Wrong(CHANGED, status=409))
+    return _page(request, person, current, typed, Wrong(CHANGED, status=409))
 
 
 def _typed(form: Form) -> Typed:
@@ -80,16 +80,16 @@ def _typed(form: Form) -> Typed:
     return Typed(values, frozenset(form.all("method")), _number(form.one("version") or ""))
 
 
-def _as_typed(present: SettingsView) -> Typed:
-    values = {name: str(getattr(present, name) or "") for name in PLAIN}
-    values["underpayment_tolerance_bps"] = str(present.underpayment_tolerance_bps)
-    values |= {f"branding.{name}": getattr(present.branding, name) or "" for name in BRANDING}
-    values |= {f"confirmations.{network}": str(present.confirmations.get(network, "")) for network in _networks()}
-    ticked = frozenset(choice.method_id for choice in present.payment_methods if choice.enabled)
-    return Typed(values, ticked, present.version)
+def _as_typed(current: SettingsView) -> Typed:
+    values = {name: str(getattr(current, name) or "") for name in PLAIN}
+    values["underpayment_tolerance_bps"] = str(current.underpayment_tolerance_bps)
+    values |= {f"branding.{name}": getattr(current.branding, name) or "" for name in BRANDING}
+    values |= {f"confirmations.{network}": str(current.confirmations.get(network, "")) for network in _networks()}
+    ticked = frozenset(choice.method_id for choice in current.payment_methods if choice.enabled)
+    return Typed(values, ticked, current.version)
 
 
-def _meant(typed: Typed, present: SettingsView) -> NewSettings:
+def _meant(typed: Typed, current: SettingsView) -> NewSettings:
     """The settings that the form means. What is no number is none that is allowed. Raises `ValidationFailed`."""
     values = typed.values
     overpayment, late = values["overpayment"], values["late_payments"]
@@ -100,7 +100,7 @@ def _meant(typed: Typed, present: SettingsView) -> NewSettings:
     return NewSettings(
         default_currency=values["default_currency"],
         payment_methods=[
-            MethodChoice(choice.method_id, choice.method_id in typed.methods) for choice in present.payment_methods
+            MethodChoice(choice.method_id, choice.method_id in typed.methods) for choice in current.payment_methods
         ],
         link_expiry_minutes=_number(values["link_expiry_minutes"]),
         underpayment_tolerance_bps=_number(values["underpayment_tolerance_bps"]),
@@ -123,26 +123,26 @@ def _networks() -> list[str]:
     return sorted({chain.network for currency in CURRENCIES.values() for chain in currency.chains})
 
 
-def _said(refusal: Refusal, typed: Typed) -> Wrong:
+def _said(error: ApiError, typed: Typed) -> Wrong:
     """The faults are written for people already, those of members within members too."""
-    return wrong_with(refusal, typed.values, said={(fault.field, fault.code): fault.message for fault in refusal.faults})
+    return wrong_with(error, typed.values, said={(fault.field, fault.code): fault.message for fault in error.faults})
 
 
 def _page(
-    ask: Ask, person: Person, present: SettingsView, typed: Typed, wrong: Wrong = NOTHING_WRONG, *, notice: str = ""
+    request: Request, person: Person, current: SettingsView, typed: Typed, wrong: Wrong = NOTHING_WRONG, *, notice: str = ""
 ) -> Response:
     return page(
-        ask,
+        request,
         "settings/payments.html",
         wrong.status,
         person=person,
-        mode=present.mode,
+        mode=current.mode,
         here="settings",
-        version=present.version,
+        version=current.version,
         typed=typed,
         wrong=wrong,
         notice=notice,
-        methods=[(choice.method_id, METHODS[choice.method_id].name) for choice in present.payment_methods],
+        methods=[(choice.method_id, METHODS[choice.method_id].name) for choice in current.payment_methods],
         currencies=[(one.code, f"{one.code}, {one.name}") for one in CURRENCIES.values()],
         networks=_networks(),
     )

@@ -10,23 +10,23 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.catalogue import projects, store
 from tollhouse.catalogue.model import ProjectFacts, ReviewedProject
 from tollhouse.idempotency import KeyReused, made_once
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import moment_of, stamp
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id_text, parse_id
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
 from tollhouse.platform.db import Tx
 from tollhouse.settings.projects_api import SaidProject
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.forms import Form, what_was_done
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import PageQuery, turn
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("name", "website_url", "description")
@@ -59,12 +59,12 @@ class ProjectsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/projects", guard=signed_in_page)
-async def list_projects(ask: Ask, caller: Person, mode: str, query: ProjectsPage) -> Response:
+async def list_projects(request: Request, caller: Person, mode: str, query: ProjectsPage) -> Response:
     """The projects of this environment, newest first, with how their review stands."""
     env = caller.env(mode)
-    shown_ones, more = query.cut(await store.every(ask.house.db, env.merchant_id, env.mode, query.window))
+    shown_ones, more = query.cut(await store.every(request.services.db, env.merchant_id, env.mode, query.window))
     return page(
-        ask,
+        request,
         "settings/projects.html",
         person=caller,
         mode=env.mode,
@@ -77,72 +77,72 @@ async def list_projects(ask: Ask, caller: Person, mode: str, query: ProjectsPage
 
 
 @OPERATIONS.add("GET", "/{mode}/projects/new", guard=signed_in_page)
-async def new_project(ask: Ask, caller: Person, mode: str) -> Response:
+async def new_project(request: Request, caller: Person, mode: str) -> Response:
     """The form for a new project."""
-    return _new(ask, caller, caller.env(mode), Typed())
+    return _new(request, caller, caller.env(mode), Typed())
 
 
 @OPERATIONS.add("POST", "/{mode}/projects/new", guard=signed_in_page)
-async def open_project(ask: Ask, caller: Person, mode: str) -> Response:
+async def open_project(request: Request, caller: Person, mode: str) -> Response:
     """Open it. In live mode an operator approves it before it can sell."""
     env = caller.env(mode)
-    form = ask.form()
+    form = request.form()
     typed, key = _typed(form), form.one("key") or ""
     try:
         facts = typed.facts()
-    except ValidationFailed as refusal:
-        return _new(ask, caller, env, typed, wrong_with(refusal, FIELDS))
+    except ValidationFailed as error:
+        return _new(request, caller, env, typed, wrong_with(error, FIELDS))
     if parse_id(key) is None:
-        return _new(ask, caller, env, typed)
+        return _new(request, caller, env, typed)
 
     async def once(tx: Tx) -> UUID:
         async def make() -> UUID:
-            return (await projects.open_project(tx, env, facts, ask.now)).id
+            return (await projects.open_project(tx, env, facts, request.now)).id
 
-        return await made_once(tx, ask, env, key, typed, make)
+        return await made_once(tx, request, env, key, typed, make)
 
     try:
-        await ask.house.db.transact(once)
-    except KeyReused as refusal:
-        return _new(ask, caller, env, typed, Wrong(SENT_BEFORE, status=refusal.status))
+        await request.services.db.transact(once)
+    except KeyReused as error:
+        return _new(request, caller, env, typed, Wrong(SENT_BEFORE, status=error.status))
     return see_other(f"/{env.mode}/projects?done={'sent' if env.livemode else 'opened'}")
 
 
 @OPERATIONS.add("GET", "/{mode}/projects/{project_id}", guard=signed_in_page)
-async def project(ask: Ask, caller: Person, mode: str, project_id: UUID) -> Response:
+async def project(request: Request, caller: Person, mode: str, project_id: UUID) -> Response:
     """What a project says of itself, how its review stands, and the form to change it."""
     env = caller.env(mode)
-    present = await _present(ask, env, project_id)
-    facts = present.facts
+    current = await _current(request, env, project_id)
+    facts = current.facts
     typed = Typed(facts.name, facts.website_url or "", facts.description or "")
-    notice = NOTICES.get(what_was_done(ask.query), "")
-    return _project(ask, caller, present, typed, notice=notice)
+    notice = NOTICES.get(what_was_done(request.query), "")
+    return _project(request, caller, current, typed, notice=notice)
 
 
 @OPERATIONS.add("POST", "/{mode}/projects/{project_id}", guard=signed_in_page)
-async def change_project(ask: Ask, caller: Person, mode: str, project_id: UUID) -> Response:
+async def change_project(request: Request, caller: Person, mode: str, project_id: UUID) -> Response:
     """Save what was typed, where nobody changed the project since. One that was rejected is reviewed again."""
     env = caller.env(mode)
-    form = ask.form()
+    form = request.form()
     typed, seen = _typed(form), moment_of(form.one("seen") or "")
-    present = await _present(ask, env, project_id)
+    current = await _current(request, env, project_id)
     try:
         facts = typed.facts()
-    except ValidationFailed as refusal:
-        return _project(ask, caller, present, typed, wrong_with(refusal, FIELDS), seen=seen)
+    except ValidationFailed as error:
+        return _project(request, caller, current, typed, wrong_with(error, FIELDS), seen=seen)
 
     async def change(tx: Tx) -> ReviewedProject | None:
-        return None if seen is None else await projects.change_as_seen(tx, env, project_id, facts, seen, ask.now)
+        return None if seen is None else await projects.change_as_seen(tx, env, project_id, facts, seen, request.now)
 
-    if await ask.house.db.transact(change) is None:
-        present = await _present(ask, env, project_id)
-        if present.facts != facts:
-            return _project(ask, caller, present, typed, Wrong(CHANGED, status=409))
+    if await request.services.db.transact(change) is None:
+        current = await _current(request, env, project_id)
+        if current.facts != facts:
+            return _project(request, caller, current, typed, Wrong(CHANGED, status=409))
     return see_other(f"/{env.mode}/projects/{project_id}?done=saved")
 
 
-async def _present(ask: Ask, env: MerchantEnv, project_id: UUID) -> ReviewedProject:
-    found = await store.one(ask.house.db, env, project_id)
+async def _current(request: Request, env: MerchantEnv, project_id: UUID) -> ReviewedProject:
+    found = await store.one(request.services.db, env, project_id)
     if found is None:
         raise NotFound
     return found
@@ -152,9 +152,9 @@ def _typed(form: Form) -> Typed:
     return Typed(*(form.one(name) or "" for name in FIELDS))
 
 
-def _new(ask: Ask, person: Person, env: MerchantEnv, typed: Typed, wrong: Wrong = NOTHING_WRONG) -> Response:
+def _new(request: Request, person: Person, env: MerchantEnv, typed: Typed, wrong: Wrong = NOTHING_WRONG) -> Response:
     return page(
-        ask,
+        request,
         "settings/project_new.html",
         wrong.status,
         person=person,
@@ -167,9 +167,9 @@ def _new(ask: Ask, person: Person, env: MerchantEnv, typed: Typed, wrong: Wrong 
 
 
 def _project(
-    ask: Ask,
+    request: Request,
     person: Person,
-    present: ReviewedProject,
+    current: ReviewedProject,
     typed: Typed,
     wrong: Wrong = NOTHING_WRONG,
     *,
@@ -177,16 +177,16 @@ def _project(
     notice: str = "",
 ) -> Response:
     return page(
-        ask,
+        request,
         "settings/project.html",
         wrong.status,
         person=person,
-        mode=present.mode,
+        mode=current.mode,
         here="projects",
-        project=present,
+        project=current,
         typed=typed,
         wrong=wrong,
         notice=notice,
-        seen=stamp(seen or present.updated_at),
-        opened=stamp(present.created_at),
+        seen=stamp(seen or current.updated_at),
+        opened=stamp(current.created_at),
     )

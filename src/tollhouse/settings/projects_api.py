@@ -7,18 +7,18 @@ from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
 
-from tollhouse.callers.guards import signed_in
-from tollhouse.callers.model import Person
 from tollhouse.catalogue import projects, store
 from tollhouse.catalogue.addresses import is_web_address
 from tollhouse.catalogue.model import ProjectFacts, ProjectStatus, ReviewedProject
+from tollhouse.identity.guards import signed_in
+from tollhouse.identity.model import Person
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import DESCRIPTION_CHARS_MAX
 from tollhouse.kernel.names import LINE_BREAKS, is_readable
-from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.lists import ListQuery, Part
@@ -41,18 +41,18 @@ class SaidProject(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             raise ValidationFailed(*faults)
         return ProjectFacts(self.name.strip(), self.website_url, self.description)
 
-    def rule_faults(self, _facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, _facts: RequestFacts) -> Iterator[FieldError]:
         """Every field that is refused."""
         return self._faults()
 
-    def _faults(self) -> Iterator[Fault]:
+    def _faults(self) -> Iterator[FieldError]:
         if not (1 <= len(self.name.strip()) <= len(self.name) <= NAME_CHARS_MAX and is_readable(self.name)):
-            yield Fault("name", "invalid_value", messages.text(1, NAME_CHARS_MAX))
+            yield FieldError("name", "invalid_value", messages.text(1, NAME_CHARS_MAX))
         if self.website_url is not None and not is_web_address(self.website_url, https_only=False):
-            yield Fault("website_url", "invalid_url", messages.A_WEB_ADDRESS)
+            yield FieldError("website_url", "invalid_url", messages.A_WEB_ADDRESS)
         text = self.description or ""
         if len(text) > DESCRIPTION_CHARS_MAX or not is_readable(text, LINE_BREAKS):
-            yield Fault("description", "invalid_value", messages.text(None, DESCRIPTION_CHARS_MAX))
+            yield FieldError("description", "invalid_value", messages.text(None, DESCRIPTION_CHARS_MAX))
 
 
 class NewProject(SaidProject, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -134,7 +134,7 @@ async def change_project(
     if changed is None:
         raise NotFound
     if body.mode not in {UNSET, changed.mode}:
-        raise ValidationFailed(Fault("mode", "fixed", messages.FIXED))
+        raise ValidationFailed(FieldError("mode", "fixed", messages.FIXED))
     return _view(changed)
 
 

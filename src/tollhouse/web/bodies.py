@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec import inspect as types
 
 from tollhouse.kernel import messages
-from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.platform.config import Settings
 from tollhouse.web.decoding import Reader, bare, type_of
 from tollhouse.web.forms import parse_form
@@ -29,7 +29,7 @@ class RequestFacts(Struct, frozen=True):
 class HasRules(Protocol):
     """A body or query with rules beyond its types. They look at nothing that is stored: that is for the action."""
 
-    def rule_faults(self, facts: RequestFacts) -> Iterable[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterable[FieldError]:
         """Everything that is wrong with it."""
         ...
 
@@ -45,7 +45,7 @@ def shape(parsed: Any, kind: type[Any], facts: RequestFacts | None = None, *, ju
     Where a type does not fit, the rules are judged too, if there are `facts` to judge by; `judged`: they are in any case.
     """
     if not isinstance(parsed, dict):
-        raise ValidationFailed(Fault("", "invalid_type", "The body must be a JSON object."))
+        raise ValidationFailed(FieldError("", "invalid_type", "The body must be a JSON object."))
     members = cast("dict[str, Any]", parsed)
     members = {name: value for name, value in members.items() if value is not None or name not in _defaults(kind)}
     if not _has_times(kind):
@@ -71,7 +71,7 @@ def shape_query(raw: bytes, kind: type[Any], facts: RequestFacts | None = None) 
             values.setdefault(name, []).append(value)
         elif name in values:
             if not any(fault.field == name for fault in reader.faults):
-                reader.faults.append(Fault(name, "repeated", messages.SENT_TWICE))
+                reader.faults.append(FieldError(name, "repeated", messages.SENT_TWICE))
         else:
             values[name] = value
     return _read(reader, values, kind, facts, judged=True)
@@ -89,11 +89,11 @@ def _read(reader: Reader, members: dict[str, Any], kind: type[Any], facts: Reque
     return body
 
 
-def _rule_faults(body: Any, facts: RequestFacts) -> list[Fault]:
+def _rule_faults(body: Any, facts: RequestFacts) -> list[FieldError]:
     return list(body.rule_faults(facts)) if isinstance(body, HasRules) else []
 
 
-def _refuse(faults: list[Fault]) -> None:
+def _refuse(faults: list[FieldError]) -> None:
     if faults:
         raise ValidationFailed(*faults)
 

@@ -7,8 +7,8 @@ from msgspec import Struct
 from starlette.requests import cookie_parser
 from starlette.responses import Response
 
-from tollhouse.web.ask import Ask
 from tollhouse.web.languages import LANGUAGES
+from tollhouse.web.request import Request
 
 KEPT_S = 365 * 86_400
 OWN_PAGE = re.compile(r"/(?![/\\])[!-\[\]-~]{0,2000}")
@@ -34,30 +34,30 @@ SHORTCUTS = Choice("shortcuts", ("on", "off"))
 """Whether letters are shortcuts at the dashboard, as they are until somebody switches them off."""
 
 
-def chosen(ask: Ask, choice: Choice) -> str:
+def chosen(request: Request, choice: Choice) -> str:
     """What was chosen; empty where nothing was, or what there is not."""
-    kept = cookie_parser(ask.headers.get("cookie") or "").get(choice.cookie, "")
+    kept = cookie_parser(request.headers.get("cookie") or "").get(choice.cookie, "")
     return kept if kept in choice.values else ""
 
 
-def way_back(ask: Ask) -> str:
+def way_back(request: Request) -> str:
     """Where a choice leads back to; empty on a page that answers a form, which cannot be asked for again."""
-    if ask.method not in {"GET", "HEAD"}:
+    if request.method not in {"GET", "HEAD"}:
         return ""
-    address = quote(ask.path) + (f"?{ask.query.decode('latin-1')}" if ask.query else "")
+    address = quote(request.path) + (f"?{request.query.decode('latin-1')}" if request.query else "")
     return address if OWN_PAGE.fullmatch(address) else "/"
 
 
-def page_after_choice(ask: Ask) -> str:
+def page_after_choice(request: Request) -> str:
     """The page of ours that the form of a choice names, else the start."""
-    back = ask.form().one("back") or "/"
+    back = request.form().one("back") or "/"
     return back if OWN_PAGE.fullmatch(back) else "/"
 
 
-def keep(ask: Ask, choice: Choice, answer: Response) -> Response:
+def keep(request: Request, choice: Choice, answer: Response) -> Response:
     """Let the browser keep what the form names."""
-    value = ask.form().one(choice.name)
+    value = request.form().one(choice.name)
     if value in choice.values:
-        over_https = ask.house.settings.secure
+        over_https = request.services.settings.secure
         answer.set_cookie(choice.cookie, value, max_age=KEPT_S, path="/", secure=over_https, httponly=True, samesite="lax")
     return answer

@@ -6,11 +6,11 @@ from urllib.parse import urlsplit
 from starlette.requests import cookie_parser
 from starlette.responses import Response
 
-from tollhouse.kernel.refusals import CrossOriginForbidden, MisdirectedRequest
+from tollhouse.kernel.errors import CrossOriginForbidden, MisdirectedRequest
 from tollhouse.platform.config import Settings
 from tollhouse.platform.setting_values import bare_host, is_local_name
-from tollhouse.web.ask import Ask
 from tollhouse.web.base_path import path_of
+from tollhouse.web.request import Request
 
 Kind = Literal["session", "operator", "signin", "operator_signin"]
 """Whose session it is, a merchant's person's or an operator's, or the half of one whose code is waited for. Each has a
@@ -33,14 +33,14 @@ def own_name(settings: Settings, name: str) -> str:
     return f"__Secure-tollhouse_{name}" if path_of(settings) else f"__Host-tollhouse_{name}"
 
 
-def session_id(ask: Ask, kind: Kind = "session") -> str | None:
+def session_id(request: Request, kind: Kind = "session") -> str | None:
     """The session id a browser sent; None when it sent none. Sent twice it counts for nothing."""
-    return value_of(ask, cookie_name(ask.house.settings, kind))
+    return value_of(request, cookie_name(request.services.settings, kind))
 
 
-def value_of(ask: Ask, name: str) -> str | None:
+def value_of(request: Request, name: str) -> str | None:
     """What a browser sent by this cookie; None when it sent none. Sent twice it counts for nothing."""
-    header = ask.headers.getlist("cookie")
+    header = request.headers.getlist("cookie")
     if len(header) != 1 or header[0].count(f"{name}=") > 1:
         return None
     return cookie_parser(header[0]).get(name) or None
@@ -52,15 +52,15 @@ def set_session(response: Response, settings: Settings, secret: str, max_age_s: 
     response.set_cookie(name, secret, max_age=max_age_s, path="/", secure=settings.secure, httponly=True, samesite="lax")
 
 
-def set_with_answer(ask: Ask, value: str, max_age_s: int, kind: Kind = "session") -> None:
+def set_with_answer(request: Request, value: str, max_age_s: int, kind: Kind = "session") -> None:
     """Give the browser this cookie with whatever this request is answered."""
-    ask.cookies_to_set.append((cookie_name(ask.house.settings, kind), value, max_age_s))
+    request.cookies_to_set.append((cookie_name(request.services.settings, kind), value, max_age_s))
 
 
-def set_kept(ask: Ask, response: Response) -> None:
+def set_kept(request: Request, response: Response) -> None:
     """Put the cookies that were set meanwhile into the answer."""
-    secure = ask.house.settings.secure
-    for name, value, max_age_s in ask.cookies_to_set:
+    secure = request.services.settings.secure
+    for name, value, max_age_s in request.cookies_to_set:
         response.set_cookie(name, value, max_age=max_age_s, path="/", secure=secure, httponly=True, samesite="lax")
 
 
@@ -70,13 +70,13 @@ def drop_session(response: Response, settings: Settings, kind: Kind = "session")
     response.delete_cookie(name, path="/", secure=settings.secure, httponly=True, samesite="lax")
 
 
-def refuse_other_host(ask: Ask) -> None:
+def refuse_other_host(request: Request) -> None:
     """Refuse a page that is asked for under another host than ours. Raises `MisdirectedRequest`.
 
     A base URL on this machine takes every name of this machine, whatever the port: nobody else can be reached by them.
     """
-    settings = ask.house.settings
-    sent = ask.headers.getlist("host")
+    settings = request.services.settings
+    sent = request.headers.getlist("host")
     named = f"{'https' if settings.secure else 'http'}://{sent[0] if len(sent) == 1 else ''}"
     try:
         host, local = bare_host(named), is_local_name(urlsplit(named).hostname or "")
@@ -86,15 +86,15 @@ def refuse_other_host(ask: Ask) -> None:
         raise MisdirectedRequest
 
 
-def refuse_cross_origin(ask: Ask) -> None:
+def refuse_cross_origin(request: Request) -> None:
     """Refuse a state-changing request that another site made the browser send. Raises `CrossOriginForbidden`."""
-    if ask.method in SAFE:
+    if request.method in SAFE:
         return
-    site = ask.headers.get("sec-fetch-site")
+    site = request.headers.get("sec-fetch-site")
     if site is not None:
         if site not in {"same-origin", "none"}:
             raise CrossOriginForbidden
         return
-    origin = ask.headers.get("origin")
-    if origin is not None and origin != ask.house.settings.origin:
+    origin = request.headers.get("origin")
+    if origin is not None and origin != request.services.settings.origin:
         raise CrossOriginForbidden

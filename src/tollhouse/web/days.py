@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import day_of
-from tollhouse.kernel.refusals import Fault, ValidationFailed
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.zones import midnight
 
 BEGINNING, END = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
@@ -25,9 +25,9 @@ def span_of(first: str, last: str, zone: tzinfo) -> tuple[datetime, datetime]:
     )
 
 
-def _faults(first: str, since: date | None, last: str, until: date | None) -> Iterator[Fault]:
+def _faults(first: str, since: date | None, last: str, until: date | None) -> Iterator[FieldError]:
     for name, typed, day in (("from", first, since), ("to", last, until)):
         if typed and day is None:
-            yield Fault(name, "invalid_value", messages.A_DAY)
+            yield FieldError(name, "invalid_value", messages.A_DAY)
     if since is not None and until is not None and since > until:
-        yield Fault("to", "out_of_range", messages.NOT_BEFORE_FIRST_DAY)
+        yield FieldError("to", "out_of_range", messages.NOT_BEFORE_FIRST_DAY)

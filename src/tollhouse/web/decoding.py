@@ -15,7 +15,7 @@ from msgspec import inspect as types
 
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import read_time
-from tollhouse.kernel.refusals import Fault
+from tollhouse.kernel.errors import FieldError
 
 WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 NEUTRAL_ID = "00000000-0000-0000-0000-000000000000"
@@ -39,7 +39,7 @@ class Reader:
     """Reads one body or query. `faults` holds what was found; `is_text`: all values come as text, as in a query."""
 
     def __init__(self, *, is_text: bool = False) -> None:
-        self.faults: list[Fault] = []
+        self.faults: list[FieldError] = []
         self._is_text = is_text
 
     def read(self, value: Any, kind: types.Type, path: str) -> Any:
@@ -58,7 +58,7 @@ class Reader:
         return self._scalar(value, kind, path)
 
     def _fault(self, path: str, code: str, message: str) -> None:
-        fault = Fault(path, code, message)
+        fault = FieldError(path, code, message)
         if fault not in self.faults:
             self.faults.append(fault)
 

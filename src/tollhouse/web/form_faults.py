@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 from msgspec import Struct
 
-from tollhouse.kernel.refusals import Fault, Refusal
+from tollhouse.kernel.errors import ApiError, FieldError
 
 NOTHING_DONE = "Nothing was done. Something in the form is not right."
 UNFIT = "This is not what is asked for here."
@@ -24,7 +24,7 @@ AS_TOLD: Mapping[tuple[str, str], str] = {}
 
 
 def wrong_with(
-    refusal: Refusal, names: Collection[str], at: str = "", said: Mapping[tuple[str, str], str] = AS_TOLD
+    error: ApiError, names: Collection[str], at: str = "", said: Mapping[tuple[str, str], str] = AS_TOLD
 ) -> Wrong:
     """How a form of these fields shows a refusal: at the fields that it names, else at the field `at`, else above.
 
@@ -32,19 +32,19 @@ def wrong_with(
     """
     words: dict[str, str] = {}
     others: list[str] = []
-    for fault in refusal.faults:
+    for fault in error.faults:
         name = next((name for name in names if fault.field == name or fault.field.startswith(f"{name}.")), None)
         if name is None:
             others.append(fault.message)
         else:
             words.setdefault(name, said.get((name, fault.code)) or _for_people(fault, name))
     if at and not words:
-        words[at] = refusal.message
-    message = " ".join(others) or (NOTHING_DONE if words else refusal.message)
-    return Wrong(message, words, refusal.status)
+        words[at] = error.message
+    message = " ".join(others) or (NOTHING_DONE if words else error.message)
+    return Wrong(message, words, error.status)
 
 
-def _for_people(fault: Fault, name: str) -> str:
+def _for_people(fault: FieldError, name: str) -> str:
     """Of a member that a JSON Schema is about, the fault's own message is for programs."""
     if "." not in name:
         return fault.message

@@ -3,7 +3,7 @@
 import re
 from urllib.parse import unquote_to_bytes
 
-from tollhouse.kernel.refusals import InvalidRequest
+from tollhouse.kernel.errors import InvalidRequest
 
 BAD_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 DECIMAL_COMMA = re.compile(r"[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})|0,[0-9]{3}")

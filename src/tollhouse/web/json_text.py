@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
-from tollhouse.kernel.refusals import InvalidRequest
+from tollhouse.kernel.errors import InvalidRequest
 
 NESTING_MAX = 64
 

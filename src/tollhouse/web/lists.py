@@ -16,8 +16,8 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from tollhouse.kernel import messages
+from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, DEEP_ROWS_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
-from tollhouse.kernel.refusals import Fault, Refusal, ValidationFailed
 from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.paging import EARLIEST, FIRST, NEWEST, Place, Window
 
@@ -31,14 +31,14 @@ SINCE = Meta(tz=True, description="Only what was created at this time or later."
 UNTIL = Meta(tz=True, description="Only what was created before this time.")
 
 
-class PageTooDeep(Refusal):
+class PageTooDeep(ApiError):
     """422: the page begins or ends beyond the first 10,000 rows."""
 
     code, status = "page_too_deep", 422
     message = "Pages end at 10,000 rows. To read on, send the next_cursor of the last page as cursor."
 
     def __init__(self) -> None:
-        super().__init__(faults=[Fault("page", self.code, messages.A_SHALLOW_PAGE)])
+        super().__init__(faults=[FieldError("page", self.code, messages.A_SHALLOW_PAGE)])
 
 
 class CatalogueQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,7 +48,7 @@ class CatalogueQuery(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = PAGE_ROWS_DEFAULT
     cursor: Annotated[str, CURSOR] | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
         """What is wrong with the cursor."""
         return _cursor_faults(self, facts)
 
@@ -62,7 +62,7 @@ class ListQuery(Struct, frozen=True, forbid_unknown_fields=True):
     created_from: Annotated[datetime, SINCE] | None = None
     created_to: Annotated[datetime, UNTIL] | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
         """What is wrong with the cursor and the span of time."""
         yield from _cursor_faults(self, facts)
         yield from _span_faults(self)
@@ -77,7 +77,7 @@ class ConnectionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     created_from: Annotated[datetime, SINCE] | None = None
     created_to: Annotated[datetime, UNTIL] | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
         """What is wrong with the cursor and the span of time."""
         yield from _cursor_faults(self, facts)
         yield from _span_faults(self)
@@ -134,7 +134,7 @@ class Part(Struct, frozen=True):
         if self.after is not None:
             names = [name(one).encode() for one in every]
             if self.after not in names:
-                raise ValidationFailed(Fault("cursor", "invalid_cursor", messages.A_CURSOR))
+                raise ValidationFailed(FieldError("cursor", "invalid_cursor", messages.A_CURSOR))
             begin = names.index(self.after) + 1
         shown, more = list(every[begin : begin + self.limit]), len(every) > begin + self.limit
         return shown, more, self._cursor(name(shown[-1]).encode()) if more else None
@@ -178,19 +178,19 @@ def part_of(query: AnyQuery, facts: RequestFacts) -> Part:
     )
 
 
-def _cursor_faults(query: AnyQuery, facts: RequestFacts) -> Iterator[Fault]:
+def _cursor_faults(query: AnyQuery, facts: RequestFacts) -> Iterator[FieldError]:
     if query.cursor is None:
         return
     if query.page is not None:
-        yield Fault("page", "not_with_cursor", messages.NOT_WITH_CURSOR)
+        yield FieldError("page", "not_with_cursor", messages.NOT_WITH_CURSOR)
     after = _after(query.cursor, facts)
     if after is None or (not isinstance(query, CatalogueQuery) and _place(after) is None):
-        yield Fault("cursor", "invalid_cursor", messages.A_CURSOR)
+        yield FieldError("cursor", "invalid_cursor", messages.A_CURSOR)
 
 
-def _span_faults(query: ListQuery | ConnectionsQuery) -> Iterator[Fault]:
+def _span_faults(query: ListQuery | ConnectionsQuery) -> Iterator[FieldError]:
     if query.created_from is not None and query.created_to is not None and query.created_from >= query.created_to:
-        yield Fault("created_to", "invalid_value", messages.AFTER_CREATED_FROM)
+        yield FieldError("created_to", "invalid_value", messages.AFTER_CREATED_FROM)
 
 
 def _tag(facts: RequestFacts) -> bytes:

@@ -2,7 +2,7 @@
 
 import re
 
-from tollhouse.kernel.refusals import InvalidRequest
+from tollhouse.kernel.errors import InvalidRequest
 
 FORM_WITH_FILES = "multipart/form-data"
 FIELDS_MAX = 20

@@ -6,14 +6,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX
-from tollhouse.kernel.refusals import Refusal
 from tollhouse.web.forms import FORM
-from tollhouse.web.openapi_answers import HEADERS, JSON, Admission, answer_type, possible_refusals, refused, success
+from tollhouse.web.openapi_errors import Refusals
 from tollhouse.web.openapi_examples import Examples, Usual, id_of
-from tollhouse.web.openapi_refusals import Refusals
+from tollhouse.web.openapi_responses import HEADERS, JSON, Admission, answer_type, possible_refusals, refused, success
 from tollhouse.web.openapi_schemas import Json, Schemas, query_parameters
-from tollhouse.web.openapi_webhooks import PARAMETERS, Told, event_schemas, webhooks
+from tollhouse.web.openapi_webhooks import PARAMETERS, EventSpec, event_schemas, webhooks
 from tollhouse.web.operations import Operation
 
 
@@ -22,11 +22,11 @@ class Source(Struct, frozen=True, kw_only=True):
 
     operations: Sequence[Operation]
     doors: Mapping[str, str]
-    told: Sequence[Told]
+    told: Sequence[EventSpec]
     usual: Usual
     security_schemes: Json
     admission: Callable[[Operation], Admission]
-    keeper_refuses: Sequence[type[Refusal]]
+    keeper_refuses: Sequence[type[ApiError]]
 
 
 def document(source: Source, base_url: str) -> Json:
@@ -44,7 +44,7 @@ def document(source: Source, base_url: str) -> Json:
     names: set[str] = set()
     for operation in source.operations:
         name = operation.handler.__name__
-        name = f"{operation.door.name}_{name}" if name in names else name
+        name = f"{operation.surface.name}_{name}" if name in names else name
         names.add(name)
         paths.setdefault(operation.full_path, {})[operation.method.lower()] = _operation(operation, name, parts)
     return {
@@ -61,8 +61,8 @@ def document(source: Source, base_url: str) -> Json:
         "paths": paths,
         "webhooks": webhooks(source.told, parts.examples),
         "components": {
-            "schemas": schemas.components | parts.refusals.schemas,
-            "examples": parts.refusals.examples,
+            "schemas": schemas.components | parts.errors.schemas,
+            "examples": parts.errors.examples,
             "parameters": PARAMETERS,
             "headers": HEADERS,
             "securitySchemes": source.security_schemes,
@@ -76,7 +76,7 @@ class _Parts(Struct, frozen=True):
     source: Source
     schemas: Schemas
     examples: Examples
-    refusals: Refusals
+    errors: Refusals
 
 
 def _operation(operation: Operation, name: str, parts: _Parts) -> Json:
@@ -84,7 +84,7 @@ def _operation(operation: Operation, name: str, parts: _Parts) -> Json:
     admission = parts.source.admission(operation)
     shown: Json = {
         "operationId": name,
-        "tags": [operation.door.name],
+        "tags": [operation.surface.name],
         "summary": summary,
         "security": list(admission.security),
         "parameters": _parameters(operation, parts.source.usual),
@@ -102,7 +102,7 @@ def _operation(operation: Operation, name: str, parts: _Parts) -> Json:
             shown["requestBody"] = {"required": required, "content": content}
     possible = possible_refusals(operation, admission, parts.source.keeper_refuses)
     for status, kinds in possible.items():
-        shown["responses"][str(status.value)] = refused(status, kinds, parts.refusals)
+        shown["responses"][str(status.value)] = refused(status, kinds, parts.errors)
     return shown
 
 

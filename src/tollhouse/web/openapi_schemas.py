@@ -9,11 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp
-from tollhouse.kernel.refusals import Fault
+from tollhouse.kernel.errors import FieldError
 
 Json = dict[str, Any]
 REF = "#/components/schemas/{name}"
-REFUSAL = "Refusal"
+REFUSAL = "ApiError"
 REFUSAL_SCHEMA: Json = {
     "title": REFUSAL,
     "description": "How every request that is not done is answered. `errors` names each refused field.",
@@ -22,7 +22,7 @@ REFUSAL_SCHEMA: Json = {
         "error": {"type": "string", "description": "The code, for programs."},
         "error_description": {"type": "string", "description": "The sentence, for people."},
         "request_id": {"type": "string", "format": "uuid"},
-        "errors": {"type": "array", "items": {"$ref": REF.format(name="Fault")}},
+        "errors": {"type": "array", "items": {"$ref": REF.format(name="FieldError")}},
         "scope": {"type": "string", "description": "The permission that `missing_scope` is about."},
         "details": {"type": "object", "description": "What the code says about this object."},
     },
@@ -35,7 +35,7 @@ class Schemas:
 
     def __init__(self, sent: Iterable[Any], answered: Iterable[Any]) -> None:
         sent, answered = tuple(sent), tuple(answered)
-        kinds = (*sent, *answered, Fault)
+        kinds = (*sent, *answered, FieldError)
         shown, components = _shortly_named(*msgspec.json.schema_components(kinds, ref_template=REF))
         self._shown = dict(zip(kinds, shown, strict=True))
         self.components: Json = {REFUSAL: REFUSAL_SCHEMA, **components}

@@ -38,7 +38,7 @@ RESPONSES: Json = {
 }
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class EventSpec(Struct, frozen=True, kw_only=True):
     """A type of event: when it is sent, which objects it may be about, and what stands beside the object."""
 
     type: str
@@ -57,17 +57,17 @@ class Told(Struct, frozen=True, kw_only=True):
         return f"{self.type.replace('.', '_').title().replace('_', '')}Event"
 
 
-def event_schemas(told: Iterable[Told], schemas: Schemas) -> Json:
+def event_schemas(told: Iterable[EventSpec], schemas: Schemas) -> Json:
     """The payload of each event, by the name of its schema."""
     return {one.schema_name: _payload(one, schemas) for one in told}
 
 
-def webhooks(told: Iterable[Told], examples: Examples) -> Json:
+def webhooks(told: Iterable[EventSpec], examples: Examples) -> Json:
     """What a receiver gets, by the event's type."""
     return {one.type: {"post": _request(one, examples)} for one in told}
 
 
-def _payload(told: Told, schemas: Schemas) -> Json:
+def _payload(told: EventSpec, schemas: Schemas) -> Json:
     objects = [schemas.of(kind) for kind in told.objects]
     data: Json = {"object": objects[0] if len(objects) == 1 else {"anyOf": objects}}
     data |= {name: schemas.of(kind) for name, kind in told.beside.items()}
@@ -78,7 +78,7 @@ def _payload(told: Told, schemas: Schemas) -> Json:
     return {"type": "object", "description": told.about, "properties": members, "required": list(members)}
 
 
-def _request(told: Told, examples: Examples) -> Json:
+def _request(told: EventSpec, examples: Examples) -> Json:
     schema = {"$ref": REF.format(name=told.schema_name)}
     example = examples.of(schema) | {"id": id_of("event_id")}
     return {

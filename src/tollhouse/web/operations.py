@@ -4,10 +4,10 @@ Routing, guarding, decoding, errors, `docs/routes.txt` and the reference are mad
 guard cannot be declared.
 
 A handler is a function that asks for what it needs by name: `caller`, `body`, `query`, `part` (of a list), `tx` (an open
-transaction, committed when the handler returns), `db` (the pool, for reads), `now`, `house`, `ask`, and the `{names}` of
+transaction, committed when the handler returns), `db` (the pool, for reads), `now`, `services`, `request`, and the `{names}` of
 its path.
-It returns a Struct, a Response, or a Refusal that is answered after the commit. What a handler reads from `ask` itself
-or puts into a Response, no annotation tells: `reads` and `answers` do.
+It returns a Struct, a Response, or a Refusal that is answered after the commit. What a handler reads from `request` itself
+or puts into a Response, no annotation tells: `reads` and `responses` do.
 """
 
 import inspect
@@ -18,9 +18,9 @@ from uuid import UUID
 
 from msgspec import Struct, structs
 
+from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.limits import BODY_BYTES_MAX
-from tollhouse.kernel.refusals import Refusal
-from tollhouse.web.ask import Ask
+from tollhouse.web.request import Request
 
 Idempotency = Literal["no", "honoured", "required"]
 RecentAuthentication = Literal["no", "live", "always", "by_content"]
@@ -28,10 +28,10 @@ RecentAuthentication = Literal["no", "live", "always", "by_content"]
 the path or the body), always, or where the handler finds that what is asked for needs it."""
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
-SUPPLIED = frozenset({"caller", "body", "query", "part", "tx", "db", "now", "house", "ask"})
+SUPPLIED = frozenset({"caller", "body", "query", "part", "tx", "db", "now", "services", "request"})
 
 
-class Door(Struct, frozen=True):
+class Surface(Struct, frozen=True):
     """A way in: where its paths begin, and how it treats whoever comes.
 
     `cors`: browsers of other sites may call it. `html`: errors may be pages. `head`: HEAD may stand for GET, which it
@@ -45,11 +45,11 @@ class Door(Struct, frozen=True):
     head: bool = True
 
 
-INTEGRATION = Door("integration", "/api/v2/integration", cors=True, html=False)
-PROTOCOL = Door("oauth", "", cors=True, html=False)
-AUTHORIZE = Door("authorize", "", cors=False, html=False, head=False)
-DASHBOARD = Door("dashboard", "/api/v2/merchant", cors=False, html=False)
-PAGES = Door("pages", "", cors=False, html=True)
+INTEGRATION = Surface("integration", "/api/v2/integration", cors=True, html=False)
+PROTOCOL = Surface("oauth", "", cors=True, html=False)
+AUTHORIZE = Surface("authorize", "", cors=False, html=False, head=False)
+DASHBOARD = Surface("dashboard", "/api/v2/merchant", cors=False, html=False)
+PAGES = Surface("pages", "", cors=False, html=True)
 
 
 class NoMembers(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,11 +64,11 @@ class Guard(Protocol):
         """Such as `payments:write` or `session`."""
         ...
 
-    async def admit(self, ask: Ask) -> Any:
+    async def admit(self, request: Request) -> Any:
         """The caller, or a raised refusal."""
         ...
 
-    async def note_use(self, ask: Ask, caller: Any) -> None:
+    async def note_use(self, request: Request, caller: Any) -> None:
         """Called after the caller got what it asked for."""
         ...
 
@@ -77,7 +77,7 @@ class Guard(Protocol):
 class ReauthenticatingGuard(Guard, Protocol):
     """A guard of people, who can be asked for their password again."""
 
-    async def reauthenticate(self, ask: Ask, caller: Any) -> Any:
+    async def reauthenticate(self, request: Request, caller: Any) -> Any:
         """The caller, who authenticated within the last 15 minutes; or a raised refusal that asks for it."""
         ...
 
@@ -98,14 +98,14 @@ class Deprecated(Struct, frozen=True):
 class Operation(Struct, frozen=True):
     """One row of the table. `body` is what the handler asks for, `accepts` what a body that comes must fit."""
 
-    door: Door
+    surface: Surface
     method: str
     path: str
     guard: Guard
     handler: Handler
     status: int
     idempotency: Idempotency
-    refuses: tuple[type[Refusal], ...]
+    refuses: tuple[type[ApiError], ...]
     needs: tuple[str, ...]
     body: type[Any] | None
     accepts: type[Any] | None
@@ -121,7 +121,7 @@ class Operation(Struct, frozen=True):
     @property
     def full_path(self) -> str:
         """The path from the root."""
-        return self.door.prefix + self.path
+        return self.surface.prefix + self.path
 
     @property
     def body_optional(self) -> bool:
@@ -143,9 +143,9 @@ class Operation(Struct, frozen=True):
 class Operations(list[Operation]):
     """The operations of one module and door, in the order they are declared."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, surface: Surface) -> None:
         super().__init__()
-        self._door = door
+        self._surface = surface
 
     def add(
         self,
@@ -155,9 +155,9 @@ class Operations(list[Operation]):
         guard: Guard,
         status: int = 200,
         idempotency: Idempotency = "no",
-        refuses: Sequence[type[Refusal]] = (),
+        refuses: Sequence[type[ApiError]] = (),
         reads: type[Struct] | None = None,
-        answers: Any = None,
+        responses: Any = None,
         formats: Sequence[str] = (),
         body_bytes_max: int = BODY_BYTES_MAX,
         deprecated: Deprecated | None = None,
@@ -165,7 +165,7 @@ class Operations(list[Operation]):
     ) -> Callable[[H], H]:
         """Declare the handler below as this operation.
 
-        For the reference: `reads`, the form (of a GET, the query) that the handler takes from `ask`, `answers`, what its
+        For the reference: `reads`, the form (of a GET, the query) that the handler takes from `request`, `responses`, what its
         Response holds, `formats`, media types beside JSON. `body_bytes_max`: more is for whom the guard lets in.
         """
 
@@ -173,7 +173,7 @@ class Operations(list[Operation]):
             hints, needs = _hints(handler, path, guard, recent_authentication)
             self.append(
                 Operation(
-                    door=self._door,
+                    surface=self._surface,
                     method=method,
                     path=path,
                     guard=guard,
@@ -186,7 +186,7 @@ class Operations(list[Operation]):
                     accepts=hints.get("body") or self._nothing(method),
                     query=hints.get("query") or getattr(hints.get("part"), "asks", None),
                     uuids=frozenset(name for name in _names(path) if hints.get(name) is UUID),
-                    answer=hints.get("return") if answers is None else answers,
+                    answer=hints.get("return") if responses is None else responses,
                     reads=reads,
                     formats=tuple(formats),
                     body_bytes_max=body_bytes_max,
@@ -200,7 +200,7 @@ class Operations(list[Operation]):
 
     def _nothing(self, method: str) -> type[Any] | None:
         """What a body must fit that nobody asks for: at doors that speak JSON, where others have one, it is empty."""
-        return NoMembers if self._door in (INTEGRATION, DASHBOARD) and method != "GET" else None
+        return NoMembers if self._surface in (INTEGRATION, DASHBOARD) and method != "GET" else None
 
 
 def _hints(

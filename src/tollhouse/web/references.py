@@ -4,30 +4,30 @@ import re
 from collections.abc import Iterator
 
 from tollhouse.kernel import limits, messages
+from tollhouse.kernel.errors import FieldError
 from tollhouse.kernel.names import LINE_BREAKS, is_readable
-from tollhouse.kernel.refusals import Fault
 
 METADATA_KEY = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 
 
 def reference_faults(
     *, external_id: str | None, metadata: dict[str, str] | None, description: str | None = None
-) -> Iterator[Fault]:
+) -> Iterator[FieldError]:
     """Everything that is wrong with them."""
     if external_id is not None and not (1 <= len(external_id) <= limits.EXTERNAL_ID_CHARS_MAX and external_id.isprintable()):
-        yield Fault("external_id", "invalid_value", messages.text(1, limits.EXTERNAL_ID_CHARS_MAX))
+        yield FieldError("external_id", "invalid_value", messages.text(1, limits.EXTERNAL_ID_CHARS_MAX))
     if description is not None and (
         len(description) > limits.DESCRIPTION_CHARS_MAX or not is_readable(description, LINE_BREAKS)
     ):
-        yield Fault("description", "invalid_value", messages.text(None, limits.DESCRIPTION_CHARS_MAX))
+        yield FieldError("description", "invalid_value", messages.text(None, limits.DESCRIPTION_CHARS_MAX))
     yield from _metadata_faults(metadata or {})
 
 
-def _metadata_faults(metadata: dict[str, str]) -> Iterator[Fault]:
+def _metadata_faults(metadata: dict[str, str]) -> Iterator[FieldError]:
     if len(metadata) > limits.METADATA_KEYS_MAX:
-        yield Fault("metadata", "too_many", messages.items(None, limits.METADATA_KEYS_MAX))
+        yield FieldError("metadata", "too_many", messages.items(None, limits.METADATA_KEYS_MAX))
     for key, value in metadata.items():
         if not METADATA_KEY.fullmatch(key):
-            yield Fault("metadata", "invalid_key", messages.A_METADATA_KEY)
+            yield FieldError("metadata", "invalid_key", messages.A_METADATA_KEY)
         elif len(value) > limits.METADATA_VALUE_CHARS_MAX:
-            yield Fault(f"metadata.{key}", "too_long", messages.characters(None, limits.METADATA_VALUE_CHARS_MAX))
+            yield FieldError(f"metadata.{key}", "too_long", messages.characters(None, limits.METADATA_VALUE_CHARS_MAX))

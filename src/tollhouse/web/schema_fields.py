@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from tollhouse.kernel.refusals import InvalidRequest
+from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.web.forms import Form
 from tollhouse.web.json_text import parse_json
 

@@ -17,9 +17,9 @@ from tollhouse.web.texts import Texts
 
 PARTS = (
     "web",
-    "callers",
+    "identity",
     "mail",
-    "home",
+    "overview",
     "books",
     "settings",
     "merchants",
@@ -33,8 +33,8 @@ PARTS = (
     "request_log",
     "reports",
     "audit_log",
-    "operator",
-    "guide",
+    "console",
+    "docs",
     "demo",
 )
 READERS_KEPT = 64

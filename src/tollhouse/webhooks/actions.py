@@ -8,15 +8,15 @@ import msgspec
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import changes
-from tollhouse.callers.throttle import RateLimited
 from tollhouse.events import secrets, waiting
 from tollhouse.events.destination import destination_key
 from tollhouse.events.record import record_test
+from tollhouse.identity.throttle import RateLimited
 from tollhouse.kernel.clock import stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 from tollhouse.webhooks import store
 from tollhouse.webhooks.model import (
     Configuration,
@@ -34,23 +34,23 @@ from tollhouse.webhooks.model import (
 TESTS_WINDOW = timedelta(minutes=1)
 
 
-async def configuration_of(db: Pool | Tx, env: MerchantEnv, house: House) -> Configuration | None:
+async def configuration_of(db: Pool | Tx, env: MerchantEnv, services: Services) -> Configuration | None:
     """The saved configuration; None before the first PUT and after the end of compatibility."""
-    return await store.configuration(db, env) if house.settings.deprecated_webhooks else None
+    return await store.configuration(db, env) if services.settings.deprecated_webhooks else None
 
 
-def ensure_compatible(house: House) -> None:
+def ensure_compatible(services: Services) -> None:
     """See to it that saved addresses are still used. Raises `DeprecatedWebhookRemoved`."""
-    if not house.settings.deprecated_webhooks:
+    if not services.settings.deprecated_webhooks:
         raise DeprecatedWebhookRemoved
 
 
 async def save(
-    tx: Tx, env: MerchantEnv, new: NewConfiguration, house: House, now: datetime
+    tx: Tx, env: MerchantEnv, new: NewConfiguration, services: Services, now: datetime
 ) -> tuple[Configuration, str | None]:
     """Save the address; the configuration, and a new secret where the environment had no active one."""
-    ensure_compatible(house)
-    if faults := new.faults(env, house.settings):
+    ensure_compatible(services)
+    if faults := new.faults(env, services.settings):
         raise ValidationFailed(*faults)
     # Nothing below this line may refuse.
     await secrets.lock(tx, env)
@@ -60,7 +60,7 @@ async def save(
     if not new.enabled:
         await waiting.cancel(tx, env)
     state = await secrets.state_of(tx, env, now)
-    secret = None if state.has_secret else await secrets.replace(tx, env, house.keys, now)
+    secret = None if state.has_secret else await secrets.replace(tx, env, services.keys, now)
     saved = await store.configuration(tx, env)
     if saved is None:
         raise AssertionError("it was saved just now")
@@ -70,7 +70,7 @@ async def save(
     return saved, secret
 
 
-async def switch_off(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> Configuration | None:
+async def switch_off(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> Configuration | None:
     """End delivery in the whole environment. What waits is canceled; address, secret and history stay."""
     await secrets.lock(tx, env)
     was_on = await store.delivery_is_on(tx, env)
@@ -78,7 +78,7 @@ async def switch_off(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> C
     await waiting.cancel(tx, env)
     if was_on:
         await record.note(tx, env, "webhooks.off", now)
-    return await configuration_of(tx, env, house)
+    return await configuration_of(tx, env, services)
 
 
 async def switch_on(tx: Tx, env: MerchantEnv, now: datetime) -> None:
@@ -87,18 +87,18 @@ async def switch_on(tx: Tx, env: MerchantEnv, now: datetime) -> None:
     await _switch_on(tx, env, now)
 
 
-async def renew_secret(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> str:
+async def renew_secret(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> str:
     """Replace the signing secret at once; attempts from now on are signed with the new one."""
     await secrets.lock(tx, env)
     await record.note(tx, env, "webhooks.secret_replaced", now)
-    return await secrets.replace(tx, env, house.keys, now)
+    return await secrets.replace(tx, env, services.keys, now)
 
 
-async def prepare_secret(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> str:
+async def prepare_secret(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> str:
     """A secret that signs nothing until it is activated, within the hour."""
     await secrets.lock(tx, env)
     await record.note(tx, env, "webhooks.secret_prepared", now)
-    return await secrets.generate(tx, env, house.keys, now)
+    return await secrets.generate(tx, env, services.keys, now)
 
 
 async def activate_secret(tx: Tx, env: MerchantEnv, now: datetime) -> SecretStateView:
@@ -116,16 +116,16 @@ async def secret_state(db: Pool | Tx, env: MerchantEnv, now: datetime) -> Secret
     return SecretStateView(state.has_secret, state.pending, stamp_or_none(state.activated_at))
 
 
-async def send_test(tx: Tx, env: MerchantEnv, url: str, house: House, now: datetime) -> EventView:
+async def send_test(tx: Tx, env: MerchantEnv, url: str, services: Services, now: datetime) -> EventView:
     """Store a test event for this address; the worker sends it once, in either mode."""
-    if faults := url_faults(url, env, house.settings):
+    if faults := url_faults(url, env, services.settings):
         raise ValidationFailed(*faults)
     await secrets.lock(tx, env)  # so that tests at once are counted one after another
-    await _refuse_too_many(tx, env, house, now)
+    await _refuse_too_many(tx, env, services, now)
     if not (await secrets.state_of(tx, env, now)).has_secret:
         raise WebhookSecretMissing
     # Nothing below this line may refuse.
-    return await _seen(tx, env, await record_test(tx, env, url, house=house, now=now))
+    return await _seen(tx, env, await record_test(tx, env, url, services=services, now=now))
 
 
 async def event_with_history(db: Pool, env: MerchantEnv, event_id: UUID) -> EventWithHistory:
@@ -138,7 +138,7 @@ async def event_with_history(db: Pool, env: MerchantEnv, event_id: UUID) -> Even
     return EventWithHistory(**msgspec.structs.asdict(event), delivery_history=history)
 
 
-async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, house: House, now: datetime) -> EventView:
+async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, services: Services, now: datetime) -> EventView:
     """Send a stored event again, once: same id and bytes, signed with the present secret, beside the schedule."""
     found = await store.destination(tx, env, event_id)
     if found is None:
@@ -147,7 +147,7 @@ async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, house: House, now:
         raise WebhookDeliveryDisabled
     source, url = found
     if source not in {"request", "test"}:
-        saved = await configuration_of(tx, env, house)
+        saved = await configuration_of(tx, env, services)
         url = None if saved is None else saved.url
     if url is None:
         raise WebhookDestinationMissing
@@ -158,14 +158,14 @@ async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, house: House, now:
     return await _seen(tx, env, event_id)
 
 
-async def redeliver_unless_due(tx: Tx, env: MerchantEnv, event_id: UUID, house: House, now: datetime) -> None:
+async def redeliver_unless_due(tx: Tx, env: MerchantEnv, event_id: UUID, services: Services, now: datetime) -> None:
     """The same for a person at a page, whose browser sends no key: clicked twice, it is sent once.
 
     While an attempt is due or on its way nothing is added to it.
     """
     await secrets.lock(tx, env)  # so that two clicks come one after the other
     if not await store.attempt_is_due(tx, env, event_id):
-        await redeliver(tx, env, event_id, house, now)
+        await redeliver(tx, env, event_id, services, now)
 
 
 async def _switch_on(tx: Tx, env: MerchantEnv, now: datetime) -> None:
@@ -182,9 +182,9 @@ def _said(configuration: Configuration | None) -> Mapping[str, object]:
     return said | {"delivery": "on" if configuration.enabled else "off"}
 
 
-async def _refuse_too_many(tx: Tx, env: MerchantEnv, house: House, now: datetime) -> None:
-    most = house.settings.rate_webhook_test_per_min
-    if not house.settings.rate_limits or not most:
+async def _refuse_too_many(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> None:
+    most = services.settings.rate_webhook_test_per_min
+    if not services.settings.rate_limits or not most:
         return
     count, oldest = await store.tests_since(tx, env, now - TESTS_WINDOW)
     if count >= most:

@@ -5,15 +5,15 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.callers.guards import Credential, scope, signed_in
-from tollhouse.callers.model import Caller, Person
-from tollhouse.callers.throttle import RateLimited
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.identity.guards import Credential, scope, signed_in
+from tollhouse.identity.model import Caller, Person
+from tollhouse.identity.throttle import RateLimited
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.ask import Ask
-from tollhouse.web.house import House
 from tollhouse.web.lists import Part
 from tollhouse.web.operations import DASHBOARD, INTEGRATION, Deprecated, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.services import Services
 from tollhouse.webhooks import actions, store
 from tollhouse.webhooks.model import (
     Configuration,
@@ -43,17 +43,17 @@ SAVED_ADDRESSES = Deprecated(datetime(2026, 11, 1, tzinfo=UTC), "/docs/webhooks#
 class SavedAddressCredential(Credential):
     """A credential that may save an address, while saved addresses are still used."""
 
-    async def admit(self, ask: Ask) -> Caller:
+    async def admit(self, request: Request) -> Caller:
         """As ever, and then 410 whatever the body is. Raises `DeprecatedWebhookRemoved`."""
-        caller = await super().admit(ask)
-        actions.ensure_compatible(ask.house)
+        caller = await super().admit(request)
+        actions.ensure_compatible(request.services)
         return caller
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook", guard=READ, deprecated=SAVED_ADDRESSES)
-async def read_configuration(caller: Caller, db: Pool, house: House) -> Configuration | None:
+async def read_configuration(caller: Caller, db: Pool, services: Services) -> Configuration | None:
     """The saved webhook configuration; null before the first PUT and after the end of compatibility."""
-    return await actions.configuration_of(db, caller.env, house)
+    return await actions.configuration_of(db, caller.env, services)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -63,22 +63,24 @@ async def read_configuration(caller: Caller, db: Pool, house: House) -> Configur
     refuses=(DeprecatedWebhookRemoved, ValidationFailed),
     deprecated=SAVED_ADDRESSES,
 )
-async def save_configuration(caller: Caller, body: NewConfiguration, tx: Tx, house: House, now: datetime) -> Configuration:
+async def save_configuration(
+    caller: Caller, body: NewConfiguration, tx: Tx, services: Services, now: datetime
+) -> Configuration:
     """Save the webhook configuration. The first answer includes the new signing secret."""
-    saved, secret = await actions.save(tx, caller.env, body, house, now)
+    saved, secret = await actions.save(tx, caller.env, body, services, now)
     return saved if secret is None else msgspec.structs.replace(saved, secret=secret)
 
 
 @INTEGRATION_OPERATIONS.add("DELETE", "/webhook", guard=WRITE)
-async def switch_delivery_off(caller: Caller, tx: Tx, house: House, now: datetime) -> Configuration | None:
+async def switch_delivery_off(caller: Caller, tx: Tx, services: Services, now: datetime) -> Configuration | None:
     """Disable webhook delivery for the current environment."""
-    return await actions.switch_off(tx, caller.env, house, now)
+    return await actions.switch_off(tx, caller.env, services, now)
 
 
 @INTEGRATION_OPERATIONS.add("POST", "/webhook/rotate-secret", guard=WRITE)
-async def rotate_secret(caller: Caller, tx: Tx, house: House, now: datetime) -> SecretView:
+async def rotate_secret(caller: Caller, tx: Tx, services: Services, now: datetime) -> SecretView:
     """Replace the signing secret. The new value is returned once."""
-    return SecretView(await actions.renew_secret(tx, caller.env, house, now))
+    return SecretView(await actions.renew_secret(tx, caller.env, services, now))
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -89,9 +91,9 @@ async def rotate_secret(caller: Caller, tx: Tx, house: House, now: datetime) -> 
     idempotency="honoured",
     refuses=(ValidationFailed, RateLimited, WebhookSecretMissing),
 )
-async def send_test_event(caller: Caller, body: TestAddress, tx: Tx, house: House, now: datetime) -> EventView:
+async def send_test_event(caller: Caller, body: TestAddress, tx: Tx, services: Services, now: datetime) -> EventView:
     """Send and record a signed test event to the given address."""
-    return await actions.send_test(tx, caller.env, body.url, house, now)
+    return await actions.send_test(tx, caller.env, body.url, services, now)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events", guard=READ, refuses=(ValidationFailed,))
@@ -116,9 +118,9 @@ async def read_event(caller: Caller, event_id: UUID, db: Pool) -> EventWithHisto
     idempotency="required",
     refuses=(NotFound, WebhookDeliveryDisabled, WebhookDestinationMissing, WebhookSecretMissing),
 )
-async def redeliver_event(caller: Caller, event_id: UUID, tx: Tx, house: House, now: datetime) -> EventView:
+async def redeliver_event(caller: Caller, event_id: UUID, tx: Tx, services: Services, now: datetime) -> EventView:
     """Deliver an existing event again."""
-    return await actions.redeliver(tx, caller.env, event_id, house, now)
+    return await actions.redeliver(tx, caller.env, event_id, services, now)
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/webhook-secret", guard=signed_in, refuses=(ValidationFailed,))
@@ -134,9 +136,9 @@ async def read_secret_state(caller: Person, query: InMode, db: Pool, now: dateti
     refuses=(ValidationFailed,),
     recent_authentication="live",
 )
-async def generate_secret(caller: Person, body: InMode, tx: Tx, house: House, now: datetime) -> SecretView:
+async def generate_secret(caller: Person, body: InMode, tx: Tx, services: Services, now: datetime) -> SecretView:
     """Generate a signing secret, shown once, which waits an hour to be activated."""
-    return SecretView(await actions.prepare_secret(tx, caller.env(body.mode), house, now))
+    return SecretView(await actions.prepare_secret(tx, caller.env(body.mode), services, now))
 
 
 @DASHBOARD_OPERATIONS.add(

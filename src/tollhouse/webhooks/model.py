@@ -11,8 +11,8 @@ from tollhouse.events.event_types import EVENT_TYPES
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.refusals import Fault, Refusal
 from tollhouse.platform.config import Settings
 from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.lists import ListQuery
@@ -26,21 +26,21 @@ class NewConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
     event_types: list[str]
     enabled: bool = True
 
-    def rule_faults(self, facts: RequestFacts) -> list[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> list[FieldError]:
         """What is wrong with it, field by field."""
         return self.faults(facts.caller.env, facts.settings)
 
-    def faults(self, env: MerchantEnv, settings: Settings) -> list[Fault]:
+    def faults(self, env: MerchantEnv, settings: Settings) -> list[FieldError]:
         """What is wrong with it, field by field."""
         faults = url_faults(self.url, env, settings)
         if not self.event_types:
-            faults.append(Fault("event_types", "empty", messages.items(1, None)))
+            faults.append(FieldError("event_types", "empty", messages.items(1, None)))
         seen: set[str] = set()
         for place, name in enumerate(self.event_types):
             if name not in EVENT_TYPES:
-                faults.append(Fault(f"event_types.{place}", "unknown_event_type", messages.AN_EVENT_TYPE))
+                faults.append(FieldError(f"event_types.{place}", "unknown_event_type", messages.AN_EVENT_TYPE))
             elif name in seen:
-                faults.append(Fault(f"event_types.{place}", "duplicate", messages.NO_REPEAT))
+                faults.append(FieldError(f"event_types.{place}", "duplicate", messages.NO_REPEAT))
             seen.add(name)
         return faults
 
@@ -164,32 +164,32 @@ class EventList(Struct, frozen=True):
     next_cursor: str | None
 
 
-class DeprecatedWebhookRemoved(Refusal):
+class DeprecatedWebhookRemoved(ApiError):
     """410: saved addresses are a thing of the past."""
 
     code, status = "deprecated_webhook_removed", 410
     message = "Saved webhook addresses are no longer supported. Send webhook_url with each request."
 
 
-class WebhookSecretMissing(Refusal):
+class WebhookSecretMissing(ApiError):
     """409: there is no active secret, and nothing is ever sent unsigned."""
 
     code, status, message = "webhook_secret_missing", 409, "This environment has no active webhook signing secret."
 
 
-class WebhookDeliveryDisabled(Refusal):
+class WebhookDeliveryDisabled(ApiError):
     """409: delivery is switched off for the whole environment."""
 
     code, status, message = "webhook_delivery_disabled", 409, "Webhook delivery is disabled in this environment."
 
 
-class WebhookDestinationMissing(Refusal):
+class WebhookDestinationMissing(ApiError):
     """409: the event has no address of its own, and no saved address counts."""
 
     code, status, message = "webhook_destination_missing", 409, "There is no address this event could be sent to."
 
 
-def url_faults(url: str, env: MerchantEnv, settings: Settings) -> list[Fault]:
+def url_faults(url: str, env: MerchantEnv, settings: Settings) -> list[FieldError]:
     """What is wrong with an address, as far as its text shows."""
     sentence = check_destination_url(url, livemode=env.livemode, settings=settings)
-    return [] if sentence is None else [Fault("url", "invalid_url", sentence)]
+    return [] if sentence is None else [FieldError("url", "invalid_url", sentence)]

@@ -5,24 +5,24 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.idempotency import made_once
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import moment_of, stamp
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import new_id, parse_id
-from tollhouse.kernel.refusals import NotFound, Refusal
 from tollhouse.platform.db import Tx
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 from tollhouse.webhooks import runs, runs_store
 from tollhouse.webhooks.model import WebhookDeliveryDisabled, WebhookSecretMissing
 from tollhouse.webhooks.pages import ADVICE
-from tollhouse.webhooks.runs_model import FAILED_LATELY, FORGIVEN, LOOKED_AT_MAX, RunsQuery, Wanted
+from tollhouse.webhooks.runs_model import FAILED_RECENTLY, FORGIVEN, LOOKED_AT_MAX, RunsQuery, Wanted
 
 OPERATIONS = Operations(PAGES)
 HOURS = [("1", "1 hour"), ("6", "6 hours"), ("24", "24 hours"), ("72", "3 days"), ("168", "7 days")]
@@ -36,41 +36,41 @@ ENDED = {
 
 
 @OPERATIONS.add("GET", "/{mode}/developers/events/redeliver", guard=signed_in_page)
-async def ask_for_run(ask: Ask, caller: Person, mode: str, query: RunsQuery) -> Response:
+async def ask_for_run(request: Request, caller: Person, mode: str, query: RunsQuery) -> Response:
     """How many events failed in the time that is named, and whether to send them again."""
-    return await _asked(ask, caller, caller.env(mode), query)
+    return await _asked(request, caller, caller.env(mode), query)
 
 
 @OPERATIONS.add("POST", "/{mode}/developers/events/redeliver", guard=signed_in_page)
-async def begin_run(ask: Ask, caller: Person, mode: str) -> Response:
+async def begin_run(request: Request, caller: Person, mode: str) -> Response:
     """Send them again. Posted twice, they are sent once."""
     env = caller.env(mode)
-    form = ask.form()
-    key, wanted = form.one("key") or "", _wanted(form, ask.now)
+    form = request.form()
+    key, wanted = form.one("key") or "", _wanted(form, request.now)
     if wanted is None or parse_id(key) is None:
-        return await _asked(ask, caller, env, RunsQuery(), Wrong(STALE, status=409))
+        return await _asked(request, caller, env, RunsQuery(), Wrong(STALE, status=409))
 
-    async def deed(tx: Tx) -> UUID:
-        return await made_once(tx, ask, env, key, wanted, lambda: runs.begin(tx, env, wanted, ask.now))
+    async def action(tx: Tx) -> UUID:
+        return await made_once(tx, request, env, key, wanted, lambda: runs.begin(tx, env, wanted, request.now))
 
     try:
-        run_id = await ask.house.db.transact(deed)
-    except Refusal as refusal:
+        run_id = await request.services.db.transact(action)
+    except ApiError as error:
         return await _asked(
-            ask, caller, env, RunsQuery(type=wanted.type), wrong_with(refusal, ()), ADVICE.get(refusal.code, "")
+            request, caller, env, RunsQuery(type=wanted.type), wrong_with(error, ()), ADVICE.get(error.code, "")
         )
     return see_other(f"/{env.mode}/developers/events/redeliveries/{run_id}")
 
 
 @OPERATIONS.add("GET", "/{mode}/developers/events/redeliveries/{run_id}", guard=signed_in_page)
-async def run(ask: Ask, caller: Person, mode: str, run_id: UUID) -> Response:
+async def run(request: Request, caller: Person, mode: str, run_id: UUID) -> Response:
     """How far a run is."""
     env = caller.env(mode)
-    found = await runs_store.one(ask.house.db, env, run_id)
+    found = await runs_store.one(request.services.db, env, run_id)
     if found is None:
         raise NotFound
     return page(
-        ask,
+        request,
         "webhooks/run.html",
         person=caller,
         mode=env.mode,
@@ -78,8 +78,8 @@ async def run(ask: Ask, caller: Person, mode: str, run_id: UUID) -> Response:
         run=found,
         since=stamp(found.wanted.since),
         until=stamp(found.until),
-        early=ENDED.get(found.ended_because or "", ""),
-        more=found.ended_because == runs.DONE and found.looked_at >= LOOKED_AT_MAX,
+        early=ENDED.get(found.ended_reason or "", ""),
+        more=found.ended_reason == runs.DONE and found.looked_at >= LOOKED_AT_MAX,
         most=LOOKED_AT_MAX,
     )
 
@@ -87,17 +87,17 @@ async def run(ask: Ask, caller: Person, mode: str, run_id: UUID) -> Response:
 def _wanted(form: Form, now: datetime) -> Wanted | None:
     """What the form was about when it was shown; None where it cannot be from our page, or is too old."""
     since, kind = moment_of(form.one("since") or ""), form.one("type") or ""
-    if since is None or not now - FAILED_LATELY - FORGIVEN <= since <= now or kind not in {"", *TYPES}:
+    if since is None or not now - FAILED_RECENTLY - FORGIVEN <= since <= now or kind not in {"", *TYPES}:
         return None
     return Wanted(since, kind)
 
 
 async def _asked(
-    ask: Ask, person: Person, env: MerchantEnv, query: RunsQuery, wrong: Wrong = NOTHING_WRONG, advice: str = ""
+    request: Request, person: Person, env: MerchantEnv, query: RunsQuery, wrong: Wrong = NOTHING_WRONG, advice: str = ""
 ) -> Response:
-    wanted = query.wanted(ask.now)
+    wanted = query.wanted(request.now)
     return page(
-        ask,
+        request,
         "webhooks/redeliver.html",
         wrong.status,
         person=person,
@@ -109,8 +109,8 @@ async def _asked(
         hours=HOURS,
         types=[(name, name) for name in TYPES],
         since=stamp(wanted.since),
-        count=await runs_store.count(ask.house.db, env, wanted, LOOKED_AT_MAX),
+        count=await runs_store.count(request.services.db, env, wanted, LOOKED_AT_MAX),
         most=LOOKED_AT_MAX,
-        under_way=await runs_store.under_way(ask.house.db, env),
+        under_way=await runs_store.under_way(request.services.db, env),
         key=new_id(),
     )

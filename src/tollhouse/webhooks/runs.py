@@ -10,7 +10,7 @@ from tollhouse.events.destination import destination_key
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 from tollhouse.webhooks import actions, runs_store, store
 from tollhouse.webhooks.model import WebhookDeliveryDisabled, WebhookSecretMissing
 from tollhouse.webhooks.runs_model import LOOKED_AT_MAX, Failure, Run, Wanted
@@ -22,8 +22,8 @@ DONE = "done"
 async def begin(tx: Tx, env: MerchantEnv, wanted: Wanted, now: datetime) -> UUID:
     """The run that sends these events again; the one that is under way, where there is one already."""
     await secrets.lock(tx, env)  # so that two come one after the other
-    if (refusal := await _obstacle(tx, env, now)) is not None:
-        raise refusal
+    if (error := await _obstacle(tx, env, now)) is not None:
+        raise error
     under_way = await runs_store.under_way(tx, env)
     if under_way is not None:
         return under_way
@@ -35,7 +35,7 @@ async def begin(tx: Tx, env: MerchantEnv, wanted: Wanted, now: datetime) -> UUID
     return run_id
 
 
-async def go_on(tx: Tx, house: House, now: datetime) -> bool:
+async def go_on(tx: Tx, services: Services, now: datetime) -> bool:
     """One step of one run. False: there is none to work at.
 
     Each event is sent as by the button of its page: once, beside its schedule. One that is due, or on its way, is left.
@@ -56,7 +56,7 @@ async def go_on(tx: Tx, house: House, now: datetime) -> bool:
     for failure in step:
         if run.wanted.type not in {"", failure.type}:
             continue
-        if await _send_again(tx, run, failure, house):
+        if await _send_again(tx, run, failure, services):
             sent += 1
         else:
             passed_over += 1
@@ -73,11 +73,11 @@ async def _obstacle(tx: Tx, env: MerchantEnv, now: datetime) -> WebhookDeliveryD
     return None
 
 
-async def _send_again(tx: Tx, run: Run, failure: Failure, house: House) -> bool:
+async def _send_again(tx: Tx, run: Run, failure: Failure, services: Services) -> bool:
     """Whether it still was failed and had somewhere to go, and so is sent."""
     url = failure.destination_url
     if failure.destination_source == "saved":
-        saved = await actions.configuration_of(tx, run.env, house)
+        saved = await actions.configuration_of(tx, run.env, services)
         url = None if saved is None else saved.url
     if not failure.failed or url is None:
         return False

@@ -9,7 +9,7 @@ from msgspec import Struct
 from tollhouse.kernel.environment import MerchantEnv
 
 Hours = Literal["1", "6", "24", "72", "168"]
-FAILED_LATELY = timedelta(days=7)
+FAILED_RECENTLY = timedelta(days=7)
 """So long it is known which events failed. A moment more is forgiven: the page was looked at before it was sent."""
 FORGIVEN = timedelta(hours=1)
 LOOKED_AT_MAX = 10_000
@@ -49,7 +49,7 @@ class Run(Struct, frozen=True, kw_only=True):
     reached_id: UUID
     created_at: datetime
     ended_at: datetime | None
-    ended_because: str | None
+    ended_reason: str | None
 
     @property
     def done(self) -> int:

@@ -110,9 +110,9 @@ async def reach(tx: Tx, run: Run, step: list[Failure], sent: int, passed_over: i
     await tx.execute(REACH, *whose, len(step), sent, passed_over, last.failed_at, last.event_id)
 
 
-async def end(tx: Tx, run: Run, now: datetime, because: str) -> None:
+async def end(tx: Tx, run: Run, now: datetime, reason: str) -> None:
     """It is over."""
-    await tx.execute(END, run.env.merchant_id, run.env.mode, run.id, now, because)
+    await tx.execute(END, run.env.merchant_id, run.env.mode, run.id, now, reason)
 
 
 def _run(row: Row) -> Run:
@@ -129,5 +129,5 @@ def _run(row: Row) -> Run:
         reached_id=row["reached_id"],
         created_at=row["created_at"],
         ended_at=row["ended_at"],
-        ended_because=row["ended_because"],
+        ended_reason=row["ended_because"],
     )

@@ -6,11 +6,11 @@ from uuid import UUID
 from tollhouse.approvals.model import Approvals
 from tollhouse.audit import record
 from tollhouse.audit.changes import made
-from tollhouse.audit.deeds import Deed
+from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue.currencies import priced
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id
-from tollhouse.kernel.refusals import Fault, NotFound, ValidationFailed
 from tollhouse.ledger import holds
 from tollhouse.ledger.balances import in_currency
 from tollhouse.ledger.model import InsufficientFunds, Source
@@ -18,8 +18,9 @@ from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import Count, OutgoingTransfer
 from tollhouse.platform.db import Tx
 from tollhouse.rails import configured
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 from tollhouse.withdrawals import changes, quotes_store, store, tell
+from tollhouse.withdrawals.errors import DuplicateExternalId, InvalidState, QuoteAlreadyUsed, QuoteExpired
 from tollhouse.withdrawals.model import CANCELABLE, Quote, Terms, Withdrawal, terms
 from tollhouse.withdrawals.new_withdrawal import (
     Asked,
@@ -30,16 +31,15 @@ from tollhouse.withdrawals.new_withdrawal import (
     refuse_unusable,
     understand,
 )
-from tollhouse.withdrawals.refusals import DuplicateExternalId, NotNow, QuoteAlreadyUsed, QuoteExpired
 
 QUOTE_LASTS = timedelta(seconds=60)
 TEST_WAIT = timedelta(seconds=2)
 """How long a withdrawal of test mode rests before it is sent, as if somebody reviewed it."""
 
 
-async def quote(tx: Tx, env: MerchantEnv, new: NewQuote, house: House, now: datetime) -> Quote:
+async def quote(tx: Tx, env: MerchantEnv, new: NewQuote, services: Services, now: datetime) -> Quote:
     """Tell what a withdrawal costs, and keep to it for a minute. Raises the refusals of methods and amounts."""
-    asked = understand(new, env, house.settings)
+    asked = understand(new, env, services.settings)
     refuse_unusable(asked.method, env.mode)
     costs = terms(asked.method, asked.amount_minor, asked.network_fee_mode)
     refuse_unfitting(asked.method, costs)
@@ -47,9 +47,9 @@ async def quote(tx: Tx, env: MerchantEnv, new: NewQuote, house: House, now: date
     return await _keep(tx, env, asked, costs, now)
 
 
-async def offer(tx: Tx, env: MerchantEnv, new: NewWithdrawal, house: House, now: datetime) -> Quote:
+async def offer(tx: Tx, env: MerchantEnv, new: NewWithdrawal, services: Services, now: datetime) -> Quote:
     """A quote for all of a withdrawal that is asked for. Raises what `request` would, the limit of the day excepted."""
-    asked = understand(new, env, house.settings)
+    asked = understand(new, env, services.settings)
     await _refuse_second(tx, env, new.external_id)
     refuse_unusable(asked.method, env.mode)
     refuse_receiver(asked.method, env.mode, new.receiver)
@@ -60,9 +60,9 @@ async def offer(tx: Tx, env: MerchantEnv, new: NewWithdrawal, house: House, now:
     return await _keep(tx, env, asked, costs, now)
 
 
-async def request(tx: Tx, env: MerchantEnv, new: NewWithdrawal, house: House, now: datetime) -> Withdrawal:
+async def request(tx: Tx, env: MerchantEnv, new: NewWithdrawal, services: Services, now: datetime) -> Withdrawal:
     """Set the money aside; an operator, or in test mode the worker, goes on. Raises every refusal there is."""
-    asked = understand(new, env, house.settings)
+    asked = understand(new, env, services.settings)
     costs = await _costs(tx, env, new, asked, now)
     await _refuse_second(tx, env, new.external_id)
     refuse_unusable(asked.method, env.mode)
@@ -80,25 +80,25 @@ async def request(tx: Tx, env: MerchantEnv, new: NewWithdrawal, house: House, no
     await gate.admit(tx, _transfer(withdrawal, counted))
     if not await store.insert(tx, withdrawal):
         await _refuse_second(tx, env, new.external_id)
-    await tell.moved(tx, withdrawal, posted, house, now)
+    await tell.moved(tx, withdrawal, posted, services, now)
     await _note(tx, withdrawal, "withdrawal.requested", now)
     return withdrawal
 
 
-async def cancel(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, house: House, now: datetime) -> Withdrawal:
-    """Give the money back of one that was not sent yet. Raises `NotFound` and `NotNow`."""
-    present = await changes.hold_still(tx, env, withdrawal_id)
-    if present.status not in CANCELABLE:
-        raise NotNow(present.status)
+async def cancel(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Services, now: datetime) -> Withdrawal:
+    """Give the money back of one that was not sent yet. Raises `NotFound` and `InvalidState`."""
+    current = await changes.lock(tx, env, withdrawal_id)
+    if current.status not in CANCELABLE:
+        raise InvalidState(current.status)
     # Nothing below this line may refuse.
-    await _note(tx, present, "withdrawal.canceled", now)
-    return await changes.give_back(tx, present, house, now, status="canceled")
+    await _note(tx, current, "withdrawal.canceled", now)
+    return await changes.give_back(tx, current, services, now, status="canceled")
 
 
-async def _note(tx: Tx, withdrawal: Withdrawal, deed: Deed, now: datetime) -> None:
+async def _note(tx: Tx, withdrawal: Withdrawal, action: AuditEventType, now: datetime) -> None:
     amount = priced(withdrawal.amount_minor, withdrawal.currency)
     about = made(amount=amount, method_id=withdrawal.method_id, external_id=withdrawal.external_id)
-    await record.note(tx, withdrawal.env, deed, now, subject=withdrawal.id, changed=about)
+    await record.note(tx, withdrawal.env, action, now, subject=withdrawal.id, changed=about)
 
 
 async def _keep(tx: Tx, env: MerchantEnv, asked: Asked, costs: Terms, now: datetime) -> Quote:
@@ -115,7 +115,7 @@ async def _costs(tx: Tx, env: MerchantEnv, new: NewWithdrawal, asked: Asked, now
         raise NotFound
     quoted = found.terms
     other = [
-        Fault(member, "quote_mismatch", "This must be the same as in the quote.")
+        FieldError(member, "quote_mismatch", "This must be the same as in the quote.")
         for member, differs in (
             ("method_id", found.method_id != asked.method.method_id),
             ("amount", quoted.amount_minor != asked.amount_minor),

@@ -5,26 +5,26 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.callers.guards import scope
-from tollhouse.callers.model import Caller
-from tollhouse.kernel.refusals import NotFound, ValidationFailed
+from tollhouse.identity.guards import scope
+from tollhouse.identity.model import Caller
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
-from tollhouse.outgoing.refusals import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded, MethodUnavailable
+from tollhouse.outgoing.errors import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded, MethodUnavailable
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.house import House
 from tollhouse.web.lists import CataloguePart, ListQuery, Part
 from tollhouse.web.operations import INTEGRATION, Operations
+from tollhouse.web.services import Services
 from tollhouse.withdrawals import actions, methods, store
-from tollhouse.withdrawals.model import WithdrawalStatus
-from tollhouse.withdrawals.new_withdrawal import NewQuote, NewWithdrawal
-from tollhouse.withdrawals.refusals import (
+from tollhouse.withdrawals.errors import (
     AmountBelowFees,
     DuplicateExternalId,
     InvalidReceiver,
-    NotNow,
+    InvalidState,
     QuoteAlreadyUsed,
     QuoteExpired,
 )
+from tollhouse.withdrawals.model import WithdrawalStatus
+from tollhouse.withdrawals.new_withdrawal import NewQuote, NewWithdrawal
 from tollhouse.withdrawals.store import WithdrawalFilter
 from tollhouse.withdrawals.views import (
     MethodView,
@@ -79,9 +79,9 @@ async def list_withdrawal_methods(caller: Caller, part: CataloguePart) -> Method
     idempotency="honoured",
     refuses=(ValidationFailed, MethodUnavailable, *OF_AMOUNTS),
 )
-async def quote_withdrawal(caller: Caller, body: NewQuote, tx: Tx, now: datetime, house: House) -> QuoteView:
+async def quote_withdrawal(caller: Caller, body: NewQuote, tx: Tx, now: datetime, services: Services) -> QuoteView:
     """Tell what a withdrawal costs, and keep to it for a minute. Nothing is set aside."""
-    return quote_view(await actions.quote(tx, caller.env, body, house, now))
+    return quote_view(await actions.quote(tx, caller.env, body, services, now))
 
 
 @OPERATIONS.add(
@@ -103,9 +103,11 @@ async def quote_withdrawal(caller: Caller, body: NewQuote, tx: Tx, now: datetime
         InsufficientFunds,
     ),
 )
-async def request_withdrawal(caller: Caller, body: NewWithdrawal, tx: Tx, now: datetime, house: House) -> WithdrawalView:
+async def request_withdrawal(
+    caller: Caller, body: NewWithdrawal, tx: Tx, now: datetime, services: Services
+) -> WithdrawalView:
     """Send money to a receiver. It is set aside at once; in live mode an operator reviews it first."""
-    return withdrawal_view(await actions.request(tx, caller.env, body, house, now))
+    return withdrawal_view(await actions.request(tx, caller.env, body, services, now))
 
 
 @OPERATIONS.add("GET", "/withdrawals", guard=scope("withdrawals:read"))
@@ -130,8 +132,10 @@ async def read_withdrawal(caller: Caller, withdrawal_id: UUID, db: Pool) -> With
     "/withdrawals/{withdrawal_id}/cancel",
     guard=scope("withdrawals:write"),
     idempotency="honoured",
-    refuses=(NotFound, NotNow),
+    refuses=(NotFound, InvalidState),
 )
-async def cancel_withdrawal(caller: Caller, withdrawal_id: UUID, tx: Tx, now: datetime, house: House) -> WithdrawalView:
+async def cancel_withdrawal(
+    caller: Caller, withdrawal_id: UUID, tx: Tx, now: datetime, services: Services
+) -> WithdrawalView:
     """Cancel a withdrawal that was not sent yet; the money is available again."""
-    return withdrawal_view(await actions.cancel(tx, caller.env, withdrawal_id, house, now))
+    return withdrawal_view(await actions.cancel(tx, caller.env, withdrawal_id, services, now))

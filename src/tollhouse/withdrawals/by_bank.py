@@ -7,7 +7,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer import Payout
 from tollhouse.rails.provider import PayoutState
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 from tollhouse.withdrawals import by_bank_store, sending
 from tollhouse.withdrawals.model import Withdrawal
 
@@ -17,11 +17,11 @@ async def waiting(tx: Tx) -> list[Payout]:
     return await by_bank_store.waiting_withdrawals(tx)
 
 
-async def complete(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, house: House, now: datetime) -> Withdrawal:
-    """The statement shows that it left. Raises `NotFound` and `NotNow`."""
-    return await sending.complete(tx, env, withdrawal_id, PayoutState("succeeded"), house, now)
+async def complete(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Services, now: datetime) -> Withdrawal:
+    """The statement shows that it left. Raises `NotFound` and `InvalidState`."""
+    return await sending.complete(tx, env, withdrawal_id, PayoutState("succeeded"), services, now)
 
 
-async def refuse(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, house: House, now: datetime) -> Withdrawal:
-    """It does not leave: the merchant has it again. Raises `NotFound` and `NotNow`."""
-    return await sending.fail(tx, env, withdrawal_id, "payout_declined", house, now)
+async def refuse(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Services, now: datetime) -> Withdrawal:
+    """It does not leave: the merchant has it again. Raises `NotFound` and `InvalidState`."""
+    return await sending.fail(tx, env, withdrawal_id, "payout_declined", services, now)

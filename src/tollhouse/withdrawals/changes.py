@@ -7,44 +7,44 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import NotFound
+from tollhouse.kernel.errors import NotFound
 from tollhouse.ledger import holds
 from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 from tollhouse.withdrawals import store, tell
+from tollhouse.withdrawals.errors import InvalidState
 from tollhouse.withdrawals.model import FailureCode, Withdrawal, WithdrawalStatus
-from tollhouse.withdrawals.refusals import NotNow
 
 
-async def hold_still(tx: Tx, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
+async def lock(tx: Tx, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
     """The withdrawal, which nobody else changes until this transaction ends. Raises `NotFound`."""
-    present = await store.lock(tx, env, withdrawal_id)
-    if present is None:
+    current = await store.lock(tx, env, withdrawal_id)
+    if current is None:
         raise NotFound
-    return present
+    return current
 
 
 async def in_state(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, *states: WithdrawalStatus) -> Withdrawal:
-    """The same, in one of these states. Raises `NotFound` and `NotNow`."""
-    present = await hold_still(tx, env, withdrawal_id)
-    if present.status not in states:
-        raise NotNow(present.status)
-    return present
+    """The same, in one of these states. Raises `NotFound` and `InvalidState`."""
+    current = await lock(tx, env, withdrawal_id)
+    if current.status not in states:
+        raise InvalidState(current.status)
+    return current
 
 
-async def change(tx: Tx, present: Withdrawal, now: datetime, **members: Any) -> Withdrawal:
+async def change(tx: Tx, current: Withdrawal, now: datetime, **members: Any) -> Withdrawal:
     """Write what becomes of a withdrawal that is held still."""
-    new = msgspec.structs.replace(present, **members)
-    if not await store.change(tx, present, new, now):
+    new = msgspec.structs.replace(current, **members)
+    if not await store.change(tx, current, new, now):
         raise AssertionError("a withdrawal that is held still does not change")
-    return msgspec.structs.replace(new, version=present.version + 1, updated_at=now)
+    return msgspec.structs.replace(new, version=current.version + 1, updated_at=now)
 
 
 async def give_back(
     tx: Tx,
-    present: Withdrawal,
-    house: House,
+    current: Withdrawal,
+    services: Services,
     now: datetime,
     *,
     status: Literal["failed", "canceled"],
@@ -52,10 +52,10 @@ async def give_back(
     **members: Any,
 ) -> Withdrawal:
     """End a withdrawal that was never sent: the money is available again, and the day's limit has room again."""
-    ended = await change(tx, present, now, status=status, failure_code=failure_code, next_look_at=None, **members)
+    ended = await change(tx, current, now, status=status, failure_code=failure_code, next_look_at=None, **members)
     await gate.close_by_id(tx, ended.id, now)
     _, posted = await holds.release(tx, ended.env, ended.hold_id, now)
     if status == "failed":
-        await tell.state(tx, "withdrawal.failed", ended, house, now)
-    await tell.moved(tx, ended, posted, house, now)
+        await tell.state(tx, "withdrawal.failed", ended, services, now)
+    await tell.moved(tx, ended, posted, services, now)
     return ended

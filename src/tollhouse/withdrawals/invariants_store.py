@@ -27,7 +27,7 @@ I8_DAYS = """
           WHERE method_id IS NOT NULL AND closed_at IS NULL) x
     GROUP BY merchant_id, mode, method_id, day HAVING sum(counted) <> sum(asked)
 """
-I14_TOLD = """
+I14_NOTIFIED = """
     SELECT format('ledger transaction %s moved the %s %s balance of %s and was told %s times', g.transaction_id, g.mode,
                   g.currency, g.merchant_id, told.times) AS line
     FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
@@ -69,7 +69,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I8", "a withdrawal has its money on hold until it ends", I8_HELD, "withdrawal"),
     Invariant("I8", "nothing else is on hold for withdrawals", I8_ORPHANS, "hold"),
     Invariant("I8", "a day counts its transfers", I8_DAYS, costly=True),
-    Invariant("I14", "every change of a balance is told once", I14_TOLD, "ledger"),
+    Invariant("I14", "every change of a balance is told once", I14_NOTIFIED, "ledger"),
     Invariant("I14", "every state of a withdrawal is told", I14_STATES, "withdrawal"),
     Invariant("I15", "the books agree with the rails", I15_RAILS, costly=True),
 )

@@ -9,32 +9,32 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
 from tollhouse.catalogue.provider_fields import MEMBER
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, ReceiverType, WithdrawalMethod
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import parse_id
-from tollhouse.kernel.refusals import NotFound, Refusal
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import InsufficientFunds
-from tollhouse.outgoing.refusals import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
+from tollhouse.outgoing.errors import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
 from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 from tollhouse.web.schema_fields import fields_of, meant, typed_into
 from tollhouse.withdrawals import actions, methods, store
-from tollhouse.withdrawals.methods import UnavailableReason
-from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
-from tollhouse.withdrawals.refusals import (
+from tollhouse.withdrawals.errors import (
     AmountBelowFees,
     DuplicateExternalId,
     QuoteAlreadyUsed,
     QuoteExpired,
 )
+from tollhouse.withdrawals.methods import UnavailableReason
+from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
 from tollhouse.withdrawals.views import quote_view
 
 OPERATIONS = Operations(PAGES)
@@ -74,13 +74,13 @@ class Typed(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/withdrawals/new", guard=signed_in_page)
-async def choose(ask: Ask, caller: Person, mode: str) -> Response:
+async def choose(request: Request, caller: Person, mode: str) -> Response:
     """The methods of this environment: those first for whose currency there is money."""
     env = caller.env(mode)
-    there = {balance.currency: balance.available_minor for balance in await balances.of(ask.house.db, env)}
+    there = {balance.currency: balance.available_minor for balance in await balances.of(request.services.db, env)}
     choices = [_choice(method, env, there.get(method.currency, 0)) for method in methods.listed(env.mode)]
     return page(
-        ask,
+        request,
         "withdrawals/choose.html",
         person=caller,
         mode=env.mode,
@@ -91,41 +91,41 @@ async def choose(ask: Ask, caller: Person, mode: str) -> Response:
 
 
 @OPERATIONS.add("GET", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page, recent_authentication="live")
-async def fill_in(ask: Ask, caller: Person, mode: str, method_id: str) -> Response:
+async def fill_in(request: Request, caller: Person, mode: str, method_id: str) -> Response:
     """The form of one method."""
     env = caller.env(mode)
-    return await _form(ask, caller, env, _method(method_id, env), _typed(Form([]), _method(method_id, env)))
+    return await _form(request, caller, env, _method(method_id, env), _typed(Form([]), _method(method_id, env)))
 
 
 @OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page, recent_authentication="live")
-async def review(ask: Ask, caller: Person, mode: str, method_id: str) -> Response:
+async def review(request: Request, caller: Person, mode: str, method_id: str) -> Response:
     """What it costs and what arrives, to be confirmed; or the form again, with what is wrong in it."""
     env = caller.env(mode)
-    form, method = ask.form(), _method(method_id, env)
+    form, method = request.form(), _method(method_id, env)
     typed = _typed(form, method)
     if form.one("change"):
-        return await _form(ask, caller, env, method, typed)
-    return await _review(ask, caller, env, method, typed)
+        return await _form(request, caller, env, method, typed)
+    return await _review(request, caller, env, method, typed)
 
 
 @OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}/confirm", guard=signed_in_page, recent_authentication="live")
-async def confirm(ask: Ask, caller: Person, mode: str, method_id: str) -> Response:
+async def confirm(request: Request, caller: Person, mode: str, method_id: str) -> Response:
     """Ask for the withdrawal that was quoted."""
-    env, house = caller.env(mode), ask.house
-    form, method = ask.form(), _method(method_id, env)
+    env, services = caller.env(mode), request.services
+    form, method = request.form(), _method(method_id, env)
     quote_id = parse_id(form.one("quote_id") or "")
     typed = _typed(form, method, quote_id)
     if quote_id is None:
-        return await _review(ask, caller, env, method, typed)
+        return await _review(request, caller, env, method, typed)
     try:
-        made_id = (await house.db.transact(lambda tx: actions.request(tx, env, typed.new, house, ask.now))).id
-    except Refusal as refusal:
+        made_id = (await services.db.transact(lambda tx: actions.request(tx, env, typed.new, services, request.now))).id
+    except ApiError as error:
         # Whatever stands against a second one, the first click may have made it.
-        earlier_id = await store.id_of_quote(house.db, env, quote_id)
-        if earlier_id is None and isinstance(refusal, QuoteExpired | QuoteAlreadyUsed | NotFound):
-            return await _review(ask, caller, env, method, _typed(form, method), LOOK_AGAIN)
+        earlier_id = await store.id_of_quote(services.db, env, quote_id)
+        if earlier_id is None and isinstance(error, QuoteExpired | QuoteAlreadyUsed | NotFound):
+            return await _review(request, caller, env, method, _typed(form, method), LOOK_AGAIN)
         if earlier_id is None:
-            return await _form(ask, caller, env, method, typed, _said(refusal, typed))
+            return await _form(request, caller, env, method, typed, _said(error, typed))
         made_id = earlier_id
     return see_other(f"/{env.mode}/withdrawals/{made_id}")
 
@@ -161,14 +161,16 @@ def _typed(form: Form, method: WithdrawalMethod, quote_id: UUID | None = None) -
 
 
 async def _review(
-    ask: Ask, person: Person, env: MerchantEnv, method: WithdrawalMethod, typed: Typed, message: str = ""
+    request: Request, person: Person, env: MerchantEnv, method: WithdrawalMethod, typed: Typed, message: str = ""
 ) -> Response:
     try:
-        quote = await ask.house.db.transact(lambda tx: actions.offer(tx, env, typed.new, ask.house, ask.now))
-    except Refusal as refusal:
-        return await _form(ask, person, env, method, typed, _said(refusal, typed))
+        quote = await request.services.db.transact(
+            lambda tx: actions.offer(tx, env, typed.new, request.services, request.now)
+        )
+    except ApiError as error:
+        return await _form(request, person, env, method, typed, _said(error, typed))
     return page(
-        ask,
+        request,
         "withdrawals/review.html",
         409 if message else 200,
         person=person,
@@ -184,7 +186,7 @@ async def _review(
 
 
 async def _form(
-    ask: Ask,
+    request: Request,
     person: Person,
     env: MerchantEnv,
     method: WithdrawalMethod,
@@ -192,10 +194,10 @@ async def _form(
     wrong: Wrong = NOTHING_WRONG,
 ) -> Response:
     currency = CURRENCIES[method.currency]
-    choice = _choice(method, env, (await balances.in_currency(ask.house.db, env, method.currency)).available_minor)
+    choice = _choice(method, env, (await balances.in_currency(request.services.db, env, method.currency)).available_minor)
     label, hint = RECEIVERS[method.receiver_type]
     return page(
-        ask,
+        request,
         "withdrawals/new.html",
         wrong.status,
         person=person,
@@ -215,8 +217,6 @@ async def _form(
     )
 
 
-def _said(refusal: Refusal, typed: Typed) -> Wrong:
-    at = (
-        "amount" if isinstance(refusal, OF_THE_AMOUNT) else "external_id" if isinstance(refusal, DuplicateExternalId) else ""
-    )
-    return wrong_with(refusal, typed.values, at)
+def _said(error: ApiError, typed: Typed) -> Wrong:
+    at = "amount" if isinstance(error, OF_THE_AMOUNT) else "external_id" if isinstance(error, DuplicateExternalId) else ""
+    return wrong_with(error, typed.values, at)

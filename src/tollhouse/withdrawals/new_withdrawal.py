@@ -14,18 +14,18 @@ from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, 
 from tollhouse.events.destination import check_destination_url
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import MINOR_MAX
-from tollhouse.kernel.refusals import Fault, ValidationFailed
 from tollhouse.outgoing import limits
-from tollhouse.outgoing.refusals import AmountAboveMaximum, MethodUnavailable
+from tollhouse.outgoing.errors import AmountAboveMaximum, MethodUnavailable
 from tollhouse.platform.config import Settings
 from tollhouse.rails.configured import rail
 from tollhouse.web.bodies import RequestFacts
 from tollhouse.web.references import reference_faults
+from tollhouse.withdrawals.errors import AmountBelowFees, InvalidReceiver
 from tollhouse.withdrawals.methods import unavailable_reason
 from tollhouse.withdrawals.model import Terms
-from tollhouse.withdrawals.refusals import AmountBelowFees, InvalidReceiver
 
 
 class NewQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -35,7 +35,7 @@ class NewQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     amount: Amount
     network_fee_mode: FeeMode | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong, as far as nothing is looked up."""
         return _every_fault(self, facts.caller.env, facts.settings)
 
@@ -54,7 +54,7 @@ class NewWithdrawal(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     description: str | None = None
     metadata: dict[str, str] | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[Fault]:
+    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong, as far as nothing is looked up."""
         return _every_fault(self, facts.caller.env, facts.settings)
 
@@ -110,7 +110,7 @@ def _usual(method: WithdrawalMethod) -> FeeMode:
     return "deduct" if "deduct" in method.network_fee_modes else method.network_fee_modes[0]
 
 
-def _every_fault(new: NewQuote | NewWithdrawal, env: MerchantEnv, settings: Settings) -> Iterator[Fault]:
+def _every_fault(new: NewQuote | NewWithdrawal, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
     method = WITHDRAWAL_METHODS.get(new.method_id)
     known = None if method is None else CURRENCIES[method.currency]
     yield from _faults(new, method, known, minor_of(new.amount, known))
@@ -120,20 +120,20 @@ def _every_fault(new: NewQuote | NewWithdrawal, env: MerchantEnv, settings: Sett
 
 def _faults(
     new: NewQuote | NewWithdrawal, method: WithdrawalMethod | None, known: Currency | None, amount_minor: int | None
-) -> Iterator[Fault]:
+) -> Iterator[FieldError]:
     if amount_minor is None:
         yield amount_fault(known)
     if method is not None and new.network_fee_mode not in {None, *method.network_fee_modes}:
-        yield Fault("network_fee_mode", "invalid_value", messages.one_of(method.network_fee_modes))
+        yield FieldError("network_fee_mode", "invalid_value", messages.one_of(method.network_fee_modes))
 
 
 def _facts_faults(
     new: NewWithdrawal, method: WithdrawalMethod | None, env: MerchantEnv, settings: Settings
-) -> Iterator[Fault]:
+) -> Iterator[FieldError]:
     if method is not None:
         yield from fields_faults(method.provider_fields, new.provider_fields)
     if new.webhook_url is not None:
         wrong = check_destination_url(new.webhook_url, livemode=env.livemode, settings=settings)
         if wrong is not None:
-            yield Fault("webhook_url", "invalid_url", wrong)
+            yield FieldError("webhook_url", "invalid_url", wrong)
     yield from reference_faults(external_id=new.external_id, metadata=new.metadata, description=new.description)

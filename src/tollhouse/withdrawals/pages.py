@@ -5,19 +5,19 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.callers.guards import signed_in_page
-from tollhouse.callers.model import Person
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, WithdrawalMethod
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.refusals import NotFound
-from tollhouse.web.answers import page, see_other
-from tollhouse.web.ask import Ask
+from tollhouse.kernel.errors import NotFound
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import PageQuery, statuses_of, turn
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page, see_other
 from tollhouse.web.schema_fields import told
 from tollhouse.withdrawals import actions, methods, store
+from tollhouse.withdrawals.errors import InvalidState
 from tollhouse.withdrawals.model import WithdrawalStatus
-from tollhouse.withdrawals.refusals import NotNow
 from tollhouse.withdrawals.store import WithdrawalFilter
 from tollhouse.withdrawals.views import withdrawal_view
 
@@ -38,13 +38,13 @@ class WithdrawalsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/withdrawals", guard=signed_in_page)
-async def withdrawals(ask: Ask, caller: Person, mode: str, query: WithdrawalsPage) -> Response:
+async def withdrawals(request: Request, caller: Person, mode: str, query: WithdrawalsPage) -> Response:
     """Withdrawals, newest first; of one status or method, where the address says so."""
     env = caller.env(mode)
     wanted = WithdrawalFilter(status=[query.status] if query.status else None, method_id=query.method_id or None)
-    shown, more = query.cut(await store.listed(ask.house.db, env, wanted, query.window))
+    shown, more = query.cut(await store.listed(request.services.db, env, wanted, query.window))
     return page(
-        ask,
+        request,
         "withdrawals/list.html",
         person=caller,
         mode=env.mode,
@@ -59,41 +59,41 @@ async def withdrawals(ask: Ask, caller: Person, mode: str, query: WithdrawalsPag
 
 
 @OPERATIONS.add("GET", "/{mode}/withdrawals/{withdrawal_id}", guard=signed_in_page)
-async def withdrawal(ask: Ask, caller: Person, mode: str, withdrawal_id: UUID) -> Response:
+async def withdrawal(request: Request, caller: Person, mode: str, withdrawal_id: UUID) -> Response:
     """One withdrawal: how much, to whom, how far it has come."""
-    return await _withdrawal(ask, caller, caller.env(mode), withdrawal_id)
+    return await _withdrawal(request, caller, caller.env(mode), withdrawal_id)
 
 
 @OPERATIONS.add("POST", "/{mode}/withdrawals/{withdrawal_id}/cancel", guard=signed_in_page)
-async def cancel(ask: Ask, caller: Person, mode: str, withdrawal_id: UUID) -> Response:
+async def cancel(request: Request, caller: Person, mode: str, withdrawal_id: UUID) -> Response:
     """Cancel one that was not sent yet. Clicked twice, it is canceled once and that is well."""
     env = caller.env(mode)
     try:
-        await ask.house.db.transact(lambda tx: actions.cancel(tx, env, withdrawal_id, ask.house, ask.now))
-    except NotNow as refusal:
-        present = await store.one(ask.house.db, env, withdrawal_id)
-        if present is not None and present.status != "canceled":
-            return await _withdrawal(ask, caller, env, withdrawal_id, refusal)
+        await request.services.db.transact(lambda tx: actions.cancel(tx, env, withdrawal_id, request.services, request.now))
+    except InvalidState as error:
+        current = await store.one(request.services.db, env, withdrawal_id)
+        if current is not None and current.status != "canceled":
+            return await _withdrawal(request, caller, env, withdrawal_id, error)
     return see_other(f"/{env.mode}/withdrawals/{withdrawal_id}")
 
 
 async def _withdrawal(
-    ask: Ask, person: Person, env: MerchantEnv, withdrawal_id: UUID, refusal: NotNow | None = None
+    request: Request, person: Person, env: MerchantEnv, withdrawal_id: UUID, error: InvalidState | None = None
 ) -> Response:
-    found = await store.one(ask.house.db, env, withdrawal_id)
+    found = await store.one(request.services.db, env, withdrawal_id)
     if found is None:
         raise NotFound
     return page(
-        ask,
+        request,
         "withdrawals/one.html",
-        200 if refusal is None else refusal.status,
+        200 if error is None else error.status,
         person=person,
         mode=env.mode,
         here="withdrawals",
         withdrawal=withdrawal_view(found),
         names=_names(),
         told=told(found.provider_fields),
-        message="" if refusal is None else "It was sent already, or has ended. Nothing was canceled.",
+        message="" if error is None else "It was sent already, or has ended. Nothing was canceled.",
     )
 
 

@@ -6,14 +6,14 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.approvals.model import Reviewer
-from tollhouse.kernel.refusals import NotFound
+from tollhouse.kernel.errors import NotFound
 from tollhouse.outgoing import gate
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 from tollhouse.withdrawals import changes, review_store
+from tollhouse.withdrawals.errors import InvalidState
 from tollhouse.withdrawals.model import CANCELABLE, Withdrawal
-from tollhouse.withdrawals.refusals import NotNow
 
 
 async def held(tx: Tx, withdrawal_id: UUID) -> Withdrawal:
@@ -21,33 +21,33 @@ async def held(tx: Tx, withdrawal_id: UUID) -> Withdrawal:
     env = await review_store.env_of(tx, withdrawal_id)
     if env is None:
         raise NotFound
-    return await changes.hold_still(tx, env, withdrawal_id)
+    return await changes.lock(tx, env, withdrawal_id)
 
 
-async def approve(tx: Tx, present: Withdrawal, reviewer: Reviewer, note: str | None, now: datetime) -> Withdrawal:
-    """One operator's approval of a withdrawal that is locked. Raises `NotNow` and what `gate.approve` does."""
-    if present.status != "pending_review":
-        raise NotNow(present.status)
-    transfer = await gate.approve(tx, present.id, reviewer, note, now)
+async def approve(tx: Tx, current: Withdrawal, reviewer: Reviewer, note: str | None, now: datetime) -> Withdrawal:
+    """One operator's approval of a withdrawal that is locked. Raises `InvalidState` and what `gate.approve` does."""
+    if current.status != "pending_review":
+        raise InvalidState(current.status)
+    transfer = await gate.approve(tx, current.id, reviewer, note, now)
     # Nothing below this line may refuse.
-    seen = _with(present, transfer)
+    seen = _with(current, transfer)
     if transfer.review != "approved":
         return await changes.change(tx, seen, now)
     return await changes.change(tx, seen, now, status="approved", next_look_at=now)
 
 
-async def reject(tx: Tx, present: Withdrawal, reason: str, house: House, now: datetime) -> Withdrawal:
-    """Refuse one that is locked and was not sent yet; its merchant sees why. Raises `NotNow`."""
-    if present.status not in CANCELABLE:
-        raise NotNow(present.status)
+async def reject(tx: Tx, current: Withdrawal, reason: str, services: Services, now: datetime) -> Withdrawal:
+    """Refuse one that is locked and was not sent yet; its merchant sees why. Raises `InvalidState`."""
+    if current.status not in CANCELABLE:
+        raise InvalidState(current.status)
     # Nothing below this line may refuse.
-    seen = _with(present, await gate.reject(tx, present.id, reason, now))
-    return await changes.give_back(tx, seen, house, now, status="failed", failure_code="review_rejected")
+    seen = _with(current, await gate.reject(tx, current.id, reason, now))
+    return await changes.give_back(tx, seen, services, now, status="failed", failure_code="review_rejected")
 
 
-def _with(present: Withdrawal, transfer: OutgoingTransfer) -> Withdrawal:
+def _with(current: Withdrawal, transfer: OutgoingTransfer) -> Withdrawal:
     return msgspec.structs.replace(
-        present,
+        current,
         approvals_needed=transfer.approvals.needed,
         approvals=transfer.approvals.given,
         reviewed_at=transfer.reviewed_at,

@@ -5,14 +5,14 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.callers.guards import TestCredential
-from tollhouse.callers.model import Caller, TestModeOnly
-from tollhouse.kernel.refusals import NotFound
+from tollhouse.identity.guards import TestCredential
+from tollhouse.identity.model import Caller, TestModeOnly
+from tollhouse.kernel.errors import NotFound
 from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.platform.db import Tx
-from tollhouse.web.house import House
 from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.withdrawals.refusals import NotNow
+from tollhouse.web.services import Services
+from tollhouse.withdrawals.errors import InvalidState
 from tollhouse.withdrawals.simulator import Outcome, play
 from tollhouse.withdrawals.views import WithdrawalView, withdrawal_view
 
@@ -30,10 +30,10 @@ class WithdrawalSimulation(Struct, frozen=True, forbid_unknown_fields=True):
     "/test/withdrawals/{withdrawal_id}/simulate",
     guard=TestCredential("withdrawals:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, NotFound, NotNow, BalanceLimitExceeded),
+    refuses=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded),
 )
 async def simulate_withdrawal(
-    caller: Caller, withdrawal_id: UUID, body: WithdrawalSimulation, tx: Tx, now: datetime, house: House
+    caller: Caller, withdrawal_id: UUID, body: WithdrawalSimulation, tx: Tx, now: datetime, services: Services
 ) -> WithdrawalView:
     """Play the operator and the bank for a withdrawal."""
-    return withdrawal_view(await play(tx, caller.env, withdrawal_id, body.outcome, house, now))
+    return withdrawal_view(await play(tx, caller.env, withdrawal_id, body.outcome, services, now))

@@ -14,48 +14,48 @@ from tollhouse.ledger.post import ensure_room, post
 from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import PayoutFault, PayoutState, Submission
-from tollhouse.web.house import House
+from tollhouse.web.services import Services
 from tollhouse.withdrawals import changes, tell
 from tollhouse.withdrawals.model import Withdrawal
 
 
-async def begin(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, house: House, now: datetime) -> Withdrawal:
+async def begin(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Services, now: datetime) -> Withdrawal:
     """From here on it may be on its way.
 
-    Raises `NotFound`, `MerchantSuspended`, and `NotNow` where it was canceled or somebody began before.
+    Raises `NotFound`, `MerchantSuspended`, and `InvalidState` where it was canceled or somebody began before.
     """
-    present = await changes.in_state(tx, env, withdrawal_id, "approved")
+    current = await changes.in_state(tx, env, withdrawal_id, "approved")
     await gate.release(tx, withdrawal_id, now)
-    begun = await changes.change(tx, present, now, status="processing", submission="prepared", processing_at=now)
-    await tell.state(tx, "withdrawal.processing", begun, house, now)
+    begun = await changes.change(tx, current, now, status="processing", submission="prepared", processing_at=now)
+    await tell.state(tx, "withdrawal.processing", begun, services, now)
     return begun
 
 
 async def note(
     tx: Tx, env: MerchantEnv, withdrawal_id: UUID, handed_in: Submission, next_look_at: datetime | None, now: datetime
 ) -> Withdrawal:
-    """Keep what the rail said when it was handed in, or that it said nothing. Raises `NotFound` and `NotNow`."""
-    present = await changes.in_state(tx, env, withdrawal_id, "processing")
-    knows = handed_in.outcome == "accepted" or present.submission == "accepted"
+    """Keep what the rail said when it was handed in, or that it said nothing. Raises `NotFound` and `InvalidState`."""
+    current = await changes.in_state(tx, env, withdrawal_id, "processing")
+    knows = handed_in.outcome == "accepted" or current.submission == "accepted"
     return await changes.change(
         tx,
-        present,
+        current,
         now,
         submission="accepted" if knows else "unknown",
-        provider_reference=present.provider_reference or handed_in.provider_reference,
+        provider_reference=current.provider_reference or handed_in.provider_reference,
         next_look_at=next_look_at,
     )
 
 
 async def complete(
-    tx: Tx, env: MerchantEnv, withdrawal_id: UUID, state: PayoutState, house: House, now: datetime
+    tx: Tx, env: MerchantEnv, withdrawal_id: UUID, state: PayoutState, services: Services, now: datetime
 ) -> Withdrawal:
-    """The receiver has the money. Raises `NotFound` and `NotNow`."""
-    present = await changes.in_state(tx, env, withdrawal_id, "processing")
-    paid_minor = present.network_fee_minor if state.network_fee_minor is None else state.network_fee_minor
+    """The receiver has the money. Raises `NotFound` and `InvalidState`."""
+    current = await changes.in_state(tx, env, withdrawal_id, "processing")
+    paid_minor = current.network_fee_minor if state.network_fee_minor is None else state.network_fee_minor
     done = await changes.change(
         tx,
-        present,
+        current,
         now,
         status="completed",
         submission="accepted",
@@ -67,32 +67,32 @@ async def complete(
     out = gate.outgoing_side(await gate.lock(tx, done.id))
     along = _overpaid(done, paid_minor, out)
     _, posted = await holds.spend(tx, env, done.hold_id, _parts(done, paid_minor, out), now, along=along)
-    await tell.state(tx, "withdrawal.completed", done, house, now)
-    await tell.moved(tx, done, posted, house, now)
+    await tell.state(tx, "withdrawal.completed", done, services, now)
+    await tell.moved(tx, done, posted, services, now)
     return done
 
 
 async def fail(
-    tx: Tx, env: MerchantEnv, withdrawal_id: UUID, failure_code: PayoutFault, house: House, now: datetime
+    tx: Tx, env: MerchantEnv, withdrawal_id: UUID, failure_code: PayoutFault, services: Services, now: datetime
 ) -> Withdrawal:
-    """The rail says for sure that it did not and will not send it. Raises `NotFound` and `NotNow`."""
-    present = await changes.in_state(tx, env, withdrawal_id, "processing")
-    return await changes.give_back(tx, present, house, now, status="failed", failure_code=failure_code)
+    """The rail says for sure that it did not and will not send it. Raises `NotFound` and `InvalidState`."""
+    current = await changes.in_state(tx, env, withdrawal_id, "processing")
+    return await changes.give_back(tx, current, services, now, status="failed", failure_code=failure_code)
 
 
-async def come_back(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, house: House, now: datetime) -> Withdrawal:
+async def come_back(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Services, now: datetime) -> Withdrawal:
     """What had arrived was sent back: the merchant has it again, less the fees.
 
-    Raises `NotFound`, `NotNow` and `BalanceLimitExceeded`, before anything is written.
+    Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`, before anything is written.
     """
-    present = await changes.in_state(tx, env, withdrawal_id, "completed")
-    await ensure_room(tx, env, present.currency, present.receive_minor)
-    back = await changes.change(tx, present, now, status="failed", failure_code="returned")
+    current = await changes.in_state(tx, env, withdrawal_id, "completed")
+    await ensure_room(tx, env, current.currency, current.receive_minor)
+    back = await changes.change(tx, current, now, status="failed", failure_code="returned")
     await gate.close_by_id(tx, back.id, now)
     line = Line("withdrawal_return", back.currency, back.receive_minor, rail(back.rail), available(env))
     posted = await post(tx, Posting(env.mode, "withdrawal_return", Source(tell.SOURCE, back.id), (line,), now))
-    await tell.state(tx, "withdrawal.failed", back, house, now)
-    await tell.moved(tx, back, posted, house, now)
+    await tell.state(tx, "withdrawal.failed", back, services, now)
+    await tell.moved(tx, back, posted, services, now)
     return back
 
 

@@ -118,9 +118,9 @@ async def look_again(db: Pool, withdrawal: Withdrawal, at: datetime) -> None:
     await db.execute(LOOK_AGAIN, withdrawal.env.merchant_id, withdrawal.env.mode, withdrawal.id, at)
 
 
-async def change(tx: Tx, present: Withdrawal, new: Withdrawal, now: datetime) -> bool:
+async def change(tx: Tx, current: Withdrawal, new: Withdrawal, now: datetime) -> bool:
     """Write the state that a withdrawal comes into; False where it is not any more what was read."""
-    whose = (present.env.merchant_id, present.env.mode, present.id, present.status, present.version)
+    whose = (current.env.merchant_id, current.env.mode, current.id, current.status, current.version)
     sent = (new.submission, new.provider_reference, new.tx_hash, new.network_paid_minor, new.failure_code)
     when = (new.next_look_at, new.processing_at, new.completed_at, now)
     return await tx.execute(CHANGE, *whose, new.status, *sent, *when) == 1

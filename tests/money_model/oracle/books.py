@@ -75,9 +75,9 @@ class Books:
         link = payment.link
         standing = self.standing(link)
         if payment.status in {"succeeded", "partially_refunded", "refunded", "chargeback"}:
-            stray = self.begin(link, minor)
-            stray.wait(minor, {"expired": "late", "canceled": "after_cancel"}.get(standing, "duplicate"))
-            return stray
+            unmatched = self.begin(link, minor)
+            unmatched.wait(minor, {"expired": "late", "canceled": "after_cancel"}.get(standing, "duplicate"))
+            return unmatched
         if payment.status == "refund_required":
             payment.receive(minor)
             return payment
@@ -100,13 +100,13 @@ class Books:
 
     def accept(self, payment: Payment) -> None:
         """The merchant takes what waits for its decision."""
-        waits = payment.status in {"refund_required", "succeeded", "partially_refunded"} and payment.apart > 0
+        waits = payment.status in {"refund_required", "succeeded", "partially_refunded"} and payment.unapplied > 0
         if not waits or payment.apart_returning:
             raise RefusedError("invalid_state")
-        taken, first = payment.apart, payment.status == "refund_required"
+        taken, first = payment.unapplied, payment.status == "refund_required"
         fee = max(payment.fee, self.fees[payment.link.currency].of(payment.credited + taken))
         self.balances[payment.link.currency].be_paid(taken, fee - payment.fee)
-        payment.fee, payment.credited, payment.apart = fee, payment.credited + taken, 0
+        payment.fee, payment.credited, payment.unapplied = fee, payment.credited + taken, 0
         payment.settle()
         if first:
             payment.link.count(taken)
@@ -176,13 +176,13 @@ class Books:
         currency = payment.link.currency
         if elsewhere:
             self.withdrawals.ensure_amount(SHOP, currency, minor)
-        apart = min(minor, payment.apart - payment.apart_returning)
-        self.balances[currency].hold(minor - apart, "refunds")
-        refund = Refund("", payment, minor, apart)
+        unapplied = min(minor, payment.unapplied - payment.apart_returning)
+        self.balances[currency].hold(minor - unapplied, "refunds")
+        refund = Refund("", payment, minor, unapplied)
         if elsewhere:
             refund.review, refund.day = "required", self.withdrawals.count(SHOP, currency, minor, self.clock)
-        payment.apart_returning += apart
-        payment.returning += minor - apart
+        payment.apart_returning += unapplied
+        payment.returning += minor - unapplied
         self.refunds.append(refund)
         return refund
 
@@ -191,13 +191,13 @@ class Books:
         if refund.status != "pending":
             raise RefusedError("invalid_state")
         payment, balance = refund.payment, self.balances[refund.payment.link.currency]
-        payment.apart_returning -= refund.apart
+        payment.apart_returning -= refund.unapplied
         payment.returning -= refund.own
         if paid:
             refund.status = "succeeded"
             balance.take(refund.own, "refunds")
-            payment.apart -= refund.apart
-            payment.apart_given += refund.apart
+            payment.unapplied -= refund.unapplied
+            payment.apart_given += refund.unapplied
             payment.given += refund.own
         else:
             refund.status = "failed"
@@ -226,8 +226,8 @@ class Books:
         self._uncount(refund)
         self.balances[payment.link.currency].credit(refund.own)
         payment.given -= refund.own
-        payment.apart_given -= refund.apart
-        payment.apart += refund.apart
+        payment.apart_given -= refund.unapplied
+        payment.unapplied += refund.unapplied
         payment.settle()
 
     def charge_back(self, payment: Payment, minor: int | None) -> None:
@@ -255,8 +255,8 @@ class Books:
 
     def _credit(self, payment: Payment) -> None:
         excess = max(0, payment.received - payment.amount)
-        payment.apart = excess if self.policy.overpayment == "refund_required" else 0
-        payment.credited = payment.received - payment.apart
+        payment.unapplied = excess if self.policy.overpayment == "refund_required" else 0
+        payment.credited = payment.received - payment.unapplied
         payment.fee = self.fees[payment.link.currency].of(payment.credited)
         payment.status, payment.reason = "succeeded", None
         self.balances[payment.link.currency].be_paid(payment.credited, payment.fee)

@@ -40,7 +40,7 @@ class Link:
 class Payment:
     """A transaction, and where all the money is that came by it.
 
-    `amount` was asked for, or came unasked. `apart` waits for a decision; `credited` was ever the merchant's. Of each, some
+    `amount` was asked for, or came unasked. `unapplied` waits for a decision; `credited` was ever the merchant's. Of each, some
     is in refunds under way and some was given back: `apart_returning` and `apart_given`, `returning` and `given`.
     """
 
@@ -49,7 +49,7 @@ class Payment:
     amount: int
     status: str = "pending"
     received: int = 0
-    apart: int = 0
+    unapplied: int = 0
     apart_returning: int = 0
     apart_given: int = 0
     credited: int = 0
@@ -69,7 +69,7 @@ class Payment:
     @property
     def refundable(self) -> int:
         """What can be refunded beside what is under way."""
-        return self.kept + self.apart - self.apart_returning
+        return self.kept + self.unapplied - self.apart_returning
 
     @property
     def left(self) -> int:
@@ -79,7 +79,7 @@ class Payment:
     def receive(self, minor: int) -> None:
         """Money arrives, and is kept apart at first."""
         self.received += minor
-        self.apart += minor
+        self.unapplied += minor
 
     def wait(self, minor: int, reason: str) -> None:
         """A payment that begins with money nobody asked for."""
@@ -96,7 +96,7 @@ class Payment:
         if self.charged_back:
             self.status = "chargeback"
         elif not self.credited:
-            self.status = "refund_required" if self.apart else "refunded"
+            self.status = "refund_required" if self.unapplied else "refunded"
         elif not self.given:
             self.status = "succeeded"
         else:
@@ -106,7 +106,7 @@ class Payment:
 
 @dataclass
 class Refund:
-    """Money on its way back. `apart` of it was never the merchant's; once `accepted`, only the rail can end it.
+    """Money on its way back. `unapplied` of it was never the merchant's; once `accepted`, only the rail can end it.
 
     To another account than the one that paid it is reviewed, and counts on its `day` like a withdrawal.
     """
@@ -114,7 +114,7 @@ class Refund:
     refund_id: str
     payment: Payment
     amount: int
-    apart: int
+    unapplied: int
     status: str = "pending"
     accepted: bool = False
     review: str = "not_required"
@@ -123,4 +123,4 @@ class Refund:
     @property
     def own(self) -> int:
         """What of it is the merchant's."""
-        return self.amount - self.apart
+        return self.amount - self.unapplied

@@ -1,0 +1,13 @@
+"""The ways in. Each door lists the operations of the slices that stand behind it."""
+
+from tollhouse.api import dashboard, health, integration, oauth, pages, reference
+from tollhouse.web.operations import Operation
+
+OPERATIONS: list[Operation] = [
+    *health.OPERATIONS,
+    *reference.OPERATIONS,
+    *oauth.OPERATIONS,
+    *integration.OPERATIONS,
+    *dashboard.OPERATIONS,
+    *pages.OPERATIONS,
+]

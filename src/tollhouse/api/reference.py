@@ -1,0 +1,141 @@
+"""The reference of all JSON doors, as OpenAPI: made once from the table of operations, open to everybody."""
+
+from functools import cache
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from tollhouse.api import dashboard, health, integration, oauth
+from tollhouse.api.event_specs import EVENT_SPECS
+from tollhouse.api.examples import USUAL
+from tollhouse.idempotency import KeyInProgress, KeyReused
+from tollhouse.identity import guards
+from tollhouse.identity.guards import Credential, Session, anyone
+from tollhouse.identity.model import (
+    AccountSuspended,
+    ApplicationSuspended,
+    InvalidApiKey,
+    InvalidToken,
+    MissingScope,
+    NoCredential,
+    RecentAuthenticationRequired,
+)
+from tollhouse.identity.throttle import RateLimited
+from tollhouse.kernel.errors import AuthenticationRequired, CrossOriginForbidden, InvalidRequest
+from tollhouse.kernel.scopes import ALL, PERMISSIONS
+from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
+from tollhouse.platform.config import Settings
+from tollhouse.web.cookies import SAFE, cookie_name
+from tollhouse.web.openapi import Source, document
+from tollhouse.web.openapi_responses import Admission
+from tollhouse.web.openapi_schemas import Json
+from tollhouse.web.operations import Operation, Operations, Surface
+from tollhouse.web.responses import ENCODER
+from tollhouse.web.services import Services
+from tollhouse.web.yaml_text import as_yaml
+
+OPERATIONS = Operations(Surface("reference", "", cors=True, html=False))
+DOORS = {
+    "integration": "The Integration API, for API keys and access tokens.",
+    "oauth": "The OAuth endpoints that programs call.",
+    "authorize": "Where an application sends its merchants' browsers.",
+    "dashboard": "What a signed-in person does; no API key and no access token gets in.",
+    "health": "For probes.",
+    "reference": "This document.",
+}
+
+
+@OPERATIONS.add("GET", "/openapi.json", guard=anyone, responses=dict[str, Any])
+async def openapi(services: Services) -> Response:
+    """Everything a program can ask this service for, as OpenAPI 3.1."""
+    return Response(encoded(services.settings), 200, {"Cache-Control": "public, max-age=300"}, "application/json")
+
+
+@OPERATIONS.add("GET", "/openapi.yaml", guard=anyone, responses=dict[str, Any], formats=("application/yaml",))
+async def openapi_yaml(services: Services) -> Response:
+    """The same document as YAML."""
+    return Response(as_text(services.settings), 200, {"Cache-Control": "public, max-age=300"}, "application/yaml")
+
+
+def described() -> list[Operation]:
+    """The operations that the reference tells of: all but the pages."""
+    return [*health.OPERATIONS, *OPERATIONS, *oauth.OPERATIONS, *integration.OPERATIONS, *dashboard.OPERATIONS]
+
+
+@cache
+def encoded(settings: Settings) -> bytes:
+    """The document of a house with these settings, as it is sent."""
+    source = Source(
+        operations=described(),
+        doors=DOORS,
+        told=EVENT_SPECS,
+        usual=USUAL,
+        security_schemes=_security_schemes(settings),
+        admission=_admission,
+        keeper_refuses=(KeyReused, KeyInProgress),
+    )
+    return ENCODER.encode(document(source, settings.base_url))
+
+
+@cache
+def as_text(settings: Settings) -> str:
+    """The document as YAML."""
+    return as_yaml(read(settings))
+
+
+@cache
+def read(settings: Settings) -> Json:
+    """The document as programs read it. Nobody changes it."""
+    return msgspec.json.decode(encoded(settings))
+
+
+def _admission(operation: Operation) -> Admission:
+    """What each guard of `callers.guards` wants and how it refuses."""
+    guard = operation.guard
+    cross_origin = () if operation.method in SAFE else (CrossOriginForbidden,)
+    if isinstance(guard, Credential):
+        scopes = [name for name in guard.label.split(" or ") if name in ALL]
+        suspended = (AccountSuspended, ApplicationSuspended)
+        refuses = (InvalidRequest, NoCredential, InvalidToken, InvalidApiKey, *suspended, RateLimited)
+        by_token = [{"access_token": (name,)} for name in scopes] or [{"access_token": ()}]
+        return Admission(({"api_key": ()}, *by_token), (*refuses, *([MissingScope] if scopes else [])))
+    if isinstance(guard, Session):
+        recent = () if operation.recent_authentication == "no" else (RecentAuthenticationRequired,)
+        suspended = () if operation.method in SAFE or guard.while_suspended else (AccountSuspended,)
+        return Admission(({"session": ()},), (AuthenticationRequired, *cross_origin, *suspended, *recent))
+    if guard is guards.client:
+        return Admission(({"client": ()}, {}))
+    if guard is guards.anyone_with_cookie:
+        return Admission(refuses=cross_origin)
+    return Admission()
+
+
+def _security_schemes(settings: Settings) -> Json:
+    issuer = settings.base_url
+    return {
+        "api_key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "A key of the merchant's own."},
+        "access_token": {
+            "type": "oauth2",
+            "description": "A bearer token of an application. PKCE with S256 is required.",
+            "flows": {
+                "authorizationCode": {
+                    "authorizationUrl": authorization_endpoint(issuer),
+                    "tokenUrl": token_endpoint(issuer),
+                    "refreshUrl": token_endpoint(issuer),
+                    "scopes": {permission.scope: permission.description for permission in PERMISSIONS},
+                }
+            },
+        },
+        "session": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": cookie_name(settings),
+            "description": "The session of a person at the dashboard.",
+        },
+        "client": {
+            "type": "http",
+            "scheme": "basic",
+            "description": "An application's own credentials: so, or as client_id and client_secret in the form.",
+        },
+    }

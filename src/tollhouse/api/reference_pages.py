@@ -1,0 +1,106 @@
+"""The reference as pages and as Markdown, and the page on which requests can be tried."""
+
+from functools import cache
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.api.reference import read
+from tollhouse.docs import book, reference
+from tollhouse.docs.book import Chapter
+from tollhouse.docs.entries import Entry, entries, grouped
+from tollhouse.docs.pages import FRESH
+from tollhouse.docs.trial import can_be_tried, offers, trial_of
+from tollhouse.identity.guards import anyone
+from tollhouse.kernel.errors import NotFound
+from tollhouse.platform.config import Settings
+from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page
+from tollhouse.web.services import Services
+
+OPERATIONS = Operations(PAGES)
+CONTENTS, CODES = "api", "api/errors"
+FIRST_TRIED = "open_link"
+TRIAL = next(one for one in book.REFERENCE if one.name == "try")
+TRIAL_TEXT = """\
+# Try it
+
+This page sends requests from a browser to the test environment. Without one, send the samples of the
+[API reference](/docs/api.md) by curl, with a key that begins with `th_test_`.
+"""
+
+
+class Tried(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?operation=` of the page on which requests can be tried."""
+
+    operation: str = FIRST_TRIED
+
+
+@OPERATIONS.add("GET", "/docs/api", guard=anyone)
+async def contents(request: Request) -> Response:
+    """Every operation and event, by group."""
+    return _page(request, _contents(request.services.settings))
+
+
+@OPERATIONS.add("GET", "/docs/api.md", guard=anyone)
+async def contents_as_markdown(services: Services) -> Response:
+    """The same as Markdown."""
+    return _markdown(_contents(services.settings).markdown)
+
+
+@OPERATIONS.add("GET", "/docs/api/{name}", guard=anyone, refuses=(NotFound,))
+async def entry(request: Request, name: str) -> Response:
+    """One operation, one event, or the codes of all refusals; `.md` behind the name gives the Markdown."""
+    wanted = name.removesuffix(".md")
+    settings = request.services.settings
+    if wanted != "errors" and wanted not in _entries(settings):
+        raise NotFound
+    found = _codes(settings) if wanted == "errors" else _entry(settings, wanted)
+    return _page(request, found) if name == wanted else _markdown(found.markdown)
+
+
+@OPERATIONS.add("GET", "/docs/try", guard=anyone, refuses=(NotFound,))
+async def try_it(request: Request, query: Tried) -> Response:
+    """A form that sends one request to the test environment."""
+    found = _entries(request.services.settings)
+    chosen = found.get(query.operation)
+    if chosen is None or not can_be_tried(chosen):
+        raise NotFound
+    offered = offers(grouped(found))
+    return page(request, "docs/try.html", chapter=TRIAL, chapters=book.pages(), offered=offered, trial=trial_of(chosen))
+
+
+@OPERATIONS.add("GET", "/docs/try.md", guard=anyone)
+async def try_it_without_a_browser() -> Response:
+    """What to do instead."""
+    return _markdown(TRIAL_TEXT)
+
+
+def _page(request: Request, chapter: Chapter) -> Response:
+    return page(request, "docs/chapter.html", chapter=chapter, chapters=book.pages())
+
+
+def _markdown(text: str) -> Response:
+    return Response(text, 200, FRESH, "text/markdown")
+
+
+@cache
+def _entries(settings: Settings) -> dict[str, Entry]:
+    return entries(read(settings))
+
+
+@cache
+def _contents(settings: Settings) -> Chapter:
+    return book.read(CONTENTS, "", reference.contents(_entries(settings)))
+
+
+@cache
+def _codes(settings: Settings) -> Chapter:
+    return book.read(CODES, "", reference.codes(_entries(settings)))
+
+
+@cache
+def _entry(settings: Settings, name: str) -> Chapter:
+    found = _entries(settings)[name]
+    return book.read(f"{CONTENTS}/{name}", "", reference.text_of(found, read(settings)))

@@ -1,0 +1,182 @@
+"""Importing a statement: each transfer of a new entry is placed, or kept for an operator; what is known changes nothing."""
+
+import asyncio
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.approvals import rules
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.bank import payouts, store
+from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, Imported
+from tollhouse.bank.store import Placed
+from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.kernel.bank_codes import creditor_references, read_iban
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.errors import ApiError
+from tollhouse.kernel.ids import new_id
+from tollhouse.platform.db import Tx
+from tollhouse.rails.bank_transfer import BankAccount
+from tollhouse.rails.bank_transfer_statement import Entry, Part, Statement, read
+from tollhouse.rails.bank_transfer_xml import UnreadableStatementError
+from tollhouse.rails.provider import Observation, Payer
+from tollhouse.web.services import Services
+
+
+async def import_file(
+    raw: bytes, account: BankAccount | None, ports: BankPorts, context: OperatorContext, services: Services
+) -> Imported:
+    """Take everything new from a file of statements. Raises `BankRefusedError` where it is not one of this account.
+
+    Each entry is a transaction of its own: an import that is cut off has done what it did, and is finished by the next.
+    """
+    statements = await asyncio.to_thread(_statements, raw, account)  # of a large file it takes seconds
+
+    async def keep_all(tx: Tx) -> list[tuple[UUID, bool]]:
+        return [await _keep(tx, one, ports, context) for one in statements]
+
+    kept = await services.db.transact(keep_all)
+    new, known, placed = 0, 0, list[Placed]()
+    for statement, (statement_id, _) in zip(statements, kept, strict=True):
+        for entry in sorted(statement.entries, key=lambda one: one.undoes):  # what happened comes before what undoes it
+
+            async def action(tx: Tx, entry: Entry = entry, statement_id: UUID = statement_id) -> list[Placed] | None:
+                return await _take(tx, entry, statement_id, ports, context, services)
+
+            try:
+                taken = await services.db.transact(action)
+            except ApiError as lost:
+                raise BankRefusedError(
+                    f"An entry of {entry.booked_on} cannot be taken: {lost.message} Those before it were."
+                ) from lost
+            known += taken is None
+            new += taken is not None
+            placed += taken or []
+    unmatched = sum(one.outcome == "unmatched" for one in placed)
+    return Imported(sum(is_new for _, is_new in kept), new, known, len(placed) - unmatched, unmatched)
+
+
+async def assign(
+    tx: Tx, part_id: UUID, reference: str, ports: BankPorts, context: OperatorContext, services: Services
+) -> Decided:
+    """Take money that waits for the payment of this reference. Raises `BankRefusedError`."""
+    waiting = await _hold_waiting(tx, part_id)
+    names = creditor_references(reference)
+    if len(names) != 1:
+        raise BankRefusedError(f"{reference} is no reference of ours.")
+    if waiting.side != "credit":
+        raise BankRefusedError("Money that left pays for nothing.")
+    [name] = names
+    owner = await ports.owner(tx, name)
+    if owner is None:
+        raise BankRefusedError(f"No payment has the reference {name}.")
+    await rules.ensure_independent(tx, owner, context.reviewer)
+    payer = _payer(waiting.other_iban, waiting.other_name)
+    seen = _seen(name, waiting.identity, waiting.nth, waiting.amount_minor, waiting.currency, payer)
+    if not await ports.observe(tx, seen, services, context.at):
+        raise BankRefusedError(f"No payment has the reference {name}.")
+    return await _decide(tx, part_id, Placed("payment", reference=name), ports, context)
+
+
+async def dismiss(tx: Tx, part_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
+    """Say that money that waits is no business of any merchant, such as the bank's own fee. Raises `BankRefusedError`."""
+    await _hold_waiting(tx, part_id)
+    return await _decide(tx, part_id, Placed("dismissed"), ports, context)
+
+
+def _statements(raw: bytes, account: BankAccount | None) -> list[Statement]:
+    if account is None:
+        raise BankRefusedError("This house has no bank account: see TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
+    try:
+        statements = read(raw, {code: currency.decimals for code, currency in CURRENCIES.items()})
+    except UnreadableStatementError as fault:
+        raise BankRefusedError(str(fault)) from None
+    if foreign := next((one.iban for one in statements if one.iban != account.iban), None):
+        raise BankRefusedError(f"The statement is of the account {foreign}, not of {account.iban}.")
+    return statements
+
+
+async def _keep(tx: Tx, statement: Statement, ports: BankPorts, context: OperatorContext) -> tuple[UUID, bool]:
+    """The id of a statement, and whether it is new: importing it again is no deed."""
+    statement_id, is_new = await store.keep_statement(tx, statement, context)
+    if is_new:
+        await ports.keep(tx, context, "statement_imported", statement_id, None)
+    return statement_id, is_new
+
+
+async def _take(
+    tx: Tx, entry: Entry, statement_id: UUID, ports: BankPorts, context: OperatorContext, services: Services
+) -> list[Placed] | None:
+    """Keep an entry and place its transfers; None where it is known."""
+    entry_id = await store.keep_entry(tx, entry, statement_id)
+    if entry_id is None:
+        return None
+    found: list[Placed] = []
+    for nth, part in enumerate(entry.parts):
+        placed = await _place(tx, entry, nth, ports, services, context.at)
+        await store.keep_part(tx, new_id(), entry_id, nth, part, placed)
+        found.append(placed)
+    return found
+
+
+async def _place(tx: Tx, entry: Entry, nth: int, ports: BankPorts, services: Services, now: datetime) -> Placed:
+    """By our own id, which comes back with what we sent; else by the reference that the customer was given."""
+    part = entry.parts[nth]
+    of_payout = await payouts.place(tx, entry, part, ports, services, now)
+    if of_payout is not None:
+        return of_payout
+    names = _references(part)
+    if len(names) != 1:
+        return Placed("unmatched", reason="It has more than one reference." if names else "It has no reference of ours.")
+    [name] = names
+    payer = _payer(part.other_iban, part.other_name)
+    seen = _seen(name, entry.identity, nth, part.amount_minor, entry.currency, payer)
+    undoes = entry.is_reversal or part.return_reason is not None
+    if entry.side == "debit":
+        taken_back = undoes and await ports.take_back(tx, seen, services, now)
+        reason = "No payment of this reference has so much to take back."
+        return Placed("payment_return", name) if taken_back else Placed("unmatched", name, reason=reason)
+    if undoes:
+        return Placed("unmatched", name, reason="It is a return of something that we did not send.")
+    observed = await ports.observe(tx, seen, services, now)
+    return Placed("payment", name) if observed else Placed("unmatched", name, reason="No payment has its reference.")
+
+
+def _references(part: Part) -> set[str]:
+    """The reference where the bank wants it, else whatever is in the words around."""
+    names = creditor_references(part.structured)
+    if len(names) == 1:
+        return names
+    return names | creditor_references(part.unstructured) | creditor_references(part.end_to_end_id or "")
+
+
+def _payer(iban: str | None, name: str | None) -> Payer | None:
+    account = None if iban is None else read_iban(iban)
+    return None if account is None else Payer(account, name)
+
+
+def _seen(reference: str, identity: bytes, nth: int, amount_minor: int, currency: str, payer: Payer | None) -> Observation:
+    return Observation(
+        reference=reference,
+        outcome="confirmed",
+        external_ref=f"{identity.hex()}/{nth}",
+        amount_minor=amount_minor,
+        currency=currency,
+        payer=payer,
+    )
+
+
+async def _hold_waiting(tx: Tx, part_id: UUID) -> store.Waiting:
+    waiting = await store.hold_part(tx, part_id)
+    if waiting is None:
+        raise BankRefusedError(f"There is no transfer {part_id}.")
+    if waiting.outcome != "unmatched":
+        raise BankRefusedError(f"Transfer {part_id} is placed already: {waiting.outcome}.")
+    return waiting
+
+
+async def _decide(tx: Tx, part_id: UUID, placed: Placed, ports: BankPorts, context: OperatorContext) -> Decided:
+    if not await store.decide(tx, part_id, placed.outcome, placed.reference, context, context.at):
+        raise AssertionError("a transfer that is held still does not change")
+    did = "transfer_dismissed" if placed.outcome == "dismissed" else "transfer_assigned"
+    action_id = await ports.keep(tx, context, did, part_id, None)
+    return Decided(part_id, placed.outcome, context.operator, context.reason or "", stamp(context.at), action_id)

@@ -1,0 +1,10 @@
+"""What must always be true of the bank's entries and of payouts. Tests and `tollhouse check` ask the same questions."""
+
+from tollhouse.bank.invariants_store import INVARIANTS
+from tollhouse.platform import invariants
+from tollhouse.platform.db import Tx
+
+
+async def broken(tx: Tx) -> list[str]:
+    """A line for each row that breaks an invariant, best read in one snapshot; empty when all is well."""
+    return await invariants.broken(tx, INVARIANTS)

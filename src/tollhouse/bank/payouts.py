@@ -1,0 +1,214 @@
+"""Payouts by bank: prepared, exported by an operator, confirmed by the statement that shows them leave, sometimes returned.
+
+A payout leaves once: its id is that of the order that it carries out, and only what is prepared is ever exported.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.approvals import rules
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.bank import payouts_store
+from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, ListedPayout, PayoutStatus, Prepared, StoredPayout
+from tollhouse.bank.store import Placed
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.kernel.bank_codes import read_iban
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.errors import ApiError
+from tollhouse.kernel.ids import new_id
+from tollhouse.ledger.model import BalanceLimitExceeded
+from tollhouse.outgoing import exports
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.log import log
+from tollhouse.rails.bank_transfer import CURRENCY, BankAccount
+from tollhouse.rails.bank_transfer_batch import Batch, id_in
+from tollhouse.rails.bank_transfer_statement import Entry, Part
+from tollhouse.web.services import Services
+
+NO_REASON = "unknown"
+NO_ROOM = "It came back, and the merchant's balance cannot hold it."
+
+
+async def gather(tx: Tx, ports: BankPorts, now: datetime) -> None:
+    """Prepare what waits to leave."""
+    for kind, origin in ports.origins.items():
+        waiting = await origin.waiting(tx)
+        kept = await payouts_store.kept(tx, [one.id for one in waiting])
+        for payout in waiting:
+            if payout.id in kept:  # most are: they were exported, and no statement has shown them yet
+                continue
+            iban = read_iban(payout.receiver_iban)
+            if iban is None:  # accepted by another rail, before this one had its name
+                log.error("payout without an account to go to", part=kind, detail=str(payout.id))
+                continue
+            await payouts_store.prepare(tx, kind, payout, iban, now)
+
+
+async def listed(
+    tx: Tx, ports: BankPorts, status: PayoutStatus | None, now: datetime, limit: int | None = None, offset: int = 0
+) -> list[ListedPayout]:
+    """All payouts, or those of this status, newest first."""
+    await gather(tx, ports, now)
+    return await payouts_store.listed(tx, status, limit, offset)
+
+
+async def exportable(tx: Tx, context: OperatorContext) -> Prepared:
+    """All that is prepared and that this operator may export."""
+    leaving = await exports.exportable(tx, context.reviewer, context.at)
+    return Prepared(len(leaving), format_amount(sum(one.amount_minor for one in leaving), CURRENCY), CURRENCY)
+
+
+async def export(
+    tx: Tx, account: BankAccount | None, wanted: Sequence[UUID] | None, ports: BankPorts, context: OperatorContext
+) -> Batch:
+    """Put what is prepared and may leave, or what is wanted of it, into a batch for the bank.
+
+    Raises `BankRefusedError`, and `OperatorRefusedError` where something that is wanted may not leave. The batch can be
+    written as often as needed, by its id.
+    """
+    if account is None:
+        raise BankRefusedError("This house has no bank account: see TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
+    await gather(tx, ports, context.at)
+    batch_id = new_id()
+    leaving = [one.id for one in await exports.lock_exportable(tx, wanted, context.reviewer, context.at)]
+    exported = await payouts_store.export(tx, batch_id, account, leaving, context)
+    if exported == 0:
+        raise BankRefusedError("Nothing is prepared.")
+    if wanted is not None and exported != len(set(wanted)):
+        raise BankRefusedError("Not all of them are prepared.")
+    batch = await payouts_store.batch(tx, batch_id)
+    if batch is None:
+        raise AssertionError("it was made just now")
+    await ports.keep(tx, context, "batch_exported", batch_id, None)
+    return batch
+
+
+async def batch(db: Pool, batch_id: UUID) -> Batch | None:
+    """A batch that was exported, to be written once more; payouts that were refused meanwhile are left out.
+
+    Raises `BankRefusedError` where nothing is left, or a merchant was suspended before its money left.
+    """
+    found = await payouts_store.batch(db, batch_id)
+    if found is None:
+        return None
+    if not found.transfers:
+        raise BankRefusedError("All payouts of this batch were refused.")
+    if suspended := await payouts_store.suspended_in(db, batch_id):
+        raise BankRefusedError(
+            f"Payouts of suspended merchants are in this batch: {', '.join(map(str, suspended))}. Refuse them first."
+        )
+    return found
+
+
+async def approve(tx: Tx, payout_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
+    """Be the second operator behind a payout that waits to be exported. Raises `OperatorRefusedError`."""
+    await gather(tx, ports, context.at)
+    payout = await payouts_store.hold(tx, payout_id)
+    if payout is None:
+        raise BankRefusedError(f"There is no payout {payout_id}.")
+    if payout.status != "prepared":
+        raise BankRefusedError(f"Payout {payout_id} is {payout.status} already.")
+    await exports.approve(tx, payout_id, context.reviewer, context.at)
+    action_id = await ports.keep(tx, context, "payout_approved", payout_id, payout.env)
+    return Decided(payout_id, "approved", context.operator, context.reason or "", stamp(context.at), action_id)
+
+
+async def refuse(
+    tx: Tx, payout_id: UUID, ports: BankPorts, context: OperatorContext, services: Services, seen: PayoutStatus | None = None
+) -> Decided:
+    """Keep a payout here, or say that the bank did not carry it out: its money goes back. Raises `BankRefusedError`.
+
+    `seen`: as it was looked at. One that was exported meanwhile may be at the bank, which is another question.
+    """
+    await gather(tx, ports, context.at)
+    payout = await payouts_store.hold(tx, payout_id)
+    if payout is None:
+        raise BankRefusedError(f"There is no payout {payout_id}.")
+    if payout.status not in {"prepared", "exported"}:
+        raise BankRefusedError(f"Payout {payout_id} is {payout.status} already.")
+    if seen is not None and payout.status != seen:
+        raise BankRefusedError(f"Payout {payout_id} is {payout.status} meanwhile. Look again.")
+    await rules.ensure_independent(tx, payout.env.merchant_id, context.reviewer)
+    try:
+        await ports.origins[payout.kind].refused(tx, payout.env, payout.id, services, context.at)
+    except ApiError as lost:
+        raise BankRefusedError(f"Payout {payout_id} cannot be refused: {lost.message}") from None
+    if not await payouts_store.refuse(tx, payout_id, context):
+        raise AssertionError("a payout that is held still does not change")
+    action_id = await ports.keep(tx, context, "payout_refused", payout_id, payout.env)
+    return Decided(payout_id, "refused", context.operator, context.reason or "", stamp(context.at), action_id)
+
+
+async def place(tx: Tx, entry: Entry, part: Part, ports: BankPorts, services: Services, now: datetime) -> Placed | None:
+    """What a transfer means for the payout whose id it carries; None where it carries none of ours."""
+    payout = await _named(tx, part.end_to_end_id)
+    if payout is None:
+        return await _place_batch(tx, entry, part, ports, services, now)
+    marked = entry.is_reversal or part.return_reason is not None
+    if (payout.currency, payout.amount_minor) != (entry.currency, part.amount_minor):
+        return _unmatched(payout, "The payout that it names is of another amount.")
+    if marked != (entry.side == "credit"):
+        return _unmatched(payout, "It carries the id of a payout, and neither sends it nor brings it back.")
+    try:
+        if marked:
+            return await _came_back(tx, payout, part.return_reason or NO_REASON, ports, services, now)
+        return await _left(tx, payout, ports, services, now)
+    except ApiError as lost:  # before anything was written
+        full = isinstance(lost, BalanceLimitExceeded)
+        return _unmatched(payout, NO_ROOM if full else f"What the payout was for has ended otherwise: {lost.code}.")
+
+
+async def _place_batch(
+    tx: Tx, entry: Entry, part: Part, ports: BankPorts, services: Services, now: datetime
+) -> Placed | None:
+    """A batch that the bank booked as one line, although it was asked not to."""
+    batch_id = id_in(entry.batch_id)
+    if batch_id is None or entry.side != "debit" or entry.is_reversal or len(entry.parts) != 1 or part.end_to_end_id:
+        return None
+    payouts = [one for one in await payouts_store.hold_batch(tx, batch_id) if one.status != "refused"]
+    if not payouts:
+        return None
+    open_ones = [one for one in payouts if one.status == "exported"]
+    whole = len(open_ones) == len(payouts) and sum(one.amount_minor for one in payouts) == entry.amount_minor
+    if not whole or {one.currency for one in payouts} != {entry.currency}:
+        return Placed("unmatched", reason="It is a batch of ours, and not all of it, or part of it was booked before.")
+    for payout in payouts:
+        await _left(tx, payout, ports, services, now)
+    return Placed("payout")
+
+
+async def _left(tx: Tx, payout: StoredPayout, ports: BankPorts, services: Services, now: datetime) -> Placed:
+    if payout.debited:
+        return _unmatched(payout, "The payout left before: the bank has sent it twice.")
+    if payout.status not in {"exported", "returned"}:
+        return _unmatched(payout, f"The payout is {payout.status}, and left all the same.")
+    if payout.status == "exported":
+        await ports.origins[payout.kind].sent(tx, payout.env, payout.id, services, now)
+    if not await payouts_store.confirm(tx, payout.id, now):
+        raise AssertionError("a payout that is held still does not change")
+    return Placed("payout", payout_id=payout.id)
+
+
+async def _came_back(
+    tx: Tx, payout: StoredPayout, reason: str, ports: BankPorts, services: Services, now: datetime
+) -> Placed:
+    """What came back had left, whether or not we have seen that yet."""
+    if payout.status not in {"exported", "confirmed"}:
+        return _unmatched(payout, f"The payout is {payout.status}, and came back all the same.")
+    origin = ports.origins[payout.kind]
+    if payout.status == "exported":
+        await origin.sent(tx, payout.env, payout.id, services, now)
+    await origin.came_back(tx, payout.env, payout.id, services, now)
+    if not await payouts_store.come_back(tx, payout.id, reason, now):
+        raise AssertionError("a payout that is held still does not change")
+    return Placed("payout_return", payout_id=payout.id)
+
+
+async def _named(tx: Tx, end_to_end_id: str | None) -> StoredPayout | None:
+    payout_id = id_in(end_to_end_id)
+    return None if payout_id is None else await payouts_store.hold(tx, payout_id)
+
+
+def _unmatched(payout: StoredPayout, reason: str) -> Placed:
+    return Placed("unmatched", payout_id=payout.id, reason=reason)

@@ -1,0 +1,240 @@
+"""Every SQL statement about payouts by bank and the batches they leave in."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.bank.model import ListedBatch, ListedPayout, PayoutKind, ShownPayout, StoredPayout
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.kernel.clock import stamp, stamp_or_none
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.rails.bank_transfer import CURRENCY, BankAccount, Payout
+from tollhouse.rails.bank_transfer_batch import NOT_PROVIDED, Batch, Transfer
+
+PREPARE = """
+    INSERT INTO bank_payouts (id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words,
+                              status, prepared_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, $11), $9, 'prepared', $10, $10)
+    ON CONFLICT (id) DO NOTHING
+"""
+KEPT = "SELECT id FROM bank_payouts WHERE id = ANY ($1::uuid[])"
+LIST = """
+    SELECT p.id, p.kind, p.status, p.amount_minor, p.currency, p.receiver_iban, p.receiver_name, p.merchant_id,
+           m.business_name, p.batch_id, p.prepared_at, p.ended_because
+    FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id
+    WHERE $1::text IS NULL OR p.status = $1 ORDER BY p.prepared_at DESC, p.id DESC LIMIT $2 OFFSET $3
+"""
+LIST_OF_BATCH = """
+    SELECT p.id, p.kind, p.status, p.amount_minor, p.currency, p.receiver_iban, p.receiver_name, p.merchant_id,
+           m.business_name, p.batch_id, p.prepared_at, p.ended_because
+    FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id
+    WHERE p.batch_id = $1 ORDER BY p.id LIMIT $2 OFFSET $3
+"""
+PAYOUT = """
+    SELECT p.id, p.kind, p.status, p.amount_minor, p.currency, p.receiver_iban, p.receiver_name, p.merchant_id,
+           m.business_name, p.batch_id, p.prepared_at, p.ended_because, p.words, b.exported_at, p.debited_at, p.ended_by,
+           p.updated_at
+    FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id LEFT JOIN bank_batches b ON b.id = p.batch_id
+    WHERE p.id = $1
+"""
+# All, or the one of this id. Ids are in the order of time.
+BATCHES = """
+    SELECT b.id, b.iban, b.exported_by, b.exported_at, its.payouts, its.amount_minor, its.exported, its.confirmed,
+           its.returned, its.refused
+    FROM (SELECT id, iban, exported_by, exported_at FROM bank_batches
+          WHERE $1::uuid IS NULL OR id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3) b
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS payouts, sum(p.amount_minor)::bigint AS amount_minor,
+               count(*) FILTER (WHERE p.status = 'exported') AS exported,
+               count(*) FILTER (WHERE p.status = 'confirmed') AS confirmed,
+               count(*) FILTER (WHERE p.status = 'returned') AS returned,
+               count(*) FILTER (WHERE p.status = 'refused') AS refused
+        FROM bank_payouts p WHERE p.batch_id = b.id
+    ) its
+    ORDER BY b.id DESC
+"""
+KEEP_BATCH = """
+    INSERT INTO bank_batches (id, iban, bic, holder, exported_by, exported_at) VALUES ($1, $2, $3, $4, $5, $6)
+"""
+EXPORT = """
+    UPDATE bank_payouts SET status = 'exported', batch_id = $1, updated_at = $3
+    WHERE status = 'prepared' AND id = ANY ($2::uuid[])
+"""
+BATCH = """
+    SELECT b.id AS batch_id, b.iban, b.bic, b.holder, b.exported_at, p.id, p.amount_minor, p.receiver_iban,
+           p.receiver_name, p.words
+    FROM bank_batches b LEFT JOIN bank_payouts p ON p.batch_id = b.id AND p.status <> 'refused'
+    WHERE b.id = $1 ORDER BY p.id
+"""
+SUSPENDED_IN = """
+    SELECT p.id FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id AND m.suspended_at IS NOT NULL
+    WHERE p.batch_id = $1 AND p.status = 'exported' ORDER BY p.id
+"""
+LOCK = """
+    SELECT id, kind, merchant_id, mode, currency, amount_minor, status, debited_at
+    FROM bank_payouts WHERE id = $1 FOR NO KEY UPDATE
+"""
+HOLD_BATCH = """
+    SELECT id, kind, merchant_id, mode, currency, amount_minor, status, debited_at
+    FROM bank_payouts WHERE batch_id = $1 ORDER BY id FOR NO KEY UPDATE
+"""
+CONFIRM = """
+    UPDATE bank_payouts SET status = CASE status WHEN 'exported' THEN 'confirmed' ELSE status END, debited_at = $2,
+        updated_at = $2
+    WHERE id = $1 AND status IN ('exported', 'returned') AND debited_at IS NULL
+"""
+RETURN = """
+    UPDATE bank_payouts SET status = 'returned', ended_because = $2, updated_at = $3
+    WHERE id = $1 AND status IN ('exported', 'confirmed')
+"""
+REFUSE = """
+    UPDATE bank_payouts SET status = 'refused', ended_because = $2, ended_by = $3, updated_at = $4
+    WHERE id = $1 AND status IN ('prepared', 'exported')
+"""
+
+
+async def kept(tx: Tx, payout_ids: Sequence[UUID]) -> set[UUID]:
+    """Which of these are kept already."""
+    return {row["id"] for row in await tx.fetch(KEPT, payout_ids)}
+
+
+async def prepare(tx: Tx, kind: PayoutKind, payout: Payout, receiver_iban: str, now: datetime) -> None:
+    """Keep a payout that is to leave; one that is kept already stays as it is."""
+    env = payout.env
+    what = (payout.currency, payout.amount_minor, receiver_iban, payout.receiver_name, payout.words)
+    await tx.execute(PREPARE, payout.id, kind, env.merchant_id, env.mode, *what, now, NOT_PROVIDED)
+
+
+async def listed(db: Pool | Tx, status: str | None, limit: int | None = None, offset: int = 0) -> list[ListedPayout]:
+    """All payouts, or those of this status, newest first."""
+    return [_listed(row) for row in await db.fetch(LIST, status, limit, offset)]
+
+
+async def of_batch(db: Pool, batch_id: UUID, limit: int, offset: int) -> list[ListedPayout]:
+    """The payouts of a batch, in the order of its file."""
+    return [_listed(row) for row in await db.fetch(LIST_OF_BATCH, batch_id, limit, offset)]
+
+
+async def payout(db: Pool, payout_id: UUID) -> ShownPayout | None:
+    """One payout."""
+    row = await db.fetchrow(PAYOUT, payout_id)
+    if row is None:
+        return None
+    exported_at, debited_at = stamp_or_none(row["exported_at"]), stamp_or_none(row["debited_at"])
+    return ShownPayout(_listed(row), row["words"], exported_at, debited_at, row["ended_by"], stamp(row["updated_at"]))
+
+
+async def batches(db: Pool, limit: int, offset: int) -> list[ListedBatch]:
+    """The batches, newest first."""
+    return [_batch(row) for row in await db.fetch(BATCHES, None, limit, offset)]
+
+
+async def listed_batch(db: Pool, batch_id: UUID) -> ListedBatch | None:
+    """One batch as it is listed."""
+    row = await db.fetchrow(BATCHES, batch_id, 1, 0)
+    return None if row is None else _batch(row)
+
+
+async def export(
+    tx: Tx, batch_id: UUID, account: BankAccount, wanted: Sequence[UUID] | None, context: OperatorContext
+) -> int:
+    """Put what is prepared into a new batch, all of it or what is wanted; how many there are in it."""
+    await tx.execute(KEEP_BATCH, batch_id, account.iban, account.bic, account.holder, context.operator, context.at)
+    return await tx.execute(EXPORT, batch_id, wanted, context.at)
+
+
+async def batch(db: Pool | Tx, batch_id: UUID) -> Batch | None:
+    """A batch as it was exported."""
+    rows = await db.fetch(BATCH, batch_id)
+    if not rows:
+        return None
+    first = rows[0]
+    return Batch(
+        first["batch_id"],
+        BankAccount(first["iban"], first["holder"], first["bic"]),
+        first["exported_at"],
+        tuple(
+            Transfer(row["id"].hex, row["amount_minor"], row["receiver_iban"], row["receiver_name"], row["words"])
+            for row in rows
+            if row["id"] is not None
+        ),
+    )
+
+
+async def suspended_in(db: Pool, batch_id: UUID) -> list[UUID]:
+    """The payouts of a batch that no statement has shown yet, and whose merchant is suspended."""
+    return [row["id"] for row in await db.fetch(SUSPENDED_IN, batch_id)]
+
+
+async def hold(tx: Tx, payout_id: UUID) -> StoredPayout | None:
+    """This payout, which nobody else changes until this transaction ends."""
+    row = await tx.fetchrow(LOCK, payout_id)
+    return None if row is None else _kept(row)
+
+
+async def hold_batch(tx: Tx, batch_id: UUID) -> list[StoredPayout]:
+    """The same of all payouts of a batch."""
+    return [_kept(row) for row in await tx.fetch(HOLD_BATCH, batch_id)]
+
+
+async def confirm(tx: Tx, payout_id: UUID, now: datetime) -> bool:
+    """A statement shows that it left; False where one did before."""
+    return await tx.execute(CONFIRM, payout_id, now) == 1
+
+
+async def come_back(tx: Tx, payout_id: UUID, reason: str, now: datetime) -> bool:
+    """A statement shows that it was sent back; False where it had not left, or was back before."""
+    return await tx.execute(RETURN, payout_id, reason, now) == 1
+
+
+async def refuse(tx: Tx, payout_id: UUID, context: OperatorContext) -> bool:
+    """It does not leave; False where it has."""
+    return await tx.execute(REFUSE, payout_id, context.reason or "", context.operator, context.at) == 1
+
+
+def _listed(row: Row) -> ListedPayout:
+    return ListedPayout(
+        row["id"],
+        row["kind"],
+        row["status"],
+        format_amount(row["amount_minor"], row["currency"]),
+        row["currency"],
+        row["receiver_iban"],
+        row["receiver_name"],
+        MerchantId(row["merchant_id"]),
+        row["business_name"],
+        row["batch_id"],
+        stamp(row["prepared_at"]),
+        row["ended_because"],
+    )
+
+
+def _batch(row: Row) -> ListedBatch:
+    return ListedBatch(
+        row["id"],
+        row["iban"],
+        row["exported_by"],
+        stamp(row["exported_at"]),
+        row["payouts"],
+        format_amount(row["amount_minor"], CURRENCY),
+        CURRENCY,
+        row["exported"],
+        row["confirmed"],
+        row["returned"],
+        row["refused"],
+    )
+
+
+def _kept(row: Row) -> StoredPayout:
+    return StoredPayout(
+        id=row["id"],
+        kind=row["kind"],
+        env=MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
+        currency=row["currency"],
+        amount_minor=row["amount_minor"],
+        status=row["status"],
+        debited=row["debited_at"] is not None,
+    )

@@ -1,0 +1,135 @@
+"""Every SQL statement about statements, their entries, and the transfers in those."""
+
+import hashlib
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.bank.model import ListedTransfer, Outcome
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.kernel.ids import new_id
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.rails.bank_transfer_statement import Entry, Part, Side, Statement
+
+KEEP_STATEMENT = """
+    INSERT INTO bank_statements (id, iban, statement_id, currency, opening_minor, closing_minor, first_on, last_on, entries,
+                                 digest, imported_by, imported_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+    ON CONFLICT (digest) DO NOTHING
+"""
+STATEMENT_OF = "SELECT id FROM bank_statements WHERE digest = $1"
+# The same entry once, ever: whoever comes second waits for the first, and finds it done.
+KEEP_ENTRY = """
+    INSERT INTO bank_entries (id, identity, first_statement_id, side, currency, amount_minor, booked_on, is_reversal,
+                              batch_reference, bank_reference)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    ON CONFLICT (identity) DO NOTHING
+"""
+KEEP_PART = """
+    INSERT INTO bank_entry_parts (id, entry_id, nth, amount_minor, reference, end_to_end_id, other_name, other_iban, words,
+                                  return_reason, outcome, payout_id, because)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+"""
+UNMATCHED = """
+    SELECT p.id, e.booked_on, e.side, p.amount_minor, e.currency, p.because, p.other_name, p.other_iban, p.words
+    FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
+    WHERE p.outcome = 'unmatched' ORDER BY p.id LIMIT $1 OFFSET $2
+"""
+HOLD_PART = """
+    SELECT e.identity, p.nth, p.amount_minor, p.outcome, e.side, e.currency, p.other_iban, p.other_name
+    FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id WHERE p.id = $1 FOR NO KEY UPDATE OF p
+"""
+DECIDE = """
+    UPDATE bank_entry_parts SET outcome = $2, reference = coalesce($3, reference), decided_by = $4, decided_because = $5,
+        decided_at = $6
+    WHERE id = $1 AND outcome = 'unmatched'
+"""
+
+
+class Placed(Struct, frozen=True):
+    """What a transfer was taken for. `reason`: why nobody could place it."""
+
+    outcome: Outcome
+    reference: str | None = None
+    payout_id: UUID | None = None
+    reason: str | None = None
+
+
+class Waiting(Struct, frozen=True):
+    """A transfer that an operator looks at, held still."""
+
+    identity: bytes
+    nth: int
+    amount_minor: int
+    outcome: Outcome
+    side: Side
+    currency: str
+    other_iban: str | None
+    other_name: str | None
+
+
+async def keep_statement(tx: Tx, statement: Statement, context: OperatorContext) -> tuple[UUID, bool]:
+    """Keep a statement, once for all that it says; its id, and whether it is new."""
+    identities = [entry.identity.hex() for entry in statement.entries]
+    said = (statement.iban, statement.statement_id, statement.currency, statement.opening_minor, statement.closing_minor)
+    digest = hashlib.sha256(msgspec.json.encode([*said, identities])).digest()
+    days = [entry.booked_on for entry in statement.entries]
+    span = (min(days, default=None), max(days, default=None), len(days))
+    own_id = new_id()
+    if await tx.execute(KEEP_STATEMENT, own_id, *said, *span, digest, context.operator, context.at) == 1:
+        return own_id, True
+    row = await tx.fetchrow(STATEMENT_OF, digest)
+    if row is None:
+        raise AssertionError("statements are never deleted")
+    return row["id"], False
+
+
+async def keep_entry(tx: Tx, entry: Entry, statement_id: UUID) -> UUID | None:
+    """Keep an entry that nobody has seen; its id, None where it is known."""
+    own_id = new_id()
+    what = (entry.side, entry.currency, entry.amount_minor, entry.booked_on, entry.is_reversal)
+    names = (entry.batch_id, entry.bank_reference)
+    kept = await tx.execute(KEEP_ENTRY, own_id, entry.identity, statement_id, *what, *names)
+    return own_id if kept == 1 else None
+
+
+async def keep_part(tx: Tx, part_id: UUID, entry_id: UUID, nth: int, part: Part, placed: Placed) -> None:
+    """Keep a transfer of a new entry, and what it was taken for."""
+    words = " ".join(filter(None, (part.structured, part.unstructured)))
+    whose = (part.end_to_end_id, part.other_name, part.other_iban, words, part.return_reason)
+    taken = (placed.outcome, placed.payout_id, placed.reason)
+    await tx.execute(KEEP_PART, part_id, entry_id, nth, part.amount_minor, placed.reference, *whose, *taken)
+
+
+async def unmatched(db: Pool, limit: int | None = None, offset: int = 0) -> list[ListedTransfer]:
+    """The transfers that wait for an operator, oldest first."""
+    return [
+        ListedTransfer(
+            row["id"],
+            row["booked_on"],
+            row["side"],
+            format_amount(row["amount_minor"], row["currency"]),
+            row["currency"],
+            row["because"],
+            row["other_name"],
+            row["other_iban"],
+            row["words"],
+        )
+        for row in await db.fetch(UNMATCHED, limit, offset)
+    ]
+
+
+async def hold_part(tx: Tx, part_id: UUID) -> Waiting | None:
+    """This transfer, which nobody else decides until this transaction ends."""
+    row = await tx.fetchrow(HOLD_PART, part_id)
+    return None if row is None else Waiting(*row.values())
+
+
+async def decide(
+    tx: Tx, part_id: UUID, outcome: Outcome, reference: str | None, context: OperatorContext, now: datetime
+) -> bool:
+    """Place a transfer that waits; False where it does not wait any more."""
+    return await tx.execute(DECIDE, part_id, outcome, reference, context.operator, context.reason or "", now) == 1

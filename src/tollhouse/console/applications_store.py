@@ -1,0 +1,97 @@
+"""Every SQL statement of operators about applications."""
+
+import re
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.console.model import ListedApplication
+from tollhouse.kernel.clock import stamp, stamp_or_none
+from tollhouse.kernel.ids import ClientId
+from tollhouse.kernel.scopes import Scopes
+from tollhouse.platform.db import Pool, Row, Tx
+
+CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
+"""Nothing else from an address is shown to the database, which does not take every text."""
+
+# What is looked for may be part of a name, of the owner's name, or an id of either.
+APPLICATIONS = """
+    SELECT c.id, c.name, c.client_type, c.status, c.merchant_id, m.business_name,
+           m.suspended_at IS NOT NULL AS owner_suspended, c.description, c.website_url, c.redirect_uris, c.scope_mask,
+           c.created_at, c.suspended_at
+    FROM oauth_clients c JOIN merchants m ON m.id = c.merchant_id
+    WHERE ($1 = '' OR $1 = CASE WHEN c.status <> 'revoked' AND c.suspended_at IS NOT NULL THEN 'suspended' ELSE c.status END)
+      AND ($2 = '' OR strpos(lower(c.name), lower($2)) > 0 OR c.id = $2 OR strpos(lower(m.business_name), lower($2)) > 0
+           OR m.id::text = lower($2))
+    ORDER BY c.created_at DESC, c.id DESC LIMIT $3 OFFSET $4
+"""
+APPLICATION = """
+    SELECT c.id, c.name, c.client_type, c.status, c.merchant_id, m.business_name,
+           m.suspended_at IS NOT NULL AS owner_suspended, c.description, c.website_url, c.redirect_uris, c.scope_mask,
+           c.created_at, c.suspended_at
+    FROM oauth_clients c JOIN merchants m ON m.id = c.merchant_id WHERE c.id = $1
+"""
+ACTIVE_CONNECTIONS = """
+    SELECT count(*) FROM (
+        SELECT FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
+        WHERE c.id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $2 LIMIT $3) AS active
+"""
+# Requests that wait for consent and codes that were not exchanged end, as when its owner saves the settings.
+SUSPEND = """
+    UPDATE oauth_clients SET suspended_at = $2, auth_epoch = auth_epoch + 1
+    WHERE id = $1 AND suspended_at IS NULL AND status <> 'revoked' RETURNING merchant_id, name
+"""
+REACTIVATE = """
+    UPDATE oauth_clients SET suspended_at = NULL WHERE id = $1 AND suspended_at IS NOT NULL RETURNING merchant_id, name
+"""
+
+
+async def applications(
+    db: Pool, *, status: str = "", search: str = "", limit: int | None = None, offset: int = 0
+) -> list[ListedApplication]:
+    """Applications, newest first: all, or those of this status and those in which this is found."""
+    return [_application(row) for row in await db.fetch(APPLICATIONS, status, search, limit, offset)]
+
+
+async def application(db: Pool | Tx, client_id: str) -> ListedApplication | None:
+    """One application."""
+    row = await db.fetchrow(APPLICATION, client_id) if CLIENT_ID.fullmatch(client_id) else None
+    return None if row is None else _application(row)
+
+
+async def active_connections(db: Pool, client_id: ClientId, now: datetime, limit: int) -> int:
+    """How many merchants' connections are active, counted no further than the limit."""
+    [row] = await db.fetch(ACTIVE_CONNECTIONS, client_id, now, limit)
+    return row["count"]
+
+
+async def suspend(tx: Tx, client_id: str, now: datetime) -> tuple[UUID, str] | None:
+    """Suspend an application; its owner and name. None when there is none that can be suspended."""
+    return _owner(await tx.fetchrow(SUSPEND, client_id, now) if CLIENT_ID.fullmatch(client_id) else None)
+
+
+async def reactivate(tx: Tx, client_id: str) -> tuple[UUID, str] | None:
+    """Reactivate a suspended application; its owner and name. None when there is none."""
+    return _owner(await tx.fetchrow(REACTIVATE, client_id) if CLIENT_ID.fullmatch(client_id) else None)
+
+
+def _owner(row: Row | None) -> tuple[UUID, str] | None:
+    return None if row is None else (row["merchant_id"], row["name"])
+
+
+def _application(row: Row) -> ListedApplication:
+    suspended = row["suspended_at"] is not None and row["status"] != "revoked"
+    return ListedApplication(
+        client_id=ClientId(row["id"]),
+        name=row["name"],
+        client_type=row["client_type"],
+        status="suspended" if suspended else row["status"],
+        merchant_id=row["merchant_id"],
+        business_name=row["business_name"],
+        owner_suspended=row["owner_suspended"],
+        description=row["description"],
+        website_url=row["website_url"],
+        redirect_uris=row["redirect_uris"],
+        scopes=Scopes(row["scope_mask"]).names(),
+        created_at=stamp(row["created_at"]),
+        suspended_at=stamp_or_none(row["suspended_at"]),
+    )

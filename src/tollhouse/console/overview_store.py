@@ -1,0 +1,107 @@
+"""Every SQL statement about how the house is: its database, its workers, what waits, and the last look at the invariants."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.console.overview import Overview, Watch, WorkerHeartbeat
+from tollhouse.events import status as delivery_status
+from tollhouse.platform.db import Pool
+
+DATABASE = """
+    SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes,
+           (SELECT name FROM schema_migrations ORDER BY number DESC LIMIT 1) AS migration
+"""
+WORKERS = "SELECT host, pid, version, first_seen_at, last_seen_at FROM worker_signs ORDER BY last_seen_at DESC LIMIT 20"
+WATCH = "SELECT looked_at, broken, failed_at, failure FROM invariant_watch"
+# Ids are in the order of time. What waits for a redelivery alone was delivered, or failed.
+OLDEST_UNDELIVERED = """
+    SELECT min(e.created_at)
+    FROM ((SELECT event_id FROM webhook_deliveries WHERE automatic_at IS NOT NULL ORDER BY event_id LIMIT 1)
+          UNION ALL (SELECT event_id FROM webhook_deliveries_later ORDER BY event_id LIMIT 1)) AS waiting
+    JOIN webhook_events e ON e.id = waiting.event_id
+"""
+WAITING = """
+    SELECT (SELECT count(*) FROM projects WHERE status = 'in_review') AS projects,
+           (SELECT count(*) FROM withdrawals WHERE status = 'pending_review') AS withdrawals,
+           (SELECT count(*) FROM outgoing_transfers
+            WHERE kind = 'refund' AND review = 'required' AND closed_at IS NULL) AS refunds_in_review,
+           (SELECT count(*) FROM refunds WHERE next_look_at IS NOT NULL) AS refunds,
+           (SELECT count(*) FROM bank_entry_parts WHERE outcome = 'unmatched') AS transfers,
+           (SELECT count(*)
+            FROM (SELECT id FROM refunds
+                  WHERE rail = 'bank' AND mode = 'live' AND status = 'pending' AND provider_reference IS NOT NULL
+                    AND next_look_at IS NOT NULL
+                  UNION ALL
+                  SELECT id FROM withdrawals
+                  WHERE rail = 'bank' AND mode = 'live' AND status = 'processing' AND submission = 'accepted'
+                    AND next_look_at IS NOT NULL) accepted
+            WHERE NOT EXISTS (SELECT FROM bank_payouts b WHERE b.id = accepted.id AND b.status <> 'prepared')) AS payouts
+"""
+
+SIGN = """
+    INSERT INTO worker_signs (worker_id, host, pid, version, first_seen_at, last_seen_at) VALUES ($1, $2, $3, $4, $5, $5)
+    ON CONFLICT (worker_id) DO UPDATE SET last_seen_at = excluded.last_seen_at
+"""
+DELETE_HEARTBEATS = "DELETE FROM worker_signs WHERE last_seen_at <= $1"
+KEEP_WATCH = """
+    INSERT INTO invariant_watch (looked_at, broken) VALUES ($1, $2)
+    ON CONFLICT (the_last) DO UPDATE
+    SET looked_at = excluded.looked_at, broken = excluded.broken, failed_at = NULL, failure = NULL
+    WHERE greatest(invariant_watch.looked_at, invariant_watch.failed_at) <= excluded.looked_at
+"""
+KEEP_FAILED_WATCH = """
+    INSERT INTO invariant_watch (broken, failed_at, failure) VALUES ('{}', $1, $2)
+    ON CONFLICT (the_last) DO UPDATE SET failed_at = excluded.failed_at, failure = excluded.failure
+    WHERE greatest(invariant_watch.looked_at, invariant_watch.failed_at) <= excluded.failed_at
+"""
+
+
+async def overview(db: Pool, version: str, now: datetime) -> Overview:
+    """How the house is."""
+    deliveries = await delivery_status.status(db)
+    async with db.connection() as tx:
+        database = await tx.fetchrow(DATABASE)
+        waiting = await tx.fetchrow(WAITING)
+        watch = await tx.fetchrow(WATCH)
+        workers = await tx.fetch(WORKERS)
+        oldest = await tx.fetchval(OLDEST_UNDELIVERED)
+    if database is None or waiting is None:
+        raise AssertionError("a statement that counts answers one row")
+    return Overview(
+        version=version,
+        database_version=database["version"],
+        database_bytes=database["bytes"],
+        migration=database["migration"],
+        workers=[WorkerHeartbeat(**dict(row)) for row in workers],
+        watch=None if watch is None else Watch(**dict(watch)),
+        deliveries=deliveries,
+        oldest_undelivered=oldest,
+        projects_in_review=waiting["projects"],
+        withdrawals_in_review=waiting["withdrawals"],
+        refunds_in_review=waiting["refunds_in_review"],
+        refunds_waiting=waiting["refunds"],
+        transfers_waiting=waiting["transfers"],
+        payouts_waiting=waiting["payouts"],
+        now=now,
+    )
+
+
+async def sign(db: Pool, worker_id: UUID, host: str, pid: int, version: str, now: datetime) -> None:
+    """A worker's sign of life."""
+    await db.execute(SIGN, worker_id, host, pid, version, now)
+
+
+async def delete_heartbeats(db: Pool, until: datetime) -> None:
+    """Forget workers that have given no sign since."""
+    await db.execute(DELETE_HEARTBEATS, until)
+
+
+async def keep_watch(db: Pool, broken: Sequence[str], now: datetime) -> None:
+    """Keep what the last look at the invariants found."""
+    await db.execute(KEEP_WATCH, now, list(broken))
+
+
+async def keep_failed_watch(db: Pool, reason: str, now: datetime) -> None:
+    """Keep that a look did not come to its end, beside what the last one found that did."""
+    await db.execute(KEEP_FAILED_WATCH, now, reason)

@@ -1,0 +1,261 @@
+"""Every SQL statement of the operator's deeds."""
+
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.approvals.model import Approvals
+from tollhouse.console.model import ListedOperatorAction, ListedProject, Merchant, OperatorAction
+from tollhouse.kernel.clock import stamp, stamp_or_none
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import ClientId, MerchantId
+from tollhouse.platform.db import Pool, Row, Tx
+
+# What is looked for may be part of a name or of an e-mail, or an id.
+MERCHANTS = """
+    SELECT m.id, m.business_name, m.created_at, m.suspended_at FROM merchants m
+    WHERE ($1 = '' OR ($1 = 'suspended') = (m.suspended_at IS NOT NULL))
+      AND ($2 = '' OR strpos(lower(m.business_name), lower($2)) > 0 OR m.id::text = lower($2)
+           OR EXISTS (SELECT FROM users u WHERE u.merchant_id = m.id AND strpos(u.email_key, lower($2)) > 0))
+    ORDER BY m.created_at DESC, m.id DESC LIMIT $3 OFFSET $4
+"""
+MERCHANT = "SELECT id, business_name, created_at, suspended_at FROM merchants WHERE id = $1"
+EMAILS = "SELECT email FROM users WHERE merchant_id = $1 ORDER BY created_at, id"
+IS_MERCHANT = "SELECT true FROM merchants WHERE id = $1"
+# Of its applications, requests that wait for consent and codes that were not exchanged end.
+SUSPEND = """
+    WITH suspended AS (
+        UPDATE merchants SET suspended_at = $2 WHERE id = $1 AND suspended_at IS NULL RETURNING id
+    ), ended AS (
+        UPDATE oauth_clients c SET auth_epoch = auth_epoch + 1 FROM suspended WHERE c.merchant_id = suspended.id
+    )
+    SELECT id FROM suspended
+"""
+REACTIVATE = "UPDATE merchants SET suspended_at = NULL WHERE id = $1 AND suspended_at IS NOT NULL RETURNING id"
+PROJECTS = """
+    SELECT p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description, p.status,
+           p.rejected_because, p.created_at, p.updated_at
+    FROM projects p JOIN merchants m ON m.id = p.merchant_id
+    WHERE $1 = '' OR p.status = $1 ORDER BY p.created_at DESC, p.id DESC LIMIT $2 OFFSET $3
+"""
+PROJECTS_OF_MERCHANT = """
+    SELECT p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description, p.status,
+           p.rejected_because, p.created_at, p.updated_at
+    FROM projects p JOIN merchants m ON m.id = p.merchant_id
+    WHERE p.merchant_id = $1 ORDER BY p.created_at DESC, p.id DESC LIMIT $2
+"""
+PROJECT = """
+    SELECT p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description, p.status,
+           p.rejected_because, p.created_at, p.updated_at
+    FROM projects p JOIN merchants m ON m.id = p.merchant_id WHERE p.id = $1
+"""
+STATUS = "SELECT status FROM projects WHERE id = $1"
+LOCK_PROJECT = "SELECT merchant_id, mode, status, updated_at FROM projects WHERE id = $1 FOR NO KEY UPDATE"
+# What was approved is the project as it is: one that its merchant changed since is to be approved anew.
+APPROVALS = """
+    SELECT a.operator, a.on_command_line FROM operator_actions a JOIN projects p ON p.id = a.subject_id
+    WHERE a.merchant_id = p.merchant_id AND a.subject_id = $1 AND a.action = 'project_approval_given'
+      AND a.at >= p.updated_at
+    ORDER BY a.at, a.id
+"""
+APPROVE = """
+    UPDATE projects SET status = 'approved', rejected_because = NULL, updated_at = $2
+    WHERE id = $1 AND status <> 'approved' AND ($3::timestamptz IS NULL OR updated_at = $3) RETURNING merchant_id, mode
+"""
+REJECT = """
+    UPDATE projects SET status = 'rejected', rejected_because = $3, updated_at = $2
+    WHERE id = $1 AND status <> 'rejected' AND ($4::timestamptz IS NULL OR updated_at = $4) RETURNING merchant_id, mode
+"""
+KEEP = """
+    INSERT INTO operator_actions
+        (id, operator, action, merchant_id, mode, subject_id, reason, currency, amount_minor, at, client_id,
+         on_command_line)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+"""
+# Ids are in the order of time.
+DEEDS = """
+    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
+           a.client_id, a.on_command_line, m.business_name, o.email, c.name AS application
+    FROM operator_actions a
+    LEFT JOIN merchants m ON m.id = a.merchant_id
+    LEFT JOIN oauth_clients c ON c.id = a.client_id
+    LEFT JOIN operators o ON a.merchant_id IS NULL AND o.id = a.subject_id
+    ORDER BY a.id DESC LIMIT $1 OFFSET $2
+"""
+ACTION = """
+    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
+           a.client_id, a.on_command_line, NULL AS business_name, NULL AS email, NULL AS application
+    FROM operator_actions a WHERE a.id = $1
+"""
+ACTIONS_OF_MERCHANT = """
+    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
+           a.client_id, a.on_command_line, m.business_name, NULL AS email, NULL AS application
+    FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id
+    WHERE a.merchant_id = $1 ORDER BY a.at DESC, a.id DESC LIMIT $2
+"""
+ACTIONS_ABOUT = """
+    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
+           a.client_id, a.on_command_line, m.business_name, NULL AS email, NULL AS application
+    FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id
+    WHERE a.merchant_id = $1 AND a.subject_id = $2 ORDER BY a.at DESC, a.id DESC LIMIT $3
+"""
+ACTIONS_OF_APPLICATION = """
+    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
+           a.on_command_line, a.client_id, m.business_name, NULL AS email, NULL AS application
+    FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id WHERE a.client_id = $1 ORDER BY a.id DESC LIMIT $2
+"""
+
+
+async def merchants(
+    db: Pool, *, status: str = "", search: str = "", limit: int | None = None, offset: int = 0
+) -> list[Merchant]:
+    """Merchants, newest first: all, or those of this status and those in which this is found."""
+    return [_merchant(row) for row in await db.fetch(MERCHANTS, status, search, limit, offset)]
+
+
+async def merchant(db: Pool, merchant_id: UUID) -> Merchant | None:
+    """One merchant."""
+    row = await db.fetchrow(MERCHANT, merchant_id)
+    return None if row is None else _merchant(row)
+
+
+async def emails_of(db: Pool, merchant_id: MerchantId) -> list[str]:
+    """The e-mails of a merchant's people."""
+    return [row["email"] for row in await db.fetch(EMAILS, merchant_id)]
+
+
+async def is_merchant(tx: Tx, merchant_id: UUID) -> bool:
+    """Whether there is such a merchant."""
+    return bool(await tx.fetchval(IS_MERCHANT, merchant_id))
+
+
+async def suspend(tx: Tx, merchant_id: UUID, now: datetime) -> bool:
+    """Suspend an active merchant; False when there is none."""
+    return await tx.fetchval(SUSPEND, merchant_id, now) is not None
+
+
+async def reactivate(tx: Tx, merchant_id: UUID) -> bool:
+    """Reactivate a suspended merchant; False when there is none."""
+    return await tx.execute(REACTIVATE, merchant_id) == 1
+
+
+async def projects(db: Pool, *, status: str = "", limit: int | None = None, offset: int = 0) -> list[ListedProject]:
+    """All projects, or those of this status, newest first."""
+    return [_project(row) for row in await db.fetch(PROJECTS, status, limit, offset)]
+
+
+async def projects_of(db: Pool, merchant_id: MerchantId, limit: int) -> list[ListedProject]:
+    """A merchant's projects, newest first."""
+    return [_project(row) for row in await db.fetch(PROJECTS_OF_MERCHANT, merchant_id, limit)]
+
+
+async def project(db: Pool | Tx, project_id: UUID) -> ListedProject | None:
+    """One project."""
+    row = await db.fetchrow(PROJECT, project_id)
+    return None if row is None else _project(row)
+
+
+async def status_of(tx: Tx, project_id: UUID) -> str | None:
+    """How far the project is; None when there is none."""
+    return await tx.fetchval(STATUS, project_id)
+
+
+async def lock_project(tx: Tx, project_id: UUID) -> Row | None:
+    """Whose project it is, its status, and when it was last changed; nobody else changes it until this transaction ends."""
+    return await tx.fetchrow(LOCK_PROJECT, project_id)
+
+
+async def approvals(tx: Tx, project_id: UUID, needed: int) -> Approvals:
+    """Who approved the project as it is."""
+    rows = await tx.fetch(APPROVALS, project_id)
+    given = tuple(row["operator"] for row in rows)
+    return Approvals(given, sum(row["on_command_line"] for row in rows), needed)
+
+
+async def approve(tx: Tx, project_id: UUID, now: datetime, seen: datetime | None) -> MerchantEnv | None:
+    """Approve a project that is not, and has not changed since `seen`; whose it is. None when there is no such one."""
+    row = await tx.fetchrow(APPROVE, project_id, now, seen)
+    return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
+
+
+async def reject(tx: Tx, project_id: UUID, reason: str, now: datetime, seen: datetime | None) -> MerchantEnv | None:
+    """Reject a project that is not, and has not changed since `seen`; whose it is. None when there is no such one."""
+    row = await tx.fetchrow(REJECT, project_id, now, reason, seen)
+    return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
+
+
+async def keep(tx: Tx, action: OperatorAction, now: datetime) -> None:
+    """Keep what was done, for ever."""
+    whom = (action.merchant_id, action.mode, action.subject_id)
+    what = (action.reason, action.currency, action.amount_minor)
+    last = (now, action.client_id, action.on_command_line)
+    await tx.execute(KEEP, action.action_id, action.operator, action.action, *whom, *what, *last)
+
+
+async def list_actions(db: Pool, limit: int, offset: int) -> list[ListedOperatorAction]:
+    """What operators did, newest first."""
+    return [_action(row) for row in await db.fetch(DEEDS, limit, offset)]
+
+
+async def action(db: Pool, action_id: UUID) -> ListedOperatorAction | None:
+    """One deed, without the names of whom it was about."""
+    row = await db.fetchrow(ACTION, action_id)
+    return None if row is None else _action(row)
+
+
+async def actions_of_merchant(db: Pool, merchant_id: MerchantId, limit: int) -> list[ListedOperatorAction]:
+    """What they did to this merchant and what is its, newest first."""
+    return [_action(row) for row in await db.fetch(ACTIONS_OF_MERCHANT, merchant_id, limit)]
+
+
+async def actions_about(db: Pool, merchant_id: UUID, subject_id: UUID, limit: int) -> list[ListedOperatorAction]:
+    """What they did to one thing of this merchant's, newest first."""
+    return [_action(row) for row in await db.fetch(ACTIONS_ABOUT, merchant_id, subject_id, limit)]
+
+
+async def actions_of_application(db: Pool, client_id: ClientId, limit: int) -> list[ListedOperatorAction]:
+    """What was done to an application, the latest first."""
+    return [_action(row) for row in await db.fetch(ACTIONS_OF_APPLICATION, client_id, limit)]
+
+
+def _merchant(row: Row) -> Merchant:
+    return Merchant(
+        row["id"],
+        row["business_name"],
+        "suspended" if row["suspended_at"] else "active",
+        stamp(row["created_at"]),
+        stamp_or_none(row["suspended_at"]),
+    )
+
+
+def _project(row: Row) -> ListedProject:
+    return ListedProject(
+        row["id"],
+        row["merchant_id"],
+        row["business_name"],
+        row["mode"],
+        row["name"],
+        row["website_url"],
+        row["description"],
+        row["status"],
+        row["rejected_because"],
+        stamp(row["created_at"]),
+        stamp(row["updated_at"]),
+    )
+
+
+def _action(row: Row) -> ListedOperatorAction:
+    action = OperatorAction(
+        action_id=row["id"],
+        operator=row["operator"],
+        action=row["action"],
+        merchant_id=row["merchant_id"],
+        mode=row["mode"],
+        subject_id=row["subject_id"],
+        reason=row["reason"],
+        currency=row["currency"],
+        amount_minor=row["amount_minor"],
+        on_command_line=row["on_command_line"],
+        at=stamp(row["at"]),
+        client_id=row["client_id"],
+    )
+    return ListedOperatorAction(action, row["business_name"], row["email"], row["application"])

@@ -1,0 +1,108 @@
+"""How operators come and go: invited at the command line by a link, on which they choose a password nobody else knows."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.console import actions, users_store
+from tollhouse.console.model import LinkIsOver, OperatorAction, OperatorRefusedError
+from tollhouse.identity import operators, operators_store, second_factor, second_factor_store
+from tollhouse.identity.known_devices import remember_device
+from tollhouse.identity.model import InvalidCredentials
+from tollhouse.identity.people import email_faults, email_key, password_faults, prove
+from tollhouse.identity.second_factor import SecondFactorRequired
+from tollhouse.kernel import tokens
+from tollhouse.kernel.errors import ValidationFailed
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.limits import OPERATOR_LINK_S
+from tollhouse.platform.db import Tx
+from tollhouse.platform.passwords import OPERATORS, hash_password
+from tollhouse.web.request import Request
+
+LINK_LASTS = timedelta(seconds=OPERATOR_LINK_S)
+
+
+async def invite(tx: Tx, email: str, context: OperatorContext) -> tuple[OperatorAction, str]:
+    """A new operator; the secret of the link on which the password is chosen."""
+    if email_faults("email", email):
+        raise OperatorRefusedError(f"{email} is no e-mail address.")
+    secret = tokens.random_base62(tokens.BODY_CHARS)
+    link_hash, expires_at = tokens.digest(secret), context.at + LINK_LASTS
+    invited = await users_store.invite(tx, new_id(), email, email_key(email), link_hash, expires_at, context.at)
+    if invited is None:
+        raise OperatorRefusedError(f"{email} is an operator already. Another link: tollhouse operator users reset.")
+    return await actions.keep(tx, context, "operator_invited", None, subject_id=invited.operator_id), secret
+
+
+async def invite_again(tx: Tx, email: str, context: OperatorContext) -> tuple[OperatorAction, str]:
+    """Take password and second factor away and end every session; the secret of a link on which another is chosen."""
+    secret = tokens.random_base62(tokens.BODY_CHARS)
+    invited = await users_store.invite_again(tx, email_key(email), tokens.digest(secret), context.at + LINK_LASTS)
+    if invited is None:
+        raise OperatorRefusedError(f"{email} is no operator.")
+    await operators_store.end_all(tx, invited.operator_id, context.at)
+    await second_factor_store.remove(tx, invited.operator_id)
+    return await actions.keep(tx, context, "operator_invited", None, subject_id=invited.operator_id), secret
+
+
+async def close(tx: Tx, email: str, context: OperatorContext) -> OperatorAction:
+    """Take password and second factor away and end every session, for good."""
+    closed = await users_store.close(tx, email_key(email), context.at)
+    if closed is None:
+        raise OperatorRefusedError(f"{email} is no operator.")
+    await operators_store.end_all(tx, closed.operator_id, context.at)
+    await second_factor_store.remove(tx, closed.operator_id)
+    return await actions.keep(tx, context, "operator_closed", None, subject_id=closed.operator_id)
+
+
+async def invited_email(request: Request, secret: str) -> str:
+    """Whose link this is. Raises `LinkIsOver`."""
+    invited = await users_store.invited(request.services.db, tokens.digest(secret), request.now)
+    if invited is None:
+        raise LinkIsOver
+    return invited.email
+
+
+async def join(request: Request, secret: str, password: str) -> str:
+    """Choose the password; the secret of a session. Raises `LinkIsOver` and `ValidationFailed`, which leaves the link."""
+    await invited_email(request, secret)
+    if faults := password_faults("password", password):
+        raise ValidationFailed(*faults)
+    password_hash = await hash_password(password, OPERATORS, request.services.settings.password_queue)
+
+    async def action(tx: Tx) -> str:
+        joined = await users_store.join(tx, tokens.digest(secret), password_hash, request.now)
+        if joined is None:
+            raise LinkIsOver
+        await actions.keep(
+            tx, OperatorContext(joined.email, request.now), "operator_joined", None, subject_id=joined.operator_id
+        )
+        return await operators.begin(tx, request, joined.operator_id, password_hash)
+
+    return await request.services.db.transact(action)
+
+
+async def sign_in(request: Request, email: str, password: str) -> str:
+    """The secret of a new session. Raises what `prove` does, and `SecondFactorRequired` where there is one."""
+    row = await prove(request, "operator sign-in", email, password, operators_store.by_email)
+    if await second_factor.state(request.services.db, row["id"]) is not None:
+        raise SecondFactorRequired(row["id"])
+    async with request.services.db.transaction() as tx:
+        secret = await operators.begin(tx, request, row["id"], row["password_hash"])
+    remember_device(request, "operator sign-in", email_key(email))
+    return secret
+
+
+async def finish_sign_in(request: Request, operator_id: UUID, code: str) -> str:
+    """The secret of a new session for one whose password was right. Raises what `second_factor.check` does.
+
+    Who was reset or closed since is `InvalidCredentials`.
+    """
+    password_hash = await users_store.password_of(request.services.db, operator_id)
+    if password_hash is None:
+        raise InvalidCredentials
+    await second_factor.check(request, operator_id, code)
+    async with request.services.db.transaction() as tx:
+        secret = await operators.begin(tx, request, operator_id, password_hash)
+    remember_device(request, "operator sign-in", await users_store.email_key_of(request.services.db, operator_id))
+    return secret

@@ -1,0 +1,58 @@
+"""The guide as pages, as the Markdown they are made of, and as a list for programs that read."""
+
+from starlette.responses import Response
+
+from tollhouse.docs.book import Listed, chapters, pages
+from tollhouse.identity.guards import anyone
+from tollhouse.kernel.errors import NotFound
+from tollhouse.web.operations import PAGES, Operations
+from tollhouse.web.request import Request
+from tollhouse.web.responses import page
+from tollhouse.web.services import Services
+
+OPERATIONS = Operations(PAGES)
+FRESH = {"Cache-Control": "public, max-age=300"}
+
+
+@OPERATIONS.add("GET", "/docs", guard=anyone)
+async def contents(request: Request) -> Response:
+    """All chapters, and the reference."""
+    return page(request, "docs/contents.html", chapters=pages())
+
+
+@OPERATIONS.add("GET", "/docs/{name}", guard=anyone, refuses=(NotFound,))
+async def chapter(request: Request, name: str) -> Response:
+    """One chapter; `.md` behind its name gives the Markdown."""
+    wanted = name.removesuffix(".md")
+    found = chapters().get(wanted)
+    if found is None:
+        raise NotFound
+    if name != wanted:
+        return Response(found.markdown, 200, FRESH, "text/markdown")
+    return page(request, "docs/chapter.html", chapter=found, chapters=pages())
+
+
+@OPERATIONS.add("GET", "/llms.txt", guard=anyone)
+async def list_for_programs(services: Services) -> Response:
+    """What there is to read, as Markdown with addresses."""
+    base_url = services.settings.base_url
+    lines = [
+        "# Tollhouse",
+        "",
+        "> A self-hosted payment platform for merchants: payment links, a double-entry ledger, OAuth 2.0, signed webhooks.",
+        "",
+        "## Guide",
+        "",
+        *(_line(base_url, found) for found in chapters().values()),
+        "",
+        "## Reference",
+        "",
+        f"- [API reference]({base_url}/docs/api.md): every endpoint and event, with a page for each",
+        f"- [OpenAPI]({base_url}/openapi.json): the same for programs, also [as YAML]({base_url}/openapi.yaml)",
+        "",
+    ]
+    return Response("\n".join(lines), 200, FRESH, "text/plain")
+
+
+def _line(base_url: str, found: Listed) -> str:
+    return f"- [{found.title}]({base_url}/docs/{found.name}.md): {found.about}"

@@ -1,0 +1,142 @@
+"""How a request is refused: a code and a status for the caller, a sentence for people, a detail for the log alone."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from msgspec import Struct
+
+
+class FieldError(Struct, frozen=True):
+    """One refused member of a body or parameter: where (`redirect_uris.0`), a code, and a sentence."""
+
+    field: str
+    code: str
+    message: str
+
+
+class ApiError(Exception):
+    """A request that is not done. `message` reaches the caller and never holds a secret; `detail` is for the log only.
+
+    Raised, it rolls the transaction back. Returned from a handler, it is answered after the commit: so a replayed
+    code can revoke its grant and be refused all the same.
+    """
+
+    code: ClassVar[str] = "invalid_request"
+    status: ClassVar[int] = 400
+    message: str = "The request cannot be understood."
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        detail: str = "",
+        faults: Sequence[FieldError] = (),
+        headers: Mapping[str, str] | None = None,
+        members: Mapping[str, object] | None = None,
+    ) -> None:
+        self.message = message or type(self).message
+        self.detail = detail
+        self.faults = tuple(faults)
+        self.headers = dict(headers or {})
+        self.members = dict(members or {})
+        super().__init__(self.message)
+
+
+class InvalidRequest(ApiError):
+    """400: malformed JSON or a malformed parameter."""
+
+
+class ValidationFailed(ApiError):
+    """422: the body or a parameter was understood and is refused; `errors` names each field."""
+
+    code, status, message = "validation_failed", 422, "Some fields are refused. See errors."
+
+    def __init__(self, *faults: FieldError) -> None:
+        super().__init__(faults=faults)
+
+
+class AuthenticationRequired(ApiError):
+    """401: no credential was sent."""
+
+    code, status, message = "authentication_required", 401, "This needs a credential."
+
+
+class Forbidden(ApiError):
+    """403: a form token is missing or wrong."""
+
+    code, status, message = "forbidden", 403, "This form is not yours, or it is out of date. Load the page again."
+
+
+class CrossOriginForbidden(ApiError):
+    """403: a browser sent the session cookie from another site."""
+
+    code, status, message = "cross_origin_forbidden", 403, "Requests from other sites are refused."
+
+
+class NotFound(ApiError):
+    """404: there is nothing here, or it belongs to somebody else."""
+
+    code, status, message = "not_found", 404, "There is nothing here."
+
+
+class MethodNotAllowed(ApiError):
+    """405, with `Allow`."""
+
+    code, status, message = "method_not_allowed", 405, "This method is not allowed here."
+
+
+class PayloadTooLarge(ApiError):
+    """413: the body is over 64 KiB, or over what its operation takes."""
+
+    code, status, message = "payload_too_large", 413, "The body is larger than 64 KiB."
+
+
+class RequestHeadersTooLarge(ApiError):
+    """431: the request line and headers are over 32 KiB, or more than 100 headers."""
+
+    code, status = "request_headers_too_large", 431
+    message = "The request line and headers must be at most 32 KiB, in at most 100 headers."
+
+
+class RequestTimeout(ApiError):
+    """408: the head or the body of a request did not arrive in time."""
+
+    code, status, message = "request_timeout", 408, "The request did not arrive in time. Send it again."
+
+
+class TooManyConnections(ApiError):
+    """429: one address has as many connections open as it may have."""
+
+    code, status = "rate_limited", 429
+    message = "Too many connections are open from your address. Close some, or use them for several requests."
+
+    def __init__(self) -> None:
+        super().__init__(headers={"Retry-After": "1"})
+
+
+class MisdirectedRequest(ApiError):
+    """421: a page with a session was asked for under another host than that of the base URL."""
+
+    code, status = "misdirected_request", 421
+    message = "This page is served under another address. Open it at the address that your operator gave you."
+
+
+class UnsupportedMediaType(ApiError):
+    """415: a body that is not application/json."""
+
+    code, status, message = "unsupported_media_type", 415, "The body must be application/json."
+
+
+class ServerError(ApiError):
+    """500: a fault of ours. Nothing was done."""
+
+    code, status, message = "server_error", 500, "Something failed on our side. Nothing was done."
+
+
+class TemporarilyUnavailable(ApiError):
+    """503: the database cannot be reached or is busy. Nothing was done."""
+
+    code, status, message = "temporarily_unavailable", 503, "Try again shortly. Nothing was done."
+
+    def __init__(self, *, detail: str = "") -> None:
+        super().__init__(detail=detail, headers={"Retry-After": "1"})

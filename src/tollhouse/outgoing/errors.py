@@ -1,0 +1,60 @@
+"""How money is kept from leaving."""
+
+from datetime import datetime
+
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.errors import ApiError, FieldError
+from tollhouse.outgoing.model import Review
+
+
+class MethodUnavailable(ApiError):
+    """422: there is no such method, or it cannot be used in this environment now."""
+
+    code, status = "method_unavailable", 422
+    message = "This withdrawal method is not available here."
+
+    def __init__(self, reason: str | None = None) -> None:
+        details = {} if reason is None else {"details": {"unavailable_reason": reason}}
+        super().__init__(faults=[FieldError("method_id", self.code, self.message)], members=details)
+
+
+class AmountBelowMinimum(ApiError):
+    """422: less than the method takes."""
+
+    code, status, message = "amount_below_minimum", 422, "The amount is below the minimum of the method."
+
+    def __init__(self, minimum_minor: int) -> None:
+        super().__init__(members={"details": {"minimum_minor": minimum_minor}})
+
+
+class AmountAboveMaximum(ApiError):
+    """422: more than the method takes."""
+
+    code, status, message = "amount_above_maximum", 422, "The amount is above the maximum of the method."
+
+    def __init__(self, maximum_minor: int) -> None:
+        super().__init__(members={"details": {"maximum_minor": maximum_minor}})
+
+
+class DailyLimitExceeded(ApiError):
+    """422: more than is left of the method's limit for this day."""
+
+    code, status, message = "daily_limit_exceeded", 422, "The amount is more than is left of the daily limit of the method."
+
+    def __init__(self, remaining_minor: int, resets_at: datetime) -> None:
+        super().__init__(members={"details": {"remaining_minor": remaining_minor, "resets_at": stamp(resets_at)}})
+
+
+class NotReleased(ApiError):
+    """409: its review does not let it leave, or it has ended."""
+
+    code, status, message = "invalid_state", 409, "The review of this does not allow it to leave."
+
+    def __init__(self, review: Review) -> None:
+        super().__init__(members={"details": {"review": review}})
+
+
+class MerchantSuspended(ApiError):
+    """403: nothing of a suspended merchant leaves."""
+
+    code, status, message = "account_suspended", 403, "The merchant is suspended. Nothing of it is paid out."

@@ -1,0 +1,79 @@
+"""What was counted, as the page draws it: columns over time, a strip of methods, and the tables that say the same."""
+
+from msgspec import Struct
+
+from tollhouse.catalogue.currencies import Currency
+from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.kernel.periods import Period
+from tollhouse.overview.model import Counted
+from tollhouse.web.charts import NARROW, WIDE, BarChart, Part, Size, bar_chart, strip, tenths_of_percent
+from tollhouse.web.local_formats import Formats
+
+
+class PartRow(Struct, frozen=True):
+    """One part of the period, in the table beside the chart. `before` is empty where the period before has no such part."""
+
+    name: str
+    payments: int
+    gross: str
+    before: str
+
+
+class MethodRow(Struct, frozen=True):
+    """One method, in the table beside the strip. No name: all others."""
+
+    name: str
+    payments: int
+    gross: str
+    percent: str
+
+
+class Picture(Struct, frozen=True):
+    """Everything that is drawn, in both sizes, and said."""
+
+    wide: BarChart
+    narrow: BarChart
+    parts: tuple[PartRow, ...]
+    strips: tuple[tuple[str, Size, tuple[Part, ...]], ...]
+    methods: tuple[MethodRow, ...]
+    unit: str
+
+
+def draw(now: Counted, before: Counted, period: Period, currency: Currency, own: Formats) -> Picture:
+    """The picture of one currency, as its reader writes days and amounts."""
+    sums = now.by_part(currency.code, len(period.now.starts))
+    earlier = [one.gross_minor for one in before.by_part(currency.code, len(period.before.starts))][: len(sums)]
+    names = [own.part(start, period.unit) for start in period.now.starts]
+    gross = [currency.format(one.gross_minor) for one in sums]
+    written = own.short_amount(currency.decimals)
+
+    def chart(size: Size) -> BarChart:
+        words = [f"{name}: {own.amount(amount)} {currency.code}" for name, amount in zip(names, gross, strict=True)]
+        return bar_chart([one.gross_minor for one in sums], names, words, earlier, size, written)
+
+    methods = now.by_method(currency.code)
+    shares = [one.gross_minor for one in methods]
+    return Picture(
+        wide=chart(WIDE),
+        narrow=chart(NARROW),
+        parts=tuple(
+            PartRow(
+                names[place],
+                one.succeeded,
+                gross[place],
+                currency.format(earlier[place]) if place < len(earlier) else "",
+            )
+            for place, one in enumerate(sums)
+        ),
+        strips=tuple((which, size, strip(shares, size.width)) for which, size in (("wide", WIDE), ("narrow", NARROW))),
+        methods=tuple(
+            MethodRow(
+                method_name(one.method_id),
+                one.payments,
+                currency.format(one.gross_minor),
+                tenths_of_percent(one.gross_minor, sum(shares)),
+            )
+            for one in methods
+        ),
+        unit=period.unit,
+    )

@@ -1,0 +1,134 @@
+"""A report as a workbook (XLSX): amounts are numbers that a spreadsheet calculates with, texts are never formulas."""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from io import BytesIO
+from typing import Any
+
+from xlsxwriter import Workbook
+
+from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.kernel.clock import stamp
+from tollhouse.reports import labels
+from tollhouse.reports.header import ReportHeader
+from tollhouse.reports.model import LINES, Found, Summary
+from tollhouse.reports.tables import by_currency, columns, whole
+from tollhouse.web.texts import Texts
+
+DIGITS_MAX = 15
+"""Spreadsheets keep no more digits than these: what has more is written as a text, so that none is lost."""
+OPTIONS = {
+    "constant_memory": True,
+    "strings_to_formulas": False,
+    "strings_to_numbers": False,
+    "strings_to_urls": False,
+    "default_date_format": "yyyy-mm-dd hh:mm:ss",
+}
+NAME_WIDTH, AMOUNT_WIDTH = 24, 16
+
+
+def workbook(header: ReportHeader, found: Found) -> bytes:
+    """The file. It works for a while: never on the event loop."""
+    file = BytesIO()
+    book: Any = Workbook(file, OPTIONS)  # whose types are half declared
+    book.set_properties({"title": Texts(header.language).told(labels.TITLE), "created": header.made_at.replace(tzinfo=None)})
+    writer = _Writer(book, header)
+    parts = by_currency(found.summaries)
+    writer.currencies([whole(rows) for rows in parts.values()])
+    writer.periods(found.summaries)
+    writer.methods(found)
+    book.close()
+    return file.getvalue()
+
+
+class _Writer:
+    """Writes sheet after sheet, each from its first row to its last."""
+
+    def __init__(self, book: Any, header: ReportHeader) -> None:
+        self._book = book
+        self._header = header
+        self._told = Texts(header.language).told
+        self._bold = book.add_format({"bold": True})
+        self._head = book.add_format({"bold": True, "bottom": 1})
+        self._head_of_numbers = book.add_format({"bold": True, "bottom": 1, "align": "right"})
+        self._amounts: dict[int, Any] = {}
+
+    def currencies(self, sums: Iterable[Summary]) -> None:
+        """What the report is, and each currency as a whole."""
+        header, told = self._header, self._told
+        sheet = self._sheet(labels.BY_CURRENCY, NAME_WIDTH)
+        sheet.write_string(0, 0, f"{told(labels.TITLE)}: {header.business_name}", self._bold)
+        facts = [
+            (labels.FROM, f"{header.chosen.days.first}, {stamp(header.chosen.interval.start)}"),
+            (labels.TO, f"{header.chosen.days.last}, {stamp(header.chosen.interval.end)}"),
+            (labels.TIME_ZONE, header.time_zone),
+            (labels.PROJECT, header.project_name or told(labels.ALL_PROJECTS)),
+        ]
+        if not header.env.livemode:
+            facts.append((labels.ENVIRONMENT, told(labels.TEST)))
+        for row, (name, value) in enumerate(facts, 1):
+            sheet.write_string(row, 0, told(name))
+            sheet.write_string(row, 1, value)
+        first = len(facts) + 2
+        self._heads(sheet, first, (labels.CURRENCY,), labels.COLUMNS)
+        for row, one in enumerate(sums, first + 1):
+            sheet.write_string(row, 0, one.currency)
+            self._money(sheet, row, 1, one.currency, columns(one))
+
+    def periods(self, rows: Iterable[Summary]) -> None:
+        """Every line of each currency and day or month, and how many things each line is of."""
+        names = [labels.LINES[line] for line in LINES]
+        by_day = self._header.chosen.group_by == "day"
+        sheet = self._sheet(labels.BY_DAY if by_day else labels.BY_MONTH, AMOUNT_WIDTH)
+        heads = (labels.CURRENCY, labels.DAY if by_day else labels.MONTH)
+        opening, closing = labels.COLUMNS[0], labels.COLUMNS[-1]
+        number = self._told(labels.NUMBER)
+        counts = [f"{self._told(name)} ({number})" for name in names]
+        self._heads(sheet, 0, heads, (opening, *names, closing, *counts))
+        sheet.freeze_panes(1, len(heads))
+        for row, one in enumerate(rows, 1):
+            sheet.write_string(row, 0, one.currency)
+            sheet.write_string(row, 1, self._header.day_or_month(one.period))
+            amounts = (one.opening_minor, *one.lines.values(), one.closing_minor)
+            self._money(sheet, row, len(heads), one.currency, amounts)
+            for place, count in enumerate(one.counts.values(), len(heads) + len(amounts)):
+                sheet.write_number(row, place, count)
+
+    def methods(self, found: Found) -> None:
+        """What each method brought, in each currency."""
+        sheet = self._sheet(labels.BY_METHOD, NAME_WIDTH)
+        self._heads(sheet, 0, (labels.CURRENCY, labels.METHOD), labels.METHOD_COLUMNS)
+        for row, one in enumerate(found.methods, 1):
+            sheet.write_string(row, 0, one.currency)
+            sheet.write_string(row, 1, self._told(method_name(one.method_id)))
+            sheet.write_number(row, 2, one.payments)
+            self._money(sheet, row, 3, one.currency, (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor))
+
+    def _sheet(self, name: str, width: int) -> Any:
+        sheet: Any = self._book.add_worksheet(self._told(name))
+        sheet.set_column(0, 1, width)
+        sheet.set_column(2, 40, AMOUNT_WIDTH)
+        return sheet
+
+    def _heads(self, sheet: Any, row: int, names: Sequence[str], numbers: Iterable[str]) -> None:
+        for place, name in enumerate(names):
+            sheet.write_string(row, place, self._told(name), self._head)
+        for place, name in enumerate(numbers, len(names)):
+            sheet.write_string(row, place, self._told(name), self._head_of_numbers)
+
+    def _money(self, sheet: Any, row: int, first: int, code: str, amounts: Iterable[int]) -> None:
+        currency = CURRENCIES[code]
+        style = self._amount(currency.decimals)
+        for place, minor in enumerate(amounts, first):
+            decimal = currency.format(minor)
+            if len(str(abs(minor))) > DIGITS_MAX:
+                sheet.write_string(row, place, decimal, style)
+            else:
+                sheet.write_number(row, place, Decimal(decimal), style)
+
+    def _amount(self, decimals: int) -> Any:
+        if decimals not in self._amounts:
+            written = "#,##0" if decimals == 0 else f"#,##0.{'0' * decimals}"
+            self._amounts[decimals] = self._book.add_format({"num_format": written, "align": "right"})
+        return self._amounts[decimals]

@@ -1,0 +1,140 @@
+"""What tests of the bank do again and again: sell in live mode, be the bank, and be the operator."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from tests.bank.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, Line, statement
+from tests.cast import Actor
+from tests.payments.shop import approve_project, choose
+from tollhouse.approvals.model import OperatorContext, Reviewer
+from tollhouse.bank import actions, payouts, payouts_store, store
+from tollhouse.bank.model import Decided, Imported, ListedPayout, ListedTransfer
+from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.payments.jobs import carry_refunds
+from tollhouse.rails.bank_transfer import BankAccount
+from tollhouse.rails.bank_transfer_batch import Batch
+from tollhouse.web.services import Services
+from tollhouse.withdrawals import changes, review
+from tollhouse.withdrawals.jobs import carry_withdrawals
+
+ACCOUNT = BankAccount(IBAN, HOLDER, BIC)
+
+
+@dataclass
+class Bank:
+    """The bank, and the operator who goes between it and the house."""
+
+    services: Services
+
+    async def shows(self, *lines: Line, **changes: Any) -> Imported:
+        """A statement of these lines is imported."""
+        return await self.brings(statement(*lines, **changes))
+
+    async def brings(self, raw: bytes) -> Imported:
+        """This file is imported."""
+        return await actions.import_file(raw, ACCOUNT, BANK_PORTS, context(), self.services)
+
+    async def waiting(self, words: str) -> list[ListedTransfer]:
+        """The transfers with these words that nobody could place."""
+        return [one for one in await store.unmatched(self.services.db) if words in f"{one.words} {one.other_name}"]
+
+    async def assign(self, transfer_id: UUID, reference: str) -> Decided:
+        """The operator knows what it pays."""
+        return await self.services.db.transact(
+            lambda tx: actions.assign(tx, transfer_id, reference, BANK_PORTS, context("Asked the customer"), self.services)
+        )
+
+    async def dismiss(self, transfer_id: UUID) -> Decided:
+        """The operator knows that it is no business of ours."""
+        return await self.services.db.transact(
+            lambda tx: actions.dismiss(tx, transfer_id, BANK_PORTS, context("Fee of the bank"))
+        )
+
+    async def payouts(self) -> dict[str, ListedPayout]:
+        """What leaves, by id."""
+        listed = await self.services.db.transact(lambda tx: payouts.listed(tx, BANK_PORTS, None, clock.now()))
+        return {str(one.id): one for one in listed}
+
+    async def export(self, *payout_ids: str) -> Batch:
+        """The operator takes these payouts to the bank."""
+        wanted = [UUID(one) for one in payout_ids]
+        return await self.services.db.transact(lambda tx: payouts.export(tx, ACCOUNT, wanted, BANK_PORTS, context()))
+
+    async def export_again(self, batch_id: UUID) -> Batch | None:
+        """The batch, once more."""
+        return await payouts_store.batch(self.services.db, batch_id)
+
+    async def refuse(self, payout_id: str) -> Decided:
+        """The operator keeps a payout here."""
+        return await self.services.db.transact(
+            lambda tx: payouts.refuse(tx, UUID(payout_id), BANK_PORTS, context("Account closed"), self.services)
+        )
+
+
+def context(reason: str = "") -> OperatorContext:
+    """The operator of these tests."""
+    return OperatorContext("olga", clock.now(), reason)
+
+
+async def offer(actor: Actor, amount: str = "10.00", **changes: Any) -> tuple[dict[str, Any], str, str]:
+    """A live link that a customer wants to pay by transfer: the link, the payment's id, and its reference."""
+    if not (await actor.get("/projects", mode="live")).ok().body["projects"]:
+        await approve_project(actor, "live")
+    body = {"display_name": "Coffee", "amount": amount, "currency": "EUR"} | changes
+    link = (await actor.post("/payment-links", body, mode="live")).ok(201).body
+    payment_id = (await choose(link, "sepa:EUR")).ok(303).query["payment"]
+    [row] = await actor.sql("SELECT rail_reference FROM transactions WHERE id = $1::uuid", payment_id)
+    return link, payment_id, row["rail_reference"]
+
+
+async def payment(actor: Actor, payment_id: str) -> dict[str, Any]:
+    """The payment as it is now."""
+    return (await actor.get(f"/transactions/{payment_id}", mode="live")).ok().body
+
+
+async def euros(actor: Actor) -> tuple[int, int, int]:
+    """What is available, reserved and owed, in cents of live mode."""
+    found = (await actor.get("/balances/EUR", mode="live")).ok().body
+    return found["available_minor"], found["reserved_minor"], found["debt_minor"]
+
+
+async def earned(actor: Actor, bank: Bank, amount: str = "10.00") -> str:
+    """A payment that was made by transfer: its id."""
+    _, payment_id, reference = await offer(actor, amount)
+    await bank.shows(Line(round(float(amount) * 100), structured=reference))
+    return payment_id
+
+
+async def refunded(actor: Actor, bank: Bank, payment_id: str, amount: str = "4.00") -> str:
+    """A refund that the rail has accepted and that waits to be exported: its id."""
+    body = {"amount": amount, "receiver": CUSTOMER_IBAN}
+    asked = (await actor.post(f"/transactions/{payment_id}/refunds", body, key=str(uuid4()), mode="live")).ok(201).body
+    return await _prepared(bank, asked["id"])
+
+
+async def withdrawn(actor: Actor, bank: Bank, amount: str = "4.00") -> str:
+    """A withdrawal that an operator approved and that waits to be exported: its id."""
+    fields = {"account_holder_name": "Alice Arabica", "reference": "Beans"}
+    body = {"method_id": "sepa:EUR", "amount": amount, "receiver": CUSTOMER_IBAN, "provider_fields": fields}
+    asked = (await actor.post("/withdrawals", body, key=str(uuid4()), mode="live")).ok(201).body
+    assert asked["status"] == "pending_review"
+    env = MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live")
+
+    async def approve(tx: Any) -> None:
+        current = await changes.lock(tx, env, UUID(asked["id"]))
+        await review.approve(tx, current, Reviewer("olga"), None, clock.now())
+
+    await bank.services.db.transact(approve)
+    return await _prepared(bank, asked["id"])
+
+
+async def _prepared(bank: Bank, order_id: str) -> str:
+    """The same id, when the worker has handed the order to the rail."""
+    await carry_refunds(bank.services)
+    await carry_withdrawals(bank.services)
+    assert order_id in await bank.payouts()
+    return order_id

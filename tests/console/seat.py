@@ -1,0 +1,48 @@
+"""Operators at their pages: invited as the command line invites them, welcomed over HTTP."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+import aiohttp
+
+from tests.cast import PASSWORD, Actor
+from tests.merchants.authenticator import enrol
+from tests.running import Service
+from tollhouse import main
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.console import users
+from tollhouse.kernel import clock
+from tollhouse.platform.live_use import in_live_use
+
+KEPT = "SELECT action, operator, reason, mode FROM operator_actions WHERE merchant_id = $1::uuid ORDER BY at, id"
+
+
+async def invite(service: Service, email: str) -> str:
+    """The path of the link on which a new operator chooses a password."""
+    services = main.create_services(service.settings, connections=1)
+    try:
+        context = OperatorContext(f"test {os.getpid()}", clock.now())
+        _, secret = await services.db.transact(lambda tx: users.invite(tx, email, context))
+    finally:
+        await services.db.close()
+    return f"/operator/welcome/{secret}"
+
+
+@asynccontextmanager
+async def visitor(service: Service, email: str = "") -> AsyncIterator[Actor]:
+    """A browser in which nobody is signed in."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
+        yield Actor(service, http, email, "")
+
+
+@asynccontextmanager
+async def seated(service: Service, name: str = "olga") -> AsyncIterator[Actor]:
+    """An operator with a session, and with a second factor in live use. It has no merchant."""
+    email = f"{name}-{uuid4().hex[:12]}@house.example"
+    async with visitor(service, email) as actor:
+        (await actor.form(await invite(service, email), {"password": PASSWORD})).ok(303)
+        if in_live_use(service.settings):
+            await enrol(actor, "/operator/security")
+        yield actor

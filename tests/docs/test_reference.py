@@ -1,0 +1,181 @@
+"""The reference as pages: everything of the document is there, its samples work, and it can be tried in a browser."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from typing import Any
+
+import msgspec
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.browser import WIDE, Look, by_look, in_a_browser, visitor
+from tests.cast import Actor
+from tests.running import Service
+from tollhouse.api import reference
+from tollhouse.docs.entries import GROUPS, entries
+from tollhouse.platform import config
+
+HREF = re.compile(r'href="(/[^"#]+)')
+BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+ENTRIES = entries(msgspec.json.decode(reference.encoded(config.load({}))))
+OPERATION = """
+- heading "Create a payment link" [level=1]
+- heading "Parameters" [level=2]
+- group "Table"
+- heading "Body" [level=2]
+- group "Table"
+- heading "Sample" [level=2]
+- heading "Answer 201" [level=2]
+- group "Table"
+- heading "Members of created_by" [level=3]
+- group "Table"
+- heading "Refusals" [level=2]
+- list
+- paragraph:
+  - link "This page as Markdown"
+"""
+TRY_IT = """
+- heading "Try it" [level=1]
+- combobox "Operation"
+- button "Choose"
+- textbox "API key"
+- heading "Create a payment link" [level=2]
+- paragraph:
+  - link "What it does"
+- textbox "Idempotency-Key"
+- textbox "Body, as JSON"
+- button "Send"
+- status
+"""
+
+
+def test_everything_belongs_to_one_group() -> None:
+    for entry in ENTRIES.values():
+        if entry.path:
+            assert [group for group, beginnings in GROUPS.items() if entry.path.startswith(beginnings)] == [entry.group]
+    assert {entry.group for entry in ENTRIES.values()} == {*GROUPS, "Events"}
+
+
+async def test_the_contents_lead_to_every_entry(alice: Actor) -> None:
+    shown = (await alice.anonymously("GET", "/docs/api")).ok().text
+    assert all(f'href="/docs/api/{name}"' in shown for name in ENTRIES)
+    written = (await alice.anonymously("GET", "/docs/api.md")).ok()
+    assert written.headers["content-type"].startswith("text/markdown")
+    assert all(f"](/docs/api/{name}.md)" in written.text for name in ENTRIES)
+
+
+async def test_every_entry_is_served_as_page_and_as_markdown(alice: Actor) -> None:
+    led_to: set[str] = set()
+    for name, entry in ENTRIES.items():
+        shown = (await alice.anonymously("GET", f"/docs/api/{name}")).ok().text
+        assert shown.count("<h1") == 1
+        ids = re.findall(r' id="([^"]+)"', shown)
+        assert len(ids) == len(set(ids)), name
+        led_to |= set(HREF.findall(shown))
+        written = (await alice.anonymously("GET", f"/docs/api/{name}.md")).ok().text
+        assert f"# {entry.title}" in written
+        assert "{'" not in written, "something was written as Python writes it"
+        for language, text in BLOCK.findall(written):
+            assert shlex.split(text) if language == "sh" else compile(text, name, "exec")
+    for address in sorted(led_to - {f"/docs/api/{name}" for name in ENTRIES} - {f"/docs/api/{name}.md" for name in ENTRIES}):
+        (await alice.anonymously("GET", address)).ok()
+
+
+async def test_the_codes_are_listed(alice: Actor) -> None:
+    written = (await alice.anonymously("GET", "/docs/api/errors.md")).ok().text
+    assert (
+        "- **`application_changed`** 409. The application was changed meanwhile. Load it again.\\\n  [save_client]"
+        in written
+    )
+    assert "- **`temporarily_unavailable`** 503. Try again shortly. Nothing was done. 429." in written
+
+
+@pytest.mark.parametrize("name", ["nothing", "nothing.md", "open_link.md.md", "errors.md.md"])
+async def test_what_is_no_entry_is_not_there(alice: Actor, name: str) -> None:
+    (await alice.anonymously("GET", f"/docs/api/{name}")).refused("not_found", 404)
+    (await alice.anonymously("GET", f"/docs/try?operation={name}")).refused("not_found", 404)
+
+
+async def samples_of(actor: Actor, name: str) -> dict[str, str]:
+    """The samples of an operation, by their language."""
+    return dict(BLOCK.findall((await actor.anonymously("GET", f"/docs/api/{name}.md")).ok().text))
+
+
+async def test_the_samples_work(alice: Actor) -> None:
+    key = await alice.key()
+    environment = {**os.environ, "KEY": key, "NO_PROXY": "*"}
+    for name in ("list_balances", "open_link"):
+        samples = await samples_of(alice, name)
+        said = subprocess.run(
+            ["bash", "-c", samples["sh"].replace("curl", "curl -fsS", 1).replace("order-1001", f"sh-{name}")],
+            env=environment, capture_output=True, check=True, text=True,
+        ).stdout  # fmt: skip
+        assert msgspec.json.decode(said)
+        script = f"key = {key!r}\n{samples['python'].replace('order-1001', f'python-{name}')}\nprint(answer.text)"
+        said = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, check=True, text=True
+        ).stdout
+        assert msgspec.json.decode(said)
+
+
+async def test_the_bodies_of_the_examples_are_accepted(alice: Actor) -> None:
+    """As they stand in the reference; those that name an object of another deed are tried elsewhere."""
+    (await alice.post("/test/balances/fund", example("fund"))).ok(201)
+    (await alice.dashboard("POST", "/webhook-secret/generate", example("generate_secret"))).ok()
+    (await alice.dashboard("POST", "/webhook-secret/activate", example("activate_secret"))).ok()
+
+    (await alice.dashboard("POST", "/api-keys", example("make_api_key"))).ok(201)
+    client = (await alice.dashboard("POST", "/oauth/clients", example("register_client"))).ok(201).body["client_id"]
+    (await alice.dashboard("PUT", f"/oauth/clients/{client}", example("save_client"))).ok()
+    (await alice.call("PUT", "/settings", example("save_settings"))).ok()
+    for path, name, status in (
+        ("/payment-links", "open_link", 201),
+        ("/withdrawal-quotes", "quote_withdrawal", 201),
+        ("/withdrawals", "request_withdrawal", 201),
+        ("/conversion-quotes", "quote_conversion", 201),
+        ("/conversions", "convert", 201),
+        ("/conversion-rules", "make_rule", 201),
+        ("/fulfillments", "order_fulfillment", 201),
+        ("/test/clock/advance", "advance_clock", 200),
+    ):
+        (await alice.post(path, example(name), key=f"example-{name}")).ok(status)
+    (await alice.dashboard("POST", "/projects", example("open_project"))).ok(201)
+
+
+def example(name: str) -> Any:
+    """The body that the reference shows."""
+    return ENTRIES[name].shown["requestBody"]["content"]["application/json"]["example"]
+
+
+@in_a_browser
+@by_look(WIDE)
+async def test_the_reference_in_a_browser(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
+    async with visitor(browser, look, service.url) as someone:
+        page = someone.page
+        await page.goto(f"{service.url}/docs/api")
+        await someone.see("reference-contents")
+        await page.click("text=Create a payment link")
+        await expect(page.locator("h1")).to_have_text("Create a payment link")
+        await expect(page.locator("article")).to_match_aria_snapshot(OPERATION)
+        await someone.see("reference-operation")
+        for name in ("errors", "payment.expired", "list_transactions"):
+            await page.goto(f"{service.url}/docs/api/{name}")
+            await someone.glance(f"reference-{name}")
+        await page.goto(f"{service.url}/docs/try")
+        await expect(page.locator("article")).to_match_aria_snapshot(TRY_IT)
+        await page.fill("#key", await alice.key("live"))
+        assert not await page.locator("#key").evaluate("field => field.checkValidity()")
+        await page.fill("#key", await alice.key())
+        await page.get_by_role("button", name="Send").click()
+        await expect(page.locator("[data-said]")).to_contain_text("201")
+        await someone.see("reference-try")
+        await page.select_option("#operation", "list_links")
+        await page.get_by_role("button", name="Choose").click()
+        await expect(page.locator("#trial h2")).to_contain_text("List payment links")
+        await page.fill("#query-limit", "1")
+        await page.get_by_role("button", name="Send").click()
+        await expect(page.locator("#trial pre")).to_contain_text('"display_name": "Coffee"')
+        await expect(page).to_have_url(re.compile(r"\?operation=list_links$"))
