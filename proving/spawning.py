@@ -13,7 +13,7 @@ from proving.served import Merchant, Served, cookies
 
 LINKS, QUICK_LINKS = 100, 20
 AWAY_S, QUICK_AWAY_S = 30.0, 5.0
-BACK_WITHIN_S = 30.0
+BACK_WITHIN_S = 10.0
 PARTS = ("web", "worker")
 FILES = 3
 """Of so many open files no process can be started."""

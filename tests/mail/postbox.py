@@ -42,7 +42,7 @@ class Received:
 
 @dataclass
 class Postbox:
-    """`async with Postbox(port) as postbox`. `responses` has others than the usual ones, by command; `HANG` never answers."""
+    """`async with Postbox(port) as postbox`. `responses` overrides the usual ones, by command; `HANG` never answers."""
 
     port: int
     tls: ssl.SSLContext | None = None

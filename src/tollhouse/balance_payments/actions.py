@@ -103,7 +103,8 @@ async def refund(
 ) -> BalancePayment:
     """Pay back what was captured, or a part of it, from the owner's balance.
 
-    Raises `NotFound`, `ValidationFailed`, `InvalidState`, `MoreThanLeft` and `InsufficientFunds`, whose details are the owner's
+    Raises `NotFound`, `ValidationFailed`, `InvalidState`, `MoreThanLeft` and `InsufficientFunds`, whose details are the
+    owner's
     own and not told to whoever holds a merchant's token.
     """
     return await _refund(tx, await _held(tx, caller, payment_id), part, services, now)

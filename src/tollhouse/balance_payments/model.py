@@ -27,7 +27,8 @@ class Application(Struct, frozen=True):
 class BalancePayment(Struct, frozen=True, kw_only=True):
     """Money of a merchant (`env`) for the owner of an application: set aside at first, or paid at once (no hold).
 
-    What it was made for is captured, or released, or still set aside. `clock_offset` is how far the paying merchant has moved
+    What it was made for is captured, or released, or still set aside. `clock_offset` is how far the paying merchant has
+    moved
     its test clock.
     """
 

@@ -32,7 +32,9 @@ async def open_one(
     amount_minor: int | None = None,
     reason: str = "fraudulent",
 ) -> Transaction:
-    """Take back what the merchant has kept of the payment, at most, and its method's fee. Raises `NotFound` and `InvalidState`.
+    """Take back what the merchant has kept of the payment, at most, and its method's fee.
+
+    Raises `NotFound` and `InvalidState`.
 
     Refunds that were released to the rail go on and are left out of it; the others fail.
     """

@@ -63,7 +63,10 @@ async def lock_own(tx: Tx, env: MerchantEnv, refund_id: UUID) -> LockedRefund:
 async def approve(
     tx: Tx, current: LockedRefund, reviewer: Reviewer, note: str | None, now: datetime
 ) -> tuple[Refund, OutgoingTransfer]:
-    """One operator's approval; the last one lets the worker hand it in. Raises `InvalidState` and what `gate.approve` does."""
+    """One operator's approval; the last one lets the worker hand it in.
+
+    Raises `InvalidState` and what `gate.approve` does.
+    """
     refund = current.refund
     if refund.status != "pending" or refund.review != "required":
         raise InvalidState(refund.status)

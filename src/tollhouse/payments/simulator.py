@@ -53,7 +53,10 @@ class Simulated:
     async def play(  # noqa: C901 - one line for each outcome
         self, outcome: Outcome, amount_minor: int | None = None, decline: Decline | None = None
     ) -> Transaction:
-        """Let this happen; the transaction then. Raises `NotFound`, and `InvalidState` where it cannot happen in its state."""
+        """Let this happen; the transaction then.
+
+        Raises `NotFound`, and `InvalidState` where it cannot happen in its state.
+        """
         current = await settle.lock(self.tx, self.env, self.id)
         match outcome:
             case "succeed":

@@ -3,11 +3,10 @@
 Routing, guarding, decoding, errors, `docs/routes.txt` and the reference are made from that table. An operation without a
 guard cannot be declared.
 
-A handler is a function that asks for what it needs by name: `caller`, `body`, `query`, `part` (of a list), `tx` (an open
-transaction, committed when the handler returns), `db` (the pool, for reads), `now`, `services`, `request`, and the `{names}` of
-its path.
-It returns a Struct, a Response, or a Refusal that is answered after the commit. What a handler reads from `request` itself
-or puts into a Response, no annotation tells: `reads` and `responses` do.
+A handler is a function that names what it needs as parameters: `caller`, `body`, `query`, `part` (of a list), `tx` (an open
+transaction, committed when the handler returns), `db` (the pool, for reads), `now`, `services`, `request`, and the `{names}`
+of its path. It returns a Struct, a Response, or an `ApiError` that is sent after the commit. What a handler reads from
+`request` itself or puts into a Response, no annotation tells: `reads` and `responses` do.
 """
 
 import inspect
@@ -165,8 +164,8 @@ class Operations(list[Operation]):
     ) -> Callable[[H], H]:
         """Declare the handler below as this operation.
 
-        For the reference: `reads`, the form (of a GET, the query) that the handler takes from `request`, `responses`, what its
-        Response holds, `formats`, media types beside JSON. `body_bytes_max`: more is for whom the guard lets in.
+        For the reference: `reads`, the form (of a GET, the query) that the handler takes from `request`, `responses`,
+        what its Response holds, `formats`, media types beside JSON. `body_bytes_max`: more is for whom the guard lets in.
         """
 
         def declare(handler: H) -> H:

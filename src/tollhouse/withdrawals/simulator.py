@@ -20,7 +20,10 @@ REASON = "Rejected by the simulator."
 async def play(  # noqa: C901 - one line for each outcome
     tx: Tx, env: MerchantEnv, withdrawal_id: UUID, outcome: Outcome, services: Services, now: datetime
 ) -> Withdrawal:
-    """Let this happen, and what must come before it. Raises `NotFound`, and `InvalidState` where it cannot happen any more."""
+    """Let this happen, and what must come before it.
+
+    Raises `NotFound`, and `InvalidState` where it cannot happen any more.
+    """
     current = await changes.lock(tx, env, withdrawal_id)
     if outcome in {"stick", "complete", "fail"} or (outcome == "return" and current.status != "completed"):
         await _be_sent(tx, current, services, now)

@@ -40,7 +40,8 @@ class Link:
 class Payment:
     """A transaction, and where all the money is that came by it.
 
-    `amount` was asked for, or came unasked. `unapplied` waits for a decision; `credited` was ever the merchant's. Of each, some
+    `amount` was asked for, or came unasked. `unapplied` waits for a decision; `credited` was ever the merchant's. Of each,
+    some
     is in refunds under way and some was given back: `apart_returning` and `apart_given`, `returning` and `given`.
     """
 
