@@ -67,7 +67,7 @@ class Answer:
         assert status is None or self.status == status, self.status
         return self
 
-    def faults(self) -> dict[str, str]:
+    def field_errors(self) -> dict[str, str]:
         """The refused fields and their codes."""
         return {fault["field"]: fault["code"] for fault in self.refused("validation_failed", 422).body["errors"]}
 

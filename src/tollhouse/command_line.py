@@ -59,7 +59,7 @@ def main() -> NoReturn:
     except CycloptsError:
         sys.exit(2)
     except config.SettingsRefusedError as fault:
-        for line in fault.faults:
+        for line in fault.field_errors:
             talk.print(line, style="red", markup=False)
         sys.exit(1)
     except TemporarilyUnavailable as fault:
@@ -146,18 +146,18 @@ def migrate() -> None:
 def show_config(*, as_json: Json = False) -> int:
     """Print each setting with its meaning, default and present value, and every fault there is."""
     try:
-        settings, faults = config.load(), list[str]()
+        settings, field_errors = config.load(), list[str]()
     except config.SettingsRefusedError as fault:
-        settings, faults = None, fault.faults
+        settings, field_errors = None, fault.field_errors
     rows = [
         {"name": one.name, "meaning": one.meaning, "default": one.default, "value": _shown(one)} for one in config.SETTINGS
     ]
     if as_json:
-        print(msgspec.json.encode({"settings": rows, "faults": faults}).decode())
+        print(msgspec.json.encode({"settings": rows, "errors": field_errors}).decode())
     else:
         for row in rows:
             print(f"{row['name']}\n    {row['meaning']}\n    default: {row['default'] or '-'}   now: {row['value'] or '-'}")
-    for fault in faults:
+    for fault in field_errors:
         talk.print(fault, style="red", markup=False)
     return 0 if settings is not None else 1
 

@@ -94,7 +94,7 @@ async def test_keys_and_settings(alice: Actor) -> None:
         await post(alice, "/settings/business", 303, seen_name="Alice's Coffee", **business)
     project = (await alice.dashboard("POST", "/projects", {"name": "Shop", "mode": "live"})).ok(201).body["id"]
     (await alice.dashboard("PUT", f"/projects/{project}", {"name": "Shoppe", "website_url": "https://s.example"})).ok()
-    (await alice.dashboard("PUT", f"/projects/{project}", {"name": "Lost", "mode": "test"})).faults()
+    (await alice.dashboard("PUT", f"/projects/{project}", {"name": "Lost", "mode": "test"})).field_errors()
     assert await actions_listed(alice) == [
         "api_key.made",
         "api_key.revoked",

@@ -79,8 +79,8 @@ async def test_no_more_than_was_reserved(till: Till) -> None:
     reserved = await till.reserve()
     refused = (await till.act(reserved, "capture", "10.01")).refused("amount_above_maximum", 422)
     assert refused.body["details"] == {"reserved_minor": 1_000, "currency": "EUR"}
-    assert (await till.act(reserved, "capture", "1.001")).faults() == {"amount": "invalid_amount"}
-    assert (await till.act(reserved, "capture", "0")).faults() == {"amount": "invalid_amount"}
+    assert (await till.act(reserved, "capture", "1.001")).field_errors() == {"amount": "invalid_amount"}
+    assert (await till.act(reserved, "capture", "0")).field_errors() == {"amount": "invalid_amount"}
     assert await till.purses() == (9_000, 1_000, 0)
 
 
@@ -186,7 +186,7 @@ async def test_what_is_not_there_is_not_paid(till: Till) -> None:
     ],
 )
 async def test_refused_bodies(till: Till, changes: dict[str, Any], faults: dict[str, str]) -> None:
-    assert (await till.pay(**changes)).faults() == faults
+    assert (await till.pay(**changes)).field_errors() == faults
 
 
 async def test_an_external_id_is_used_once(till: Till, carol: Actor) -> None:
@@ -251,7 +251,7 @@ async def test_listed(till: Till) -> None:
     assert await found("?status=expired") == [second["id"]]
     assert await found("?status=reserved") == []
     empty = f"/balance-payments?created_from={first['created_at']}&created_to={first['created_at']}"
-    assert (await till.app.api(till.token, "GET", empty)).faults() == {"created_to": "invalid_value"}
+    assert (await till.app.api(till.token, "GET", empty)).field_errors() == {"created_to": "invalid_value"}
 
 
 async def test_in_the_financial_summary(till: Till) -> None:

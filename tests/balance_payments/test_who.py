@@ -35,7 +35,7 @@ async def test_another_merchants_or_modes_payment_is_not_there(till: Till, carol
 async def test_an_api_key_names_a_connected_application(till: Till, carol: Actor) -> None:
     body = {"amount": "1.00", "currency": "EUR"}
     pay = "/balance-payments"
-    assert (await till.payer.post(pay, body, key="1")).faults() == {"oauth_client_id": "missing"}
+    assert (await till.payer.post(pay, body, key="1")).field_errors() == {"oauth_client_id": "missing"}
     stranger = await application(carol)
     for name in (stranger.client_id, "thc_nobody", ""):
         (await till.payer.post(pay, {**body, "oauth_client_id": name}, key="2")).refused("not_found", 404)
@@ -210,7 +210,7 @@ async def test_the_owners_list(till: Till, carol: Actor) -> None:
     assert await found("?status=reserved&mode=test") == [first["id"]]
     assert await found("?mode=live") == []
     assert await found("?limit=1&page=2") == [first["id"]]
-    (await till.as_owner(first, "capture", {"amount": "0"})).faults()
+    (await till.as_owner(first, "capture", {"amount": "0"})).field_errors()
     (await till.as_owner(first, "capture", {"amount": "10.01"})).refused("amount_above_maximum", 422)
 
 

@@ -132,7 +132,7 @@ async def test_a_refund_needs_an_account_to_go_to(alice: Actor, bank: Bank, rece
     payment_id = await earned(alice, bank)
     body = {"amount": "4.00", "receiver": receiver}
     refused = await alice.post(f"/transactions/{payment_id}/refunds", body, key=str(uuid4()), mode="live")
-    assert list(refused.faults()) == ["receiver"]
+    assert list(refused.field_errors()) == ["receiver"]
     assert await euros(alice) == (1_000, 0, 0)
 
 

@@ -40,8 +40,8 @@ def faults(text: str) -> list[str]:
     """What is wrong with this file, without the name of the setting."""
     with pytest.raises(SettingsRefusedError) as refused:
         extension.read(text.encode())
-    assert all(fault.startswith("TOLLHOUSE_CATALOGUE_FILE ") for fault in refused.value.faults)
-    return [fault.removeprefix("TOLLHOUSE_CATALOGUE_FILE ") for fault in refused.value.faults]
+    assert all(fault.startswith("TOLLHOUSE_CATALOGUE_FILE ") for fault in refused.value.field_errors)
+    return [fault.removeprefix("TOLLHOUSE_CATALOGUE_FILE ") for fault in refused.value.field_errors]
 
 
 @pytest.fixture

@@ -121,8 +121,10 @@ async def test_less_than_is_wanted(shop: Actor) -> None:
 
 @pytest.mark.covers("P-136")
 async def test_pairs_that_cannot_be_converted(shop: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (await convert(shop, EURO_TO_DOLLAR | {"to_currency": "EUR"})).faults() == {"to_currency": "same_currency"}
-    assert (await convert(shop, EURO_TO_DOLLAR | {"to_currency": "usd"})).faults() == {"to_currency": "invalid_currency"}
+    assert (await convert(shop, EURO_TO_DOLLAR | {"to_currency": "EUR"})).field_errors() == {"to_currency": "same_currency"}
+    assert (await convert(shop, EURO_TO_DOLLAR | {"to_currency": "usd"})).field_errors() == {
+        "to_currency": "invalid_currency"
+    }
     (await convert(shop, EURO_TO_DOLLAR | {"to_currency": "BTC"})).refused("currency_not_supported", 422)
     stale = (await convert(shop, mode="live")).refused("method_unavailable", 422)
     assert stale.body["details"] == {"unavailable_reason": "rate_stale"}
@@ -158,21 +160,21 @@ async def test_what_is_wrong_is_told_at_once(shop: Actor) -> None:
         "external_id": "",
         "webhook_url": "x",
     }
-    assert set((await convert(shop, wrong)).faults()) == {
+    assert set((await convert(shop, wrong)).field_errors()) == {
         "to_currency",
         "amount",
         "min_to_amount",
         "external_id",
         "webhook_url",
     }
-    assert set((await convert(shop, {})).faults()) == {"from_currency", "to_currency", "amount"}
-    assert set((await convert(shop, EURO_TO_DOLLAR | {"quote_id": str(uuid4())})).faults()) == {
+    assert set((await convert(shop, {})).field_errors()) == {"from_currency", "to_currency", "amount"}
+    assert set((await convert(shop, EURO_TO_DOLLAR | {"quote_id": str(uuid4())})).field_errors()) == {
         "from_currency", "to_currency", "amount",
     }  # fmt: skip
     (await convert(shop, {"quote_id": str(uuid4())})).refused("not_found", 404)
-    assert set((await quote(shop, EURO_TO_DOLLAR | {"to_amount": "1.00"})).faults()) == {"amount"}
-    assert set((await quote(shop, {"from_currency": "EUR", "to_currency": "USD"})).faults()) == {"amount"}
-    assert set((await quote(shop, {"from_currency": "EUR", "to_currency": "USD", "to_amount": "1.001"})).faults()) == {
+    assert set((await quote(shop, EURO_TO_DOLLAR | {"to_amount": "1.00"})).field_errors()) == {"amount"}
+    assert set((await quote(shop, {"from_currency": "EUR", "to_currency": "USD"})).field_errors()) == {"amount"}
+    assert set((await quote(shop, {"from_currency": "EUR", "to_currency": "USD", "to_amount": "1.001"})).field_errors()) == {
         "to_amount"
     }
     (await shop.post("/conversions", EURO_TO_DOLLAR)).refused("idempotency_key_required", 400)

@@ -184,9 +184,9 @@ async def test_changing_and_ending(shop: Actor, services: Services) -> None:
 
 async def test_everything_that_is_wrong_with_a_rule(shop: Actor) -> None:
     wrong = {"from_currency": "EUR", "to_currency": "EUR", "trigger": "on_threshold", "webhook_url": "x"}
-    assert set((await rule(shop, **wrong)).faults()) == {"to_currency", "threshold", "webhook_url"}
-    assert (await rule(shop, threshold="1.00")).faults() == {"threshold": "invalid_value"}
-    assert set((await rule(shop, percent=0, trigger="on_sunday")).faults()) == {"percent", "trigger"}
+    assert set((await rule(shop, **wrong)).field_errors()) == {"to_currency", "threshold", "webhook_url"}
+    assert (await rule(shop, threshold="1.00")).field_errors() == {"threshold": "invalid_value"}
+    assert set((await rule(shop, percent=0, trigger="on_sunday")).field_errors()) == {"percent", "trigger"}
     (await rule(shop, to_currency="BTC")).refused("currency_not_supported", 422)
 
 

@@ -167,7 +167,7 @@ async def test_the_api_refuses_every_spelling(closed: Service) -> None:
 
 async def error(actor: Actor, url: str) -> dict[str, str]:
     """Which fields are named when a test is to be sent there."""
-    return (await actor.post("/webhook/test", {"url": filled(url)})).faults()
+    return (await actor.post("/webhook/test", {"url": filled(url)})).field_errors()
 
 
 def fits_json(url: str) -> bool:

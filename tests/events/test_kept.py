@@ -10,7 +10,7 @@ import pytest
 from tests.events.desk import Desk
 from tests.receiver import Receiver
 from tollhouse.events.cleaning import drop_ended, drop_months
-from tollhouse.events.status import status, tell
+from tollhouse.events.status import notify, status
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform import partitions
@@ -89,4 +89,4 @@ async def test_the_status_shows_what_waits_and_for_how_long(test: Desk, receiver
     assert seen.lanes[2].oldest_ms >= 90_000
     assert (seen.ready, seen.later, seen.held) == (3, 0, 0)
     assert seen.results == {"succeeded": 1}
-    await tell(test.services)
+    await notify(test.services)

@@ -106,7 +106,7 @@ async def test_no_more_than_it_may_cost(depot: Depot) -> None:
     refused = (await depot.order(max_cost="0.49")).refused("price_changed", 422)
     assert refused.body["details"] == {"cost_minor": 50, "max_cost_minor": 49, "currency": "EUR"}
     (await depot.order(max_cost="0.50")).ok(201)
-    assert (await depot.order(max_cost="0.505")).faults() == {"max_cost": "invalid_amount"}
+    assert (await depot.order(max_cost="0.505")).field_errors() == {"max_cost": "invalid_amount"}
 
 
 async def test_what_is_not_there_is_not_spent(depot: Depot) -> None:
@@ -137,7 +137,7 @@ async def test_what_is_not_there_is_not_spent(depot: Depot) -> None:
     ],
 )
 async def test_refused_bodies(depot: Depot, changes: dict[str, Any], faults: dict[str, str]) -> None:
-    assert (await depot.order(**changes)).faults() == faults
+    assert (await depot.order(**changes)).field_errors() == faults
     assert await depot.purse() == (1_000, 0)
 
 

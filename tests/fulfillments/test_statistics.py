@@ -89,4 +89,4 @@ async def test_nothing_is_zero(depot: Depot) -> None:
     ],
 )
 async def test_refused(depot: Depot, query: str, faults: dict[str, str]) -> None:
-    assert (await depot.actor.get(PATH + query)).faults() == faults
+    assert (await depot.actor.get(PATH + query)).field_errors() == faults

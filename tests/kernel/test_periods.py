@@ -98,7 +98,7 @@ def test_days_that_were_typed() -> None:
 def test_days_that_are_none_are_told(first: str, last: str, wrong: set[str]) -> None:
     with pytest.raises(ValidationFailed) as refused:
         custom(first, last)
-    assert {fault.field for fault in refused.value.faults} == wrong
+    assert {fault.field for fault in refused.value.field_errors} == wrong
 
 
 def test_a_day_of_changed_clocks_has_its_own_hours() -> None:

@@ -40,7 +40,7 @@ async def refused(settings: Settings) -> str:
     """What the start says."""
     with pytest.raises(SettingsRefusedError) as raised:
         await main.verify(settings)
-    return " ".join(raised.value.faults)
+    return " ".join(raised.value.field_errors)
 
 
 async def test_the_right_ring_starts_and_so_does_a_rotated_one(used: Settings) -> None:

@@ -36,7 +36,9 @@ async def test_a_key_is_shown_once(alice: Actor) -> None:
     ],
 )
 async def test_a_refused_key_names_its_field(alice: Actor, change: dict[str, Any], field: str) -> None:
-    assert set((await alice.dashboard("POST", "/api-keys", {"name": "k", "mode": "test"} | change)).faults()) == {field}
+    assert set((await alice.dashboard("POST", "/api-keys", {"name": "k", "mode": "test"} | change)).field_errors()) == {
+        field
+    }
 
 
 async def test_a_key_does_what_its_scopes_say(alice: Actor) -> None:

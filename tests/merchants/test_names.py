@@ -13,19 +13,21 @@ HIDDEN = ["Alice\u202eknaB", "Ali\u200bce", "Ali\u2066ce", "Ali\u3164ce"]
 @pytest.mark.parametrize("name", HIDDEN, ids=ascii)
 async def test_hidden_characters_in_names_are_refused(alice: Actor, name: str) -> None:
     account = {"email": f"{uuid4()}@example.com", "password": PASSWORD, "business_name": name}
-    assert (await alice.anonymously("POST", "/api/v2/merchant/signup", account)).faults() == {
+    assert (await alice.anonymously("POST", "/api/v2/merchant/signup", account)).field_errors() == {
         "business_name": "invalid_characters"
     }
-    assert (await alice.dashboard("POST", "/api-keys", {"name": name, "mode": "test"})).faults() == {
+    assert (await alice.dashboard("POST", "/api-keys", {"name": name, "mode": "test"})).field_errors() == {
         "name": "invalid_characters"
     }
     client = {"name": name, "client_type": "public", "redirect_uris": [CALLBACK], "scopes": ["payments:read"]}
-    assert (await alice.dashboard("POST", "/oauth/clients", client)).faults() == {"name": "invalid_characters"}
+    assert (await alice.dashboard("POST", "/oauth/clients", client)).field_errors() == {"name": "invalid_characters"}
     described = client | {"name": "An app", "description": name}
-    assert (await alice.dashboard("POST", "/oauth/clients", described)).faults() == {"description": "invalid_characters"}
-    assert set((await alice.dashboard("POST", "/projects", {"name": name, "mode": "test"})).faults()) == {"name"}
+    assert (await alice.dashboard("POST", "/oauth/clients", described)).field_errors() == {
+        "description": "invalid_characters"
+    }
+    assert set((await alice.dashboard("POST", "/projects", {"name": name, "mode": "test"})).field_errors()) == {"name"}
     link = {"display_name": name, "amount": "4.20", "currency": "EUR"}
-    assert set((await alice.post("/payment-links", link)).faults()) == {"display_name"}
+    assert set((await alice.post("/payment-links", link)).field_errors()) == {"display_name"}
 
 
 async def test_a_merchants_own_words_are_never_translated(alice: Actor) -> None:
@@ -42,7 +44,7 @@ async def test_a_merchants_own_words_are_never_translated(alice: Actor) -> None:
 async def test_a_name_in_a_sentence_stays_as_it_is_written() -> None:
     from tollhouse.web.texts import Texts  # noqa: PLC0415
 
-    said = Texts("de").told("The parameter Payments must not be repeated.")
+    said = Texts("de").translate("The parameter Payments must not be repeated.")
     assert "Payments" in said
     assert said != "The parameter Payments must not be repeated."
 

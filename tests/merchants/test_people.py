@@ -36,7 +36,7 @@ async def test_signing_up_opens_a_merchant_and_a_session(alice: Actor) -> None:
     ],
 )
 async def test_every_refused_field_is_named(alice: Actor, change: dict[str, Any], fault: dict[str, str]) -> None:
-    assert (await alice.anonymously("POST", "/api/v2/merchant/signup", NEW | change)).faults() == fault
+    assert (await alice.anonymously("POST", "/api/v2/merchant/signup", NEW | change)).field_errors() == fault
 
 
 async def test_an_email_has_one_account_however_it_is_spelt(alice: Actor) -> None:

@@ -100,7 +100,7 @@ def test_these_are_refused_for_a_reason_of_their_own(uri: str, code: str) -> Non
     ],
 )
 def test_an_answer_stands_behind_the_callbacks_own_query(callback: str, expected: str) -> None:
-    assert callbacks.answer(callback, code="c", state="a&b é", error=None) == expected
+    assert callbacks.redirect_url(callback, code="c", state="a&b é", error=None) == expected
 
 
 def test_the_merchant_is_shown_where_it_returns_to() -> None:

@@ -60,13 +60,13 @@ async def test_saving_replaces_all_settings(app: Application) -> None:
     assert saved["updated_at"] >= saved["created_at"]
     before = await record(app)
     for version, fault in ((None, "missing"), ("2", "invalid_type"), (True, "invalid_type"), (2.0, "invalid_type")):
-        assert (await save(app, version=version)).faults() == {"version": fault}
+        assert (await save(app, version=version)).field_errors() == {"version": fault}
     for version in (2**63, 2**70):
-        assert (await save(app, version=version)).faults() == {"version": "invalid_value"}
+        assert (await save(app, version=version)).field_errors() == {"version": "invalid_value"}
     for version in (0, -1, 2**31, 2**63 - 1):
         (await save(app, version=version)).refused("application_changed", 409)
-    assert (await save(app, client_type="public", name="")).faults() == {"name": "invalid_length"}
-    assert (await save(app, client_type="public")).faults() == {"client_type": "fixed"}
+    assert (await save(app, client_type="public", name="")).field_errors() == {"name": "invalid_length"}
+    assert (await save(app, client_type="public")).field_errors() == {"client_type": "fixed"}
     (await save(app, version=1)).refused("application_changed", 409)
     (await save(app, version=3)).refused("application_changed", 409)
     assert await record(app) == before
@@ -189,7 +189,7 @@ async def test_rotating_replaces_the_secret_at_once(app: Application, alice: Act
 @pytest.mark.covers("O-196")
 async def test_a_public_application_has_nothing_to_rotate(bob: Actor) -> None:
     spa = await application(bob, "public")
-    assert (await change(spa, "rotate-secret", revoke_grants=False)).faults() == {"client_type": "no_secret"}
+    assert (await change(spa, "rotate-secret", revoke_grants=False)).field_errors() == {"client_type": "no_secret"}
 
 
 @pytest.mark.covers("O-99", "O-172", "O-197", "O-198")
@@ -236,7 +236,7 @@ async def test_another_owners_application_cannot_be_changed(app: Application, ma
         if client_id == "%00":
             continue  # no address at all
         for method, end in (("PUT", ""), ("POST", "/status"), ("POST", "/rotate-secret")):
-            assert "version" in (await mallory.dashboard(method, path + end, {})).faults()
+            assert "version" in (await mallory.dashboard(method, path + end, {})).field_errors()
     assert await record(app) == settings
 
 
@@ -246,14 +246,14 @@ async def test_the_small_bodies_are_checked_too(app: Application, what: str) -> 
     right: dict[str, Any] = {"enabled": False} if what == "status" else {"revoke_grants": False}
     flag = next(iter(right))
     path = f"{CLIENTS}/{app.client_id}/{what}"
-    assert (await app.owner.dashboard("POST", path, right)).faults() == {"version": "missing"}
+    assert (await app.owner.dashboard("POST", path, right)).field_errors() == {"version": "missing"}
     for version in ("1", True, 1.5, None):
-        assert set((await app.owner.dashboard("POST", path, {**right, "version": version})).faults()) == {"version"}
-    assert set((await app.owner.dashboard("POST", path, {**right, "version": 2**63})).faults()) == {"version"}
+        assert set((await app.owner.dashboard("POST", path, {**right, "version": version})).field_errors()) == {"version"}
+    assert set((await app.owner.dashboard("POST", path, {**right, "version": 2**63})).field_errors()) == {"version"}
     for version in (0, 2**31):
         (await app.owner.dashboard("POST", path, {**right, "version": version})).refused("application_changed", 409)
-    assert set((await app.owner.dashboard("POST", path, {flag: "no", "version": 1})).faults()) == {flag}
-    assert set((await app.owner.dashboard("POST", path, {**right, "version": 1, "x": 1})).faults()) == {"x"}
+    assert set((await app.owner.dashboard("POST", path, {flag: "no", "version": 1})).field_errors()) == {flag}
+    assert set((await app.owner.dashboard("POST", path, {**right, "version": 1, "x": 1})).field_errors()) == {"x"}
 
 
 @pytest.mark.covers("O-61", "O-194")

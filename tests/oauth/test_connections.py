@@ -103,7 +103,7 @@ async def test_a_page_has_a_hundred_newest_first(app: Application, alice: Actor)
         "next_cursor": None,
     }
     for page in ("0", "-1", "x", "", "1.5"):
-        assert set((await app.owner.dashboard("GET", f"{path}?page={page}")).faults()) == {"page"}
+        assert set((await app.owner.dashboard("GET", f"{path}?page={page}")).field_errors()) == {"page"}
     (await app.owner.dashboard("GET", f"{path}?page=1000000000000")).refused("page_too_deep", 422)
     assert first["next_cursor"]
     by_cursor = (await app.owner.dashboard("GET", f"{path}?cursor={first['next_cursor']}")).ok().body

@@ -45,7 +45,7 @@ def test_the_limits_are_ours() -> None:
 
 def test_every_error_of_the_protocol_has_its_cause() -> None:
     told = section("### At the token and revoke addresses") + section("### On the way to the callback")
-    declared = {error for operation in OPERATIONS for error in operation.refuses}
+    declared = {error for operation in OPERATIONS for error in operation.errors}
     assert len(declared) >= 6
     for error in declared | BY_REDIRECT:
         assert f"`{error.code}`" in told, error

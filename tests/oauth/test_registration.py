@@ -178,7 +178,7 @@ async def test_these_settings_are_kept_byte_for_byte(bob: Actor, changes: dict[s
     ],
 )
 async def test_every_fault_is_named_in_one_answer(bob: Actor, changes: dict[str, Any], faults: dict[str, str]) -> None:
-    assert (await bob.dashboard("POST", CLIENTS, settings(**changes))).faults() == faults
+    assert (await bob.dashboard("POST", CLIENTS, settings(**changes))).field_errors() == faults
     assert (await bob.dashboard("GET", CLIENTS)).ok().body == {"clients": []}
 
 

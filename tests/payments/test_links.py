@@ -65,14 +65,14 @@ async def test_an_application_is_named_as_the_maker(alice: Actor, bob: Actor) ->
 @pytest.mark.parametrize("amount", [*NO_AMOUNTS, 10.0, 10, True, None, ["1"], {}])
 async def test_an_amount_is_plain_digits(alice: Actor, amount: Any) -> None:
     refused = await alice.post("/payment-links", COFFEE | {"amount": amount})
-    assert refused.faults() == {"amount": "invalid_amount"}
+    assert refused.field_errors() == {"amount": "invalid_amount"}
 
 
 @pytest.mark.covers("P-43")
 @pytest.mark.parametrize(("amount", "currency"), [("1500.5", "JPY"), ("1.000000001", "BTC"), ("1.0000001", "USDC")])
 async def test_an_amount_has_the_digits_of_its_currency(alice: Actor, amount: str, currency: str) -> None:
     refused = await alice.post("/payment-links", COFFEE | {"amount": amount, "currency": currency})
-    assert refused.faults() == {"amount": "invalid_amount"}
+    assert refused.field_errors() == {"amount": "invalid_amount"}
     assert ("without a point" in refused.body["errors"][0]["message"]) == (currency == "JPY")
 
 
@@ -87,7 +87,9 @@ async def test_an_amount_is_shown_in_full(alice: Actor, amount: str, currency: s
 
 @pytest.mark.covers("P-44")
 async def test_a_currency_is_one_of_the_list(alice: Actor) -> None:
-    assert (await alice.post("/payment-links", COFFEE | {"currency": "usd"})).faults() == {"currency": "invalid_currency"}
+    assert (await alice.post("/payment-links", COFFEE | {"currency": "usd"})).field_errors() == {
+        "currency": "invalid_currency"
+    }
     refused = await alice.post("/payment-links", COFFEE | {"currency": "XXX"})
     assert refused.refused("currency_not_supported", 422).body["errors"][0]["field"] == "currency"
 
@@ -129,14 +131,14 @@ async def test_a_currency_is_one_of_the_list(alice: Actor) -> None:
     ],
 )
 async def test_a_refused_link_names_its_field(alice: Actor, change: dict[str, Any], field: str) -> None:
-    assert set((await alice.post("/payment-links", COFFEE | change)).faults()) == {field}
+    assert set((await alice.post("/payment-links", COFFEE | change)).field_errors()) == {field}
 
 
 async def test_every_fault_is_named_at_once(alice: Actor) -> None:
     body = {"display_name": "", "amount": "-1", "currency": "XXX", "webhook_url": "nowhere", "max_payments": 0}
-    faults = (await alice.post("/payment-links", body)).faults()
+    faults = (await alice.post("/payment-links", body)).field_errors()
     assert set(faults) == {"display_name", "amount", "webhook_url", "max_payments"}
-    assert set((await alice.post("/payment-links", {})).faults()) == {"display_name", "amount", "currency"}
+    assert set((await alice.post("/payment-links", {})).field_errors()) == {"display_name", "amount", "currency"}
 
 
 @pytest.mark.covers("P-45")
@@ -163,7 +165,7 @@ async def test_live_addresses_are_https(alice: Actor) -> None:
         ("webhook_url", "https://[::1]/"),
         ("success_url", "http://shop.example/"),
     ]:
-        assert set((await alice.post("/payment-links", COFFEE | {field: url}, mode="live")).faults()) == {field}, url
+        assert set((await alice.post("/payment-links", COFFEE | {field: url}, mode="live")).field_errors()) == {field}, url
     await open_link(alice, webhook_url="http://shop.example/", success_url="http://shop.example/")
 
 

@@ -54,8 +54,8 @@ async def test_methods_are_judged_for_what_is_asked(alice: Actor) -> None:
     assert found["sandbox:USD"]["unavailable_reason"] == "currency_not_supported"
     [project] = (await alice.get("/projects")).ok().body["projects"]
     assert (await methods(alice, f"project_id={project['id']}"))["sandbox:EUR"]["available"]
-    assert (await alice.get("/payment-methods?currency=EUR&amount=-1")).faults() == {"amount": "invalid_amount"}
-    assert (await alice.get("/payment-methods?amount=1")).faults() == {"currency": "invalid_currency"}
+    assert (await alice.get("/payment-methods?currency=EUR&amount=-1")).field_errors() == {"amount": "invalid_amount"}
+    assert (await alice.get("/payment-methods?amount=1")).field_errors() == {"currency": "invalid_currency"}
     other = "018f0000-0000-7000-8000-000000000000"
     (await alice.get(f"/payment-methods?project_id={other}")).refused("invalid_project", 422)
 

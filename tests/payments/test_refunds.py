@@ -122,9 +122,9 @@ async def test_a_refund_that_the_bank_returns(alice: Actor) -> None:
 
 async def test_a_receiver_must_be_readable(alice: Actor) -> None:
     paid = await sell(alice)
-    assert (await refund(alice, paid, receiver="x" * 257)).faults() == {"receiver": "invalid_value"}
-    assert (await refund(alice, paid, "1.001")).faults() == {"amount": "invalid_amount"}
-    assert (await refund(alice, paid, "0")).faults() == {"amount": "invalid_amount"}
+    assert (await refund(alice, paid, receiver="x" * 257)).field_errors() == {"receiver": "invalid_value"}
+    assert (await refund(alice, paid, "1.001")).field_errors() == {"amount": "invalid_amount"}
+    assert (await refund(alice, paid, "0")).field_errors() == {"amount": "invalid_amount"}
 
 
 async def test_a_refund_needs_its_key_and_happens_once(alice: Actor) -> None:
@@ -244,7 +244,7 @@ async def test_test_money(alice: Actor) -> None:
     assert await purse(alice) == (10_000, 0, 0)
     assert (await alice.get("/balances/EUR", mode="live")).ok().body["available_minor"] == 0
     assert await events(alice) == [("balance.updated", 1)]
-    assert (await alice.post("/test/balances/fund", {"currency": "XXX", "amount": "1"})).faults() == {
+    assert (await alice.post("/test/balances/fund", {"currency": "XXX", "amount": "1"})).field_errors() == {
         "currency": "invalid_currency"
     }
 

@@ -34,7 +34,7 @@ def test_all_faults_are_told_at_once() -> None:
                 "TOLLHOUSE_INGRESS_IP": "::1",
             }
         )
-    assert [fault.split()[0] for fault in refused.value.faults] == [
+    assert [fault.split()[0] for fault in refused.value.field_errors] == [
         "TOLLHOUSE_BASE_URL",
         "TOLLHOUSE_SIGNUP",
         "TOLLHOUSE_INGRESS_IP",

@@ -118,8 +118,8 @@ async def test_a_project_is_reported_by_itself(alice: Actor, carol: Actor, desk:
         later = (datetime.now(UTC) + timedelta(days=2)).strftime("%Y-%m-%d")
         [row] = await rows(alice, f"from={tomorrow}&to={later}&project_id={project_id}")
         assert row["opening_minor"] == row["closing_minor"] == gross
-    assert (await carol.get(f"{PATH}?project_id={second}")).faults() == {"project_id": "invalid_project"}
-    assert (await alice.get(f"{PATH}?project_id=mine")).faults() == {"project_id": "invalid_value"}
+    assert (await carol.get(f"{PATH}?project_id={second}")).field_errors() == {"project_id": "invalid_project"}
+    assert (await alice.get(f"{PATH}?project_id=mine")).field_errors() == {"project_id": "invalid_value"}
 
 
 async def test_debt_is_taken_off_the_total(alice: Actor, desk: Desk) -> None:
@@ -192,7 +192,7 @@ async def test_days_and_months_are_those_of_utc(alice: Actor, desk: Desk) -> Non
     ],
 )
 async def test_what_cannot_be_reported(alice: Actor, query: str, faults: dict[str, str]) -> None:
-    assert (await alice.get(f"{PATH}?{query}")).faults() == faults
+    assert (await alice.get(f"{PATH}?{query}")).field_errors() == faults
 
 
 async def test_a_leap_year_is_not_too_long(alice: Actor) -> None:

@@ -46,7 +46,7 @@ async def test_what_a_project_says_can_be_changed(alice: Actor) -> None:
     assert (await alice.get(f"/projects/{made['id']}")).ok().body["name"] == "Day Owls"
     (await alice.dashboard("PUT", f"/projects/{made['id']}", {"name": "Owls", "mode": "test"})).ok()
     moved = await alice.dashboard("PUT", f"/projects/{made['id']}", {"name": "Moved", "mode": "live"})
-    assert moved.faults() == {"mode": "fixed"}
+    assert moved.field_errors() == {"mode": "fixed"}
     assert (await alice.get(f"/projects/{made['id']}")).ok().body["name"] == "Owls"
 
 
@@ -94,7 +94,7 @@ async def test_nobody_else_sees_or_changes_a_project(alice: Actor, mallory: Acto
     ],
 )
 async def test_what_a_project_cannot_say(alice: Actor, changes: dict[str, Any], faults: dict[str, str]) -> None:
-    assert (await alice.dashboard("POST", "/projects", GAME | changes)).faults() == faults
+    assert (await alice.dashboard("POST", "/projects", GAME | changes)).field_errors() == faults
 
 
 async def test_many_projects_come_in_pages(alice: Actor) -> None:
@@ -103,8 +103,8 @@ async def test_many_projects_come_in_pages(alice: Actor) -> None:
     second = (await alice.dashboard("GET", "/projects?limit=2&page=2")).ok().body
     assert [one["id"] for one in first["projects"]] == made[:0:-1]
     assert (first["has_more"], second["has_more"], second["projects"][0]["id"]) == (True, False, made[0])
-    assert (await alice.dashboard("GET", "/projects?limit=0")).faults() == {"limit": "invalid_value"}
-    assert (await alice.dashboard("GET", "/projects?mode=both")).faults() == {"mode": "invalid_value"}
+    assert (await alice.dashboard("GET", "/projects?limit=0")).field_errors() == {"limit": "invalid_value"}
+    assert (await alice.dashboard("GET", "/projects?mode=both")).field_errors() == {"mode": "invalid_value"}
 
 
 async def test_of_several_projects_a_link_names_one(alice: Actor, carol: Actor) -> None:

@@ -106,7 +106,7 @@ async def test_every_refused_field_is_named(alice: Actor) -> None:
         "branding": {"display_name": " ", "logo_url": "http://a.example", "accent_color": "red", "support_email": "nobody"},
         "confirmations": {"bitcoin": 0, "nowhere": 1},
     }
-    assert (await alice.call("PUT", "/settings", await body(alice, **changes))).faults() == {
+    assert (await alice.call("PUT", "/settings", await body(alice, **changes))).field_errors() == {
         "default_currency": "invalid_currency",
         "payment_methods.1.method_id": "duplicate",
         "payment_methods.2.method_id": "unknown_method",
@@ -126,7 +126,7 @@ async def test_every_refused_field_is_named(alice: Actor) -> None:
 
 
 async def test_the_body_is_complete_and_nothing_else(alice: Actor) -> None:
-    assert (await alice.call("PUT", "/settings", {"surprise": 1, "overpayment": "keep"})).faults() == {
+    assert (await alice.call("PUT", "/settings", {"surprise": 1, "overpayment": "keep"})).field_errors() == {
         "surprise": "unknown_field",
         "overpayment": "invalid_value",
         "default_currency": "missing",
@@ -140,12 +140,12 @@ async def test_the_body_is_complete_and_nothing_else(alice: Actor) -> None:
         "version": "missing",
     }
     for version in ("1", 1.5, True, None, 2**31):
-        assert set((await alice.call("PUT", "/settings", await body(alice, version=version))).faults()) == {"version"}
+        assert set((await alice.call("PUT", "/settings", await body(alice, version=version))).field_errors()) == {"version"}
 
 
 async def test_addresses_are_https_in_live(alice: Actor) -> None:
     sent = await body(alice, "live", success_url="http://shop.example/thanks")
-    assert (await alice.call("PUT", "/settings", sent, mode="live")).faults() == {"success_url": "invalid_url"}
+    assert (await alice.call("PUT", "/settings", sent, mode="live")).field_errors() == {"success_url": "invalid_url"}
     (await alice.call("PUT", "/settings", sent | {"success_url": "https://shop.example/thanks"}, mode="live")).ok()
 
 
@@ -236,11 +236,11 @@ async def test_the_reference_shows_the_bounds_that_hold(alice: Actor) -> None:
             (await alice.call("PUT", "/settings", await body(alice, **{name: number}))).ok()
         for number in (shown["minimum"] - 1, shown["maximum"] + 1):
             refused = await alice.call("PUT", "/settings", await body(alice, **{name: number}))
-            assert refused.faults() == {name: "out_of_range"}
+            assert refused.field_errors() == {name: "out_of_range"}
     assert schemas["Branding"]["properties"]["accent_color"]["anyOf"][0]["pattern"] == "^#[0-9A-Fa-f]{6}$"
     link = schemas["NewLink"]["properties"]
     assert (link["display_name"]["maxLength"], link["max_payments"]["anyOf"][0]["maximum"]) == (120, 10_000)
     price = {"amount": "1.00", "currency": "EUR"}
     (await alice.post("/payment-links", price | {"display_name": "x" * 120, "max_payments": 10_000})).ok(201)
     refused = await alice.post("/payment-links", price | {"display_name": "x" * 121, "max_payments": 10_001})
-    assert refused.faults() == {"display_name": "invalid_value", "max_payments": "out_of_range"}
+    assert refused.field_errors() == {"display_name": "invalid_value", "max_payments": "out_of_range"}

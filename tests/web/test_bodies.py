@@ -35,7 +35,7 @@ async def test_what_two_readers_could_read_in_two_ways_is_malformed(alice: Actor
 async def test_where_nothing_is_asked_for_nothing_may_be_sent(alice: Actor) -> None:
     path = f"{LINKS}/{(await open_link(alice))['id']}/cancel"
     (await written(alice, path, b"{")).refused("invalid_request", 400)
-    assert (await written(alice, path, b'{"reason": "x"}')).faults() == {"reason": "unknown_field"}
+    assert (await written(alice, path, b'{"reason": "x"}')).field_errors() == {"reason": "unknown_field"}
     (await written(alice, path, b"x", **{"Content-Type": "text/plain"})).refused("unsupported_media_type", 415)
     (await written(alice, path, b"{}")).ok()
     (await alice.anonymously("POST", path, headers={"X-API-Key": await alice.key()})).ok()
@@ -67,7 +67,7 @@ async def test_null_says_what_absence_says(alice: Actor) -> None:
     ],
 )
 async def test_a_fault_names_its_place(alice: Actor, path: str, body: dict[str, Any], faults: dict[str, str]) -> None:
-    assert (await alice.post(path, body)).faults() == faults
+    assert (await alice.post(path, body)).field_errors() == faults
 
 
 async def test_a_fault_within_an_object_names_the_member(alice: Actor) -> None:
@@ -81,7 +81,7 @@ async def test_a_fault_within_an_object_names_the_member(alice: Actor) -> None:
         "payment_methods": [{"method_id": "sandbox:EUR"}],
     }
     refused = await alice.call("PUT", "/settings", body)
-    assert refused.faults() == {"branding.x": "unknown_field", "payment_methods.0.enabled": "missing"}
+    assert refused.field_errors() == {"branding.x": "unknown_field", "payment_methods.0.enabled": "missing"}
 
 
 async def test_types_and_rules_are_told_at_once(alice: Actor) -> None:
@@ -90,7 +90,7 @@ async def test_types_and_rules_are_told_at_once(alice: Actor) -> None:
         "payment_method_ids": [7, "nope:EUR"], "success_url": "shop", "surprise": True,
     }  # fmt: skip
     refused = await alice.post("/payment-links", sent)
-    assert refused.faults() == {
+    assert refused.field_errors() == {
         "display_name": "invalid_value", "amount": "invalid_amount", "currency": "missing", "max_payments": "invalid_type",
         "expires_at": "invalid_value", "metadata.a": "invalid_type", "metadata.b": "too_long",
         "payment_method_ids.0": "invalid_type", "payment_method_ids.1": "method_unavailable", "success_url": "invalid_url",
@@ -109,11 +109,11 @@ async def test_a_registration_tells_types_and_rules_at_once(alice: Actor) -> Non
         "name": "invalid_type", "client_type": "invalid_value", "redirect_uris.0": "fragment_forbidden",
         "redirect_uris.1": "invalid_type", "scopes.0": "unknown_scope", "x": "unknown_field",
     }  # fmt: skip
-    assert (await alice.dashboard("POST", "/oauth/clients", sent)).faults() == faults
+    assert (await alice.dashboard("POST", "/oauth/clients", sent)).field_errors() == faults
     unknown = "/oauth/clients/thc_0000000000000000000000"
-    assert (await alice.dashboard("PUT", unknown, sent)).faults() == faults | {"version": "missing"}
+    assert (await alice.dashboard("PUT", unknown, sent)).field_errors() == faults | {"version": "missing"}
     flags = {"enabled": "missing", "version": "invalid_type"}
-    assert (await alice.dashboard("POST", f"{unknown}/status", {"version": "1"})).faults() == flags
+    assert (await alice.dashboard("POST", f"{unknown}/status", {"version": "1"})).field_errors() == flags
 
 
 NOBODY = "0198b2f0-0000-7000-8000-000000000000"
@@ -134,4 +134,4 @@ NOBODY = "0198b2f0-0000-7000-8000-000000000000"
 async def test_a_body_is_judged_before_the_object_is_looked_up(
     alice: Actor, method: str, path: str, body: dict[str, Any], fault: str
 ) -> None:
-    assert set((await alice.call(method, path, body, key="k")).faults()) == {fault}
+    assert set((await alice.call(method, path, body, key="k")).field_errors()) == {fault}

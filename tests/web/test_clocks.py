@@ -53,7 +53,15 @@ def test_days_of_a_filter_begin_there() -> None:
 
 def test_another_zone_compiles_no_template(monkeypatch: pytest.MonkeyPatch) -> None:
     services = Templates()
-    facts = {"code": "not_found", "number": 404, "message": "", "faults": (), "request_id": "", "back": "/", "theme": ""}
+    facts = {
+        "code": "not_found",
+        "number": 404,
+        "message": "",
+        "field_errors": (),
+        "request_id": "",
+        "back": "/",
+        "theme": "",
+    }
     first = services.render("web/error.html", "en", **facts)
     monkeypatch.delattr(Environment, "compile")
     assert services.render("web/error.html", "en", zone_of(KATHMANDU), **facts) == first

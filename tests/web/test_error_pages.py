@@ -24,7 +24,7 @@ ASKED: dict[str, tuple[str, str, int, dict[str, Any]]] = {
 
 def shown(error: ApiError, language: str, back: str = "") -> str:
     """The page of a refusal."""
-    facts = {"code": error.code, "number": error.status, "message": error.message, "faults": error.faults}
+    facts = {"code": error.code, "number": error.status, "message": error.message, "field_errors": error.field_errors}
     return HOUSE.render("web/error.html", language, request_id="01a2", back=back, theme="", **facts)
 
 
@@ -53,5 +53,7 @@ def test_what_was_refused_of_an_address_is_said() -> None:
     class Refused(ApiError):
         status = 422
 
-    page = shown(Refused(faults=[FieldError("limit", "out_of_range", "This must be a whole number from 1 to 100.")]), "de")
+    page = shown(
+        Refused(field_errors=[FieldError("limit", "out_of_range", "This must be a whole number from 1 to 100.")]), "de"
+    )
     assert "<li><code>limit</code>: Diese Angabe muss eine ganze Zahl von 1 bis 100 sein.</li>" in page

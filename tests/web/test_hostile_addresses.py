@@ -122,4 +122,4 @@ async def test_a_time_that_utc_does_not_hold_is_refused(alice: Actor, path: str,
     answer = await alice.get(f"{path}?{name}={time}")
     assert answer.status == status, answer.text
     if status == 422:
-        assert set(answer.faults()) == {name}
+        assert set(answer.field_errors()) == {name}

@@ -47,11 +47,11 @@ def test_every_list_is_read_the_same_way() -> None:
         if (
             one.method != "GET"
             or one.surface.html
-            or noun not in getattr(one.answer, "__struct_fields__", ())
+            or noun not in getattr(one.response, "__struct_fields__", ())
             or one.path in NEVER_PAGED
         ):
             continue
-        assert {"has_more", "next_cursor"} <= set(one.answer.__struct_fields__), one.full_path
+        assert {"has_more", "next_cursor"} <= set(one.response.__struct_fields__), one.full_path
         assert one.query is not None, one.full_path
         assert issubclass(one.query, CatalogueQuery | ListQuery | ConnectionsQuery), one.full_path
     assert len(LISTS) > 20
@@ -93,9 +93,9 @@ async def test_what_is_no_cursor_of_this_list_is_refused(alice: Actor, carol: Ac
             *({other} - {None}),
         ):
             if (cursor, path) not in {(other, "/currencies"), (links, "/payment-links")}:
-                assert (await alice.get(f"{path}?cursor={cursor}")).faults() == {"cursor": "invalid_cursor"}, cursor
+                assert (await alice.get(f"{path}?cursor={cursor}")).field_errors() == {"cursor": "invalid_cursor"}, cursor
         both = await alice.get(f"{path}?cursor=x&page=1&limit=0")
-        assert both.faults() == {"page": "not_with_cursor", "cursor": "invalid_cursor", "limit": "invalid_value"}
+        assert both.field_errors() == {"page": "not_with_cursor", "cursor": "invalid_cursor", "limit": "invalid_value"}
 
 
 async def test_a_changed_cursor_reaches_nobody_elses_rows(alice: Actor, carol: Actor) -> None:
@@ -139,7 +139,7 @@ async def test_a_list_is_bounded_in_time(alice: Actor) -> None:
             assert row in next(iter((await alice.get(f"{path}?created_from={at}")).ok().body.values()))
             assert row not in next(iter((await alice.get(f"{path}?created_to={at}")).ok().body.values()))
         span = "created_from=2026-01-02T00:00:00Z&created_to=2026-01-02T00:00:00Z"
-        assert (await alice.get(f"{path}?{span}")).faults() == {"created_to": "invalid_value"}
+        assert (await alice.get(f"{path}?{span}")).field_errors() == {"created_to": "invalid_value"}
 
 
 async def test_a_status_may_be_any_of_several(alice: Actor) -> None:
@@ -153,7 +153,7 @@ async def test_a_status_may_be_any_of_several(alice: Actor) -> None:
     assert await found("status=active&status=canceled") == {link, canceled}
     assert await found("status=expired") == set()
     refused = await alice.get("/payment-links?status=active&status=gone")
-    assert refused.faults() == {"status": "invalid_value"}
+    assert refused.field_errors() == {"status": "invalid_value"}
 
 
 async def test_events_are_found_by_type_status_and_resource(alice: Actor) -> None:
@@ -169,6 +169,6 @@ async def test_events_are_found_by_type_status_and_resource(alice: Actor) -> Non
     assert await found("status=skipped&status=delivered") == [one for one in everything if one["status"] == "skipped"]
     assert [one["type"] for one in await found(f"resource_id={paid['id']}&type=payment.succeeded")] == ["payment.succeeded"]
     assert await found("resource_id=0198b2f0-0000-7000-8000-000000000000") == []
-    assert (await alice.get("/webhook-events?type=x&status=y&resource_id=z")).faults() == {
+    assert (await alice.get("/webhook-events?type=x&status=y&resource_id=z")).field_errors() == {
         "type": "invalid_value", "status": "invalid_value", "resource_id": "invalid_value",
     }  # fmt: skip

@@ -81,7 +81,7 @@ def test_every_operation_is_in_it(document: Any, operation: Operation) -> None:
     assert shown["operationId"].removeprefix(f"{operation.surface.name}_") == operation.handler.__name__
     assert shown["summary"] == operation.summary
     assert str(operation.status) in shown["responses"]
-    for error in operation.refuses:
+    for error in operation.errors:
         assert error.code in codes(shown, error.status)
     assert codes(shown, 500) == ["server_error"]
     assert "temporarily_unavailable" in codes(shown, 503)

@@ -25,7 +25,7 @@ async def test_a_number_is_written_in_plain_digits(alice: Actor, member: str) ->
     (await alice.get(f"/refunds?{member}=1")).ok()
     for text in NUMBERS:
         refused = await alice.get(f"/refunds?{member}={quote(text)}")
-        assert refused.faults() == {member: refused.faults()[member]}, text
+        assert refused.field_errors() == {member: refused.field_errors()[member]}, text
 
 
 @pytest.mark.parametrize("member", ["created_from", "created_to"])
@@ -33,17 +33,17 @@ async def test_a_time_is_one_of_rfc_3339(alice: Actor, member: str) -> None:
     for text in TIMES:
         (await alice.get(f"/refunds?{member}={quote(text)}")).ok()
     for text in NO_TIMES:
-        assert set((await alice.get(f"/refunds?{member}={quote(text)}")).faults()) == {member}, text
+        assert set((await alice.get(f"/refunds?{member}={quote(text)}")).field_errors()) == {member}, text
 
 
 async def test_a_time_in_a_body_is_one_of_rfc_3339(alice: Actor) -> None:
     for text in NO_TIMES:
         refused = await alice.post("/payment-links", COFFEE | {"expires_at": text, "display_name": None})
-        assert refused.faults() == {"display_name": "invalid_type", "expires_at": "invalid_value"}, text
+        assert refused.field_errors() == {"display_name": "invalid_type", "expires_at": "invalid_value"}, text
 
 
 async def test_a_parameter_is_sent_once(alice: Actor) -> None:
-    assert (await alice.get("/refunds?page=1&limit=0&page=2&page=3&x=1")).faults() == {
+    assert (await alice.get("/refunds?page=1&limit=0&page=2&page=3&x=1")).field_errors() == {
         "page": "repeated", "limit": "invalid_value", "x": "unknown_field",
     }  # fmt: skip
 
@@ -60,9 +60,9 @@ async def test_a_sentence_states_the_rule_and_its_bound(alice: Actor) -> None:
 async def test_the_address_is_judged_before_the_object_is_looked_up(alice: Actor) -> None:
     nobody = "0198b2f0-0000-7000-8000-000000000000"
     for path in (f"/transactions/{nobody}/refunds", "/transactions/none/refunds"):
-        assert set((await alice.get(f"{path}?limit=0")).faults()) == {"limit"}
+        assert set((await alice.get(f"{path}?limit=0")).field_errors()) == {"limit"}
         (await alice.get(path)).refused("not_found", 404)
-        assert set((await alice.post(path, {"surprise": 1}, key="k")).faults()) == {"surprise"}
+        assert set((await alice.post(path, {"surprise": 1}, key="k")).field_errors()) == {"surprise"}
         (await alice.post(path, {}, key="k")).refused("not_found", 404)
     link = (await open_link(alice))["id"]
-    assert set((await alice.post(f"/payment-links/{link}/cancel", {"why": ""})).faults()) == {"why"}
+    assert set((await alice.post(f"/payment-links/{link}/cancel", {"why": ""})).field_errors()) == {"why"}

@@ -71,8 +71,8 @@ def test_what_is_bare_is_found(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_python_says_is_known_by_its_words(english: str, german: str) -> None:
-    assert GERMAN.told(english) == german
-    assert Texts("en").told(english) == english
+    assert GERMAN.translate(english) == german
+    assert Texts("en").translate(english) == english
 
 
 @pytest.mark.parametrize(

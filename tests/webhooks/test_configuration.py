@@ -83,19 +83,19 @@ async def test_the_first_put_shows_the_secret_and_nothing_else_ever_does(dora: A
 )
 async def test_refused_settings(dora: Actor, changes: dict[str, Any], field: str, code: str) -> None:
     answer = await dora.call("PUT", "/webhook", {**BODY, **changes})
-    assert list(answer.faults()) == [field]
-    assert code in {answer.faults()[field], "invalid_type"}
+    assert list(answer.field_errors()) == [field]
+    assert code in {answer.field_errors()[field], "invalid_type"}
     assert (await dora.get("/webhook")).raw == b"null"
 
 
 @pytest.mark.covers("W-68")
 async def test_missing_fields(dora: Actor) -> None:
-    assert (await dora.call("PUT", "/webhook", {})).faults() == {"url": "missing", "event_types": "missing"}
+    assert (await dora.call("PUT", "/webhook", {})).field_errors() == {"url": "missing", "event_types": "missing"}
 
 
 @pytest.mark.covers("W-70")
 async def test_live_needs_https(dora: Actor) -> None:
-    assert (await dora.call("PUT", "/webhook", BODY, mode="live")).faults() == {"url": "invalid_url"}
+    assert (await dora.call("PUT", "/webhook", BODY, mode="live")).field_errors() == {"url": "invalid_url"}
     assert (await put(dora, "live", url="https://example.com/hook"))["livemode"] is True
 
 
@@ -220,9 +220,9 @@ async def test_the_settings_area_is_for_people(alice: Actor) -> None:
             method, f"/api/v2/merchant/webhook-secret{path}", body, {"X-API-Key": await alice.key()}
         )
         answer.refused("authentication_required", 401)
-    assert (await alice.dashboard("GET", "/webhook-secret")).faults() == {"mode": "missing"}
-    assert list((await alice.dashboard("GET", "/webhook-secret?mode=both")).faults()) == ["mode"]
-    assert list((await alice.dashboard("POST", "/webhook-secret/generate", {"mode": "LIVE"})).faults()) == ["mode"]
+    assert (await alice.dashboard("GET", "/webhook-secret")).field_errors() == {"mode": "missing"}
+    assert list((await alice.dashboard("GET", "/webhook-secret?mode=both")).field_errors()) == ["mode"]
+    assert list((await alice.dashboard("POST", "/webhook-secret/generate", {"mode": "LIVE"})).field_errors()) == ["mode"]
 
 
 @pytest.mark.covers("W-77")

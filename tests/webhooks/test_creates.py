@@ -108,7 +108,7 @@ async def test_creates_that_are_repeated_are_told_once(alice: Actor, receiver: R
 async def test_creates_that_are_refused_are_not_told(alice: Actor) -> None:
     await approve_project(alice, "live")
     plain = await alice.post("/payment-links", COFFEE | {"webhook_url": "http://example.com/"}, key="k", mode="live")
-    assert list(plain.faults()) == ["webhook_url"]
+    assert list(plain.field_errors()) == ["webhook_url"]
     assert (await alice.get("/payment-links", mode="live")).ok().body["payment_links"] == []
     assert await told(alice) == {}
 

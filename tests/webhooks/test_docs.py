@@ -124,7 +124,7 @@ async def test_the_states_are_those_of_the_database(alice: Actor) -> None:
 
 def test_every_refusal_of_the_operations_has_its_cause() -> None:
     told = section("## Errors of the webhook operations")
-    declared = {error for operation in api.INTEGRATION_OPERATIONS for error in operation.refuses}
+    declared = {error for operation in api.INTEGRATION_OPERATIONS for error in operation.errors}
     for error in declared | {IdempotencyKeyRequired}:
         assert re.search(rf"^\| {error.status} \| `{error.code}` \|", told, re.MULTILINE), error
 

@@ -87,7 +87,7 @@ async def test_pages(alice: Actor, desk_of: Open) -> None:
         "next_cursor": None,
     }
     for query in ("limit=101", "limit=0", "limit=-1", "limit=abc", "page=0", "page=1.5", "page=1&page=2", "cursor=x"):
-        assert (await alice.get(f"/webhook-events?{query}")).faults()
+        assert (await alice.get(f"/webhook-events?{query}")).field_errors()
 
 
 @pytest.mark.covers("W-77", "W-80")
@@ -137,8 +137,8 @@ async def test_refused_tests(alice: Actor) -> None:
         "ftp://127.0.0.1/",
         "http://u:p@x.test/",
     ):
-        assert (await alice.post("/webhook/test", {"url": url})).faults() == {"url": "invalid_url"}
-    assert (await alice.post("/webhook/test", {})).faults() == {"url": "missing"}
+        assert (await alice.post("/webhook/test", {"url": url})).field_errors() == {"url": "invalid_url"}
+    assert (await alice.post("/webhook/test", {})).field_errors() == {"url": "missing"}
     assert (await alice.get("/webhook-events")).ok().body["webhook_events"] == []
 
 

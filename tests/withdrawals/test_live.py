@@ -179,11 +179,11 @@ async def test_while_its_rail_is_down_it_waits(rich: Actor, services: Services, 
 @pytest.mark.covers("P-128")
 @pytest.mark.usefixtures("line")
 async def test_what_the_rail_wants_to_know(rich: Actor) -> None:
-    faults = (await withdraw(rich, BY_SEPA | {"provider_fields": {}}, mode="live")).faults()
+    faults = (await withdraw(rich, BY_SEPA | {"provider_fields": {}}, mode="live")).field_errors()
     assert faults == {"provider_fields.account_holder_name": "missing"}
     wrong: dict[str, Any] = {"account_holder_name": 5, "bic": "ABNANL2A", "reference": "x" * 141}
     answer = await withdraw(rich, (BY_SEPA | {"provider_fields": wrong, "webhook_url": "http://a.example/h"}), mode="live")
-    assert answer.faults() == {
+    assert answer.field_errors() == {
         "provider_fields.account_holder_name": "invalid_type",
         "provider_fields.bic": "unknown_field",
         "provider_fields.reference": "invalid_value",

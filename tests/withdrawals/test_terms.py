@@ -133,8 +133,8 @@ async def test_fees_that_eat_everything(shop: Actor, monkeypatch: pytest.MonkeyP
 async def test_a_fee_mode_that_the_method_does_not_have(shop: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
     await fund(shop)
     priced(monkeypatch, network_fee_modes=("add",))
-    assert (await withdraw(shop, {"network_fee_mode": "deduct"})).faults() == {"network_fee_mode": "invalid_value"}
-    assert (await withdraw(shop, {"network_fee_mode": "share"})).faults() == {"network_fee_mode": "invalid_value"}
+    assert (await withdraw(shop, {"network_fee_mode": "deduct"})).field_errors() == {"network_fee_mode": "invalid_value"}
+    assert (await withdraw(shop, {"network_fee_mode": "share"})).field_errors() == {"network_fee_mode": "invalid_value"}
     assert (await asked(shop))["network_fee_mode"] == "add"
 
 
@@ -207,7 +207,7 @@ async def test_a_quote_is_kept_to_for_a_minute(shop: Actor, monkeypatch: pytest.
     assert await purse(shop) == (50_000, 0, 0)
     priced(monkeypatch, fees=Fees(fixed_minor=300))
     for other in ({"amount": "10.01"}, {"network_fee_mode": "deduct"}):
-        assert set((await withdraw(shop, other | {"quote_id": kept["id"]})).faults().values()) == {"quote_mismatch"}
+        assert set((await withdraw(shop, other | {"quote_id": kept["id"]})).field_errors().values()) == {"quote_mismatch"}
     new = await asked(shop, {"quote_id": kept["id"]})
     assert (new["network_fee_mode"], new["system_fee_minor"], new["quote_id"]) == ("add", 100, kept["id"])
     (await withdraw(shop, {"quote_id": kept["id"]})).refused("quote_already_used", 409)
@@ -271,17 +271,17 @@ async def test_everything_that_is_wrong_is_told_at_once(shop: Actor) -> None:
         "description": "x" * 1_001,
         "metadata": {"a b": "c"},
     }
-    assert set((await withdraw(shop, body)).faults()) == {
+    assert set((await withdraw(shop, body)).field_errors()) == {
         "amount", "provider_fields.iban", "webhook_url", "external_id", "description", "metadata",
     }  # fmt: skip
-    assert (await withdraw(shop, {"receiver": None, "cheque": True})).faults() == {
+    assert (await withdraw(shop, {"receiver": None, "cheque": True})).field_errors() == {
         "receiver": "invalid_type",
         "cheque": "unknown_field",
     }
     for receiver in ("", "a\tb", "x" * 257, "sandbox-invalid"):
         (await withdraw(shop, {"receiver": receiver})).refused("invalid_receiver", 422)
     for amount in ("0", "-1", "1e3", "1.001", "10.0 ", "1,0"):
-        assert (await withdraw(shop, {"amount": amount})).faults() == {"amount": "invalid_amount"}
+        assert (await withdraw(shop, {"amount": amount})).field_errors() == {"amount": "invalid_amount"}
     (await withdraw(shop, {"amount": "90071992547409.91", "network_fee_mode": "add"})).refused("insufficient_funds", 422)
 
 

@@ -97,9 +97,9 @@ def _admission(operation: Operation) -> Admission:
     if isinstance(guard, Credential):
         scopes = [name for name in guard.label.split(" or ") if name in ALL]
         suspended = (AccountSuspended, ApplicationSuspended)
-        refuses = (InvalidRequest, NoCredential, InvalidToken, InvalidApiKey, *suspended, RateLimited)
+        errors = (InvalidRequest, NoCredential, InvalidToken, InvalidApiKey, *suspended, RateLimited)
         by_token = [{"access_token": (name,)} for name in scopes] or [{"access_token": ()}]
-        return Admission(({"api_key": ()}, *by_token), (*refuses, *([MissingScope] if scopes else [])))
+        return Admission(({"api_key": ()}, *by_token), (*errors, *([MissingScope] if scopes else [])))
     if isinstance(guard, Session):
         recent = () if operation.recent_authentication == "no" else (RecentAuthenticationRequired,)
         suspended = () if operation.method in SAFE or guard.while_suspended else (AccountSuspended,)
@@ -107,7 +107,7 @@ def _admission(operation: Operation) -> Admission:
     if guard is guards.client:
         return Admission(({"client": ()}, {}))
     if guard is guards.anyone_with_cookie:
-        return Admission(refuses=cross_origin)
+        return Admission(errors=cross_origin)
     return Admission()
 
 

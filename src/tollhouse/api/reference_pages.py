@@ -49,7 +49,7 @@ async def contents_as_markdown(services: Services) -> Response:
     return _markdown(_contents(services.settings).markdown)
 
 
-@OPERATIONS.add("GET", "/docs/api/{name}", guard=anyone, refuses=(NotFound,))
+@OPERATIONS.add("GET", "/docs/api/{name}", guard=anyone, errors=(NotFound,))
 async def entry(request: Request, name: str) -> Response:
     """One operation, one event, or the codes of all refusals; `.md` behind the name gives the Markdown."""
     wanted = name.removesuffix(".md")
@@ -60,7 +60,7 @@ async def entry(request: Request, name: str) -> Response:
     return _page(request, found) if name == wanted else _markdown(found.markdown)
 
 
-@OPERATIONS.add("GET", "/docs/try", guard=anyone, refuses=(NotFound,))
+@OPERATIONS.add("GET", "/docs/try", guard=anyone, errors=(NotFound,))
 async def try_it(request: Request, query: Tried) -> Response:
     """A form that sends one request to the test environment."""
     found = _entries(request.services.settings)

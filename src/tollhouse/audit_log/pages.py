@@ -16,7 +16,7 @@ from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool
 from tollhouse.web.csv_table import download, file_name, lines
-from tollhouse.web.form_faults import NOTHING_WRONG, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, form_errors_of
 from tollhouse.web.keyset import NEWEST, turn_by
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.request import Request
@@ -69,12 +69,12 @@ class ShownLine(Struct, frozen=True, kw_only=True):
 async def audit(request: Request, caller: Person, query: AuditQuery) -> Response:
     """What was done to this account in both environments, newest first, as the address filters it."""
     db = request.services.db
-    wrong = NOTHING_WRONG
+    form_errors = NO_ERRORS
     found, more = list[Line](), False
     try:
         wanted = query.wanted(caller.zone)
     except ValidationFailed as error:
-        wrong = wrong_with(error, ("from", "to"))
+        form_errors = form_errors_of(error, ("from", "to"))
     else:
         than = NEWEST if query.before is None else await store.place_of(db, caller.merchant_id, query.before)
         if than is None:
@@ -85,12 +85,12 @@ async def audit(request: Request, caller: Person, query: AuditQuery) -> Response
     return page(
         request,
         "audit_log/list.html",
-        wrong.status,
+        form_errors.status,
         person=caller,
         mode="test",
         here="audit",
         query=query,
-        wrong=wrong,
+        form_errors=form_errors,
         path=PATH,
         lines=[_shown(line, names) for line in found],
         topics=list(labels.TOPICS.items()),

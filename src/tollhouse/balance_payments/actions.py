@@ -76,7 +76,7 @@ async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, services: Services
     if not await store.insert(tx, payment):
         await _refuse_duplicate(tx, caller, new)
         raise AssertionError("payments are never deleted")
-    await _tell(tx, payment, posted, services, now)
+    await _notify(tx, payment, posted, services, now)
     return payment
 
 
@@ -237,7 +237,7 @@ async def _capture(
     await store.change(tx, changed)
     paid = Part("balance_payment_out", amount_minor, available(payment.owner))
     _, posted = await holds.settle(tx, payment.env, hold_id, (paid,), now)
-    await _tell(tx, changed, posted, services, now)
+    await _notify(tx, changed, posted, services, now)
     return changed
 
 
@@ -256,7 +256,7 @@ async def _refund(tx: Tx, payment: BalancePayment, part: PartialAmount, services
     source = Source(SOURCE, payment.id, changed.refunds)
     line = Line("balance_payment_refund", payment.currency, amount_minor, available(payment.owner), available(payment.env))
     posted = await post(tx, Posting(payment.env.mode, line.type, source, (line,), now))
-    await _tell(tx, changed, posted, services, now)
+    await _notify(tx, changed, posted, services, now)
     return changed
 
 
@@ -282,11 +282,11 @@ async def _give_back(
     if payment.hold_id is None:
         raise AssertionError("a reservation has its hold")
     _, posted = await holds.release(tx, payment.env, payment.hold_id, now)
-    await _tell(tx, changed, posted, services, now)
+    await _notify(tx, changed, posted, services, now)
     return changed
 
 
-async def _tell(tx: Tx, payment: BalancePayment, posted: Posted, services: Services, now: datetime) -> None:
+async def _notify(tx: Tx, payment: BalancePayment, posted: Posted, services: Services, now: datetime) -> None:
     """Tell each of the two merchants what it did to its own balance."""
     cause = Cause(SOURCE, payment.id, payment.status, payment.version)
     for env in (payment.env, payment.owner):

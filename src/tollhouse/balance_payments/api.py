@@ -55,7 +55,7 @@ class BalancePaymentsAnswer(Struct, frozen=True):
     guard=WRITE,
     status=201,
     idempotency="required",
-    refuses=(
+    errors=(
         ValidationFailed,
         NotFound,
         DuplicateExternalId,
@@ -72,7 +72,7 @@ async def make_balance_payment(
     return payment_view(await actions.pay(tx, caller, body, services, now), now)
 
 
-@INTEGRATION_OPERATIONS.add("GET", "/balance-payments", guard=READ, refuses=(ValidationFailed,))
+@INTEGRATION_OPERATIONS.add("GET", "/balance-payments", guard=READ, errors=(ValidationFailed,))
 async def list_balance_payments(
     caller: Caller, query: BalancePaymentsQuery, part: Part, db: Pool, now: datetime
 ) -> BalancePaymentsAnswer:
@@ -83,7 +83,7 @@ async def list_balance_payments(
     return BalancePaymentsAnswer([payment_view(one, now) for one in shown], more, cursor)
 
 
-@INTEGRATION_OPERATIONS.add("GET", "/balance-payments/{payment_id}", guard=READ, refuses=(NotFound,))
+@INTEGRATION_OPERATIONS.add("GET", "/balance-payments/{payment_id}", guard=READ, errors=(NotFound,))
 async def read_balance_payment(caller: Caller, payment_id: UUID, db: Pool, now: datetime) -> BalancePaymentView:
     """Read a balance payment."""
     payment = await store.one(db, caller.env, caller.client_id, payment_id)
@@ -97,7 +97,7 @@ async def read_balance_payment(caller: Caller, payment_id: UUID, db: Pool, now: 
     "/balance-payments/{payment_id}/capture",
     guard=APPLICATION,
     idempotency="required",
-    refuses=(
+    errors=(
         ApplicationRequired,
         NotFound,
         ValidationFailed,
@@ -119,7 +119,7 @@ async def capture_balance_payment(
     "/balance-payments/{payment_id}/release",
     guard=CONFIDENTIAL,
     idempotency="honoured",
-    refuses=(ApplicationRequired, ConfidentialClientRequired, NotFound, InvalidState),
+    errors=(ApplicationRequired, ConfidentialClientRequired, NotFound, InvalidState),
 )
 async def release_balance_payment(
     caller: Caller, payment_id: UUID, tx: Tx, now: datetime, services: Services
@@ -133,7 +133,7 @@ async def release_balance_payment(
     "/balance-payments/{payment_id}/refund",
     guard=CONFIDENTIAL,
     idempotency="required",
-    refuses=(
+    errors=(
         ApplicationRequired,
         ConfidentialClientRequired,
         NotFound,

@@ -30,7 +30,7 @@ class OwnedPaymentsQuery(ListQuery, frozen=True):
     mode: Mode | None = None
 
 
-@DASHBOARD_OPERATIONS.add("GET", PATH, guard=signed_in, refuses=(NotFound, ValidationFailed))
+@DASHBOARD_OPERATIONS.add("GET", PATH, guard=signed_in, errors=(NotFound, ValidationFailed))
 async def list_owned_balance_payments(
     caller: Person, client_id: str, query: OwnedPaymentsQuery, part: Part, db: Pool, now: datetime
 ) -> BalancePaymentsAnswer:
@@ -43,7 +43,7 @@ async def list_owned_balance_payments(
     return BalancePaymentsAnswer([payment_view(one, now) for one in shown], more, cursor)
 
 
-@DASHBOARD_OPERATIONS.add("GET", PATH + "/{payment_id}", guard=signed_in, refuses=(NotFound,))
+@DASHBOARD_OPERATIONS.add("GET", PATH + "/{payment_id}", guard=signed_in, errors=(NotFound,))
 async def read_owned_balance_payment(
     caller: Person, client_id: str, payment_id: UUID, db: Pool, now: datetime
 ) -> BalancePaymentView:
@@ -58,7 +58,7 @@ async def read_owned_balance_payment(
     "POST",
     PATH + "/{payment_id}/capture",
     guard=signed_in,
-    refuses=(
+    errors=(
         NotFound,
         ValidationFailed,
         ApplicationRevoked,
@@ -76,7 +76,7 @@ async def capture_owned_balance_payment(
     return payment_view(await actions.capture_as_owner(tx, owner, client_id, payment_id, body, services, now), now)
 
 
-@DASHBOARD_OPERATIONS.add("POST", PATH + "/{payment_id}/release", guard=signed_in, refuses=(NotFound, InvalidState))
+@DASHBOARD_OPERATIONS.add("POST", PATH + "/{payment_id}/release", guard=signed_in, errors=(NotFound, InvalidState))
 async def release_owned_balance_payment(
     caller: Person, client_id: str, payment_id: UUID, tx: Tx, now: datetime, services: Services
 ) -> BalancePaymentView:
@@ -88,7 +88,7 @@ async def release_owned_balance_payment(
     "POST",
     PATH + "/{payment_id}/refund",
     guard=signed_in,
-    refuses=(NotFound, InvalidState, InsufficientFunds, BalanceLimitExceeded),
+    errors=(NotFound, InvalidState, InsufficientFunds, BalanceLimitExceeded),
 )
 async def refund_owned_balance_payment(
     caller: Person, client_id: str, payment_id: UUID, tx: Tx, now: datetime, services: Services

@@ -14,7 +14,7 @@ class CurrencyNotSupported(ApiError):
     message = "Balance payments are not possible in this currency."
 
     def __init__(self) -> None:
-        super().__init__(faults=[FieldError("currency", self.code, self.message)])
+        super().__init__(field_errors=[FieldError("currency", self.code, self.message)])
 
 
 class SelfPayment(ApiError):

@@ -29,7 +29,7 @@ class NewBalancePayment(Struct, frozen=True, forbid_unknown_fields=True, kw_only
     metadata: dict[str, str] | None = None
     oauth_client_id: str | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong, as far as nothing is looked up."""
         return _faults(self, facts.caller)
 
@@ -39,7 +39,7 @@ class PartialAmount(Struct, frozen=True, forbid_unknown_fields=True):
 
     amount: Amount = None
 
-    def rule_faults(self, _facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
         """What is wrong whatever the currency is."""
         return optional_amount_faults(self.amount)
 
@@ -55,9 +55,9 @@ def check(new: NewBalancePayment, caller: Caller) -> Priced:
     """The price of an acceptable payment. Raises `ValidationFailed` with every fault."""
     known = currency(new.currency)
     amount_minor = minor_of(new.amount, known)
-    faults = list(_faults(new, caller))
-    if faults or amount_minor is None:
-        raise ValidationFailed(*faults)
+    field_errors = list(_faults(new, caller))
+    if field_errors or amount_minor is None:
+        raise ValidationFailed(*field_errors)
     return Priced(known, amount_minor)
 
 

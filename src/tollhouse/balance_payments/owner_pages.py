@@ -16,7 +16,7 @@ from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import turn
 from tollhouse.web.request import Request
@@ -82,12 +82,14 @@ async def capture(request: Request, caller: Person, mode: str, client_id: str, p
             lambda tx: actions.capture_as_owner(tx, owner, client_id, payment_id, part, services, request.now)
         )
     except (ValidationFailed, MoreThanReserved) as error:
-        wrong = wrong_with(error, {"amount"}, "amount")
-        return await _payment(request, caller, env, client_id, payment_id, wrong, amount)
+        form_errors = form_errors_of(error, {"amount"}, "amount")
+        return await _payment(request, caller, env, client_id, payment_id, form_errors, amount)
     except (InvalidState, ApplicationRevoked, ApplicationSuspended) as error:
         return await _payment(request, caller, env, client_id, payment_id, _too_late(error))
     except BalanceLimitExceeded as error:
-        return await _payment(request, caller, env, client_id, payment_id, Wrong(error.message, status=error.status), amount)
+        return await _payment(
+            request, caller, env, client_id, payment_id, FormErrors(error.message, status=error.status), amount
+        )
     return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
 
 
@@ -117,9 +119,9 @@ async def refund(request: Request, caller: Person, mode: str, client_id: str, pa
             lambda tx: actions.refund_as_owner(tx, owner, client_id, payment_id, services, request.now)
         )
     except InvalidState as error:
-        return await _payment(request, caller, env, client_id, payment_id, Wrong(NOT_REFUNDABLE, status=error.status))
+        return await _payment(request, caller, env, client_id, payment_id, FormErrors(NOT_REFUNDABLE, status=error.status))
     except (InsufficientFunds, BalanceLimitExceeded) as error:
-        return await _payment(request, caller, env, client_id, payment_id, Wrong(error.message, status=error.status))
+        return await _payment(request, caller, env, client_id, payment_id, FormErrors(error.message, status=error.status))
     return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
 
 
@@ -141,7 +143,7 @@ async def _payment(
     env: MerchantEnv,
     client_id: str,
     payment_id: UUID,
-    wrong: Wrong = NOTHING_WRONG,
+    form_errors: FormErrors = NO_ERRORS,
     amount: str | None = None,
 ) -> Response:
     found, own = await _found(request, env, client_id, payment_id)
@@ -149,16 +151,16 @@ async def _payment(
     return page(
         request,
         "balance_payments/received_one.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode=env.mode,
         here="balance-payments",
         payment=shown,
         application=own,
         amount=shown.amount if amount is None else amount,
-        wrong=wrong,
+        form_errors=form_errors,
     )
 
 
-def _too_late(error: InvalidState | ApplicationRevoked | ApplicationSuspended) -> Wrong:
-    return Wrong(TOO_LATE if isinstance(error, InvalidState) else error.message, status=error.status)
+def _too_late(error: InvalidState | ApplicationRevoked | ApplicationSuspended) -> FormErrors:
+    return FormErrors(TOO_LATE if isinstance(error, InvalidState) else error.message, status=error.status)

@@ -20,7 +20,7 @@ from tollhouse.ledger.model import MERCHANT_CODES, EntryType
 from tollhouse.ledger.store import Balance
 from tollhouse.platform.db import Pool
 from tollhouse.web.csv_table import download, file_name, lines
-from tollhouse.web.form_faults import NOTHING_WRONG, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, form_errors_of
 from tollhouse.web.keyset import NEWEST, turn_by
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import statuses_of
@@ -91,12 +91,12 @@ async def balances(request: Request, caller: Person, mode: str) -> Response:
 async def ledger(request: Request, caller: Person, mode: str, query: LedgerQuery) -> Response:
     """Every change of every balance, newest first, with what the balance was then."""
     env, db = caller.env(mode), request.services.db
-    wrong = NOTHING_WRONG
+    form_errors = NO_ERRORS
     found, more = list[Line](), False
     try:
         wanted = query.wanted(caller.zone)
     except ValidationFailed as error:
-        wrong = wrong_with(error, ("from", "to"))
+        form_errors = form_errors_of(error, ("from", "to"))
     else:
         than = NEWEST if query.before is None else await store.place_of(db, env, query.before)
         if than is None:
@@ -106,12 +106,12 @@ async def ledger(request: Request, caller: Person, mode: str, query: LedgerQuery
     return page(
         request,
         "books/ledger.html",
-        wrong.status,
+        form_errors.status,
         person=caller,
         mode=env.mode,
         here="ledger",
         query=query,
-        wrong=wrong,
+        form_errors=form_errors,
         entries=[_shown(line, env) for line in found],
         currencies=[(code, code) for code in await store.currencies(db, env)],
         accounts=[(code, code) for code in MERCHANT_CODES],

@@ -92,18 +92,18 @@ def read(raw: bytes) -> Catalogue:
         given: dict[str, Any] = tomllib.loads(raw.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
         raise SettingsRefusedError([f"{SETTING} is not TOML: {fault}"]) from None
-    faults = [f"{name}: there is no such table" for name in given if name not in TABLES]
+    field_errors = [f"{name}: there is no such table" for name in given if name not in TABLES]
     tables = {name: given.get(name, {}) for name in TABLES}
     if broken := [f"{name}: must be a table" for name, table in tables.items() if not isinstance(table, dict)]:
-        raise SettingsRefusedError([f"{SETTING} {fault}" for fault in (*faults, *broken)])
-    all_currencies = _currencies(tables["currencies"], faults)
-    all_methods = _methods(tables["methods"], all_currencies, faults)
-    ways_out = _withdrawal_methods(tables["withdrawal_methods"], all_currencies, faults)
-    all_pairs = _conversion_pairs(tables["conversion_pairs"], all_currencies, faults)
-    all_servers = _game_servers(tables["game_servers"], faults)
-    all_products = _products(tables["products"], all_currencies, faults)
-    if faults:
-        raise SettingsRefusedError([f"{SETTING} {fault}" for fault in faults])
+        raise SettingsRefusedError([f"{SETTING} {fault}" for fault in (*field_errors, *broken)])
+    all_currencies = _currencies(tables["currencies"], field_errors)
+    all_methods = _methods(tables["methods"], all_currencies, field_errors)
+    ways_out = _withdrawal_methods(tables["withdrawal_methods"], all_currencies, field_errors)
+    all_pairs = _conversion_pairs(tables["conversion_pairs"], all_currencies, field_errors)
+    all_servers = _game_servers(tables["game_servers"], field_errors)
+    all_products = _products(tables["products"], all_currencies, field_errors)
+    if field_errors:
+        raise SettingsRefusedError([f"{SETTING} {fault}" for fault in field_errors])
     return Catalogue(all_currencies, all_methods, ways_out, all_pairs, all_products, all_servers)
 
 
@@ -112,111 +112,115 @@ def _replace(table: dict[str, T], new: Mapping[str, T]) -> None:
     table.update(new)
 
 
-def _currencies(given: dict[str, Any], faults: list[str]) -> dict[str, Currency]:
+def _currencies(given: dict[str, Any], field_errors: list[str]) -> dict[str, Currency]:
     found = dict(currencies.BUILT_IN)
     for code, facts in given.items():
         member, built_in = f"currencies.{code}", currencies.BUILT_IN.get(code)
         if not CODE.fullmatch(code):
-            faults.append(f"{member}: a code is 2 to 12 capital letters and digits")
+            field_errors.append(f"{member}: a code is 2 to 12 capital letters and digits")
             continue
-        currency = _member(member, Currency, {"code": code}, built_in, facts, faults)
+        currency = _member(member, Currency, {"code": code}, built_in, facts, field_errors)
         if currency is None:
             continue
         if built_in is not None:
-            faults += _unchanged(member, built_in, currency, ("decimals", "type"))
+            field_errors += _unchanged(member, built_in, currency, ("decimals", "type"))
         found[code] = currency
     return found
 
 
-def _methods(given: dict[str, Any], known: Mapping[str, Currency], faults: list[str]) -> dict[str, Method]:
+def _methods(given: dict[str, Any], known: Mapping[str, Currency], field_errors: list[str]) -> dict[str, Method]:
     found = methods.sandbox_methods(known) | dict(methods.BUILT_IN)
     for method_id, facts in given.items():
         member, built_in = f'methods."{method_id}"', found.get(method_id)
         parts = METHOD_ID.fullmatch(method_id)
         if parts is None or parts["asset"] not in known:
-            faults.append(f"{member}: a method is network:CURRENCY, of a currency there is")
+            field_errors.append(f"{member}: a method is network:CURRENCY, of a currency there is")
             continue
-        method = _member(member, Method, {"method_id": method_id}, built_in, facts, faults)
+        method = _member(member, Method, {"method_id": method_id}, built_in, facts, field_errors)
         if method is None:
             continue
-        faults += _bounds(member, method)
+        field_errors += _bounds(member, method)
         if built_in is not None:
-            faults += _unchanged(member, built_in, method, ("type", "rail"))
+            field_errors += _unchanged(member, built_in, method, ("type", "rail"))
         elif "sandbox" in {method.network, method.rail} or method.type == "simulator":
-            faults.append(f"{member}: the sandbox has its methods already")
+            field_errors.append(f"{member}: the sandbox has its methods already")
         found[method_id] = method
     return found
 
 
 def _withdrawal_methods(
-    given: dict[str, Any], known: Mapping[str, Currency], faults: list[str]
+    given: dict[str, Any], known: Mapping[str, Currency], field_errors: list[str]
 ) -> dict[str, WithdrawalMethod]:
     found = withdrawal_methods.sandbox_withdrawal_methods(known) | dict(withdrawal_methods.BUILT_IN)
     for method_id, facts in given.items():
         member, built_in = f'withdrawal_methods."{method_id}"', found.get(method_id)
         parts = METHOD_ID.fullmatch(method_id)
         if parts is None or parts["asset"] not in known:
-            faults.append(f"{member}: a method is network:CURRENCY, of a currency there is")
+            field_errors.append(f"{member}: a method is network:CURRENCY, of a currency there is")
             continue
-        method = _member(member, WithdrawalMethod, {"method_id": method_id}, built_in, facts, faults)
+        method = _member(member, WithdrawalMethod, {"method_id": method_id}, built_in, facts, field_errors)
         if method is None:
             continue
-        faults += _bounds(member, method)
-        if (wrong := schema_fault(method.provider_fields)) is not None:
-            faults.append(f"{member}.provider_fields: {wrong}")
+        field_errors += _bounds(member, method)
+        if (form_errors := schema_fault(method.provider_fields)) is not None:
+            field_errors.append(f"{member}.provider_fields: {form_errors}")
         if built_in is not None:
-            faults += _unchanged(member, built_in, method, ("rail", "receiver_type"))
+            field_errors += _unchanged(member, built_in, method, ("rail", "receiver_type"))
         elif "sandbox" in {method.network, method.rail}:
-            faults.append(f"{member}: the sandbox has its methods already")
+            field_errors.append(f"{member}: the sandbox has its methods already")
         found[method_id] = method
     return found
 
 
-def _conversion_pairs(given: dict[str, Any], known: Mapping[str, Currency], faults: list[str]) -> dict[str, ConversionPair]:
+def _conversion_pairs(
+    given: dict[str, Any], known: Mapping[str, Currency], field_errors: list[str]
+) -> dict[str, ConversionPair]:
     found: dict[str, ConversionPair] = {}
     for pair_id, facts in given.items():
         member, parts = f'conversion_pairs."{pair_id}"', PAIR_ID.fullmatch(pair_id)
         if parts is None or parts["one"] == parts["other"] or not {parts["one"], parts["other"]} <= set(known):
-            faults.append(f"{member}: a pair is FROM:TO, of two currencies there are")
+            field_errors.append(f"{member}: a pair is FROM:TO, of two currencies there are")
             continue
-        terms = _member(member, ConversionPair, {"pair_id": pair_id}, None, facts, faults)
+        terms = _member(member, ConversionPair, {"pair_id": pair_id}, None, facts, field_errors)
         if terms is not None:
             found[pair_id] = terms
             if terms.maximum_minor is not None and terms.maximum_minor < terms.minimum_minor:
-                faults.append(f"{member}.maximum_minor: is below minimum_minor")
+                field_errors.append(f"{member}.maximum_minor: is below minimum_minor")
     return found
 
 
-def _game_servers(given: dict[str, Any], faults: list[str]) -> dict[str, GameServer]:
+def _game_servers(given: dict[str, Any], field_errors: list[str]) -> dict[str, GameServer]:
     found: dict[str, GameServer] = {}
     for name, facts in given.items():
         member = f"game_servers.{name}"
         if not SERVER.fullmatch(name) or name == products.SANDBOX:
-            faults.append(f"{member}: a name is 1 to 32 small letters, digits and underscores, and not that of the sandbox")
+            field_errors.append(
+                f"{member}: a name is 1 to 32 small letters, digits and underscores, and not that of the sandbox"
+            )
             continue
-        server = _member(member, GameServer, {}, None, facts, faults)
+        server = _member(member, GameServer, {}, None, facts, field_errors)
         if server is None:
             continue
         try:
             parse_target(server.url)
             if not server.secret():
-                faults.append(f"{member}.secret_file: is empty")
+                field_errors.append(f"{member}.secret_file: is empty")
         except TargetRefusedError as refused:
-            faults.append(f"{member}.url: {refused}")
+            field_errors.append(f"{member}.url: {refused}")
         except OSError:
-            faults.append(f"{member}.secret_file: cannot be read")
+            field_errors.append(f"{member}.secret_file: cannot be read")
         found[name] = server
     return found
 
 
-def _products(given: dict[str, Any], known: Mapping[str, Currency], faults: list[str]) -> dict[str, Product]:
+def _products(given: dict[str, Any], known: Mapping[str, Currency], field_errors: list[str]) -> dict[str, Product]:
     found = dict(products.BUILT_IN)
     for product_id, facts in given.items():
         member, built_in = f'products."{product_id}"', products.BUILT_IN.get(product_id)
-        product = _member(member, Product, {"product_id": product_id}, built_in, facts, faults)
+        product = _member(member, Product, {"product_id": product_id}, built_in, facts, field_errors)
         if product is None:
             continue
-        faults += _product_faults(member, product, known)
+        field_errors += _product_faults(member, product, known)
         found[product_id] = product
     return found
 
@@ -233,20 +237,22 @@ def _product_faults(member: str, product: Product, known: Mapping[str, Currency]
         yield f"{member}.unit_wholesale_minor: is above unit_price_minor"
     if product.minimum_quantity > product.maximum_quantity:
         yield f"{member}.maximum_quantity: is below minimum_quantity"
-    if (wrong := schema_fault(product.recipient_schema)) is not None:
-        yield f"{member}.recipient_schema: {wrong}"
+    if (form_errors := schema_fault(product.recipient_schema)) is not None:
+        yield f"{member}.recipient_schema: {form_errors}"
 
 
-def _member(member: str, kind: type[T], name: dict[str, str], built_in: T | None, facts: Any, faults: list[str]) -> T | None:
+def _member(
+    member: str, kind: type[T], name: dict[str, str], built_in: T | None, facts: Any, field_errors: list[str]
+) -> T | None:
     """What the file says of one member, over what is built in; None, and faults told, where it cannot be."""
     if not isinstance(facts, dict):
-        faults.append(f"{member}: must be a table")
+        field_errors.append(f"{member}: must be a table")
         return None
     before: dict[str, Any] = {} if built_in is None else msgspec.to_builtins(built_in)
     try:
         return shape(_over(before, facts) | name, kind)  # pyright: ignore[reportUnknownArgumentType]
     except ValidationFailed as refused:
-        faults += [f"{member}.{fault.field}: {fault.message.removeprefix(SUBJECT)}" for fault in refused.faults]
+        field_errors += [f"{member}.{fault.field}: {fault.message.removeprefix(SUBJECT)}" for fault in refused.field_errors]
         return None
 
 

@@ -142,7 +142,7 @@ def _question(
         back=f"{ROOT}/{known.client_id}",
         act=act,
         reason=reason,
-        faults={"reason": fault} if fault else {},
+        field_errors={"reason": fault} if fault else {},
     )
 
 

@@ -153,7 +153,7 @@ def _question(
         back=f"/operator/merchants/{known.merchant_id}",
         act=act,
         reason=reason,
-        faults={"reason": fault} if fault else {},
+        field_errors={"reason": fault} if fault else {},
     )
 
 

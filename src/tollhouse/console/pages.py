@@ -85,7 +85,9 @@ async def sign_out(request: Request) -> Response:
 @OPERATIONS.add("GET", "/operator/welcome/{secret}", guard=anyone)
 async def welcome(request: Request, secret: str) -> Response:
     """Where an invited operator chooses a password. Looking at it does not use the link up."""
-    return page(request, "console/welcome.html", email=await users.invited_email(request, secret), message="", faults={})
+    return page(
+        request, "console/welcome.html", email=await users.invited_email(request, secret), message="", field_errors={}
+    )
 
 
 @OPERATIONS.add("POST", "/operator/welcome/{secret}", guard=visitor)
@@ -100,7 +102,7 @@ async def join(request: Request, secret: str) -> Response:
             error.status,
             email=await users.invited_email(request, secret),
             message=error.message,
-            faults={fault.field: fault.message for fault in error.faults},
+            field_errors={fault.field: fault.message for fault in error.field_errors},
         )
     return operators.give(request, see_other(ROOT), session)
 

@@ -84,7 +84,7 @@ async def refuse(request: Request, caller: Operator, payout_id: UUID) -> Respons
         raise InvalidRequest("The form does not say which state of the payout was seen.")
     reason, fault = reason_in(request)
     if fault:
-        return await _payout(request, caller, payout_id, status=422, reason=reason, faults={"reason": fault})
+        return await _payout(request, caller, payout_id, status=422, reason=reason, field_errors={"reason": fault})
     context, services = OperatorContext(caller.email, request.now, reason), request.services
     try:
         decided = await services.db.transact(
@@ -188,7 +188,7 @@ async def _payout(
     done: str = "",
     message: str = "",
     reason: str = "",
-    faults: dict[str, str] | None = None,
+    field_errors: dict[str, str] | None = None,
 ) -> Response:
     found = await payouts_store.payout(request.services.db, payout_id)
     if found is None:
@@ -209,5 +209,5 @@ async def _payout(
         done=done,
         message=message,
         reason=reason,
-        faults=faults or {},
+        field_errors=field_errors or {},
     )

@@ -71,7 +71,7 @@ async def approve(request: Request, caller: Operator, project_id: UUID) -> Respo
     """Let a project sell."""
     remark, fault = reason_in(request, "remark")
     if fault and remark:
-        return await _project(request, caller, project_id, status=422, remark=remark, faults={"remark": fault})
+        return await _project(request, caller, project_id, status=422, remark=remark, field_errors={"remark": fault})
     return await _decide(request, caller, project_id, actions.approve, remark or None)
 
 
@@ -80,7 +80,7 @@ async def reject(request: Request, caller: Operator, project_id: UUID) -> Respon
     """Refuse a project; its merchant sees the reason."""
     reason, fault = reason_in(request)
     if fault:
-        return await _project(request, caller, project_id, status=422, reason=reason, faults={"reason": fault})
+        return await _project(request, caller, project_id, status=422, reason=reason, field_errors={"reason": fault})
     return await _decide(request, caller, project_id, actions.reject, reason)
 
 
@@ -116,7 +116,7 @@ async def _project(
     message: str = "",
     remark: str = "",
     reason: str = "",
-    faults: dict[str, str] | None = None,
+    field_errors: dict[str, str] | None = None,
 ) -> Response:
     async def look(tx: Tx) -> tuple[ListedProject | None, Approvals]:
         return await store.project(tx, project_id), await store.approvals(tx, project_id, rules.TWO)
@@ -138,5 +138,5 @@ async def _project(
         message=message,
         remark=remark,
         reason=reason,
-        faults=faults or {},
+        field_errors=field_errors or {},
     )

@@ -56,7 +56,7 @@ async def approve(request: Request, caller: Operator, refund_id: UUID) -> Respon
     """Let the money leave, or be the first of two to say so."""
     remark, fault = reason_in(request, "remark")
     if fault and remark:
-        return await _refund(request, caller, refund_id, status=422, remark=remark, faults={"remark": fault})
+        return await _refund(request, caller, refund_id, status=422, remark=remark, field_errors={"remark": fault})
     return await _decide(request, caller, refund_id, reviews.approve, remark or None)
 
 
@@ -65,7 +65,7 @@ async def reject(request: Request, caller: Operator, refund_id: UUID) -> Respons
     """Give the money back to the merchant, who sees the reason."""
     reason, fault = reason_in(request)
     if fault:
-        return await _refund(request, caller, refund_id, status=422, reason=reason, faults={"reason": fault})
+        return await _refund(request, caller, refund_id, status=422, reason=reason, field_errors={"reason": fault})
     return await _decide(request, caller, refund_id, reviews.reject, reason)
 
 
@@ -94,7 +94,7 @@ async def _refund(
     message: str = "",
     remark: str = "",
     reason: str = "",
-    faults: dict[str, str] | None = None,
+    field_errors: dict[str, str] | None = None,
 ) -> Response:
     db = request.services.db
     whose = await refunds_store.of_id(db, refund_id)
@@ -121,5 +121,5 @@ async def _refund(
         message=message,
         remark=remark,
         reason=reason,
-        faults=faults or {},
+        field_errors=field_errors or {},
     )

@@ -89,7 +89,7 @@ async def step_up(request: Request, caller: Operator) -> Response:
 def _account_kind(request: Request, operator: Operator) -> AccountKind:
     show = partial(page, request, frame="console/desk.html", operator=operator, here="security")
 
-    async def tell(tx: Tx, switched: Switched) -> None:
+    async def notify(tx: Tx, switched: Switched) -> None:
         await outbox.put(tx, Letter(switched, operator.email, language_of(request)), request.now)
 
-    return AccountKind(operator.operator_id, operator.email, ROOT, show, tell)
+    return AccountKind(operator.operator_id, operator.email, ROOT, show, notify)

@@ -79,9 +79,9 @@ async def assign(request: Request, caller: Operator, transfer_id: UUID) -> Respo
     reference = (request.form().one("reference") or "").strip()
     why, fault = reason_in(request, "why")
     typed = {"reference": reference, "why": why}
-    faults = {name: text for name, text in (("reference", "" if reference else "Say which."), ("why", fault)) if text}
-    if faults:
-        return await _transfer(request, caller, transfer_id, status=422, typed=typed, faults=faults)
+    field_errors = {name: text for name, text in (("reference", "" if reference else "Say which."), ("why", fault)) if text}
+    if field_errors:
+        return await _transfer(request, caller, transfer_id, status=422, typed=typed, field_errors=field_errors)
     context = OperatorContext(caller.email, request.now, why)
 
     async def action(tx: Tx) -> Decided:
@@ -96,7 +96,7 @@ async def dismiss(request: Request, caller: Operator, transfer_id: UUID) -> Resp
     reason, fault = reason_in(request)
     typed = {"reason": reason}
     if fault:
-        return await _transfer(request, caller, transfer_id, status=422, typed=typed, faults={"reason": fault})
+        return await _transfer(request, caller, transfer_id, status=422, typed=typed, field_errors={"reason": fault})
     context = OperatorContext(caller.email, request.now, reason)
     return await _decide(
         request, caller, transfer_id, lambda tx: actions.dismiss(tx, transfer_id, BANK_PORTS, context), typed
@@ -116,7 +116,7 @@ async def _statements(
         account=bank_account(request.services.settings),
         statements=shown,
         turn=turn(query, more=more),
-        faults={"file": fault} if fault else {},
+        field_errors={"file": fault} if fault else {},
         done=done,
     )
 
@@ -141,7 +141,7 @@ async def _transfer(
     done: str = "",
     message: str = "",
     typed: dict[str, str] | None = None,
-    faults: dict[str, str] | None = None,
+    field_errors: dict[str, str] | None = None,
 ) -> Response:
     found = await shown_store.transfer(request.services.db, transfer_id)
     if found is None:
@@ -157,5 +157,5 @@ async def _transfer(
         done=done,
         message=message,
         typed={"reference": "", "why": "", "reason": ""} | (typed or {}),
-        faults=faults or {},
+        field_errors=field_errors or {},
     )

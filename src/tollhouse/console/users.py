@@ -66,8 +66,8 @@ async def invited_email(request: Request, secret: str) -> str:
 async def join(request: Request, secret: str, password: str) -> str:
     """Choose the password; the secret of a session. Raises `LinkIsOver` and `ValidationFailed`, which leaves the link."""
     await invited_email(request, secret)
-    if faults := password_faults("password", password):
-        raise ValidationFailed(*faults)
+    if field_errors := password_faults("password", password):
+        raise ValidationFailed(*field_errors)
     password_hash = await hash_password(password, OPERATORS, request.services.settings.password_queue)
 
     async def action(tx: Tx) -> str:

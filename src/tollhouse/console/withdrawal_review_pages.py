@@ -63,7 +63,7 @@ async def approve(request: Request, caller: Operator, withdrawal_id: UUID) -> Re
     """Let the money leave, or be the first of two to say so."""
     remark, fault = reason_in(request, "remark")
     if fault and remark:
-        return await _withdrawal(request, caller, withdrawal_id, status=422, remark=remark, faults={"remark": fault})
+        return await _withdrawal(request, caller, withdrawal_id, status=422, remark=remark, field_errors={"remark": fault})
     return await _decide(request, caller, withdrawal_id, reviews.approve, remark or None)
 
 
@@ -72,7 +72,7 @@ async def reject(request: Request, caller: Operator, withdrawal_id: UUID) -> Res
     """Give the money back; its merchant sees the reason."""
     reason, fault = reason_in(request)
     if fault:
-        return await _withdrawal(request, caller, withdrawal_id, status=422, reason=reason, faults={"reason": fault})
+        return await _withdrawal(request, caller, withdrawal_id, status=422, reason=reason, field_errors={"reason": fault})
     return await _decide(request, caller, withdrawal_id, reviews.reject, reason)
 
 
@@ -105,7 +105,7 @@ async def _withdrawal(
     message: str = "",
     remark: str = "",
     reason: str = "",
-    faults: dict[str, str] | None = None,
+    field_errors: dict[str, str] | None = None,
 ) -> Response:
     db = request.services.db
     found = await review_store.one(db, withdrawal_id)
@@ -127,5 +127,5 @@ async def _withdrawal(
         message=message,
         remark=remark,
         reason=reason,
-        faults=faults or {},
+        field_errors=field_errors or {},
     )

@@ -6,7 +6,7 @@ from uuid import UUID
 from tollhouse.audit import record
 from tollhouse.audit.changes import made
 from tollhouse.catalogue.currencies import priced
-from tollhouse.conversions import prices, quotes_store, store, tell
+from tollhouse.conversions import notify, prices, quotes_store, store
 from tollhouse.conversions.errors import PriceChanged, QuoteAlreadyUsed, QuoteExpired
 from tollhouse.conversions.model import Conversion, Exchange, Quote, getting, giving
 from tollhouse.conversions.new_conversion import (
@@ -88,8 +88,8 @@ async def carry_out(tx: Tx, conversion: Conversion, services: Services, now: dat
     )
     lines = tuple(Line(kind, code, minor, debit, credit) for kind, code, minor, debit, credit in moves if minor)
     await store.insert(tx, conversion)
-    posted = await post(tx, Posting(env.mode, "conversion_out", Source(tell.SOURCE, conversion.id), lines, now))
-    await tell.completed(tx, conversion, posted, services, now)
+    posted = await post(tx, Posting(env.mode, "conversion_out", Source(notify.SOURCE, conversion.id), lines, now))
+    await notify.completed(tx, conversion, posted, services, now)
     return posted
 
 

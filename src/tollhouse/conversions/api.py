@@ -73,7 +73,7 @@ async def list_pairs(caller: Caller, part: CataloguePart, db: Pool, now: datetim
     guard=scope("conversions:read"),
     status=201,
     idempotency="honoured",
-    refuses=(ValidationFailed, *OF_PAIRS),
+    errors=(ValidationFailed, *OF_PAIRS),
 )
 async def quote_conversion(caller: Caller, body: NewQuote, tx: Tx, now: datetime) -> QuoteView:
     """Tell what a conversion brings, and keep to it for half a minute. Nothing is set aside."""
@@ -86,7 +86,7 @@ async def quote_conversion(caller: Caller, body: NewQuote, tx: Tx, now: datetime
     guard=scope("conversions:write"),
     status=201,
     idempotency="required",
-    refuses=(
+    errors=(
         ValidationFailed,
         NotFound,
         QuoteExpired,
@@ -110,7 +110,7 @@ async def list_conversions(caller: Caller, query: ConversionsQuery, part: Part, 
     return ConversionsAnswer([conversion_view(one) for one in found], more, cursor)
 
 
-@OPERATIONS.add("GET", "/conversions/{conversion_id}", guard=scope("conversions:read"), refuses=(NotFound,))
+@OPERATIONS.add("GET", "/conversions/{conversion_id}", guard=scope("conversions:read"), errors=(NotFound,))
 async def read_conversion(caller: Caller, conversion_id: UUID, db: Pool) -> ConversionView:
     """Read a conversion."""
     found = await store.one(db, caller.env, conversion_id)

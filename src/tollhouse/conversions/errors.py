@@ -11,7 +11,7 @@ class CurrencyNotSupported(ApiError):
     code, status, message = "currency_not_supported", 422, "Conversions are not possible in this currency."
 
     def __init__(self, *members: str) -> None:
-        super().__init__(faults=[FieldError(member, self.code, self.message) for member in members])
+        super().__init__(field_errors=[FieldError(member, self.code, self.message) for member in members])
 
 
 class PairUnavailable(ApiError):

@@ -30,7 +30,7 @@ class NewQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     amount: Amount = None
     to_amount: Amount = None
 
-    def rule_faults(self, _facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong."""
         return _quote_faults(self)
 
@@ -47,7 +47,7 @@ class NewConversion(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     external_id: str | None = None
     metadata: dict[str, str] | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong."""
         return _conversion_faults(self, facts.caller.env, facts.settings)
 
@@ -63,8 +63,8 @@ class Asked(Struct, frozen=True):
 
 def understand_quote(new: NewQuote) -> Asked:
     """What is asked for. Raises `ValidationFailed` with every fault, else `CurrencyNotSupported`."""
-    if faults := list(_quote_faults(new)):
-        raise ValidationFailed(*faults)
+    if field_errors := list(_quote_faults(new)):
+        raise ValidationFailed(*field_errors)
     from_minor = minor_of(new.amount, CURRENCIES[new.from_currency])
     to_minor = minor_of(new.to_amount, CURRENCIES[new.to_currency])
     return Asked(pair_of(new.from_currency, new.to_currency), from_minor, to_minor)
@@ -72,8 +72,8 @@ def understand_quote(new: NewQuote) -> Asked:
 
 def understand(new: NewConversion, env: MerchantEnv, settings: Settings) -> Asked | None:
     """What is asked for; None where the quote says it. Raises as above."""
-    if faults := list(_conversion_faults(new, env, settings)):
-        raise ValidationFailed(*faults)
+    if field_errors := list(_conversion_faults(new, env, settings)):
+        raise ValidationFailed(*field_errors)
     if new.quote_id is not None:
         return None
     given, got = new.from_currency or "", new.to_currency or ""
@@ -148,6 +148,6 @@ def _amount_faults(member: str, amount: Any, code: str | None) -> Iterator[Field
 def destination_faults(webhook_url: str | None, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
     """What is wrong with an address for events."""
     if webhook_url is not None:
-        wrong = check_destination_url(webhook_url, livemode=env.livemode, settings=settings)
-        if wrong is not None:
-            yield FieldError("webhook_url", "invalid_url", wrong)
+        form_errors = check_destination_url(webhook_url, livemode=env.livemode, settings=settings)
+        if form_errors is not None:
+            yield FieldError("webhook_url", "invalid_url", form_errors)

@@ -27,7 +27,7 @@ from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import parse_id
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import PageQuery, turn
@@ -171,28 +171,30 @@ async def _review(request: Request, person: Person, env: MerchantEnv, typed: Typ
     )
 
 
-async def _form(request: Request, person: Person, env: MerchantEnv, typed: Typed, wrong: Wrong = NOTHING_WRONG) -> Response:
+async def _form(
+    request: Request, person: Person, env: MerchantEnv, typed: Typed, form_errors: FormErrors = NO_ERRORS
+) -> Response:
     there = [
         (one.currency, one.available_minor) for one in await balances.of(request.services.db, env) if one.available_minor > 0
     ]
     return page(
         request,
         "conversions/new.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode=env.mode,
         here="conversions",
         currencies=currencies(),
         there=[(format_amount(minor, code), code) for code, minor in there],
         typed=typed.values,
-        wrong=wrong,
+        form_errors=form_errors,
     )
 
 
-def _said(error: ApiError, typed: Typed) -> Wrong:
+def _said(error: ApiError, typed: Typed) -> FormErrors:
     at = ""
     if isinstance(error, OF_THE_AMOUNT):
         at = "amount" if typed.values["amount"] else "to_amount"
     elif isinstance(error, PairUnavailable):
         at = "to_currency"
-    return wrong_with(error, FIELDS, at, {("amount", "invalid_value"): "Fill in one of the two amounts."})
+    return form_errors_of(error, FIELDS, at, {("amount", "invalid_value"): "Fill in one of the two amounts."})

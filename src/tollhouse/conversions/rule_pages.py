@@ -19,7 +19,7 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError, InvalidRequest, NotFound, ValidationFailed
 from tollhouse.web.bodies import shape
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import whole
@@ -62,7 +62,7 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
         await services.db.transact(lambda tx: rules.make(tx, env, AT_DASHBOARD, new, services, request.now))
     except ApiError as error:
         at = "from_currency" if isinstance(error, RuleConflict) else ""
-        return await _rules(request, caller, env, typed, wrong_with(error, FIELDS, at, SAID))
+        return await _rules(request, caller, env, typed, form_errors_of(error, FIELDS, at, SAID))
     return see_other(f"/{env.mode}/conversions/rules?done=made")
 
 
@@ -103,7 +103,7 @@ async def _switch(request: Request, caller: Person, env: MerchantEnv, rule_id: U
         except NotFound:
             raise
         except ApiError as error:
-            return await _rules(request, caller, env, _typed(Form([])), Wrong(error.message, status=error.status))
+            return await _rules(request, caller, env, _typed(Form([])), FormErrors(error.message, status=error.status))
     return see_other(f"/{env.mode}/conversions/rules?done={'resumed' if enabled else 'paused'}")
 
 
@@ -140,7 +140,7 @@ async def _rules(
     person: Person,
     env: MerchantEnv,
     typed: dict[str, str],
-    wrong: Wrong = NOTHING_WRONG,
+    form_errors: FormErrors = NO_ERRORS,
     *,
     notice: str = "",
 ) -> Response:
@@ -148,13 +148,13 @@ async def _rules(
     return page(
         request,
         "conversions/rules.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode=env.mode,
         here="conversions",
         rules=[rule_view(one) for one in found],
         currencies=currencies(),
         typed=typed,
-        wrong=wrong,
+        form_errors=form_errors,
         notice=notice,
     )

@@ -45,7 +45,7 @@ class NewRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     enabled: bool = True
     webhook_url: str | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong, as far as nothing is looked up."""
         return _faults(self, facts.caller.env, facts.settings)
 
@@ -193,8 +193,8 @@ def _conversion(rule: Rule, exchange: Exchange, now: datetime) -> Conversion:
 
 def _understand(new: NewRule, env: MerchantEnv, settings: Settings) -> int | None:
     """The threshold in minor units. Raises `ValidationFailed` with every fault, else `CurrencyNotSupported`."""
-    if faults := list(_faults(new, env, settings)):
-        raise ValidationFailed(*faults)
+    if field_errors := list(_faults(new, env, settings)):
+        raise ValidationFailed(*field_errors)
     pair_of(new.from_currency, new.to_currency)
     return minor_of(new.threshold, CURRENCIES[new.from_currency])
 

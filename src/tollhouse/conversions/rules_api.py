@@ -42,7 +42,7 @@ async def list_rules(caller: Caller, part: ListPart, db: Pool) -> RulesAnswer:
     guard=scope("conversions:write"),
     status=201,
     idempotency="honoured",
-    refuses=(ValidationFailed, CurrencyNotSupported, RuleConflict),
+    errors=(ValidationFailed, CurrencyNotSupported, RuleConflict),
 )
 async def make_rule(caller: Caller, body: NewRule, tx: Tx, now: datetime, services: Services) -> RuleView:
     """Convert by itself from now on: a share of each payment, or of the balance when it reaches a threshold."""
@@ -50,7 +50,7 @@ async def make_rule(caller: Caller, body: NewRule, tx: Tx, now: datetime, servic
     return rule_view(await rules.make(tx, caller.env, created_by, body, services, now))
 
 
-@OPERATIONS.add("GET", "/conversion-rules/{rule_id}", guard=scope("conversions:read"), refuses=(NotFound,))
+@OPERATIONS.add("GET", "/conversion-rules/{rule_id}", guard=scope("conversions:read"), errors=(NotFound,))
 async def read_rule(caller: Caller, rule_id: UUID, db: Pool) -> RuleView:
     """Read a conversion rule."""
     found = await rules_store.one(db, caller.env, rule_id)
@@ -63,7 +63,7 @@ async def read_rule(caller: Caller, rule_id: UUID, db: Pool) -> RuleView:
     "PUT",
     "/conversion-rules/{rule_id}",
     guard=scope("conversions:write"),
-    refuses=(NotFound, ValidationFailed, CurrencyNotSupported, RuleChanged, RuleConflict),
+    errors=(NotFound, ValidationFailed, CurrencyNotSupported, RuleChanged, RuleConflict),
 )
 async def change_rule(
     caller: Caller, rule_id: UUID, body: ChangedRule, tx: Tx, now: datetime, services: Services
@@ -72,7 +72,7 @@ async def change_rule(
     return rule_view(await rules.change(tx, caller.env, rule_id, body, services, now))
 
 
-@OPERATIONS.add("DELETE", "/conversion-rules/{rule_id}", guard=scope("conversions:write"), refuses=(NotFound,))
+@OPERATIONS.add("DELETE", "/conversion-rules/{rule_id}", guard=scope("conversions:write"), errors=(NotFound,))
 async def end_rule(caller: Caller, rule_id: UUID, tx: Tx, now: datetime) -> RuleView:
     """Delete a conversion rule; what it converted stays."""
     return rule_view(await rules.end(tx, caller.env, rule_id, now))

@@ -81,13 +81,13 @@ class Watcher:
         }
         basic = aiohttp.BasicAuth(sample.client_id, sample.client_secret)
         async with aiohttp.ClientSession() as http:
-            async with http.post(token_url, data=exchange, auth=basic) as answer:
-                tokens: dict[str, Any] = await answer.json()
+            async with http.post(token_url, data=exchange, auth=basic) as response:
+                tokens: dict[str, Any] = await response.json()
             steps: list[tuple[str, dict[str, Any]]] = [("Token response", {name: _short(tokens[name]) for name in tokens})]
             if "access_token" in tokens:
                 bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
-                async with http.get(f"{self._base_url}/api/v2/integration/account", headers=bearer) as answer:
-                    steps.append(("GET /account", await answer.json()))
+                async with http.get(f"{self._base_url}/api/v2/integration/account", headers=bearer) as response:
+                    steps.append(("GET /account", await response.json()))
         return self._page("demo/callback.html", steps=steps)
 
     def _page(self, template: str, **facts: Any) -> web.Response:

@@ -57,8 +57,8 @@ async def _show(settings: Settings, watcher: Watcher, receiver_port: int) -> Non
 async def _ready(http: aiohttp.ClientSession, base_url: str) -> None:
     for _ in range(READY_WITHIN_S * 10):
         try:
-            async with http.get(f"{base_url}/readyz") as answer:
-                if answer.ok:
+            async with http.get(f"{base_url}/readyz") as response:
+                if response.ok:
                     return
         except aiohttp.ClientError:
             pass

@@ -49,13 +49,13 @@ async def sample(http: aiohttp.ClientSession, base_url: str, file: Path, receive
     """The sample of an earlier run, or a new one. Raises `DemoError`."""
     merchant = f"{base_url}/api/v2/merchant"
     account = {"email": EMAIL, "password": PASSWORD, "business_name": "Harbour Games"}
-    async with http.post(f"{merchant}/signup", json=account) as answer:
-        known = answer.status == 409  # noqa: PLR2004 - the demo ran before
+    async with http.post(f"{merchant}/signup", json=account) as response:
+        known = response.status == 409  # noqa: PLR2004 - the demo ran before
         if not known:
-            await _body(answer)
+            await _body(response)
     if known:
-        async with http.post(f"{merchant}/login", json={"email": EMAIL, "password": PASSWORD}) as answer:
-            await _body(answer)
+        async with http.post(f"{merchant}/login", json={"email": EMAIL, "password": PASSWORD}) as response:
+            await _body(response)
     callback = f"{receiver_url}/callback"
     if file.exists():
         earlier = msgspec.json.decode(file.read_bytes(), type=Sample)
@@ -71,16 +71,16 @@ async def payment_link(http: aiohttp.ClientSession, base_url: str, api_key: str,
     """A payment link whose events go to the receiver; its checkout address."""
     link = {"display_name": "1,000 harbour gems", "amount": "12.50", "currency": "EUR", "webhook_url": webhook_url}
     url = f"{base_url}/api/v2/integration/payment-links"
-    async with http.post(url, json=link, headers={"X-API-Key": api_key}) as answer:
-        return (await _body(answer))["url"]
+    async with http.post(url, json=link, headers={"X-API-Key": api_key}) as response:
+        return (await _body(response))["url"]
 
 
 async def _make(http: aiohttp.ClientSession, merchant: str, callback: str) -> Sample:
-    async with http.post(f"{merchant}/api-keys", json={"name": "demo", "mode": "test"}) as answer:
-        api_key = (await _body(answer))["api_key"]
+    async with http.post(f"{merchant}/api-keys", json={"name": "demo", "mode": "test"}) as response:
+        api_key = (await _body(response))["api_key"]
     for step in ("generate", "activate"):
-        async with http.post(f"{merchant}/webhook-secret/{step}", json={"mode": "test"}) as answer:
-            await _body(answer)
+        async with http.post(f"{merchant}/webhook-secret/{step}", json={"mode": "test"}) as response:
+            await _body(response)
     application = {
         "name": "Northwind Ledger",
         "client_type": "confidential",
@@ -89,13 +89,13 @@ async def _make(http: aiohttp.ClientSession, merchant: str, callback: str) -> Sa
         "redirect_uris": [callback],
         "scopes": SCOPES,
     }
-    async with http.post(f"{merchant}/oauth/clients", json=application) as answer:
-        client = await _body(answer)
+    async with http.post(f"{merchant}/oauth/clients", json=application) as response:
+        client = await _body(response)
     return Sample(api_key, client["client_id"], client["client_secret"], secrets.token_urlsafe(48), callback)
 
 
-async def _body(answer: aiohttp.ClientResponse) -> Any:
-    raw = await answer.read()
-    if answer.status >= 400:  # noqa: PLR2004
-        raise DemoError(f"{answer.method} {answer.url.path} answered {answer.status}: {raw.decode(errors='replace')}")
+async def _body(response: aiohttp.ClientResponse) -> Any:
+    raw = await response.read()
+    if response.status >= 400:  # noqa: PLR2004
+        raise DemoError(f"{response.method} {response.url.path} answered {response.status}: {raw.decode(errors='replace')}")
     return msgspec.json.decode(raw)

@@ -20,7 +20,7 @@ async def contents(request: Request) -> Response:
     return page(request, "docs/contents.html", chapters=pages())
 
 
-@OPERATIONS.add("GET", "/docs/{name}", guard=anyone, refuses=(NotFound,))
+@OPERATIONS.add("GET", "/docs/{name}", guard=anyone, errors=(NotFound,))
 async def chapter(request: Request, name: str) -> Response:
     """One chapter; `.md` behind its name gives the Markdown."""
     wanted = name.removesuffix(".md")

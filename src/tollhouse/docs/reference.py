@@ -114,12 +114,14 @@ def _event(entry: Entry, document: Json, shapes: Shapes) -> Iterator[str]:
 
 def _answers(shown: Json, shapes: Shapes) -> Iterator[str]:
     """What comes back: the deed done, and below it every refusal."""
-    for status, answer in shown["responses"].items():
+    for status, response in shown["responses"].items():
         if int(status) < REFUSED:
             yield f"## Answer {status}"
-            content = answer.get("content", {}).get("application/json")
+            content = response.get("content", {}).get("application/json")
             if content is None:
-                yield "Without a body." if "Location" not in answer["headers"] else "`Location` says where the browser goes."
+                yield (
+                    "Without a body." if "Location" not in response["headers"] else "`Location` says where the browser goes."
+                )
                 continue
             yield _block("json", _pretty(content["example"]))
             yield from shapes.tables(content["schema"])
@@ -129,9 +131,9 @@ def _answers(shown: Json, shapes: Shapes) -> Iterator[str]:
 
 def _refusals(shown: Json) -> Iterator[tuple[str, str]]:
     """The code of each refusal of an operation, and its status and sentence; an event has none."""
-    for status, answer in shown["responses"].items():
+    for status, response in shown["responses"].items():
         if status.isdecimal() and int(status) >= REFUSED:
-            for said in SAID.finditer(answer["description"]):
+            for said in SAID.finditer(response["description"]):
                 yield said["code"], f"{status}. {said['message']}"
 
 

@@ -58,7 +58,7 @@ async def status(db: Pool) -> Status:
     )
 
 
-async def tell(services: Services) -> None:
+async def notify(services: Services) -> None:
     """A line in the log; a warning while something has been due for a minute."""
     seen = await status(services.db)
     oldest_ms = max(lane.oldest_ms for lane in seen.lanes)
@@ -68,5 +68,5 @@ async def tell(services: Services) -> None:
     say("deliveries", count=seen.ready, duration_ms=seen.claim_ms, detail=f"oldest: {lanes}; attempts: {results or 'none'}")
 
 
-JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(TOLD_EVERY_S, tell)]
+JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(TOLD_EVERY_S, notify)]
 """Seconds between two runs, and what is done."""

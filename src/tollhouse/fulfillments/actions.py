@@ -71,7 +71,7 @@ async def order(tx: Tx, env: MerchantEnv, new: NewFulfillment, services: Service
     if not await store.insert(tx, ordered, now if env.livemode else now + SANDBOX_TAKES):
         await _refuse_duplicate(tx, env, new)
         raise AssertionError("fulfillments are never deleted")
-    await _tell(tx, ordered, posted, services, now)
+    await _notify(tx, ordered, posted, services, now)
     await _note(tx, ordered, "fulfillment.ordered", now)
     return ordered
 
@@ -83,21 +83,21 @@ async def cancel(tx: Tx, env: MerchantEnv, fulfillment_id: UUID, services: Servi
         raise await _not_now(tx, env, fulfillment_id)
     # Nothing below this line may refuse.
     _, posted = await holds.release(tx, env, canceled.hold_id, now)
-    await _tell(tx, canceled, posted, services, now)
+    await _notify(tx, canceled, posted, services, now)
     await _note(tx, canceled, "fulfillment.canceled", now)
     return canceled
 
 
 async def end(
-    tx: Tx, env: MerchantEnv, fulfillment_id: UUID, answer: GrantAnswer, services: Services, now: datetime
+    tx: Tx, env: MerchantEnv, fulfillment_id: UUID, response: GrantAnswer, services: Services, now: datetime
 ) -> Fulfillment:
     """Charge what was delivered and give back the rest. Raises `NotFound`, and `InvalidState` where somebody was first."""
-    if answer.outcome == "unknown":
+    if response.outcome == "unknown":
         raise ValueError("what is unknown ends nothing")
     current = await store.one(tx, env, fulfillment_id)
     if current is None:
         raise NotFound
-    delivered = answer.delivered_quantity
+    delivered = response.delivered_quantity
     status = "failed" if not delivered else "completed" if delivered == current.quantity else "partially_completed"
     ended = await store.end(
         tx,
@@ -106,8 +106,8 @@ async def end(
         status,
         now,
         delivered_quantity=delivered,
-        reference=answer.reference,
-        failure_code=answer.failure_code,
+        reference=response.reference,
+        failure_code=response.failure_code,
     )
     if ended is None:
         raise await _not_now(tx, env, fulfillment_id)
@@ -117,7 +117,7 @@ async def end(
         if delivered
         else await holds.release(tx, env, ended.hold_id, now)
     )
-    await _tell(tx, ended, posted, services, now)
+    await _notify(tx, ended, posted, services, now)
     return ended
 
 
@@ -156,7 +156,7 @@ async def _note(tx: Tx, fulfillment: Fulfillment, action: AuditEventType, now: d
     await record.note(tx, fulfillment.env, action, now, subject=fulfillment.id, changed=about)
 
 
-async def _tell(tx: Tx, fulfillment: Fulfillment, posted: Posted, services: Services, now: datetime) -> None:
+async def _notify(tx: Tx, fulfillment: Fulfillment, posted: Posted, services: Services, now: datetime) -> None:
     cause = Cause(SOURCE, fulfillment.id, fulfillment.status, fulfillment.version)
     env, code, url = fulfillment.env, fulfillment.currency, fulfillment.webhook_url
     await notify_balance(tx, env, code, posted, cause, url, services, now)

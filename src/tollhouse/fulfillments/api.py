@@ -79,7 +79,7 @@ async def list_fulfillment_products(caller: Caller, part: CataloguePart) -> Prod
     guard=WRITE,
     status=201,
     idempotency="required",
-    refuses=(
+    errors=(
         ValidationFailed,
         DuplicateExternalId,
         ProductUnavailable,
@@ -95,7 +95,7 @@ async def order_fulfillment(
     return fulfillment_view(await actions.order(tx, caller.env, body, services, now))
 
 
-@INTEGRATION_OPERATIONS.add("GET", "/fulfillments", guard=READ, refuses=(ValidationFailed,))
+@INTEGRATION_OPERATIONS.add("GET", "/fulfillments", guard=READ, errors=(ValidationFailed,))
 async def list_fulfillments(caller: Caller, query: FulfillmentsQuery, part: Part, db: Pool) -> FulfillmentsAnswer:
     """List fulfillments, newest first."""
     wanted = FulfillmentFilter(
@@ -109,13 +109,13 @@ async def list_fulfillments(caller: Caller, query: FulfillmentsQuery, part: Part
     return FulfillmentsAnswer([fulfillment_view(one) for one in shown], more, cursor)
 
 
-@INTEGRATION_OPERATIONS.add("GET", "/fulfillments/statistics", guard=READ, refuses=(ValidationFailed,))
+@INTEGRATION_OPERATIONS.add("GET", "/fulfillments/statistics", guard=READ, errors=(ValidationFailed,))
 async def read_fulfillment_statistics(caller: Caller, query: StatisticsQuery, db: Pool, now: datetime) -> Statistics:
     """Count the deliveries that were ordered in a span of time, as a whole and by day, product or status."""
     return await statistics.of(db, caller.env, query, now)
 
 
-@INTEGRATION_OPERATIONS.add("GET", "/fulfillments/{fulfillment_id}", guard=READ, refuses=(NotFound,))
+@INTEGRATION_OPERATIONS.add("GET", "/fulfillments/{fulfillment_id}", guard=READ, errors=(NotFound,))
 async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool) -> FulfillmentView:
     """Read a fulfillment."""
     found = await store.one(db, caller.env, fulfillment_id)
@@ -129,7 +129,7 @@ async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool) -> Fu
     "/fulfillments/{fulfillment_id}/cancel",
     guard=WRITE,
     idempotency="honoured",
-    refuses=(NotFound, InvalidState),
+    errors=(NotFound, InvalidState),
 )
 async def cancel_fulfillment(
     caller: Caller, fulfillment_id: UUID, tx: Tx, now: datetime, services: Services
@@ -143,7 +143,7 @@ async def cancel_fulfillment(
     "/test/fulfillments/{fulfillment_id}/simulate",
     guard=TestCredential("fulfillments:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, NotFound, InvalidState),
+    errors=(TestModeOnly, NotFound, InvalidState),
 )
 async def simulate_fulfillment(
     caller: Caller, fulfillment_id: UUID, body: FulfillmentSimulation, tx: Tx, now: datetime, services: Services

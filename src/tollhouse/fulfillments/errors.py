@@ -16,7 +16,7 @@ class ProductUnavailable(ApiError):
 
     def __init__(self, reason: UnavailableReason | None) -> None:
         super().__init__(
-            faults=[FieldError("product_id", self.code, self.message)],
+            field_errors=[FieldError("product_id", self.code, self.message)],
             members=None if reason is None else {"details": {"unavailable_reason": reason}},
         )
 
@@ -37,7 +37,7 @@ class InvalidProject(ApiError):
     message = "Name an approved project of this environment."
 
     def __init__(self) -> None:
-        super().__init__(faults=[FieldError("project_id", self.code, self.message)])
+        super().__init__(field_errors=[FieldError("project_id", self.code, self.message)])
 
 
 class DuplicateExternalId(ApiError):

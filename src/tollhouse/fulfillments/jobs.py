@@ -46,13 +46,13 @@ def again_after(attempts: int) -> timedelta:
 async def _deliver_one(services: Services, outbound: Outbound, due: Fulfillment, now: datetime) -> None:
     """Ask, and write down the answer. Whatever fails is logged, and asked again as the same."""
     try:
-        answer = await _ask(outbound, due, now)
-        if answer.outcome == "unknown":
+        response = await _ask(outbound, due, now)
+        if response.outcome == "unknown":
             if now - due.created_at >= WORRY_AFTER:
                 log.error("fulfillment of unknown fate", part=due.server, detail=str(due.id))
             await store.look_again(services.db, due, now + again_after(due.attempts))
             return
-        await services.db.transact(lambda tx: actions.end(tx, due.env, due.id, answer, services, clock.now()))
+        await services.db.transact(lambda tx: actions.end(tx, due.env, due.id, response, services, clock.now()))
     except ApiError as lost:  # somebody was first: the simulator, another worker
         log.info("fulfillment had ended", detail=lost.code)
     except Exception as fault:  # noqa: BLE001 - one that fails must not hold up the others, and has its next time

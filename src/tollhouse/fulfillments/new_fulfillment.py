@@ -33,7 +33,7 @@ class NewFulfillment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     external_id: str | None = None
     metadata: dict[str, str] | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong, as far as nothing is looked up."""
         return _faults(self, facts.caller.env, facts.settings)
 
@@ -41,8 +41,8 @@ class NewFulfillment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 def check(new: NewFulfillment, env: MerchantEnv, settings: Settings) -> Product:
     """The product that is asked for. Raises `ValidationFailed` with every fault."""
     product = _known(new.product_id, env)
-    if faults := list(_faults(new, env, settings)):
-        raise ValidationFailed(*faults)
+    if field_errors := list(_faults(new, env, settings)):
+        raise ValidationFailed(*field_errors)
     if product is None:
         raise ProductUnavailable(None)
     return product
@@ -84,6 +84,6 @@ def _product_faults(new: NewFulfillment, product: Product) -> Iterator[FieldErro
 
 def _url_faults(new: NewFulfillment, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
     if new.webhook_url is not None:
-        wrong = check_destination_url(new.webhook_url, livemode=env.livemode, settings=settings)
-        if wrong is not None:
-            yield FieldError("webhook_url", "invalid_url", wrong)
+        form_errors = check_destination_url(new.webhook_url, livemode=env.livemode, settings=settings)
+        if form_errors is not None:
+            yield FieldError("webhook_url", "invalid_url", form_errors)

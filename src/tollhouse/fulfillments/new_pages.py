@@ -24,7 +24,7 @@ from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.platform.db import Tx
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.request import Request
@@ -166,13 +166,13 @@ async def _review(
 
 
 async def _form(
-    request: Request, person: Person, env: MerchantEnv, product: Product, typed: Typed, wrong: Wrong = NOTHING_WRONG
+    request: Request, person: Person, env: MerchantEnv, product: Product, typed: Typed, form_errors: FormErrors = NO_ERRORS
 ) -> Response:
     balance = await balances.in_currency(request.services.db, env, product.currency)
     return page(
         request,
         "fulfillments/new.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode=env.mode,
         here="fulfillments",
@@ -182,14 +182,14 @@ async def _form(
         price=format_amount(product.unit_price_minor, product.currency),
         fields=fields_of(product.recipient_schema, MEMBER),
         typed=typed.values,
-        wrong=wrong,
+        form_errors=form_errors,
     )
 
 
-def _said(error: ApiError, typed: Typed) -> Wrong:
+def _said(error: ApiError, typed: Typed) -> FormErrors:
     at = ""
     if isinstance(error, InsufficientFunds):
         at = "quantity"
     elif isinstance(error, DuplicateExternalId):
         at = "external_id"
-    return wrong_with(error, typed.values, at)
+    return form_errors_of(error, typed.values, at)

@@ -20,7 +20,7 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.local_formats import Formats
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import PageQuery, statuses_of, turn
@@ -88,15 +88,15 @@ async def show_statistics(request: Request, caller: Person, mode: str, query: St
     """How many deliveries, how well, how fast, at what cost; by day, game, product or status."""
     env = caller.env(mode)
     found: Statistics | None = None
-    wrong = NOTHING_WRONG
+    form_errors = NO_ERRORS
     try:
         found = await statistics.of(request.services.db, env, query.query, request.now)
     except ValidationFailed as error:
-        wrong = wrong_with(error, {"from", "to"})
+        form_errors = form_errors_of(error, {"from", "to"})
     return page(
         request,
         "fulfillments/statistics.html",
-        wrong.status,
+        form_errors.status,
         person=caller,
         mode=env.mode,
         here="fulfillments",
@@ -106,7 +106,7 @@ async def show_statistics(request: Request, caller: Person, mode: str, query: St
         groups=GROUPS,
         names=_names(),
         products=_choices(env.mode),
-        wrong=wrong,
+        form_errors=form_errors,
     )
 
 
@@ -125,8 +125,8 @@ async def cancel(request: Request, caller: Person, mode: str, fulfillment_id: UU
     except InvalidState as error:
         current = await store.one(request.services.db, env, fulfillment_id)
         if current is not None and current.status != "canceled":
-            wrong = Wrong("The game server was asked already. Nothing was canceled.", status=error.status)
-            return await _fulfillment(request, caller, env, fulfillment_id, wrong)
+            form_errors = FormErrors("The game server was asked already. Nothing was canceled.", status=error.status)
+            return await _fulfillment(request, caller, env, fulfillment_id, form_errors)
     return see_other(f"/{env.mode}/fulfillments/{fulfillment_id}")
 
 
@@ -141,7 +141,7 @@ def _drawn(found: Statistics | None, group_by: str, own: Formats) -> dict[str, A
 
 
 async def _fulfillment(
-    request: Request, person: Person, env: MerchantEnv, fulfillment_id: UUID, wrong: Wrong = NOTHING_WRONG
+    request: Request, person: Person, env: MerchantEnv, fulfillment_id: UUID, form_errors: FormErrors = NO_ERRORS
 ) -> Response:
     found = await store.one(request.services.db, env, fulfillment_id)
     if found is None:
@@ -149,14 +149,14 @@ async def _fulfillment(
     return page(
         request,
         "fulfillments/one.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode=env.mode,
         here="fulfillments",
         fulfillment=fulfillment_view(found),
         name=_names().get(found.product_id, found.product_id),
         told=told(found.recipient),
-        message=wrong.message,
+        message=form_errors.message,
     )
 
 

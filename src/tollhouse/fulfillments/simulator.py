@@ -29,9 +29,9 @@ async def play(
     await store.begin(tx, env, fulfillment_id, now)
     match outcome:
         case "complete":
-            answer = sandbox_grants.granted(current.order, current.quantity)
+            response = sandbox_grants.granted(current.order, current.quantity)
         case "partial":
-            answer = sandbox_grants.granted(current.order, (current.quantity + 1) // 2)
+            response = sandbox_grants.granted(current.order, (current.quantity + 1) // 2)
         case "fail":
-            answer = GrantAnswer(outcome="refused", failure_code="unknown_player")
-    return await actions.end(tx, env, fulfillment_id, answer, services, now)
+            response = GrantAnswer(outcome="refused", failure_code="unknown_player")
+    return await actions.end(tx, env, fulfillment_id, response, services, now)

@@ -34,7 +34,7 @@ class StatisticsQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     product_id: str | None = None
     project_id: UUID | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Every parameter that is refused."""
         return self._faults(*self._span(facts.now))
 
@@ -51,9 +51,9 @@ class StatisticsQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     def span(self, now: datetime) -> tuple[datetime, datetime]:
         """From when, within, to when, without. Raises `ValidationFailed`."""
         start, end = self._span(now)
-        faults = list(self._faults(start, end))
-        if start is None or end is None or faults:
-            raise ValidationFailed(*faults)
+        field_errors = list(self._faults(start, end))
+        if start is None or end is None or field_errors:
+            raise ValidationFailed(*field_errors)
         return start, end
 
     def _span(self, now: datetime) -> tuple[datetime | None, datetime | None]:

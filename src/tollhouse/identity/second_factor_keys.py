@@ -13,8 +13,8 @@ BATCH = 100
 BEFORE_ALL = UUID(int=0)
 
 
-async def rotate(db: Pool, keys: KeyRing, tell: Callable[[int], None]) -> int:
-    """Seal anew whatever is under another key; how many there were. `tell` hears that after each batch.
+async def rotate(db: Pool, keys: KeyRing, notify: Callable[[int], None]) -> int:
+    """Seal anew whatever is under another key; how many there were. `notify` hears that after each batch.
 
     Killed anywhere, it leaves every secret whole under one key or the other. What no key of the ring opens stays as it is.
     """
@@ -26,7 +26,7 @@ async def rotate(db: Pool, keys: KeyRing, tell: Callable[[int], None]) -> int:
             rotated, last = await _rotate_batch(db, keys, last)
             total += rotated
             if rotated:
-                tell(total)
+                notify(total)
     return total
 
 

@@ -27,7 +27,7 @@ class AccountKind(Struct, frozen=True):
     email: str
     root: str
     show: Callable[..., Response]
-    tell: Callable[[Tx, Switched], Awaitable[None]]
+    notify: Callable[[Tx, Switched], Awaitable[None]]
 
 
 async def start(request: Request, account_kind: AccountKind) -> Response:
@@ -56,7 +56,10 @@ async def confirm(request: Request, account_kind: AccountKind) -> Response:
     """Switch it on, and show the backup codes once."""
     try:
         codes = await second_factor.confirm(
-            request, account_kind.holder_id, request.form().one("code") or "", lambda tx: account_kind.tell(tx, "factor_on")
+            request,
+            account_kind.holder_id,
+            request.form().one("code") or "",
+            lambda tx: account_kind.notify(tx, "factor_on"),
         )
     except SecondFactorChanged:
         return see_other(account_kind.root)
@@ -85,7 +88,10 @@ async def turn_off(request: Request, account_kind: AccountKind) -> Response:
     """Switch it off, for a code. Clicked twice, it is off and that is well."""
     try:
         await second_factor.turn_off(
-            request, account_kind.holder_id, request.form().one("code") or "", lambda tx: account_kind.tell(tx, "factor_off")
+            request,
+            account_kind.holder_id,
+            request.form().one("code") or "",
+            lambda tx: account_kind.notify(tx, "factor_off"),
         )
     except SecondFactorChanged:
         return see_other(account_kind.root)

@@ -30,13 +30,13 @@ class ApiError(Exception):
         message: str | None = None,
         *,
         detail: str = "",
-        faults: Sequence[FieldError] = (),
+        field_errors: Sequence[FieldError] = (),
         headers: Mapping[str, str] | None = None,
         members: Mapping[str, object] | None = None,
     ) -> None:
         self.message = message or type(self).message
         self.detail = detail
-        self.faults = tuple(faults)
+        self.field_errors = tuple(field_errors)
         self.headers = dict(headers or {})
         self.members = dict(members or {})
         super().__init__(self.message)
@@ -51,8 +51,8 @@ class ValidationFailed(ApiError):
 
     code, status, message = "validation_failed", 422, "Some fields are refused. See errors."
 
-    def __init__(self, *faults: FieldError) -> None:
-        super().__init__(faults=faults)
+    def __init__(self, *field_errors: FieldError) -> None:
+        super().__init__(field_errors=field_errors)
 
 
 class AuthenticationRequired(ApiError):

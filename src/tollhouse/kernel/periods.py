@@ -90,11 +90,11 @@ def _named(name: str, today: date) -> Days:
 def _custom(since: str, until: str, today: date) -> Days:
     """The days that were typed. What is still to come is left out. Raises `ValidationFailed` with every fault."""
     first, last = day_of(since), day_of(until)
-    faults = [
+    field_errors = [
         FieldError(name, "invalid_value", messages.A_DAY) for name, day in (("from", first), ("to", last)) if day is None
     ]
     if first is None or last is None:
-        raise ValidationFailed(*faults)
+        raise ValidationFailed(*field_errors)
     if first > last:
         raise ValidationFailed(FieldError("to", "out_of_range", messages.NOT_BEFORE_FIRST_DAY))
     if first > today:

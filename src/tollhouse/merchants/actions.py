@@ -53,8 +53,8 @@ async def sign_up(request: Request, new: SignUp) -> tuple[SessionView, str]:
     """A merchant, its first person, its first project in test, and a session. The secret goes into the cookie."""
     if not request.services.settings.signup_open:
         raise SignupClosed
-    if faults := new.faults():
-        raise ValidationFailed(*faults)
+    if field_errors := new.field_errors():
+        raise ValidationFailed(*field_errors)
     password_hash = await _hash_within_limits(request, new.password)
     merchant_id, user_id = MerchantId(new_id()), UserId(new_id())
 
@@ -125,9 +125,9 @@ async def make_api_key(tx: Tx, person: Person, new: NewApiKey, services: Service
 
     Raises `ValidationFailed`, `EmailUnverified`, and `AuthenticationRequired` without a session.
     """
-    faults, allowed = new.faults(), new.allowed()
-    if faults or allowed is None:
-        raise ValidationFailed(*faults)
+    field_errors, allowed = new.field_errors(), new.allowed()
+    if field_errors or allowed is None:
+        raise ValidationFailed(*field_errors)
     await require_verified_email(tx, services.settings, MerchantEnv(person.merchant_id, new.mode), person)
     if not await sessions_store.hold(tx, person.session_hash):
         raise AuthenticationRequired

@@ -8,7 +8,7 @@ from tollhouse.identity.throttle import RateLimited
 from tollhouse.mail.links import LinkIsOver
 from tollhouse.merchants import addresses
 from tollhouse.merchants.password_pages import over
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors
 from tollhouse.web.forms import what_was_done
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.request import Request
@@ -51,21 +51,21 @@ async def send_link(request: Request, caller: Person) -> Response:
     try:
         await addresses.send_link(request, caller)
     except RateLimited as error:
-        shown = _address(request, caller, Wrong(error.message, status=error.status))
+        shown = _address(request, caller, FormErrors(error.message, status=error.status))
         shown.headers.update(error.headers)
         return shown
     return see_other(f"{ADDRESS}?done=sent")
 
 
-def _address(request: Request, person: Person, wrong: Wrong = NOTHING_WRONG, notice: str = "") -> Response:
+def _address(request: Request, person: Person, form_errors: FormErrors = NO_ERRORS, notice: str = "") -> Response:
     return page(
         request,
         "merchants/address.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode="test",
         here="security",
-        wrong=wrong,
+        form_errors=form_errors,
         notice=notice,
         without_relay=request.services.settings.smtp is None,
     )

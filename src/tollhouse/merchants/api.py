@@ -41,7 +41,7 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
     "/signup",
     guard=anyone_with_cookie,
     status=201,
-    refuses=(SignupClosed, EmailTaken, ValidationFailed, RateLimited),
+    errors=(SignupClosed, EmailTaken, ValidationFailed, RateLimited),
     responses=SessionView,
 )
 async def sign_up(request: Request, body: SignUp) -> Response:
@@ -54,7 +54,7 @@ async def sign_up(request: Request, body: SignUp) -> Response:
     "POST",
     "/login",
     guard=anyone_with_cookie,
-    refuses=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, RateLimited),
+    errors=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, RateLimited),
     responses=SessionView,
 )
 async def sign_in(request: Request, body: SignIn) -> Response:
@@ -79,7 +79,7 @@ async def who_is_signed_in(caller: Person) -> SessionView:
     "POST",
     "/session/confirm",
     guard=signed_in_while_suspended,
-    refuses=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, RateLimited),
+    errors=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, RateLimited),
 )
 async def confirm_session(request: Request, caller: Person, body: Confirmation) -> SessionView:
     """Confirm the password, which counts for 15 minutes. The session goes on under another id, in its cookie."""
@@ -97,7 +97,7 @@ async def list_api_keys(caller: Person, db: Pool) -> ApiKeyList:
     "/api-keys",
     guard=signed_in,
     status=201,
-    refuses=(ValidationFailed, EmailUnverified),
+    errors=(ValidationFailed, EmailUnverified),
     recent_authentication="live",
 )
 async def make_api_key(caller: Person, body: NewApiKey, tx: Tx, now: datetime, services: Services) -> NewApiKeyView:
@@ -105,7 +105,7 @@ async def make_api_key(caller: Person, body: NewApiKey, tx: Tx, now: datetime, s
     return await actions.make_api_key(tx, caller, body, services, now)
 
 
-@DASHBOARD_OPERATIONS.add("DELETE", "/api-keys/{api_key_id}", guard=signed_in_while_suspended, refuses=(NotFound,))
+@DASHBOARD_OPERATIONS.add("DELETE", "/api-keys/{api_key_id}", guard=signed_in_while_suspended, errors=(NotFound,))
 async def revoke_api_key(caller: Person, api_key_id: UUID, tx: Tx, now: datetime) -> ApiKeyView:
     """Revoke an API key, for ever."""
     return await actions.revoke_api_key(tx, caller, api_key_id, now)

@@ -11,7 +11,7 @@ from tollhouse.kernel import zones
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.merchants import actions, business_store
 from tollhouse.merchants.model import Business
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.forms import what_was_done
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.request import Request
@@ -36,29 +36,29 @@ async def change_business(request: Request, caller: Person) -> Response:
     form = request.form()
     typed = Business((form.one("business_name") or "").strip(), form.one("time_zone") or "")
     seen = Business(form.one("seen_name") or "", form.one("seen_zone") or "")
-    if faults := typed.faults():
-        return _page(request, caller, typed, seen, wrong_with(ValidationFailed(*faults), FIELDS))
+    if field_errors := typed.field_errors():
+        return _page(request, caller, typed, seen, form_errors_of(ValidationFailed(*field_errors), FIELDS))
     async with request.services.db.transaction() as tx:
         current = await actions.change_business(tx, caller, typed, seen, request.now)
     if current != typed:
-        return _page(request, caller, typed, current, Wrong(CHANGED, status=409))
+        return _page(request, caller, typed, current, FormErrors(CHANGED, status=409))
     return see_other("/settings/business?done=saved")
 
 
 def _page(
-    request: Request, person: Person, typed: Business, seen: Business, wrong: Wrong = NOTHING_WRONG, notice: str = ""
+    request: Request, person: Person, typed: Business, seen: Business, form_errors: FormErrors = NO_ERRORS, notice: str = ""
 ) -> Response:
     names = zones.names()
     return page(
         request,
         "merchants/business.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode="test",
         here="business",
         typed=typed,
         seen=seen,
-        wrong=wrong,
+        form_errors=form_errors,
         notice=notice,
         zones=names if typed.time_zone in names else (*names, typed.time_zone),
         clock=request.now,

@@ -22,11 +22,11 @@ class SignUp(Struct, frozen=True, forbid_unknown_fields=True):
     password: str
     business_name: str
 
-    def rule_faults(self, _facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, _facts: RequestFacts) -> list[FieldError]:
         """Every field that is refused."""
-        return self.faults()
+        return self.field_errors()
 
-    def faults(self) -> list[FieldError]:
+    def field_errors(self) -> list[FieldError]:
         """Every field that is refused."""
         return [
             *email_faults("email", self.email),
@@ -57,16 +57,16 @@ class NewApiKey(Struct, frozen=True, forbid_unknown_fields=True):
     mode: Mode
     scopes: list[str] | None = None
 
-    def rule_faults(self, _facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, _facts: RequestFacts) -> list[FieldError]:
         """Every field that is refused."""
-        return self.faults()
+        return self.field_errors()
 
-    def faults(self) -> list[FieldError]:
+    def field_errors(self) -> list[FieldError]:
         """Every field that is refused."""
-        faults = name_faults("name", self.name, limits.KEY_NAME_CHARS_MAX)
+        field_errors = name_faults("name", self.name, limits.KEY_NAME_CHARS_MAX)
         if self.allowed() is None:
-            faults.append(FieldError("scopes", "invalid_scope", messages.NO_OFFLINE_SCOPE))
-        return faults
+            field_errors.append(FieldError("scopes", "invalid_scope", messages.NO_OFFLINE_SCOPE))
+        return field_errors
 
     def allowed(self) -> Scopes | None:
         """What the key may do; None where that cannot be."""
@@ -144,12 +144,12 @@ class Business(Struct, frozen=True):
     business_name: str
     time_zone: str
 
-    def faults(self) -> list[FieldError]:
+    def field_errors(self) -> list[FieldError]:
         """Every field that is refused."""
-        faults = name_faults("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX)
+        field_errors = name_faults("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX)
         if self.time_zone not in zones.names():
-            faults.append(FieldError("time_zone", "invalid_value", messages.A_TIME_ZONE))
-        return faults
+            field_errors.append(FieldError("time_zone", "invalid_value", messages.A_TIME_ZONE))
+        return field_errors
 
 
 class EmailTaken(ApiError):

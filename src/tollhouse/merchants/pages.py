@@ -118,7 +118,7 @@ async def step_up(request: Request, caller: Person) -> Response:
 async def sign_up_page(request: Request) -> Response:
     """The sign-up form."""
     pending = _request(parse_form(request.query))
-    return page(request, "merchants/signup.html", request=pending, email="", business_name="", message="", faults={})
+    return page(request, "merchants/signup.html", request=pending, email="", business_name="", message="", field_errors={})
 
 
 @OPERATIONS.add("POST", "/signup", guard=visitor)
@@ -137,7 +137,7 @@ async def sign_up(request: Request) -> Response:
             email=new.email,
             business_name=new.business_name,
             message=error.message,
-            faults=_by_field(error.faults) | ({"email": error.message} if isinstance(error, EmailTaken) else {}),
+            field_errors=_by_field(error.field_errors) | ({"email": error.message} if isinstance(error, EmailTaken) else {}),
         )
         shown.headers.update(error.headers)
         return shown
@@ -157,7 +157,7 @@ async def keys_page(request: Request, caller: Person, mode: str) -> Response:
 
 
 @OPERATIONS.add(
-    "POST", "/{mode}/developers/keys", guard=signed_in_page, refuses=(EmailUnverified,), recent_authentication="live"
+    "POST", "/{mode}/developers/keys", guard=signed_in_page, errors=(EmailUnverified,), recent_authentication="live"
 )
 async def make_key(request: Request, caller: Person, mode: str) -> Response:
     """Make a key and show it once."""
@@ -203,7 +203,7 @@ async def _keys_page(
         permissions=KEY_PERMISSIONS,
         ticked=[one.scope for one in KEY_PERMISSIONS] if new is None or new.scopes is None else new.scopes,
         message=error.message if error else "",
-        faults=_by_field(error.faults) if error else {},
+        field_errors=_by_field(error.field_errors) if error else {},
         keys=[key for key in await store.api_keys(request.services.db, caller.merchant_id) if key.mode == env.mode],
     )
 
@@ -224,5 +224,5 @@ def _with_request(path: str, form: Form) -> str:
     return f"{path}?{urlencode({'request': request})}" if request else path
 
 
-def _by_field(faults: tuple[FieldError, ...]) -> dict[str, str]:
-    return {fault.field: fault.message for fault in faults}
+def _by_field(field_errors: tuple[FieldError, ...]) -> dict[str, str]:
+    return {fault.field: fault.message for fault in field_errors}

@@ -8,7 +8,7 @@ from tollhouse.kernel.errors import ApiError
 from tollhouse.mail.links import LinkIsOver
 from tollhouse.merchants import passwords
 from tollhouse.merchants.passwords import PasswordChanged
-from tollhouse.web.form_faults import NOTHING_DONE, NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, NOTHING_DONE, FormErrors, form_errors_of
 from tollhouse.web.forms import what_was_done
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.request import Request
@@ -32,8 +32,8 @@ async def ask_for_link(request: Request) -> Response:
     try:
         await passwords.ask_for_link(request, email.strip())
     except ApiError as error:
-        wrong = wrong_with(error, ("email",))
-        shown = _forgot(request, email, wrong)
+        form_errors = form_errors_of(error, ("email",))
+        shown = _forgot(request, email, form_errors)
         shown.headers.update(error.headers)
         return shown
     return _forgot(request, email.strip(), asked=True)
@@ -56,7 +56,7 @@ async def reset(request: Request, secret: str) -> Response:
     except LinkIsOver as error:
         return over(request, error, "reset")
     except ApiError as error:
-        return _choose(request, await passwords.email_of(request, secret), wrong_with(error, ("password",)))
+        return _choose(request, await passwords.email_of(request, secret), form_errors_of(error, ("password",)))
     return see_other("/signin?done=reset")
 
 
@@ -75,11 +75,11 @@ async def change(request: Request, caller: Person) -> Response:
             request, caller, form.one("present") or "", form.one("password") or "", form.one("seen") or ""
         )
     except InvalidCredentials as error:
-        return await _password(request, caller, Wrong(NOTHING_DONE, {"present": WRONG_PASSWORD}, error.status))
+        return await _password(request, caller, FormErrors(NOTHING_DONE, {"present": WRONG_PASSWORD}, error.status))
     except PasswordChanged as error:
-        return await _password(request, caller, Wrong(error.message, status=error.status))
+        return await _password(request, caller, FormErrors(error.message, status=error.status))
     except ApiError as error:
-        shown = await _password(request, caller, wrong_with(error, ("present", "password")))
+        shown = await _password(request, caller, form_errors_of(error, ("present", "password")))
         shown.headers.update(error.headers)
         return shown
     return see_other("/settings/password?done=changed")
@@ -90,31 +90,31 @@ def over(request: Request, error: ApiError, about: str) -> Response:
     return page(request, "merchants/link_over.html", error.status, about=about, message=error.message)
 
 
-def _forgot(request: Request, email: str, wrong: Wrong = NOTHING_WRONG, *, asked: bool = False) -> Response:
+def _forgot(request: Request, email: str, form_errors: FormErrors = NO_ERRORS, *, asked: bool = False) -> Response:
     return page(
         request,
         "merchants/forgot.html",
-        wrong.status,
+        form_errors.status,
         email=email,
-        wrong=wrong,
+        form_errors=form_errors,
         asked=asked,
         without_relay=request.services.settings.smtp is None,
     )
 
 
-def _choose(request: Request, email: str, wrong: Wrong = NOTHING_WRONG) -> Response:
-    return page(request, "merchants/reset.html", wrong.status, email=email, wrong=wrong)
+def _choose(request: Request, email: str, form_errors: FormErrors = NO_ERRORS) -> Response:
+    return page(request, "merchants/reset.html", form_errors.status, email=email, form_errors=form_errors)
 
 
-async def _password(request: Request, person: Person, wrong: Wrong = NOTHING_WRONG, notice: str = "") -> Response:
+async def _password(request: Request, person: Person, form_errors: FormErrors = NO_ERRORS, notice: str = "") -> Response:
     return page(
         request,
         "merchants/password.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode="test",
         here="security",
         seen=await passwords.version(request, person.user_id),
-        wrong=wrong,
+        form_errors=form_errors,
         notice=notice,
     )

@@ -44,8 +44,8 @@ async def ask_for_link(request: Request, email: str) -> None:
     Whether there is an account is looked up when the mail is sent. So what is done here is the same for every address, and
     takes the same time.
     """
-    if faults := email_faults("email", email):
-        raise ValidationFailed(*faults)
+    if field_errors := email_faults("email", email):
+        raise ValidationFailed(*field_errors)
     key = email_key(email)
     await count_asking(request, "forgot", key)
     async with request.services.db.transaction() as tx:
@@ -86,8 +86,8 @@ async def reset(request: Request, secret: str, password: str) -> None:
     holder = await links.holder_of(request, "reset", secret)
     if not holder.active:
         raise LinkIsOver
-    if faults := password_faults("password", password):
-        raise ValidationFailed(*faults)
+    if field_errors := password_faults("password", password):
+        raise ValidationFailed(*field_errors)
     password_hash = await hash_password(password, queue_max=request.services.settings.password_queue)
 
     async def action(tx: Tx) -> None:
@@ -101,7 +101,7 @@ async def reset(request: Request, secret: str, password: str) -> None:
         await record.note_of_person(tx, holder.user_id, "password.set_by_mail", request.now, by)
         if person["verified_at"] is None:
             await _revoke_all(tx, person, by, request.now)
-        await _tell(tx, person, request.now)
+        await _notify(tx, person, request.now)
 
     await request.services.db.transact(action)
 
@@ -111,8 +111,8 @@ async def change(request: Request, person: Person, current: str, new: str, seen:
 
     Raises `ValidationFailed`, what `prove` does, and `PasswordChanged` where it is another one already.
     """
-    if faults := password_faults("password", new):
-        raise ValidationFailed(*faults)
+    if field_errors := password_faults("password", new):
+        raise ValidationFailed(*field_errors)
     if await version(request, person.user_id) != seen:
         raise PasswordChanged
     await prove(request, "step-up", person.email, current, sessions_store.by_email)
@@ -125,7 +125,7 @@ async def change(request: Request, person: Person, current: str, new: str, seen:
         # Nothing below this line may refuse.
         await sessions_store.end_others(tx, person.user_id, person.session_hash, request.now)
         await record.note(tx, person.merchant_id, "password.changed", request.now)
-        await _tell(tx, row, request.now)
+        await _notify(tx, row, request.now)
 
     await request.services.db.transact(action)
 
@@ -149,6 +149,6 @@ async def _revoke_all(tx: Tx, person: Row, by: Author, now: datetime) -> None:
         await record.note_of_person(tx, person["id"], "second_factor.removed", now, by)
 
 
-async def _tell(tx: Tx, person: Row, now: datetime) -> None:
+async def _notify(tx: Tx, person: Row, now: datetime) -> None:
     await mail_store.end_resets(tx, person["id"], now)
     await outbox.put(tx, Letter("password_changed", person["email"], person["language"], person["id"]), now)

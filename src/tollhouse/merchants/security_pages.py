@@ -65,9 +65,9 @@ async def turn_off(request: Request, caller: Person) -> Response:
 def _account_kind(request: Request, person: Person) -> AccountKind:
     show = partial(page, request, frame="web/shell.html", person=person, mode="test", here="security")
 
-    async def tell(tx: Tx, switched: Switched) -> None:
+    async def notify(tx: Tx, switched: Switched) -> None:
         if switched == "factor_on":
             await sessions.end_others(tx, person, request.now)
         await outbox.put(tx, Letter(switched, person.email, person.language, person.user_id), request.now)
 
-    return AccountKind(person.user_id, person.email, ROOT, show, tell)
+    return AccountKind(person.user_id, person.email, ROOT, show, notify)

@@ -59,14 +59,14 @@ async def list_clients(caller: Person, db: Pool, now: datetime) -> ClientList:
 
 
 @DASHBOARD_OPERATIONS.add(
-    "POST", "/oauth/clients", guard=signed_in, status=201, refuses=(ValidationFailed,), recent_authentication="always"
+    "POST", "/oauth/clients", guard=signed_in, status=201, errors=(ValidationFailed,), recent_authentication="always"
 )
 async def register_client(caller: Person, body: SettingsBody, tx: Tx, now: datetime) -> ClientView:
     """Make an application. The secret of a confidential one is in this answer, and in no other."""
     return await clients.register(tx, caller.merchant_id, settings.check_new(body), now)
 
 
-@DASHBOARD_OPERATIONS.add("GET", "/oauth/clients/{client_id}", guard=signed_in, refuses=(NotFound,))
+@DASHBOARD_OPERATIONS.add("GET", "/oauth/clients/{client_id}", guard=signed_in, errors=(NotFound,))
 async def show_client(caller: Person, client_id: str, db: Pool, services: Services, now: datetime) -> ClientDetails:
     """One application, and where to send merchants and get tokens."""
     client = await clients_store.owned_one(db, caller.merchant_id, client_id, now)
@@ -77,21 +77,21 @@ async def show_client(caller: Person, client_id: str, db: Pool, services: Servic
 
 
 @DASHBOARD_OPERATIONS.add(
-    "PUT", "/oauth/clients/{client_id}", guard=signed_in, refuses=CHANGES, recent_authentication="by_content"
+    "PUT", "/oauth/clients/{client_id}", guard=signed_in, errors=CHANGES, recent_authentication="by_content"
 )
 async def save_client(caller: Person, client_id: str, body: SettingsUpdate, tx: Tx, now: datetime) -> ClientView:
     """Replace all settings of an application. Unfinished authorizations end. Other callbacks need recent authentication."""
     return await clients.update(tx, caller.merchant_id, client_id, body, now, recent=stepup.is_recent(caller, now))
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/oauth/clients/{client_id}/status", guard=signed_in, refuses=CHANGES)
+@DASHBOARD_OPERATIONS.add("POST", "/oauth/clients/{client_id}/status", guard=signed_in, errors=CHANGES)
 async def pause_or_resume_client(caller: Person, client_id: str, body: StatusChange, tx: Tx, now: datetime) -> ClientView:
     """Pause an application, which ends its grants, or resume it, which brings none of them back."""
     return await clients.pause_or_resume(tx, caller.merchant_id, client_id, body, now)
 
 
 @DASHBOARD_OPERATIONS.add(
-    "POST", "/oauth/clients/{client_id}/rotate-secret", guard=signed_in, refuses=CHANGES, recent_authentication="always"
+    "POST", "/oauth/clients/{client_id}/rotate-secret", guard=signed_in, errors=CHANGES, recent_authentication="always"
 )
 async def rotate_client_secret(caller: Person, client_id: str, body: Rotation, tx: Tx, now: datetime) -> ClientView:
     """Replace the client secret at once. The new one is in this answer, and in no other."""
@@ -102,7 +102,7 @@ async def rotate_client_secret(caller: Person, client_id: str, body: Rotation, t
     "DELETE",
     "/oauth/clients/{client_id}",
     guard=signed_in_while_suspended,
-    refuses=(NotFound, ApplicationRevoked),
+    errors=(NotFound, ApplicationRevoked),
 )
 async def revoke_client(caller: Person, client_id: str, tx: Tx, now: datetime) -> ClientView:
     """Revoke the registration for ever. Every grant ends; the history stays."""
@@ -110,7 +110,7 @@ async def revoke_client(caller: Person, client_id: str, tx: Tx, now: datetime) -
 
 
 @DASHBOARD_OPERATIONS.add(
-    "GET", "/oauth/clients/{client_id}/connections", guard=signed_in, refuses=(NotFound, ValidationFailed)
+    "GET", "/oauth/clients/{client_id}/connections", guard=signed_in, errors=(NotFound, ValidationFailed)
 )
 async def list_connections(caller: Person, client_id: str, part: ConnectionsPart, db: Pool, now: datetime) -> ConnectionList:
     """The merchants that an application is or was connected to, 100 a page."""
@@ -125,7 +125,7 @@ async def list_connections(caller: Person, client_id: str, part: ConnectionsPart
     "DELETE",
     "/oauth/clients/{client_id}/connections/{grant_id}",
     guard=signed_in_while_suspended,
-    refuses=(NotFound, ApplicationRevoked),
+    errors=(NotFound, ApplicationRevoked),
 )
 async def disconnect_one(caller: Person, client_id: str, grant_id: UUID, tx: Tx, now: datetime) -> Disconnected:
     """End one connection of an application."""
@@ -136,7 +136,7 @@ async def disconnect_one(caller: Person, client_id: str, grant_id: UUID, tx: Tx,
     "DELETE",
     "/oauth/clients/{client_id}/connections",
     guard=signed_in_while_suspended,
-    refuses=(NotFound, ApplicationRevoked),
+    errors=(NotFound, ApplicationRevoked),
 )
 async def disconnect_all(caller: Person, client_id: str, tx: Tx, now: datetime) -> Disconnected:
     """End all connections of an application, unexchanged codes and pending requests included."""
@@ -149,7 +149,7 @@ async def list_grants(caller: Person, db: Pool, now: datetime) -> GrantList:
     return GrantList(await connected_apps_store.listed(db, caller.merchant_id, now))
 
 
-@DASHBOARD_OPERATIONS.add("DELETE", "/oauth/grants/{grant_id}", guard=signed_in_while_suspended, refuses=(NotFound,))
+@DASHBOARD_OPERATIONS.add("DELETE", "/oauth/grants/{grant_id}", guard=signed_in_while_suspended, errors=(NotFound,))
 async def withdraw_grant(caller: Person, grant_id: UUID, tx: Tx, now: datetime) -> Disconnected:
     """Disconnect one application from the caller's merchant."""
     return await connections.withdraw(tx, caller.merchant_id, grant_id, now)

@@ -68,8 +68,8 @@ async def disconnect(request: Request, caller: Person, client_id: str, grant_id:
 async def disconnect_all(request: Request, caller: Person, client_id: str) -> Response:
     """End all connections, where the application's name was typed."""
     client = await owned(request, caller, client_id)
-    if faults := misnamed(request.form(), client):
-        return await _all(request, caller, client, faults)
+    if field_errors := misnamed(request.form(), client):
+        return await _all(request, caller, client, field_errors)
     try:
         await request.services.db.transact(
             lambda tx: connections.disconnect_all(tx, caller.merchant_id, client_id, request.now)
@@ -83,7 +83,7 @@ async def _all(
     request: Request,
     person: Person,
     client: ClientView,
-    faults: dict[str, str] | None = None,
+    field_errors: dict[str, str] | None = None,
     *,
     error: ApplicationRevoked | None = None,
     number: int = 1,
@@ -96,9 +96,9 @@ async def _all(
     newer = f"?page={number - 1}" if number > 1 else ""
     older = f"?page={number + 1}" if len(rows) > CONNECTIONS_PER_PAGE else ""
     shown: dict[str, Any] = {"connections": rows[:CONNECTIONS_PER_PAGE], "turn": Turn(number, newer, older)}
-    if faults:
-        return unconfirmed(request, person, client, "connections", faults, **shown)
-    return tab_page(request, person, client, "connections", error=error, faults={}, **shown)
+    if field_errors:
+        return unconfirmed(request, person, client, "connections", field_errors, **shown)
+    return tab_page(request, person, client, "connections", error=error, field_errors={}, **shown)
 
 
 def _one(

@@ -50,7 +50,7 @@ async def rotate(request: Request, caller: Person, client_id: str) -> Response:
 @OPERATIONS.add("GET", "/developers/apps/{client_id}/danger", guard=signed_in_page)
 async def danger(request: Request, caller: Person, client_id: str) -> Response:
     """Pausing, resuming and revoking."""
-    return tab_page(request, caller, await owned(request, caller, client_id), "danger", faults={})
+    return tab_page(request, caller, await owned(request, caller, client_id), "danger", field_errors={})
 
 
 @OPERATIONS.add("POST", "/developers/apps/{client_id}/pause", guard=signed_in_page)
@@ -72,8 +72,8 @@ async def revoke(request: Request, caller: Person, client_id: str) -> Response:
     """End the application for ever, where its name was typed. Clicked twice, it is revoked once and that is well."""
     client = await owned(request, caller, client_id)
     if client.status != "revoked":
-        if faults := misnamed(request.form(), client):
-            return unconfirmed(request, caller, client, "danger", faults)
+        if field_errors := misnamed(request.form(), client):
+            return unconfirmed(request, caller, client, "danger", field_errors)
         with suppress(ApplicationRevoked):  # then the other click was first
             await request.services.db.transact(lambda tx: clients.revoke(tx, caller.merchant_id, client_id, request.now))
     return see_other(f"/developers/apps/{client_id}/danger?done=revoked")
@@ -89,13 +89,13 @@ async def _switch(request: Request, person: Person, client_id: str, *, enabled: 
         client = await owned(request, person, client_id)
         if isinstance(error, ApplicationSuspended) or client.status != ("enabled" if enabled else "paused"):
             message = LOOK_AGAIN if isinstance(error, ApplicationChanged) else error.message
-            return tab_page(request, person, client, "danger", error=error, message=message, faults={})
+            return tab_page(request, person, client, "danger", error=error, message=message, field_errors={})
     return see_other(f"/developers/apps/{client_id}/danger?done={'resumed' if enabled else 'paused'}")
 
 
 def _secret(request: Request, person: Person, client: ClientView, error: ApiError | None = None) -> Response:
     message = ""
     if error:
-        told = " ".join(fault.message for fault in error.faults) or error.message
+        told = " ".join(fault.message for fault in error.field_errors) or error.message
         message = ROTATED_TWICE if isinstance(error, ApplicationChanged) else told
     return tab_page(request, person, client, "secret", error=error, message=message, secret="")

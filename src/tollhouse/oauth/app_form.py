@@ -8,7 +8,7 @@ from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth.model import ClientView
 from tollhouse.oauth.settings import SettingsBody
-from tollhouse.web.form_faults import NOTHING_DONE
+from tollhouse.web.form_errors import NOTHING_DONE
 from tollhouse.web.forms import Form
 
 VERSION_DIGITS_MAX = 18
@@ -92,15 +92,15 @@ def differences(typed: Typed, client: ClientView) -> list[Difference]:
 
 def form_facts(typed: Typed, error: ApiError | None = None) -> dict[str, Any]:
     """What the template of the form needs: the values, and what is said above it and at its fields."""
-    faults = error.faults if error else ()
-    at_fields = {fault.field: fault.message for fault in faults if not _is_of_list(fault)}
+    field_errors = error.field_errors if error else ()
+    at_fields = {fault.field: fault.message for fault in field_errors if not _is_of_list(fault)}
     for name in LISTS:
-        if words := " ".join(_of_line(fault) for fault in faults if fault.field.partition(".")[0] == name):
+        if words := " ".join(_of_line(fault) for fault in field_errors if fault.field.partition(".")[0] == name):
             at_fields[name] = words
     return {
         "asked": typed,
         "permissions": PERMISSIONS,
-        "faults": at_fields,
+        "field_errors": at_fields,
         "message": NOTHING_DONE if at_fields else error.message if error else "",
     }
 

@@ -8,7 +8,7 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.oauth import clients_store
 from tollhouse.oauth.model import ClientView
-from tollhouse.web.form_faults import NOTHING_DONE
+from tollhouse.web.form_errors import NOTHING_DONE
 from tollhouse.web.forms import Form, what_was_done
 from tollhouse.web.request import Request
 from tollhouse.web.responses import page
@@ -70,10 +70,10 @@ def misnamed(form: Form, client: ClientView) -> dict[str, str]:
 
 
 def unconfirmed(
-    request: Request, person: Person, client: ClientView, tab: Tab, faults: dict[str, str], **facts: Any
+    request: Request, person: Person, client: ClientView, tab: Tab, field_errors: dict[str, str], **facts: Any
 ) -> Response:
     """The tab again, because another name was typed."""
-    return tab_page(request, person, client, tab, status=422, message=NOTHING_DONE, faults=faults, **facts)
+    return tab_page(request, person, client, tab, status=422, message=NOTHING_DONE, field_errors=field_errors, **facts)
 
 
 def _folded(text: str) -> str:

@@ -180,7 +180,7 @@ BY_REDIRECT: tuple[Rule, ...] = (
     "/api/v2/oauth/authorize",
     guard=anyone,
     status=303,
-    refuses=(InvalidRequest, UnknownApplication, RateLimited),
+    errors=(InvalidRequest, UnknownApplication, RateLimited),
     reads=AuthorizeQuery,
 )
 async def start(request: Request) -> Response:
@@ -237,7 +237,7 @@ async def _read(request: Request) -> Asked:
 def _by_redirect(request: Request, asked: Asked, error: ApiError) -> Response:
     callback = cast("str", asked.one("redirect_uri"))
     return see_other(
-        callbacks.answer(
+        callbacks.redirect_url(
             callback,
             error=error.code,
             error_description=error.message,

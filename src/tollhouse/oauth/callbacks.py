@@ -27,7 +27,7 @@ OURS = frozenset({"code", "state", "iss", "error", "error_description"})
 """Parameters that our answer adds; registered already, the application would find them twice."""
 
 
-class Wrong(NamedTuple):
+class UrlError(NamedTuple):
     """Why an address is refused: a code and a sentence."""
 
     code: str
@@ -42,32 +42,32 @@ class Address(NamedTuple):
     query: str
 
 
-def read(text: str) -> Address | Wrong:
+def read(text: str) -> Address | UrlError:
     """An http or https address with a host and nothing ambiguous in it, or what is wrong with it."""
     if not 1 <= len(text) <= URL_CHARS_MAX:
-        return Wrong("invalid_length", messages.characters(1, URL_CHARS_MAX))
+        return UrlError("invalid_length", messages.characters(1, URL_CHARS_MAX))
     if URI_TEXT.fullmatch(text) is None:
-        return Wrong("invalid_characters", "This must use only the characters of RFC 3986. Percent-encode all others.")
+        return UrlError("invalid_characters", "This must use only the characters of RFC 3986. Percent-encode all others.")
     parts = PARTS.fullmatch(text)
     if parts is None:
-        return Wrong("invalid_scheme", "This must begin with https:// or http://, in lower case.")
+        return UrlError("invalid_scheme", "This must begin with https:// or http://, in lower case.")
     host = _host(parts["authority"])
-    return host if isinstance(host, Wrong) else Address(parts["scheme"], host, parts["query"] or "")
+    return host if isinstance(host, UrlError) else Address(parts["scheme"], host, parts["query"] or "")
 
 
-def fault_of(text: str) -> Wrong | None:
+def fault_of(text: str) -> UrlError | None:
     """Why this cannot be registered as a callback; None when it can."""
     if "#" in text:
-        return Wrong("fragment_forbidden", "This must not have a fragment, not even an empty one.")
+        return UrlError("fragment_forbidden", "This must not have a fragment, not even an empty one.")
     if "*" in text:
-        return Wrong("wildcard_forbidden", "This must not contain an asterisk: redirect URIs are matched exactly.")
+        return UrlError("wildcard_forbidden", "This must not contain an asterisk: redirect URIs are matched exactly.")
     address = read(text)
-    if isinstance(address, Wrong):
+    if isinstance(address, UrlError):
         return address
     if address.scheme == "http" and not _is_loopback(address.host):
-        return Wrong("https_required", "This must use https. Only localhost and loopback addresses may use http.")
+        return UrlError("https_required", "This must use https. Only localhost and loopback addresses may use http.")
     if any(name in OURS for name, _ in parse_qsl(address.query, keep_blank_values=True)):
-        return Wrong(
+        return UrlError(
             "reserved_parameter",
             "This must not have a query parameter of the response: code, state, iss, error.",
         )
@@ -87,7 +87,7 @@ def host_of(website: str) -> str:
     return origin_of(website).partition("://")[2]
 
 
-def answer(callback: str, **parameters: str | None) -> str:
+def redirect_url(callback: str, **parameters: str | None) -> str:
     """The callback with these parameters behind its own query, form-encoded once. Those that are None are left out."""
     added = urlencode({name: value for name, value in parameters.items() if value is not None})
     if "?" not in callback:
@@ -95,15 +95,17 @@ def answer(callback: str, **parameters: str | None) -> str:
     return f"{callback}{added}" if callback.endswith(("?", "&")) else f"{callback}&{added}"
 
 
-def _host(authority: str) -> str | Wrong:
+def _host(authority: str) -> str | UrlError:
     """The host of an authority, in lower case, or what is wrong with it."""
     if "@" in authority:
-        return Wrong("credentials_forbidden", "This must not contain a user name or password.")
+        return UrlError("credentials_forbidden", "This must not contain a user name or password.")
     parts = AUTHORITY.fullmatch(authority)
     if parts is None or not _is_host(parts["host"]):
-        return Wrong("invalid_host", "This must have a host name or IP address in ASCII, with nothing but a port after it.")
+        return UrlError(
+            "invalid_host", "This must have a host name or IP address in ASCII, with nothing but a port after it."
+        )
     if parts["port"] is not None and not 1 <= int(parts["port"]) <= PORT_MAX:
-        return Wrong("invalid_port", f"This must have a port from 1 to {PORT_MAX:,}.")
+        return UrlError("invalid_port", f"This must have a port from 1 to {PORT_MAX:,}.")
     return parts["host"].lower()
 
 

@@ -69,7 +69,7 @@ class Group(NamedTuple):
     choices: list[Choice]
 
 
-@OPERATIONS.add("GET", "/oauth/consent/{request_id}", guard=visitor, refuses=(SignInFirst, NotFound))
+@OPERATIONS.add("GET", "/oauth/consent/{request_id}", guard=visitor, errors=(SignInFirst, NotFound))
 async def show(request: Request, request_id: str) -> Response:
     """What an application asks for, with the reading permissions ticked."""
     person, consent_request = await _open(request, request_id)
@@ -83,7 +83,7 @@ async def show(request: Request, request_id: str) -> Response:
     "POST",
     "/oauth/consent/{request_id}",
     guard=visitor,
-    refuses=(SignInFirst, NotFound, Forbidden, InvalidRequest, EmailUnverified),
+    errors=(SignInFirst, NotFound, Forbidden, InvalidRequest, EmailUnverified),
     recent_authentication="by_content",
 )
 async def decide(request: Request, request_id: str) -> Response:
@@ -101,7 +101,7 @@ async def decide(request: Request, request_id: str) -> Response:
 
 
 @OPERATIONS.add(
-    "POST", "/oauth/consent/{request_id}/switch", guard=visitor, refuses=(SignInFirst, NotFound, Forbidden, InvalidRequest)
+    "POST", "/oauth/consent/{request_id}/switch", guard=visitor, errors=(SignInFirst, NotFound, Forbidden, InvalidRequest)
 )
 async def use_another_account(request: Request, request_id: str) -> Response:
     """Sign out, and in again as somebody else. The request is kept, and belongs to the merchant that opens it next."""
@@ -290,7 +290,7 @@ def _bound(person: Person, request_id: str) -> bytes:
 
 def _return(request: Request, consent_request: ConsentRequest, **outcome: str) -> Response:
     return see_other(
-        callbacks.answer(
+        callbacks.redirect_url(
             consent_request.redirect_uri, **outcome, state=consent_request.state, iss=request.services.settings.base_url
         )
     )

@@ -39,7 +39,7 @@ class GivenBack(Struct, frozen=True):
     "POST",
     "/api/v2/oauth/revoke",
     guard=client_guard,
-    refuses=(InvalidRequest, InvalidClient, TooManyFailures),
+    errors=(InvalidRequest, InvalidClient, TooManyFailures),
     reads=RevocationForm,
     responses=GivenBack,
 )

@@ -14,7 +14,7 @@ from tollhouse.kernel.limits import (
 from tollhouse.kernel.names import LINE_BREAKS, is_readable
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import callbacks
-from tollhouse.oauth.callbacks import Wrong
+from tollhouse.oauth.callbacks import UrlError
 from tollhouse.oauth.model import ClientType
 from tollhouse.web.bodies import RequestFacts
 
@@ -39,7 +39,7 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     website_url: Annotated[Any, TEXT] = UNSET
     version: Annotated[Any, NUMBER] = UNSET
 
-    def rule_faults(self, _facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, _facts: RequestFacts) -> list[FieldError]:
         """Every field that is refused."""
         found = _Faults()
         _check(self, found)
@@ -49,7 +49,7 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
 class SettingsUpdate(SettingsBody, frozen=True, forbid_unknown_fields=True):
     """The complete settings anew, with the version that was read."""
 
-    def rule_faults(self, _facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, _facts: RequestFacts) -> list[FieldError]:
         """Every field that is refused, as far as the application is not known."""
         found = _Faults()
         _check(self, found)
@@ -63,7 +63,7 @@ class StatusChange(Struct, frozen=True, forbid_unknown_fields=True):
     enabled: Annotated[Any, FLAG] = UNSET
     version: Annotated[Any, NUMBER] = UNSET
 
-    def rule_faults(self, _facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, _facts: RequestFacts) -> list[FieldError]:
         """Every field that is refused."""
         return _flag("enabled", self.enabled, self.version)[2]
 
@@ -74,7 +74,7 @@ class Rotation(Struct, frozen=True, forbid_unknown_fields=True):
     version: Annotated[Any, NUMBER] = UNSET
     revoke_grants: Annotated[Any, FLAG] = False
 
-    def rule_faults(self, _facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, _facts: RequestFacts) -> list[FieldError]:
         """Every field that is refused."""
         return _flag("revoke_grants", self.revoke_grants, self.version)[2]
 
@@ -178,9 +178,9 @@ def _description(sent: object, found: _Faults) -> str:
 
 def _website_url(sent: object, found: _Faults) -> str | None:
     url = _text("website_url", sent, found, required=False)
-    wrong = None if url is None else callbacks.read(url)
-    if isinstance(wrong, Wrong):
-        found.add("website_url", *wrong)
+    form_errors = None if url is None else callbacks.read(url)
+    if isinstance(form_errors, UrlError):
+        found.add("website_url", *form_errors)
     return url
 
 
@@ -196,8 +196,8 @@ def _redirect_uris(sent: object, found: _Faults) -> list[str]:
             continue
         if uri in uris[:place]:
             found.add(f"redirect_uris.{place}", "duplicate", messages.NO_REPEAT)
-        elif wrong := callbacks.fault_of(uri):
-            found.add(f"redirect_uris.{place}", *wrong)
+        elif form_errors := callbacks.fault_of(uri):
+            found.add(f"redirect_uris.{place}", *form_errors)
     return [uri for uri in uris if uri is not None]
 
 

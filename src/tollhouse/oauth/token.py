@@ -63,7 +63,7 @@ class TokenForm(Struct, frozen=True):
     "POST",
     "/api/v2/oauth/token",
     guard=client_guard,
-    refuses=(InvalidRequest, UnsupportedGrantType, InvalidClient, TooManyFailures, InvalidGrant, InvalidScope),
+    errors=(InvalidRequest, UnsupportedGrantType, InvalidClient, TooManyFailures, InvalidGrant, InvalidScope),
     reads=TokenForm,
     responses=TokenResponse,
 )
@@ -80,8 +80,8 @@ async def issue(request: Request) -> Response | ApiError:
     # One connection for both: under load, each lending waits for its turn.
     async with request.services.db.connection() as tx:
         client = await client_auth.verify(tx, request, form)
-        answer = await exchange_or_refresh(tx, request, client, form)
-    return answer if isinstance(answer, ApiError) else json_response(answer, headers={"Pragma": "no-cache"})
+        response = await exchange_or_refresh(tx, request, client, form)
+    return response if isinstance(response, ApiError) else json_response(response, headers={"Pragma": "no-cache"})
 
 
 def refuse_repeats(form: Form, names: tuple[str, ...]) -> None:

@@ -15,7 +15,7 @@ class MethodUnavailable(ApiError):
 
     def __init__(self, reason: str | None = None) -> None:
         details = {} if reason is None else {"details": {"unavailable_reason": reason}}
-        super().__init__(faults=[FieldError("method_id", self.code, self.message)], members=details)
+        super().__init__(field_errors=[FieldError("method_id", self.code, self.message)], members=details)
 
 
 class AmountBelowMinimum(ApiError):

@@ -21,7 +21,7 @@ from tollhouse.overview import store
 from tollhouse.overview.model import Change, Counted, HomeQuery, Payment, change_of
 from tollhouse.overview.picture import draw
 from tollhouse.platform.db import Tx
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.request import Request
 from tollhouse.web.responses import formats_of, page
@@ -45,7 +45,7 @@ class Figure(Struct, frozen=True):
 async def home(request: Request, caller: Person, mode: str, query: HomeQuery) -> Response:
     """Key figures, what came in over time and by method, the latest payments; what is to be set up, and what fails."""
     env = caller.env(mode)
-    looked_at, wrong = _period(request, caller, query)
+    looked_at, form_errors = _period(request, caller, query)
     async with request.services.db.connection() as tx:
         now = await store.counted(tx, env, looked_at.now)
         before = await store.counted(tx, env, looked_at.before)
@@ -60,12 +60,12 @@ async def home(request: Request, caller: Person, mode: str, query: HomeQuery) ->
     return page(
         request,
         "overview/home.html",
-        wrong.status,
+        form_errors.status,
         person=caller,
         mode=env.mode,
         here="home",
         query=query,
-        wrong=wrong,
+        form_errors=form_errors,
         days=looked_at.days,
         currency=currency.code,
         currencies=choices,
@@ -79,13 +79,13 @@ async def home(request: Request, caller: Person, mode: str, query: HomeQuery) ->
     )
 
 
-def _period(request: Request, person: Person, query: HomeQuery) -> tuple[Period, Wrong]:
+def _period(request: Request, person: Person, query: HomeQuery) -> tuple[Period, FormErrors]:
     """What is looked at; the usual period, where the days that were typed are none."""
     try:
-        return period(query.period, query.since, query.until, request.now, person.zone), NOTHING_WRONG
+        return period(query.period, query.since, query.until, request.now, person.zone), NO_ERRORS
     except ValidationFailed as error:
         usual = period(USUAL.period, "", "", request.now, person.zone)
-        return usual, wrong_with(error, ("from", "to"))
+        return usual, form_errors_of(error, ("from", "to"))
 
 
 async def _currency(

@@ -70,7 +70,7 @@ class TransactionsAnswer(Struct, frozen=True):
     guard=scope("payments:write"),
     status=201,
     idempotency="honoured",
-    refuses=(ValidationFailed, CurrencyNotSupported, EmailUnverified, InvalidProject),
+    errors=(ValidationFailed, CurrencyNotSupported, EmailUnverified, InvalidProject),
 )
 async def open_link(caller: Caller, body: NewLink, tx: Tx, now: datetime, services: Services) -> LinkView:
     """Create a payment link."""
@@ -89,7 +89,7 @@ async def list_links(
     return LinksAnswer([link_view(link, services.settings.base_url, now) for link in links], more, cursor)
 
 
-@OPERATIONS.add("GET", "/payment-links/{link_id}", guard=scope("payments:read"), refuses=(NotFound,))
+@OPERATIONS.add("GET", "/payment-links/{link_id}", guard=scope("payments:read"), errors=(NotFound,))
 async def read_link(caller: Caller, link_id: UUID, db: Pool, now: datetime, services: Services) -> LinkView:
     """Read a payment link."""
     link = await store.one(db, caller.env, link_id)
@@ -103,7 +103,7 @@ async def read_link(caller: Caller, link_id: UUID, db: Pool, now: datetime, serv
     "/payment-links/{link_id}/cancel",
     guard=scope("payments:write"),
     idempotency="honoured",
-    refuses=(NotFound, LinkNotActive),
+    errors=(NotFound, LinkNotActive),
 )
 async def cancel_link(caller: Caller, link_id: UUID, tx: Tx, now: datetime, services: Services) -> LinkView:
     """Cancel an active payment link; canceling it again changes nothing."""
@@ -121,7 +121,7 @@ async def list_transactions(
     return TransactionsAnswer([transaction_view(one, now) for one in found], more, cursor)
 
 
-@OPERATIONS.add("GET", "/transactions/{transaction_id}", guard=scope("payments:read"), refuses=(NotFound,))
+@OPERATIONS.add("GET", "/transactions/{transaction_id}", guard=scope("payments:read"), errors=(NotFound,))
 async def read_transaction(caller: Caller, transaction_id: UUID, db: Pool, now: datetime) -> TransactionView:
     """Read a transaction."""
     transaction = await transactions_store.one(db, caller.env, transaction_id)
@@ -135,7 +135,7 @@ async def read_transaction(caller: Caller, transaction_id: UUID, db: Pool, now: 
     "/transactions/{transaction_id}/accept",
     guard=scope("payments:write"),
     idempotency="honoured",
-    refuses=(NotFound, InvalidState, BalanceLimitExceeded),
+    errors=(NotFound, InvalidState, BalanceLimitExceeded),
 )
 async def accept(caller: Caller, transaction_id: UUID, tx: Tx, now: datetime, services: Services) -> TransactionView:
     """Accept money that came late, twice, after a cancel, or in another amount than asked."""

@@ -57,7 +57,7 @@ async def list_balances(caller: Caller, part: CataloguePart, db: Pool) -> Balanc
     return BalancesAnswer(views, more, cursor)
 
 
-@OPERATIONS.add("GET", "/balances/{code}", guard=scope("balances:read"), refuses=(NotFound,))
+@OPERATIONS.add("GET", "/balances/{code}", guard=scope("balances:read"), errors=(NotFound,))
 async def read_balance(caller: Caller, code: str, db: Pool) -> BalanceView:
     """Read the balance in one currency."""
     known = currency(code)
@@ -75,7 +75,7 @@ async def list_entries(caller: Caller, query: LedgerQuery, part: Part, db: Pool)
     return LedgerAnswer(views, more, cursor)
 
 
-@OPERATIONS.add("GET", "/ledger/{entry_id}", guard=scope("balances:read"), refuses=(NotFound,))
+@OPERATIONS.add("GET", "/ledger/{entry_id}", guard=scope("balances:read"), errors=(NotFound,))
 async def read_entry(caller: Caller, entry_id: UUID, db: Pool) -> EntryView:
     """Read a ledger entry."""
     entry = await store.entry(db, caller.env, entry_id)

@@ -13,7 +13,7 @@ from tollhouse.ledger import debts
 from tollhouse.ledger.debts import Charge
 from tollhouse.ledger.model import EntryType, Line, Posting, Source, available, income, rail
 from tollhouse.ledger.post import post
-from tollhouse.payments import refunds, refunds_store, settle, tell, verdict
+from tollhouse.payments import notify, refunds, refunds_store, settle, verdict
 from tollhouse.payments.errors import ChargedBack, InvalidState
 from tollhouse.payments.model import CREDITED, Chargeback, ChargebackStatus, Transaction
 from tollhouse.platform.db import Tx
@@ -62,7 +62,7 @@ async def open_one(
     if chargeback.fee_minor:
         charges.append(Charge("chargeback_fee", chargeback.fee_minor, income("chargeback_fee")))
     lines = await debts.lines_for(tx, env, current.currency, charges)
-    await tell.payment(tx, "payment.chargeback", changed, services, now, chargeback=chargeback)
+    await notify.payment(tx, "payment.chargeback", changed, services, now, chargeback=chargeback)
     await _post(tx, changed, chargeback, "chargeback", lines, services, now)
     return changed
 
@@ -103,4 +103,4 @@ async def _post(
 ) -> None:
     posted = await post(tx, Posting(transaction.env.mode, kind, Source(SOURCE, chargeback.id), lines, now))
     cause = Cause(SOURCE, chargeback.id, chargeback.status, transaction.version)
-    await tell.moved(tx, transaction, posted, cause, services, now)
+    await notify.moved(tx, transaction, posted, cause, services, now)

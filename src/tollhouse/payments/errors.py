@@ -16,7 +16,7 @@ class CurrencyNotSupported(ApiError):
     message = "Payments are not possible in this currency."
 
     def __init__(self) -> None:
-        super().__init__(faults=[FieldError("currency", self.code, self.message)])
+        super().__init__(field_errors=[FieldError("currency", self.code, self.message)])
 
 
 class InvalidProject(ApiError):
@@ -26,7 +26,7 @@ class InvalidProject(ApiError):
     message = "Name an approved project of this environment."
 
     def __init__(self) -> None:
-        super().__init__(faults=[FieldError("project_id", self.code, self.message)])
+        super().__init__(field_errors=[FieldError("project_id", self.code, self.message)])
 
 
 class LinkNotActive(ApiError):
@@ -91,7 +91,7 @@ class ReceiverRequired(ApiError):
     message = "The account that paid is not known. Name the receiver of the refund."
 
     def __init__(self) -> None:
-        super().__init__(faults=[FieldError("receiver", self.code, self.message)])
+        super().__init__(field_errors=[FieldError("receiver", self.code, self.message)])
 
 
 class RefundTooLarge(ApiError):

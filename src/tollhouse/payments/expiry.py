@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.payments import settle, store, tell, transactions_store, verdict
+from tollhouse.payments import notify, settle, store, transactions_store, verdict
 from tollhouse.payments.model import PaymentLink, Transaction
 from tollhouse.platform.db import Tx
 from tollhouse.web.services import Services
@@ -38,12 +38,12 @@ async def expire(tx: Tx, link: PaymentLink, services: Services, now: datetime) -
     if held:
         return True
     if ended is not None:
-        await tell.payment(tx, "payment.expired", ended, services, now)
+        await notify.payment(tx, "payment.expired", ended, services, now)
         return True
     closed = await store.one(tx, link.env, link.id)
     if closed is None:
         raise AssertionError("links are never deleted")
-    await tell.link_expired(tx, closed, services, now)
+    await notify.link_expired(tx, closed, services, now)
     return True
 
 
@@ -51,7 +51,7 @@ async def end(tx: Tx, attempt: Transaction, services: Services, now: datetime) -
     """End a pending attempt whose link has ended."""
     over = await settle.change(tx, verdict.end_unpaid(attempt), None, now)
     if over.status == "refund_required":
-        await tell.payment(tx, "payment.refund_required", over, services, now)
+        await notify.payment(tx, "payment.refund_required", over, services, now)
     return over
 
 

@@ -89,18 +89,18 @@ class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
     def wanted(self, zone: tzinfo) -> PaymentFilter:
         """What they mean. Raises `ValidationFailed` with every fault."""
         start, end = day_of(self.start), day_of(self.to)
-        faults = [
+        field_errors = [
             FieldError(name, "invalid_value", messages.AN_ID)
             for name, typed in (("project_id", self.project_id), ("payment_link_id", self.payment_link_id))
             if typed and parse_id(typed) is None
         ]
         for name, typed, day in (("from", self.start, start), ("to", self.to, end)):
             if typed and day is None:
-                faults.append(FieldError(name, "invalid_value", messages.A_DAY))
+                field_errors.append(FieldError(name, "invalid_value", messages.A_DAY))
         if start is not None and end is not None and end < start:
-            faults.append(FieldError("to", "invalid_value", messages.NOT_BEFORE_FIRST_DAY))
-        if faults:
-            raise ValidationFailed(*faults)
+            field_errors.append(FieldError("to", "invalid_value", messages.NOT_BEFORE_FIRST_DAY))
+        if field_errors:
+            raise ValidationFailed(*field_errors)
         return PaymentFilter(
             status=self.status or None,
             currency=self.currency or None,

@@ -44,7 +44,7 @@ class NewLink(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     max_payments: Annotated[int, shown(minimum=1, maximum=limits.LINK_PAYMENTS_MAX)] | None = 1
     customer_email: Annotated[str, shown(format="email", maxLength=limits.EMAIL_CHARS_MAX)] | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong, but for the expiry in test mode, which is judged by the clock that is stored."""
         env: MerchantEnv = facts.caller.env
         return _faults(self, env, facts.settings, facts.now if env.livemode else None)
@@ -61,9 +61,9 @@ def check(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime) -> 
     """The price of an acceptable link. Raises `ValidationFailed` with every fault, else `CurrencyNotSupported`."""
     known = currency(new.currency)
     amount_minor = minor_of(new.amount, known)
-    faults = list(_faults(new, env, settings, now))
-    if faults:
-        raise ValidationFailed(*faults)
+    field_errors = list(_faults(new, env, settings, now))
+    if field_errors:
+        raise ValidationFailed(*field_errors)
     if known is None or not known.operations.payments:
         raise CurrencyNotSupported
     if amount_minor is None:
@@ -117,9 +117,9 @@ def _method_faults(new: NewLink, known: Currency | None, env: MerchantEnv, amoun
 
 def _url_faults(new: NewLink, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
     if new.webhook_url is not None:
-        wrong = check_destination_url(new.webhook_url, livemode=env.livemode, settings=settings)
-        if wrong is not None:
-            yield FieldError("webhook_url", "invalid_url", wrong)
+        form_errors = check_destination_url(new.webhook_url, livemode=env.livemode, settings=settings)
+        if form_errors is not None:
+            yield FieldError("webhook_url", "invalid_url", form_errors)
     for field, url in (("success_url", new.success_url), ("cancel_url", new.cancel_url)):
         if url is not None and not is_web_address(url, https_only=env.livemode):
             yield FieldError(field, "invalid_url", messages.A_RETURN_ADDRESS)

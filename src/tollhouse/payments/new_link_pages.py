@@ -21,7 +21,7 @@ from tollhouse.payments.model import CreatedBy
 from tollhouse.payments.new_link import NewLink
 from tollhouse.payments.payment_pages import PROJECTS_SHOWN, currency_choices, method_choices
 from tollhouse.platform.db import Tx
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import whole
@@ -93,7 +93,7 @@ async def fill_in(request: Request, caller: Person, mode: str) -> Response:
     return await _form(request, caller, env, _typed(Form(list(first.items()))))
 
 
-@OPERATIONS.add("POST", "/{mode}/payment-links/new", guard=signed_in_page, refuses=(EmailUnverified,))
+@OPERATIONS.add("POST", "/{mode}/payment-links/new", guard=signed_in_page, errors=(EmailUnverified,))
 async def make(request: Request, caller: Person, mode: str) -> Response:
     """Make the link; or the form again, with what is wrong in it."""
     env, services = caller.env(mode), request.services
@@ -114,11 +114,11 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
     try:
         made_id = await services.db.transact(action)
     except KeyReused as error:
-        return await _form(request, caller, env, typed, Wrong(ALREADY, status=error.status))
+        return await _form(request, caller, env, typed, FormErrors(ALREADY, status=error.status))
     except EmailUnverified:
         raise
     except ApiError as error:
-        return await _form(request, caller, env, typed, wrong_with(error, (*FIELDS, METHODS_FIELD)), key)
+        return await _form(request, caller, env, typed, form_errors_of(error, (*FIELDS, METHODS_FIELD)), key)
     return see_other(f"/{env.mode}/payment-links/{made_id}")
 
 
@@ -132,7 +132,7 @@ def _typed(form: Form) -> Typed:
 
 
 async def _form(
-    request: Request, person: Person, env: MerchantEnv, typed: Typed, wrong: Wrong = NOTHING_WRONG, key: str = ""
+    request: Request, person: Person, env: MerchantEnv, typed: Typed, form_errors: FormErrors = NO_ERRORS, key: str = ""
 ) -> Response:
     db = request.services.db
     approved = await projects.approved(db, env, whole(PROJECTS_SHOWN))
@@ -140,7 +140,7 @@ async def _form(
     return page(
         request,
         "payments/new_link.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode=env.mode,
         here="payment-links",
@@ -152,5 +152,5 @@ async def _form(
         usual_minutes=settings.link_expiry_minutes,
         typed=typed.values,
         ticked=typed.methods,
-        wrong=wrong,
+        form_errors=form_errors,
     )

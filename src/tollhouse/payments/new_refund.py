@@ -22,7 +22,7 @@ class NewRefund(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     external_id: str | None = None
     metadata: dict[str, str] | None = None
 
-    def rule_faults(self, _facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
         """What is wrong whatever the payment is."""
         yield from optional_amount_faults(self.amount)
         yield from reference_faults(external_id=self.external_id, metadata=self.metadata)
@@ -31,18 +31,18 @@ class NewRefund(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 def check(new: NewRefund, currency: Currency, provider: Provider | None) -> int | None:
     """The amount in minor units, None where everything is meant. Raises `ValidationFailed` with every fault."""
     amount_minor = minor_of(new.amount, currency)
-    faults = [
+    field_errors = [
         *_faults(new, currency, amount_minor, provider),
         *reference_faults(external_id=new.external_id, metadata=new.metadata),
     ]
-    if faults:
-        raise ValidationFailed(*faults)
+    if field_errors:
+        raise ValidationFailed(*field_errors)
     return amount_minor
 
 
 def _faults(new: NewRefund, currency: Currency, amount_minor: int | None, provider: Provider | None) -> Iterator[FieldError]:
     if new.amount is not None and amount_minor is None:
         yield amount_fault(currency)
-    wrong = provider.receiver_fault(new.receiver) if provider is not None and new.receiver is not None else None
-    if wrong is not None:
-        yield FieldError("receiver", "invalid_value", wrong)
+    form_errors = provider.receiver_fault(new.receiver) if provider is not None and new.receiver is not None else None
+    if form_errors is not None:
+        yield FieldError("receiver", "invalid_value", form_errors)

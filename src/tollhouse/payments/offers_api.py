@@ -83,9 +83,9 @@ class MethodsQuery(CatalogueQuery, frozen=True):
     amount: str | None = None
     project_id: UUID | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Every parameter that is refused. An amount needs a currency."""
-        yield from CatalogueQuery.rule_faults(self, facts)
+        yield from CatalogueQuery.rule_errors(self, facts)
         known = currency(self.currency or "")
         if self.amount is not None and known is None:
             yield FieldError("currency", "invalid_currency", messages.A_CURRENCY)
@@ -137,7 +137,7 @@ async def list_currencies(caller: Caller, part: CataloguePart) -> CurrenciesAnsw
     "GET",
     "/payment-methods",
     guard=scope("projects:read", "settings:read"),
-    refuses=(ValidationFailed, InvalidProject),
+    errors=(ValidationFailed, InvalidProject),
 )
 async def list_methods(caller: Caller, query: MethodsQuery, part: Part, db: Pool) -> MethodsAnswer:
     """List every hosted checkout method, the unavailable ones with the reason."""
@@ -161,7 +161,7 @@ async def list_projects(caller: Caller, part: ListPart, db: Pool) -> ProjectsAns
     return ProjectsAnswer([_project(project, caller.env, settings) for project in shown], more, cursor)
 
 
-@OPERATIONS.add("GET", "/projects/{project_id}", guard=scope("projects:read"), refuses=(NotFound,))
+@OPERATIONS.add("GET", "/projects/{project_id}", guard=scope("projects:read"), errors=(NotFound,))
 async def read_project(caller: Caller, project_id: UUID, db: Pool) -> ProjectView:
     """Read an approved project."""
     project = await store.approved_one(db, caller.env, project_id)

@@ -64,7 +64,7 @@ class CheckoutStatus(Struct, frozen=True, kw_only=True):
     livemode: bool
 
 
-@OPERATIONS.add("GET", "/pay/{token}", guard=anyone, refuses=(NotFound, LinkExpired, LinkCanceled))
+@OPERATIONS.add("GET", "/pay/{token}", guard=anyone, errors=(NotFound, LinkExpired, LinkCanceled))
 async def show(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """The checkout page of a payment link. A browser gets a page of a link that is over, too."""
     found = await scene(db, token, _named(request), now)
@@ -73,7 +73,7 @@ async def show(request: Request, token: str, db: Pool, now: datetime) -> Respons
     return _page(request, found, now)
 
 
-@OPERATIONS.add("GET", "/pay/{token}/brand.css", guard=anyone, refuses=(NotFound,))
+@OPERATIONS.add("GET", "/pay/{token}/brand.css", guard=anyone, errors=(NotFound,))
 async def brand(token: str, db: Pool) -> Response:
     """The stylesheet of the merchant's own colour."""
     shown = await store.by_token(db, token)
@@ -83,7 +83,7 @@ async def brand(token: str, db: Pool) -> Response:
     return Response(branding.sheet(color), 200, {"Cache-Control": "public, max-age=3600"}, "text/css")
 
 
-@OPERATIONS.add("POST", "/pay/{token}/method", guard=visitor, refuses=(NotFound, MethodUnavailable))
+@OPERATIONS.add("POST", "/pay/{token}/method", guard=visitor, errors=(NotFound, MethodUnavailable))
 async def choose(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """Choose how to pay: a payment begins, of this customer's own where the link can be paid more than once."""
     found = await scene(db, token, _named(request), now)
@@ -104,7 +104,7 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
     return see_other(f"/pay/{token}" if begun is None else f"/pay/{token}?payment={begun}")
 
 
-@OPERATIONS.add("POST", "/pay/{token}/simulate", guard=visitor, refuses=(NotFound, ValidationFailed))
+@OPERATIONS.add("POST", "/pay/{token}/simulate", guard=visitor, errors=(NotFound, ValidationFailed))
 async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """Play the customer's bank, in test mode only."""
     shown = await store.by_token(db, token)
@@ -135,7 +135,7 @@ async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Res
     return see_other(back)
 
 
-@OPERATIONS.add("GET", "/pay/{token}/status", guard=anyone, refuses=(NotFound, LinkExpired, LinkCanceled))
+@OPERATIONS.add("GET", "/pay/{token}/status", guard=anyone, errors=(NotFound, LinkExpired, LinkCanceled))
 async def status(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """The state of the checkout, for a page that waits. Answers 304 to the ETag of an unchanged state."""
     found = await scene(db, token, _named(request), now)

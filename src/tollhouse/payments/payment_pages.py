@@ -33,7 +33,7 @@ from tollhouse.payments.model import (
 from tollhouse.payments.views import transaction_view
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.configured import SANDBOX
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.keyset import turn_by
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import statuses_of, whole
@@ -61,24 +61,24 @@ class Story(Struct, frozen=True):
 async def payments(request: Request, caller: Person, mode: str, query: PaymentsQuery) -> Response:
     """Payments, newest first; those that the address means."""
     env, db = caller.env(mode), request.services.db
-    wrong, found = NOTHING_WRONG, list[ListedPayment]()
+    form_errors, found = NO_ERRORS, list[ListedPayment]()
     try:
         found = await listed_store.listed(db, env, query.wanted(caller.zone), request.now, query.before, query.fetch)
     except ValidationFailed as error:
-        wrong = wrong_with(error, query.asked)
+        form_errors = form_errors_of(error, query.asked)
     shown, more = query.cut(found)
     path = f"/{env.mode}/payments"
     return page(
         request,
         "payments/payments.html",
-        wrong.status,
+        form_errors.status,
         person=caller,
         mode=env.mode,
         here="payments",
         payments=shown,
         query=query,
         typed=query.asked,
-        wrong=wrong,
+        form_errors=form_errors,
         statuses=STATUSES,
         methods=method_choices(env),
         currencies=currency_choices(),
@@ -116,9 +116,9 @@ async def accept(request: Request, caller: Person, mode: str, transaction_id: UU
     except InvalidState:
         message = NOT_NOW
     except BalanceLimitExceeded as error:
-        return await _payment(request, caller, env, transaction_id, Wrong(error.message, status=error.status))
+        return await _payment(request, caller, env, transaction_id, FormErrors(error.message, status=error.status))
     if message:
-        return await _payment(request, caller, env, transaction_id, Wrong(message, status=409))
+        return await _payment(request, caller, env, transaction_id, FormErrors(message, status=409))
     return see_other(f"/{env.mode}/payments/{transaction_id}")
 
 
@@ -145,7 +145,7 @@ async def project_choices(db: Pool, env: MerchantEnv) -> list[tuple[str, str]]:
 
 
 async def _payment(
-    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, wrong: Wrong = NOTHING_WRONG
+    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, form_errors: FormErrors = NO_ERRORS
 ) -> Response:
     story = await _story(request.services.db, env, transaction_id)
     found = story.payment
@@ -154,7 +154,7 @@ async def _payment(
     return page(
         request,
         "payments/payment.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode=env.mode,
         here="payments",
@@ -170,7 +170,7 @@ async def _payment(
         refund_failures=REFUND_FAILURES,
         moves=[(stamp(one.at), one, _signed(one)) for one in story.moves],
         events=[(stamp(one.created_at), one) for one in story.events],
-        message=wrong.message,
+        message=form_errors.message,
     )
 
 

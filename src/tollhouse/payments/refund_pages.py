@@ -28,7 +28,7 @@ from tollhouse.payments.refund_destination import payer_of
 from tollhouse.payments.refunds import Offer
 from tollhouse.payments.views import transaction_view
 from tollhouse.platform.db import Tx
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.request import Request
@@ -89,7 +89,7 @@ async def review(request: Request, caller: Person, mode: str, transaction_id: UU
     form = request.form()
     typed = _typed(form)
     if form.one("change"):
-        return await _form_anew(request, caller, env, transaction_id, typed, NOTHING_WRONG)
+        return await _form_anew(request, caller, env, transaction_id, typed, NO_ERRORS)
     return await _review(request, caller, env, transaction_id, typed)
 
 
@@ -183,23 +183,23 @@ def _amounts(offer: Offer, there_minor: int) -> dict[str, str]:
 
 
 async def _form_anew(
-    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, typed: Typed, wrong: Wrong
+    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, typed: Typed, form_errors: FormErrors
 ) -> Response:
     found = await transactions_store.one(request.services.db, env, transaction_id)
     if found is None:
         raise NotFound
-    return await _form(request, person, env, found, typed, wrong)
+    return await _form(request, person, env, found, typed, form_errors)
 
 
 async def _form(
-    request: Request, person: Person, env: MerchantEnv, found: Transaction, typed: Typed, wrong: Wrong = NOTHING_WRONG
+    request: Request, person: Person, env: MerchantEnv, found: Transaction, typed: Typed, form_errors: FormErrors = NO_ERRORS
 ) -> Response:
     payer = await payer_of(request.services.db, found)
     there = (await balances.in_currency(request.services.db, env, found.currency)).available_minor
     return page(
         request,
         "payments/refund.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode=env.mode,
         here="payments",
@@ -212,7 +212,7 @@ async def _form(
         receiver_label="IBAN" if found.method_type == "bank_transfer" else "Receiver",
         reasons=list(REFUND_REASONS.items()),
         typed=typed.values,
-        wrong=wrong,
+        form_errors=form_errors,
     )
 
 
@@ -226,6 +226,6 @@ def _unfit(found: Transaction, request: Request) -> str:
     return "" if found.refundable_minor > 0 else NOT_REFUNDABLE["status"]
 
 
-def _said(error: ApiError, typed: Typed) -> Wrong:
+def _said(error: ApiError, typed: Typed) -> FormErrors:
     field = "amount" if isinstance(error, OF_THE_AMOUNT) else "receiver" if isinstance(error, OF_THE_RECEIVER) else ""
-    return wrong_with(error, typed.values, field)
+    return form_errors_of(error, typed.values, field)

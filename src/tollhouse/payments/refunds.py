@@ -22,7 +22,7 @@ from tollhouse.ledger.model import Account, InsufficientFunds, Line, Posted, Pos
 from tollhouse.ledger.post import ensure_room, post
 from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import OutgoingTransfer
-from tollhouse.payments import refunds_store, settle, tell, verdict
+from tollhouse.payments import notify, refunds_store, settle, verdict
 from tollhouse.payments.errors import ChargedBack, InvalidState, RefundNotAllowed, RefundTooLarge
 from tollhouse.payments.model import Refund, RefundStatus, Transaction
 from tollhouse.payments.new_refund import NewRefund, check
@@ -135,7 +135,7 @@ async def succeed(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services,
     else:
         of_merchant = refund.amount_minor - refund.unapplied_minor
         _, posted = await holds.capture(tx, env, refund.hold_id, of_merchant, now, entry_type="refund", to=out, along=given)
-    await tell.payment(tx, "payment.refunded", changed, services, now, refund=refund)
+    await notify.payment(tx, "payment.refunded", changed, services, now, refund=refund)
     await _notify_balance(tx, changed, refund, posted, services, now)
     return refund
 
@@ -307,4 +307,4 @@ async def _notify_balance(
     tx: Tx, transaction: Transaction, refund: Refund, posted: Posted | None, services: Services, now: datetime
 ) -> None:
     if posted is not None:
-        await tell.moved(tx, transaction, posted, Cause(SOURCE, refund.id, refund.status, refund.version), services, now)
+        await notify.moved(tx, transaction, posted, Cause(SOURCE, refund.id, refund.status, refund.version), services, now)

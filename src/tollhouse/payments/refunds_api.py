@@ -55,7 +55,7 @@ class RefundsAnswer(Struct, frozen=True):
     guard=scope("payments:write"),
     status=201,
     idempotency="required",
-    refuses=(
+    errors=(
         NotFound,
         ValidationFailed,
         ChargedBack,
@@ -82,7 +82,7 @@ async def request_refund(
     return refund_view(refund, caller.env)
 
 
-@OPERATIONS.add("GET", "/transactions/{transaction_id}/refunds", guard=scope("payments:read"), refuses=(NotFound,))
+@OPERATIONS.add("GET", "/transactions/{transaction_id}/refunds", guard=scope("payments:read"), errors=(NotFound,))
 async def list_refunds_of(caller: Caller, transaction_id: UUID, part: ListPart, db: Pool) -> RefundsAnswer:
     """List the refunds of a transaction, newest first."""
     if await transactions_store.one(db, caller.env, transaction_id) is None:
@@ -100,7 +100,7 @@ async def list_refunds(caller: Caller, query: RefundsQuery, part: Part, db: Pool
     return RefundsAnswer([refund_view(one, caller.env) for one in found], more, cursor)
 
 
-@OPERATIONS.add("GET", "/refunds/{refund_id}", guard=scope("payments:read"), refuses=(NotFound,))
+@OPERATIONS.add("GET", "/refunds/{refund_id}", guard=scope("payments:read"), errors=(NotFound,))
 async def read_refund(caller: Caller, refund_id: UUID, db: Pool) -> RefundView:
     """Read a refund."""
     refund = await refunds_store.one(db, caller.env, refund_id)

@@ -54,7 +54,7 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     amount: Amount = None
     failure_code: Decline | None = None
 
-    def rule_faults(self, _facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
         """What is wrong whatever the payment is."""
         return optional_amount_faults(self.amount)
 
@@ -71,7 +71,7 @@ class Funding(Struct, frozen=True, forbid_unknown_fields=True):
     currency: str
     amount: Amount
 
-    def rule_faults(self, _facts: RequestFacts | None = None) -> Iterator[FieldError]:
+    def rule_errors(self, _facts: RequestFacts | None = None) -> Iterator[FieldError]:
         """Everything that is wrong."""
         known = currency(self.currency)
         if known is None or not known.operations.balances:
@@ -101,7 +101,7 @@ class ClockView(Struct, frozen=True, kw_only=True):
     "/test/transactions/{transaction_id}/simulate",
     guard=TestCredential("payments:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
+    errors=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
 )
 async def simulate_transaction(
     caller: Caller, transaction_id: UUID, body: Simulation, tx: Tx, now: datetime, services: Services
@@ -118,7 +118,7 @@ async def simulate_transaction(
     "/test/payment-links/{link_id}/simulate",
     guard=TestCredential("payments:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
+    errors=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
 )
 async def simulate_link(
     caller: Caller, link_id: UUID, body: Simulation, tx: Tx, now: datetime, services: Services
@@ -136,7 +136,7 @@ async def simulate_link(
     "/test/refunds/{refund_id}/simulate",
     guard=TestCredential("payments:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded),
+    errors=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded),
 )
 async def simulate_refund(
     caller: Caller, refund_id: UUID, body: RefundSimulation, tx: Tx, now: datetime, services: Services
@@ -169,12 +169,12 @@ async def simulate_refund(
     guard=TestCredential("payments:write"),
     status=201,
     idempotency="honoured",
-    refuses=(TestModeOnly, ValidationFailed, BalanceLimitExceeded),
+    errors=(TestModeOnly, ValidationFailed, BalanceLimitExceeded),
 )
 async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, services: Services) -> BalanceView:
     """Put test money on a balance."""
-    if faults := list(body.rule_faults()):
-        raise ValidationFailed(*faults)
+    if field_errors := list(body.rule_errors()):
+        raise ValidationFailed(*field_errors)
     known, amount_minor = CURRENCIES[body.currency], _minor(body.amount, CURRENCIES[body.currency])
     # The database judges the room on the balance below, and its verdict refuses everything.
     funding_id = new_id()
@@ -189,7 +189,7 @@ async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, services: S
     "/test/clock/advance",
     guard=TestCredential("payments:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, ValidationFailed),
+    errors=(TestModeOnly, ValidationFailed),
 )
 async def advance_clock(caller: Caller, body: ClockAdvance, tx: Tx, now: datetime, services: Services) -> ClockView:
     """Move the clock of the test environment ahead; links whose time is over then expire."""

@@ -21,7 +21,7 @@ from tollhouse.kernel.ids import Mode, new_id
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.ledger.model import Line, Posting, Source, available, income, rail, unapplied
 from tollhouse.ledger.post import has_room, post
-from tollhouse.payments import store, tell, transactions_store, verdict
+from tollhouse.payments import notify, store, transactions_store, verdict
 from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.model import Transaction
 from tollhouse.platform.db import Tx
@@ -81,7 +81,7 @@ async def fail(tx: Tx, current: Transaction, failure_code: str, services: Servic
     """Let an open attempt fail, and say so; part of the money, where it is there, then waits for the merchant."""
     failed = await change(tx, verdict.fail(current, failure_code), failure_code, now)
     event_type = "payment.failed" if failed.status == "failed" else "payment.refund_required"
-    await tell.payment(tx, event_type, failed, services, now)
+    await notify.payment(tx, event_type, failed, services, now)
     return failed
 
 
@@ -98,7 +98,7 @@ async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Servi
     lines = [Line("payment", current.currency, current.unapplied_minor, unapplied(current.rail), available(env))]
     if current.status == "refund_required":
         await store.count_payment(tx, env, current.payment_link_id, current.id, current.unapplied_minor, now)
-        await tell.payment(tx, "payment.succeeded", accepted, services, now)
+        await notify.payment(tx, "payment.succeeded", accepted, services, now)
     await _post(tx, accepted, [*lines, *_fee(accepted, fee_minor - current.fee_minor)], services, now)
     about = made(amount=priced(current.unapplied_minor, current.currency))
     await record.note(tx, env, "payment.accepted", now, subject=current.id, changed=about)
@@ -162,9 +162,9 @@ async def _receive(
             lines.append(Line("payment", currency, unapplied_minor, rail(current.rail), unapplied(current.rail)))
     if received.status == "succeeded":
         await store.count_payment(tx, env, current.payment_link_id, current.id, credited_minor, now)
-        await tell.payment(tx, "payment.succeeded", received, services, now)
+        await notify.payment(tx, "payment.succeeded", received, services, now)
     if received.status == "refund_required" or (received.status == "succeeded" and received.unapplied_minor > 0):
-        await tell.payment(tx, "payment.refund_required", received, services, now)
+        await notify.payment(tx, "payment.refund_required", received, services, now)
     await _post(tx, received, [*lines, *_fee(received, fee_minor)], services, now)
     return received
 
@@ -178,7 +178,7 @@ async def _take_unmatched(
     unmatched = await transactions_store.one(tx, beside.env, unmatched_id)
     if unmatched is None:
         raise AssertionError("it was begun just now")
-    await tell.payment(tx, "payment.refund_required", unmatched, services, now)
+    await notify.payment(tx, "payment.refund_required", unmatched, services, now)
     line = Line("payment", unmatched.currency, unmatched.received_minor, rail(unmatched.rail), unapplied(unmatched.rail))
     await _post(tx, unmatched, [line], services, now)
     return unmatched
@@ -201,7 +201,7 @@ async def _post(tx: Tx, transaction: Transaction, lines: list[Line], services: S
     source = Source(SOURCE, transaction.id, transaction.version)
     posted = await post(tx, Posting(transaction.env.mode, "payment", source, tuple(lines), now))
     cause = Cause(SOURCE, transaction.id, transaction.status, transaction.version)
-    await tell.moved(tx, transaction, posted, cause, services, now)
+    await notify.moved(tx, transaction, posted, cause, services, now)
 
 
 def _fee(transaction: Transaction, fee_minor: int) -> list[Line]:

@@ -104,11 +104,11 @@ class Setting(NamedTuple):
 
 
 class SettingsRefusedError(Exception):
-    """The environment holds settings that cannot be: `faults` lists every one."""
+    """The environment holds settings that cannot be: `field_errors` lists every one."""
 
-    def __init__(self, faults: list[str]) -> None:
-        self.faults = faults
-        super().__init__("\n".join(faults))
+    def __init__(self, field_errors: list[str]) -> None:
+        self.field_errors = field_errors
+        super().__init__("\n".join(field_errors))
 
 
 def _or_none(read: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -382,7 +382,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
     """The settings of this environment. Raises `SettingsRefusedError` with every fault there is."""
     environ = os.environ if environ is None else environ
     values: dict[str, Any] = {}
-    faults: list[str] = []
+    field_errors: list[str] = []
     for setting in SETTINGS:
         text = environ.get(setting.name, "").strip(None if not setting.exact else "") or setting.default
         if setting.field == "data_dir" and not text:
@@ -390,11 +390,11 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         try:
             values[setting.field] = setting.read(text)
         except ValueError as fault:
-            faults.append(f"{setting.name} {fault}")
+            field_errors.append(f"{setting.name} {fault}")
     if values.get("database_url") and not values.get("secret_keys") and "secret_keys" in values:
-        faults.append("TOLLHOUSE_SECRET_KEYS is needed beside DATABASE_URL")
-    if (values.get("bank_iban") is None) != (values.get("bank_holder") is None) and not faults:
-        faults.append("TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER are set together, or neither is")
-    if faults:
-        raise SettingsRefusedError(faults)
+        field_errors.append("TOLLHOUSE_SECRET_KEYS is needed beside DATABASE_URL")
+    if (values.get("bank_iban") is None) != (values.get("bank_holder") is None) and not field_errors:
+        field_errors.append("TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER are set together, or neither is")
+    if field_errors:
+        raise SettingsRefusedError(field_errors)
     return Settings(**values)

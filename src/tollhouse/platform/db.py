@@ -147,12 +147,12 @@ class Tx:
     async def _transact_once(self, action: Callable[["Tx"], Awaitable[T]]) -> T:
         await self.begin()
         try:
-            answer = await action(self)
+            response = await action(self)
         except BaseException:
             await self.roll_back()
             raise
         await self.commit()
-        return answer
+        return response
 
     async def _statement(self, sql: str) -> "PreparedStatement[asyncpg.Record]":
         statement = self._prepared.get(sql)

@@ -131,7 +131,7 @@ class Gate:
         """In a test bed with allowed networks the address decides, whatever the name."""
         return bool(self._allowed)
 
-    def refuses(self, address: IPv4Address) -> bool:
+    def errors(self, address: IPv4Address) -> bool:
         """Whether this address is never called. No setting opens the ingress."""
         if address == self._ingress:
             return True
@@ -210,7 +210,7 @@ class Outbound:
         Only who asks a friend rather than a stranger keeps them.
         """
         started = time.monotonic()
-        answer = _Answer(keep_body=keep_body)
+        response = _Answer(keep_body=keep_body)
         error: str | None = None
         dialled = Dialled()
         _dialled.set(dialled)
@@ -218,28 +218,28 @@ class Outbound:
             async with asyncio.timeout(self._deadline_s):
                 target = self._checked(url)
                 try:
-                    await self._exchange(self._kept, target, body, headers, answer)
+                    await self._exchange(self._kept, target, body, headers, response)
                 except GONE as fault:
-                    if dialled.anew or answer.status is not None or isinstance(fault, aiohttp.ClientConnectorError):
+                    if dialled.anew or response.status is not None or isinstance(fault, aiohttp.ClientConnectorError):
                         raise
-                    await self._exchange(self._anew, target, body, headers, answer)
+                    await self._exchange(self._anew, target, body, headers, response)
         except Exception as fault:  # noqa: BLE001 - whatever a receiver does is its answer
-            error = _error_of(fault) if answer.status is None else None
-        if answer.status is not None and not 200 <= answer.status <= 299:  # noqa: PLR2004 - what 2xx means
-            error = "redirect_not_followed" if answer.status in REDIRECTS else f"http_{answer.status}"
+            error = _error_of(fault) if response.status is None else None
+        if response.status is not None and not 200 <= response.status <= 299:  # noqa: PLR2004 - what 2xx means
+            error = "redirect_not_followed" if response.status in REDIRECTS else f"http_{response.status}"
         took_ms = round((time.monotonic() - started) * 1000)
-        return Outcome(error, answer.status, took_ms, answer.retry_after_s, bytes(answer.body or b""))
+        return Outcome(error, response.status, took_ms, response.retry_after_s, bytes(response.body or b""))
 
     async def _exchange(
-        self, session: aiohttp.ClientSession, target: URL, body: bytes, headers: Mapping[str, str], answer: "_Answer"
+        self, session: aiohttp.ClientSession, target: URL, body: bytes, headers: Mapping[str, str], response: "_Answer"
     ) -> None:
         """Send, and note what the head of the answer says. A connection of which not everything was read is closed."""
-        async with session.post(target, data=body, headers=headers, allow_redirects=False) as response:
-            answer.status = response.status
-            answer.retry_after_s = _retry_after_s(response.headers)
-            await _drain(response.content, answer.body)
+        async with session.post(target, data=body, headers=headers, allow_redirects=False) as received:
+            response.status = received.status
+            response.retry_after_s = _retry_after_s(received.headers)
+            await _drain(received.content, response.body)
             if len(self.sockets) > KEPT_MAX:
-                response.close()
+                received.close()
 
     def _session(self, tls: ssl.SSLContext, *, force_close: bool) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
@@ -264,14 +264,14 @@ class Outbound:
     def _checked(self, url: str) -> URL:
         """An address in the URL is judged here, a name by the resolver."""
         literal, read = _read(url)
-        if literal is not None and self._gate.refuses(literal):
+        if literal is not None and self._gate.errors(literal):
             raise BlockedAddressError
         return read
 
     def _gated_socket(self, found: tuple[Any, ...]) -> socket.socket:
         """The last gate: an address in a URL never reaches the resolver, so every socket asks again."""
         family, address = found[0], IPv4Address(found[4][0])
-        if family != socket.AF_INET or self._gate.refuses(address):
+        if family != socket.AF_INET or self._gate.errors(address):
             raise BlockedAddressError
         _dialled.get().anew = True
         opened = self._socket()
@@ -321,7 +321,7 @@ class _CheckedNames(AbstractResolver):
         look_up = partial(socket.getaddrinfo, host, port, socket.AF_INET, socket.SOCK_STREAM)
         found = [entry[4][0] for entry in await asyncio.get_running_loop().run_in_executor(self._threads, look_up)]
         addresses = [str(address) for address in found]
-        if any(self._gate.refuses(IPv4Address(address)) for address in addresses):
+        if any(self._gate.errors(IPv4Address(address)) for address in addresses):
             raise BlockedAddressError
         return [
             ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)

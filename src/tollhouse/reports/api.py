@@ -23,7 +23,7 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
     "GET",
     "/reports/financial-summary",
     guard=scope("reports:read"),
-    refuses=(ValidationFailed,),
+    errors=(ValidationFailed,),
     responses=Report,
     formats=("text/csv",),
 )

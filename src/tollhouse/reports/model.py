@@ -91,7 +91,7 @@ class SummaryQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     group_by: GroupBy = "none"
     format: Literal["json", "csv"] = "json"
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Every parameter that is refused."""
         return self._faults(*self._span(facts.now))
 
@@ -103,9 +103,9 @@ class SummaryQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def interval(self, now: datetime) -> Interval:
         """What is reported. Raises `ValidationFailed` with every fault."""
         start, end = self._span(now)
-        faults = list(self._faults(start, end))
-        if start is None or end is None or faults:
-            raise ValidationFailed(*faults)
+        field_errors = list(self._faults(start, end))
+        if start is None or end is None or field_errors:
+            raise ValidationFailed(*field_errors)
         return Interval(start, end)
 
     def _faults(self, start: datetime | None, end: datetime | None) -> Iterator[FieldError]:

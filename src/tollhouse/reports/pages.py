@@ -23,7 +23,7 @@ from tollhouse.reports.summary import by_method, by_period, everything
 from tollhouse.reports.table import as_csv
 from tollhouse.web.charts import NARROW, WIDE, BarChart, Size, bar_chart
 from tollhouse.web.csv_table import MEDIA_TYPE, attachment
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.language_choice import language_of
 from tollhouse.web.local_formats import Formats
 from tollhouse.web.operations import PAGES, Operations
@@ -42,7 +42,7 @@ async def reports(request: Request, caller: Person, mode: str, query: ReportsQue
     """What changed the balances in these days: by currency; of one of them over time, by line, and by method."""
     env, db = caller.env(mode), request.services.db
     choices = await projects.approved(db, env, whole(PROJECTS_SHOWN))
-    chosen, wrong = await _looked_at(request, caller, env, query)
+    chosen, form_errors = await _looked_at(request, caller, env, query)
     shown = chosen.shown()
     parts = tables.by_currency(await by_period(db, env, shown))
     sums = {code: tables.whole(rows) for code, rows in parts.items()}
@@ -51,12 +51,12 @@ async def reports(request: Request, caller: Person, mode: str, query: ReportsQue
     return page(
         request,
         "reports/reports.html",
-        wrong.status,
+        form_errors.status,
         person=caller,
         mode=env.mode,
         here="reports",
         query=query,
-        wrong=wrong,
+        form_errors=form_errors,
         chosen=chosen,
         shown=shown,
         days_max=DAYS_SHOWN_MAX,
@@ -75,16 +75,16 @@ async def reports(request: Request, caller: Person, mode: str, query: ReportsQue
 async def methods(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """What each method brought in these days, in each currency. It is summed for this page alone: it takes as long again."""
     env = caller.env(mode)
-    chosen, wrong = await _looked_at(request, caller, env, query)
+    chosen, form_errors = await _looked_at(request, caller, env, query)
     return page(
         request,
         "reports/methods.html",
-        wrong.status,
+        form_errors.status,
         person=caller,
         mode=env.mode,
         here="reports",
         query=query,
-        wrong=wrong,
+        form_errors=form_errors,
         chosen=chosen,
         currencies=_methods(await by_method(request.services.db, env, chosen)),
     )
@@ -150,12 +150,12 @@ async def _report(
     return header, found
 
 
-async def _looked_at(request: Request, person: Person, env: MerchantEnv, query: ReportsQuery) -> tuple[Chosen, Wrong]:
+async def _looked_at(request: Request, person: Person, env: MerchantEnv, query: ReportsQuery) -> tuple[Chosen, FormErrors]:
     """What a page shows: what the address means, else the usual, with what is wrong."""
     try:
-        return await _chosen(request, person, env, query), NOTHING_WRONG
+        return await _chosen(request, person, env, query), NO_ERRORS
     except ValidationFailed as error:
-        return ReportsQuery().chosen(request.now, person.zone), wrong_with(error, FIELDS)
+        return ReportsQuery().chosen(request.now, person.zone), form_errors_of(error, FIELDS)
 
 
 async def _chosen(request: Request, person: Person, env: MerchantEnv, query: ReportsQuery) -> Chosen:

@@ -159,7 +159,7 @@ class _Sheet(FPDF):
         return [self._texts.formats.amount(currency.format(minor)) for minor in amounts]
 
     def _said(self, text: str) -> str:
-        return self._texts.told(text)
+        return self._texts.translate(text)
 
 
 def _printable(text: str) -> str:

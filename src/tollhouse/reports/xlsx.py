@@ -32,7 +32,9 @@ def workbook(header: ReportHeader, found: Found) -> bytes:
     """The file. It works for a while: never on the event loop."""
     file = BytesIO()
     book: Any = Workbook(file, OPTIONS)  # whose types are half declared
-    book.set_properties({"title": Texts(header.language).told(labels.TITLE), "created": header.made_at.replace(tzinfo=None)})
+    book.set_properties(
+        {"title": Texts(header.language).translate(labels.TITLE), "created": header.made_at.replace(tzinfo=None)}
+    )
     writer = _Writer(book, header)
     parts = by_currency(found.summaries)
     writer.currencies([whole(rows) for rows in parts.values()])
@@ -48,7 +50,7 @@ class _Writer:
     def __init__(self, book: Any, header: ReportHeader) -> None:
         self._book = book
         self._header = header
-        self._told = Texts(header.language).told
+        self._told = Texts(header.language).translate
         self._bold = book.add_format({"bold": True})
         self._head = book.add_format({"bold": True, "bottom": 1})
         self._head_of_numbers = book.add_format({"bold": True, "bottom": 1, "align": "right"})

@@ -55,18 +55,18 @@ class Recorder:
         self._end = asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
 
-    def note(self, request: Request, operation: Operation | None, answer: Response, duration_us: int) -> None:
+    def note(self, request: Request, operation: Operation | None, response: Response, duration_us: int) -> None:
         """Keep this request for the next batch, if it came with a credential that we know.
 
         Not what is over the rate limit: so the limit bounds the log too, however hard somebody knocks.
         """
-        if not self._on or operation is None or not isinstance(request.caller, Caller) or answer.status_code == TOO_MANY:
+        if not self._on or operation is None or not isinstance(request.caller, Caller) or response.status_code == TOO_MANY:
             return
         if len(self._waiting) >= WAITING_MAX:
             self._lost += 1
             return
         try:
-            self._waiting.append(_entry(request, request.caller, operation, answer, duration_us))
+            self._waiting.append(_entry(request, request.caller, operation, response, duration_us))
         except Exception as fault:  # noqa: BLE001 - the answer was sent: a line that cannot be made is no fault of its caller
             log.error("failed", part="request log", exc_info=fault)
         self._there.set()
@@ -107,9 +107,9 @@ class Recorder:
             self._lost = 0
 
 
-def _entry(request: Request, caller: Caller, operation: Operation, answer: Response, duration_us: int) -> Entry:
-    body = bytes(answer.body)
-    refused = answer.status_code >= REFUSED
+def _entry(request: Request, caller: Caller, operation: Operation, response: Response, duration_us: int) -> Entry:
+    body = bytes(response.body)
+    refused = response.status_code >= REFUSED
     keys = request.headers.getlist("idempotency-key")
     declared = () if operation.query is None else operation.query.__struct_encode_fields__
     return Entry(
@@ -121,13 +121,13 @@ def _entry(request: Request, caller: Caller, operation: Operation, answer: Respo
         method=request.method,
         path=redaction.path_of(request.path.removeprefix(operation.surface.prefix)),
         query=redaction.query_of(request.query, declared),
-        status=answer.status_code,
+        status=response.status_code,
         error=_code(body) if refused else None,
         duration_us=min(duration_us, INT_MAX),
         credential=caller.client_id or str(caller.api_key_id),
         grant_id=caller.grant_id,
         key_hash=digest(keys[0]) if len(keys) == 1 and 1 <= len(keys[0]) <= IDEMPOTENCY_KEY_CHARS_MAX else None,
-        replayed=bool(keys) and REPLAYED in answer.raw_headers,
+        replayed=bool(keys) and REPLAYED in response.raw_headers,
         asked=redaction.body_of(request.raw),
         answered=redaction.body_of(body) if refused or request.method != "GET" else None,
     )

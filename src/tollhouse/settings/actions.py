@@ -25,8 +25,8 @@ async def current(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SettingsVie
 
 async def save(tx: Tx, env: MerchantEnv, new: NewSettings, now: datetime) -> SettingsView:
     """Replace the settings. Raises `ValidationFailed` with every fault, and `SettingsChanged` for a stale version."""
-    if faults := new.faults(env):
-        raise ValidationFailed(*faults)
+    if field_errors := new.field_errors(env):
+        raise ValidationFailed(*field_errors)
     before = await payment_settings.of(tx, env)
     saved = await payment_settings.save(tx, env, new.settings(), now)
     if saved is None:

@@ -19,7 +19,7 @@ async def read_settings(caller: Caller, db: Pool, now: datetime) -> SettingsView
     return await actions.current(db, caller.env, now)
 
 
-@INTEGRATION_OPERATIONS.add("PUT", "/settings", guard=scope("settings:write"), refuses=(ValidationFailed, SettingsChanged))
+@INTEGRATION_OPERATIONS.add("PUT", "/settings", guard=scope("settings:write"), errors=(ValidationFailed, SettingsChanged))
 async def save_settings(caller: Caller, body: NewSettings, tx: Tx, now: datetime) -> SettingsView:
     """Replace the settings of the current environment. Needs the version that was read."""
     return await actions.save(tx, caller.env, body, now)

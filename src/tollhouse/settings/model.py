@@ -66,11 +66,11 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     confirmations: Confirmations
     version: Annotated[int, Meta(ge=-VERSION_MAX, le=VERSION_MAX)]  # what never was a version is a stale one
 
-    def rule_faults(self, facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> list[FieldError]:
         """Every field that is refused."""
-        return self.faults(facts.caller.env)
+        return self.field_errors(facts.caller.env)
 
-    def faults(self, env: MerchantEnv) -> list[FieldError]:
+    def field_errors(self, env: MerchantEnv) -> list[FieldError]:
         """Every field that is refused."""
         return [
             *self._offer_faults(),

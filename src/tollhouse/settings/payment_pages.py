@@ -15,7 +15,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.settings import actions
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.forms import Form, what_was_done
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.request import Request
@@ -71,7 +71,7 @@ async def _changed(request: Request, person: Person, env: MerchantEnv, typed: Ty
     saved = _as_typed(current)
     if (saved.values, saved.methods) == (typed.values, typed.methods):
         return see_other(f"/{env.mode}/settings/payments?done=saved")
-    return _page(request, person, current, typed, Wrong(CHANGED, status=409))
+    return _page(request, person, current, typed, FormErrors(CHANGED, status=409))
 
 
 def _typed(form: Form) -> Typed:
@@ -123,24 +123,32 @@ def _networks() -> list[str]:
     return sorted({chain.network for currency in CURRENCIES.values() for chain in currency.chains})
 
 
-def _said(error: ApiError, typed: Typed) -> Wrong:
+def _said(error: ApiError, typed: Typed) -> FormErrors:
     """The faults are written for people already, those of members within members too."""
-    return wrong_with(error, typed.values, said={(fault.field, fault.code): fault.message for fault in error.faults})
+    return form_errors_of(
+        error, typed.values, said={(fault.field, fault.code): fault.message for fault in error.field_errors}
+    )
 
 
 def _page(
-    request: Request, person: Person, current: SettingsView, typed: Typed, wrong: Wrong = NOTHING_WRONG, *, notice: str = ""
+    request: Request,
+    person: Person,
+    current: SettingsView,
+    typed: Typed,
+    form_errors: FormErrors = NO_ERRORS,
+    *,
+    notice: str = "",
 ) -> Response:
     return page(
         request,
         "settings/payments.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode=current.mode,
         here="settings",
         version=current.version,
         typed=typed,
-        wrong=wrong,
+        form_errors=form_errors,
         notice=notice,
         methods=[(choice.method_id, METHODS[choice.method_id].name) for choice in current.payment_methods],
         currencies=[(one.code, f"{one.code}, {one.name}") for one in CURRENCIES.values()],

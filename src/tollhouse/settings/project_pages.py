@@ -21,7 +21,7 @@ from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.platform.db import Tx
 from tollhouse.settings.projects_api import SaidProject
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.forms import Form, what_was_done
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.paging import PageQuery, turn
@@ -91,7 +91,7 @@ async def open_project(request: Request, caller: Person, mode: str) -> Response:
     try:
         facts = typed.facts()
     except ValidationFailed as error:
-        return _new(request, caller, env, typed, wrong_with(error, FIELDS))
+        return _new(request, caller, env, typed, form_errors_of(error, FIELDS))
     if parse_id(key) is None:
         return _new(request, caller, env, typed)
 
@@ -104,7 +104,7 @@ async def open_project(request: Request, caller: Person, mode: str) -> Response:
     try:
         await request.services.db.transact(once)
     except KeyReused as error:
-        return _new(request, caller, env, typed, Wrong(SENT_BEFORE, status=error.status))
+        return _new(request, caller, env, typed, FormErrors(SENT_BEFORE, status=error.status))
     return see_other(f"/{env.mode}/projects?done={'sent' if env.livemode else 'opened'}")
 
 
@@ -129,7 +129,7 @@ async def change_project(request: Request, caller: Person, mode: str, project_id
     try:
         facts = typed.facts()
     except ValidationFailed as error:
-        return _project(request, caller, current, typed, wrong_with(error, FIELDS), seen=seen)
+        return _project(request, caller, current, typed, form_errors_of(error, FIELDS), seen=seen)
 
     async def change(tx: Tx) -> ReviewedProject | None:
         return None if seen is None else await projects.change_as_seen(tx, env, project_id, facts, seen, request.now)
@@ -137,7 +137,7 @@ async def change_project(request: Request, caller: Person, mode: str, project_id
     if await request.services.db.transact(change) is None:
         current = await _current(request, env, project_id)
         if current.facts != facts:
-            return _project(request, caller, current, typed, Wrong(CHANGED, status=409))
+            return _project(request, caller, current, typed, FormErrors(CHANGED, status=409))
     return see_other(f"/{env.mode}/projects/{project_id}?done=saved")
 
 
@@ -152,16 +152,16 @@ def _typed(form: Form) -> Typed:
     return Typed(*(form.one(name) or "" for name in FIELDS))
 
 
-def _new(request: Request, person: Person, env: MerchantEnv, typed: Typed, wrong: Wrong = NOTHING_WRONG) -> Response:
+def _new(request: Request, person: Person, env: MerchantEnv, typed: Typed, form_errors: FormErrors = NO_ERRORS) -> Response:
     return page(
         request,
         "settings/project_new.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode=env.mode,
         here="projects",
         typed=typed,
-        wrong=wrong,
+        form_errors=form_errors,
         key=new_id_text(),
     )
 
@@ -171,7 +171,7 @@ def _project(
     person: Person,
     current: ReviewedProject,
     typed: Typed,
-    wrong: Wrong = NOTHING_WRONG,
+    form_errors: FormErrors = NO_ERRORS,
     *,
     seen: datetime | None = None,
     notice: str = "",
@@ -179,13 +179,13 @@ def _project(
     return page(
         request,
         "settings/project.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode=current.mode,
         here="projects",
         project=current,
         typed=typed,
-        wrong=wrong,
+        form_errors=form_errors,
         notice=notice,
         seen=stamp(seen or current.updated_at),
         opened=stamp(current.created_at),

@@ -37,11 +37,11 @@ class SaidProject(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     def facts(self) -> ProjectFacts:
         """What is kept of it. Raises `ValidationFailed` with every fault."""
-        if faults := list(self._faults()):
-            raise ValidationFailed(*faults)
+        if field_errors := list(self._faults()):
+            raise ValidationFailed(*field_errors)
         return ProjectFacts(self.name.strip(), self.website_url, self.description)
 
-    def rule_faults(self, _facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
         """Every field that is refused."""
         return self._faults()
 
@@ -97,7 +97,7 @@ class ReviewedProjects(Struct, frozen=True):
     next_cursor: str | None
 
 
-@DASHBOARD_OPERATIONS.add("GET", "/projects", guard=signed_in, refuses=(ValidationFailed,))
+@DASHBOARD_OPERATIONS.add("GET", "/projects", guard=signed_in, errors=(ValidationFailed,))
 async def list_projects(caller: Person, query: ProjectsQuery, part: Part, db: Pool) -> ReviewedProjects:
     """All projects of the merchant, newest first, those in review and rejected included."""
     found = await store.every(db, caller.merchant_id, query.mode, part.window)
@@ -105,7 +105,7 @@ async def list_projects(caller: Person, query: ProjectsQuery, part: Part, db: Po
     return ReviewedProjects([_view(project) for project in shown], more, cursor)
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/projects", guard=signed_in, status=201, refuses=(ValidationFailed,))
+@DASHBOARD_OPERATIONS.add("POST", "/projects", guard=signed_in, status=201, errors=(ValidationFailed,))
 async def open_project(caller: Person, body: NewProject, tx: Tx, now: datetime) -> ReviewedProjectView:
     """Open a project. In test mode it is approved at once, in live mode an operator approves it."""
     facts = body.facts()
@@ -124,7 +124,7 @@ async def open_project(caller: Person, body: NewProject, tx: Tx, now: datetime) 
     )
 
 
-@DASHBOARD_OPERATIONS.add("PUT", "/projects/{project_id}", guard=signed_in, refuses=(ValidationFailed, NotFound))
+@DASHBOARD_OPERATIONS.add("PUT", "/projects/{project_id}", guard=signed_in, errors=(ValidationFailed, NotFound))
 async def change_project(
     caller: Person, project_id: UUID, body: ChangedProject, tx: Tx, now: datetime
 ) -> ReviewedProjectView:

@@ -53,7 +53,7 @@ Hook = Callable[[], Awaitable[None]]
 class RequestRecorder(Protocol):
     """Keeps what was asked and answered, for those to look up who asked. It holds no answer up, and raises nothing."""
 
-    def note(self, request: Request, operation: Operation | None, answer: Response, duration_us: int) -> None:
+    def note(self, request: Request, operation: Operation | None, response: Response, duration_us: int) -> None:
         """Called when the answer has been sent."""
         ...
 
@@ -100,12 +100,12 @@ class AsgiApplication:
         request = self._ask(scope)
         request_id.set(request.request_id)
         try:
-            answer = await self._file(request, scope)
+            response = await self._file(request, scope)
         except Exception as fault:  # noqa: BLE001 - the last line, as in `_serve`
-            answer = self._refuse(request, fault, html=request.wants_html)
-            answer.raw_headers.append(NO_STORE)
-        answer.raw_headers += [(b"x-request-id", request.request_id.encode()), SAME_ORIGIN, *self._always]
-        await answer(scope, receive, send)
+            response = self._refuse(request, fault, html=request.wants_html)
+            response.raw_headers.append(NO_STORE)
+        response.raw_headers += [(b"x-request-id", request.request_id.encode()), SAME_ORIGIN, *self._always]
+        await response(scope, receive, send)
 
     async def _file(self, request: Request, scope: Scope) -> Response:
         if request.method not in {"GET", "HEAD"}:
@@ -140,26 +140,26 @@ class AsgiApplication:
         surface = next(iter(methods.values())).surface if methods else None
         try:
             if surface is not None and surface.cors and request.method == "OPTIONS":
-                answer = Response(status_code=204)
+                response = Response(status_code=204)
             else:
-                answer = await self._answer(request, operation, methods, receive)
+                response = await self._answer(request, operation, methods, receive)
         except ClientDisconnect:
             return
         except Exception as fault:  # noqa: BLE001 - the last line: every fault becomes an answer and a line of log
-            answer = self._refuse(request, fault, html=request.wants_html and (surface is None or surface.html))
+            response = self._refuse(request, fault, html=request.wants_html and (surface is None or surface.html))
         self._finish(
-            request, answer, operation, cors=_is_cors(request.path) if surface is None else surface.cors, methods=methods
+            request, response, operation, cors=_is_cors(request.path) if surface is None else surface.cors, methods=methods
         )
         duration_us = round((time.monotonic() - started) * 1_000_000)
         log.info(
             "answered",
             method=request.method,
             route=f"{operation.surface.name} {operation.full_path}" if operation else "none",
-            status=answer.status_code,
+            status=response.status_code,
             duration_ms=round(duration_us / 1000, 1),
         )
-        await answer(scope, receive, send)
-        self._recorder.note(request, operation, answer, duration_us)
+        await response(scope, receive, send)
+        self._recorder.note(request, operation, response, duration_us)
 
     def _ask(self, scope: Scope) -> Request:
         headers = Headers(scope["headers"])
@@ -186,12 +186,12 @@ class AsgiApplication:
         if operation.body_bytes_max > BODY_BYTES_MAX:
             await operation.guard.admit(request)
         request.raw = await _read(request.headers, receive, operation.body_bytes_max)
-        answer = await self._dispatcher.answer(request, operation)
-        if isinstance(answer, ApiError):
-            return self._refuse(request, answer, html=request.wants_html and operation.surface.html)
-        if isinstance(answer, Response):
-            return answer
-        return json_response(answer, operation.status) if operation.status != 204 else Response(status_code=204)  # noqa: PLR2004
+        response = await self._dispatcher.response(request, operation)
+        if isinstance(response, ApiError):
+            return self._refuse(request, response, html=request.wants_html and operation.surface.html)
+        if isinstance(response, Response):
+            return response
+        return json_response(response, operation.status) if operation.status != 204 else Response(status_code=204)  # noqa: PLR2004
 
     def _refuse(self, request: Request, fault: Exception, *, html: bool) -> Response:
         if isinstance(fault, ApiError):
@@ -206,10 +206,10 @@ class AsgiApplication:
         return refused(request, error, html=html)
 
     def _finish(
-        self, request: Request, answer: Response, operation: Operation | None, *, cors: bool, methods: dict[str, Operation]
+        self, request: Request, response: Response, operation: Operation | None, *, cors: bool, methods: dict[str, Operation]
     ) -> None:
-        cookies.set_kept(request, answer)
-        headers = answer.raw_headers
+        cookies.set_kept(request, response)
+        headers = response.raw_headers
         if b"cache-control" not in [name for name, _ in headers]:
             headers.append(NO_STORE)
         headers.append((b"x-request-id", request.request_id.encode()))
@@ -222,7 +222,7 @@ class AsgiApplication:
             if request.method == "OPTIONS":
                 headers.append((b"access-control-allow-methods", ", ".join(sorted({*methods, "OPTIONS"})).encode()))
                 headers += PREFLIGHT
-        answer.raw_headers = self._base.headers(headers)
+        response.raw_headers = self._base.headers(headers)
 
 
 def _request_id(sent: str | None) -> str | None:

@@ -29,7 +29,7 @@ class RequestFacts(Struct, frozen=True):
 class HasRules(Protocol):
     """A body or query with rules beyond its types. They look at nothing that is stored: that is for the action."""
 
-    def rule_faults(self, facts: RequestFacts) -> Iterable[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> Iterable[FieldError]:
         """Everything that is wrong with it."""
         ...
 
@@ -70,8 +70,8 @@ def shape_query(raw: bytes, kind: type[Any], facts: RequestFacts | None = None) 
         if name in lists:
             values.setdefault(name, []).append(value)
         elif name in values:
-            if not any(fault.field == name for fault in reader.faults):
-                reader.faults.append(FieldError(name, "repeated", messages.SENT_TWICE))
+            if not any(fault.field == name for fault in reader.field_errors):
+                reader.field_errors.append(FieldError(name, "repeated", messages.SENT_TWICE))
         else:
             values[name] = value
     return _read(reader, values, kind, facts, judged=True)
@@ -79,23 +79,23 @@ def shape_query(raw: bytes, kind: type[Any], facts: RequestFacts | None = None) 
 
 def _read(reader: Reader, members: dict[str, Any], kind: type[Any], facts: RequestFacts | None, *, judged: bool) -> Any:
     read = reader.read(members, type_of(kind), "")
-    faulty = {fault.field for fault in reader.faults}
+    faulty = {fault.field for fault in reader.field_errors}
     if facts is None:
-        _refuse(reader.faults)
+        _refuse(reader.field_errors)
     body = msgspec.convert(read, kind)
     if facts is not None and (judged or faulty):
-        reader.faults += [fault for fault in _rule_faults(body, facts) if not _is_within(fault.field, faulty)]
-    _refuse(reader.faults)
+        reader.field_errors += [fault for fault in _rule_faults(body, facts) if not _is_within(fault.field, faulty)]
+    _refuse(reader.field_errors)
     return body
 
 
 def _rule_faults(body: Any, facts: RequestFacts) -> list[FieldError]:
-    return list(body.rule_faults(facts)) if isinstance(body, HasRules) else []
+    return list(body.rule_errors(facts)) if isinstance(body, HasRules) else []
 
 
-def _refuse(faults: list[FieldError]) -> None:
-    if faults:
-        raise ValidationFailed(*faults)
+def _refuse(field_errors: list[FieldError]) -> None:
+    if field_errors:
+        raise ValidationFailed(*field_errors)
 
 
 def _is_within(field: str, others: set[str]) -> bool:

@@ -54,10 +54,10 @@ def page_after_choice(request: Request) -> str:
     return back if OWN_PAGE.fullmatch(back) else "/"
 
 
-def keep(request: Request, choice: Choice, answer: Response) -> Response:
+def keep(request: Request, choice: Choice, response: Response) -> Response:
     """Let the browser keep what the form names."""
     value = request.form().one(choice.name)
     if value in choice.values:
         over_https = request.services.settings.secure
-        answer.set_cookie(choice.cookie, value, max_age=KEPT_S, path="/", secure=over_https, httponly=True, samesite="lax")
-    return answer
+        response.set_cookie(choice.cookie, value, max_age=KEPT_S, path="/", secure=over_https, httponly=True, samesite="lax")
+    return response

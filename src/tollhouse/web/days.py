@@ -17,8 +17,8 @@ def span_of(first: str, last: str, zone: tzinfo) -> tuple[datetime, datetime]:
     Raises `ValidationFailed` with every fault, of the fields `from` and `to`.
     """
     since, until = day_of(first), day_of(last)
-    if faults := list(_faults(first, since, last, until)):
-        raise ValidationFailed(*faults)
+    if field_errors := list(_faults(first, since, last, until)):
+        raise ValidationFailed(*field_errors)
     return (
         BEGINNING if since is None else midnight(since, zone),
         END if until is None else midnight(until + timedelta(days=1), zone),

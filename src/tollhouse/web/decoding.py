@@ -36,10 +36,10 @@ def bare(kind: types.Type) -> types.Type:
 
 
 class Reader:
-    """Reads one body or query. `faults` holds what was found; `is_text`: all values come as text, as in a query."""
+    """Reads one body or query. `field_errors` holds what was found; `is_text`: all values come as text, as in a query."""
 
     def __init__(self, *, is_text: bool = False) -> None:
-        self.faults: list[FieldError] = []
+        self.field_errors: list[FieldError] = []
         self._is_text = is_text
 
     def read(self, value: Any, kind: types.Type, path: str) -> Any:
@@ -59,8 +59,8 @@ class Reader:
 
     def _fault(self, path: str, code: str, message: str) -> None:
         fault = FieldError(path, code, message)
-        if fault not in self.faults:
-            self.faults.append(fault)
+        if fault not in self.field_errors:
+            self.field_errors.append(fault)
 
     def _union(self, value: Any, kind: types.UnionType, path: str) -> Any:
         others = [bare(one) for one in kind.types if not isinstance(one, types.NoneType)]
@@ -71,7 +71,7 @@ class Reader:
         for one in others:
             attempt = Reader(is_text=self._is_text)
             found = attempt.read(value, one, path)
-            if not attempt.faults:
+            if not attempt.field_errors:
                 return found
         numbers = [one for one in others if isinstance(one, types.IntType)]
         words = [word for one in others if isinstance(one, types.LiteralType) for word in one.values]

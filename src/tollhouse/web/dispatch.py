@@ -61,13 +61,13 @@ class Dispatcher:
     def __init__(self, idempotency: IdempotencyStore) -> None:
         self._idempotency = idempotency
 
-    async def answer(self, request: Request, operation: Operation) -> Any:
+    async def response(self, request: Request, operation: Operation) -> Any:
         """What the handler returned, or the stored answer of its first call. Raises refusals."""
         caller = await operation.guard.admit(request)
-        answer = await self._answer(request, operation, caller)
-        if not isinstance(answer, ApiError):
+        response = await self._answer(request, operation, caller)
+        if not isinstance(response, ApiError):
             await operation.guard.note_use(request, caller)
-        return answer
+        return response
 
     async def _answer(self, request: Request, operation: Operation, caller: Any) -> Any:
         key = _key(request) if operation.idempotency != "no" else None
@@ -104,10 +104,10 @@ class Dispatcher:
         stored = await self._idempotency.claim(tx, supply["caller"], key, fingerprint, request)
         if stored is not None:
             return JsonResponse(stored.body, stored.status, {"Idempotency-Replayed": "true"})
-        answer = await _call(operation, supply, parsed)
-        if isinstance(answer, ApiError):
+        response = await _call(operation, supply, parsed)
+        if isinstance(response, ApiError):
             raise TypeError("an operation with a key raises its refusals, so that the key is released")
-        body = ENCODER.encode(answer)
+        body = ENCODER.encode(response)
         await self._idempotency.keep(tx, supply["caller"], key, Stored(operation.status, body))
         return JsonResponse(body, operation.status)
 

@@ -1,6 +1,6 @@
 """Words that pages show and that nobody wrote as a sentence: what is stored, such as a status, and spans of time.
 
-A page shows them by the filter `told`. They stand here so that catalogues know them.
+A page shows them by the filter `translate`. They stand here so that catalogues know them.
 """
 
 ENVIRONMENTS = ("test", "live")

@@ -38,7 +38,7 @@ class PageTooDeep(ApiError):
     message = "Pages end at 10,000 rows. To read on, send the next_cursor of the last page as cursor."
 
     def __init__(self) -> None:
-        super().__init__(faults=[FieldError("page", self.code, messages.A_SHALLOW_PAGE)])
+        super().__init__(field_errors=[FieldError("page", self.code, messages.A_SHALLOW_PAGE)])
 
 
 class CatalogueQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,7 +48,7 @@ class CatalogueQuery(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = PAGE_ROWS_DEFAULT
     cursor: Annotated[str, CURSOR] | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
         """What is wrong with the cursor."""
         return _cursor_faults(self, facts)
 
@@ -62,7 +62,7 @@ class ListQuery(Struct, frozen=True, forbid_unknown_fields=True):
     created_from: Annotated[datetime, SINCE] | None = None
     created_to: Annotated[datetime, UNTIL] | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
         """What is wrong with the cursor and the span of time."""
         yield from _cursor_faults(self, facts)
         yield from _span_faults(self)
@@ -77,7 +77,7 @@ class ConnectionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     created_from: Annotated[datetime, SINCE] | None = None
     created_to: Annotated[datetime, UNTIL] | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
         """What is wrong with the cursor and the span of time."""
         yield from _cursor_faults(self, facts)
         yield from _span_faults(self)

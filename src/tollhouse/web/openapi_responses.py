@@ -49,7 +49,7 @@ class Admission(Struct, frozen=True):
     """What a guard wants, as OpenAPI's alternatives of security schemes and scopes, and how it refuses."""
 
     security: tuple[dict[str, tuple[str, ...]], ...] = ()
-    refuses: tuple[type[ApiError], ...] = ()
+    errors: tuple[type[ApiError], ...] = ()
 
 
 def possible_refusals(
@@ -58,8 +58,8 @@ def possible_refusals(
     """How an operation may refuse, by status, each code once. `of_keys` are those of the Idempotency-Key's keeper."""
     found: dict[HTTPStatus, dict[str, type[ApiError]]] = {}
     for error in (
-        *admission.refuses,
-        *operation.refuses,
+        *admission.errors,
+        *operation.errors,
         *_of_decoding(operation),
         *(of_keys if operation.idempotency != "no" else ()),
         ServerError,
@@ -73,29 +73,29 @@ def success(operation: Operation, schema: Json | None, example: Any = None) -> J
     """The answer of a deed that is done; without a schema it has no body."""
     replayable = operation.idempotency != "no"
     more = ["Deprecation", "Link"] if operation.deprecated is not None else []
-    answer = _answer(HTTPStatus(operation.status), "Done.", [*(["Idempotency-Replayed"] if replayable else []), *more])
+    response = _answer(HTTPStatus(operation.status), "Done.", [*(["Idempotency-Replayed"] if replayable else []), *more])
     if schema is not None:
         shown = {JSON: {"schema": schema, "example": example}}
         for kind in operation.formats:
             shown[kind] = {"schema": {"type": "string"}} if kind.startswith("text/") else shown[JSON]
-        answer["content"] = shown
-    return answer
+        response["content"] = shown
+    return response
 
 
 def refused(status: HTTPStatus, kinds: Sequence[type[ApiError]], errors: Refusals) -> Json:
     """The answer of a deed that is not done, with the codes that are possible here."""
-    answer = _answer(status, "\n".join(f"- `{kind.code}`: {kind.message}" for kind in kinds))
-    answer["content"] = {JSON: errors.content(kinds)}
-    return answer
+    response = _answer(status, "\n".join(f"- `{kind.code}`: {kind.message}" for kind in kinds))
+    response["content"] = {JSON: errors.content(kinds)}
+    return response
 
 
 def answer_type(operation: Operation) -> Any:
     """What a success holds; None where it has no body. Raises `TypeError` where nobody says it."""
     if operation.status in BODILESS:
         return None
-    if Response in {operation.answer, *get_args(operation.answer)}:
+    if Response in {operation.response, *get_args(operation.response)}:
         raise TypeError(f"{operation.handler.__qualname__} returns a Response: declare what it answers")
-    return operation.answer
+    return operation.response
 
 
 def _of_decoding(operation: Operation) -> list[type[ApiError]]:

@@ -104,13 +104,13 @@ class Operation(Struct, frozen=True):
     handler: Handler
     status: int
     idempotency: Idempotency
-    refuses: tuple[type[ApiError], ...]
+    errors: tuple[type[ApiError], ...]
     needs: tuple[str, ...]
     body: type[Any] | None
     accepts: type[Any] | None
     query: type[Any] | None
     uuids: frozenset[str]
-    answer: Any
+    response: Any
     reads: type[Struct] | None
     formats: tuple[str, ...]
     body_bytes_max: int
@@ -154,7 +154,7 @@ class Operations(list[Operation]):
         guard: Guard,
         status: int = 200,
         idempotency: Idempotency = "no",
-        refuses: Sequence[type[ApiError]] = (),
+        errors: Sequence[type[ApiError]] = (),
         reads: type[Struct] | None = None,
         responses: Any = None,
         formats: Sequence[str] = (),
@@ -179,13 +179,13 @@ class Operations(list[Operation]):
                     handler=handler,
                     status=status,
                     idempotency=idempotency,
-                    refuses=tuple(refuses),
+                    errors=tuple(errors),
                     needs=needs,
                     body=hints.get("body"),
                     accepts=hints.get("body") or self._nothing(method),
                     query=hints.get("query") or getattr(hints.get("part"), "asks", None),
                     uuids=frozenset(name for name in _names(path) if hints.get(name) is UUID),
-                    answer=hints.get("return") if responses is None else responses,
+                    response=hints.get("return") if responses is None else responses,
                     reads=reads,
                     formats=tuple(formats),
                     body_bytes_max=body_bytes_max,

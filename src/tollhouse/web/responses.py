@@ -104,22 +104,22 @@ def refused(request: Request, error: ApiError, *, html: bool) -> Response:
     """The one body shape of every refusal, or the same facts as a page for a browser."""
     if html:
         if isinstance(error, ErrorPage):
-            answer = page(request, error.template, error.status, **error.facts)
+            response = page(request, error.template, error.status, **error.facts)
         else:
             facts: dict[str, Any] = {
                 "code": error.code,
                 "number": error.status,
                 "message": error.message,
-                "faults": error.faults,
+                "field_errors": error.field_errors,
             }
-            answer = page(request, "web/error.html", error.status, **facts)
-        answer.headers.update(error.headers)
-        return answer
+            response = page(request, "web/error.html", error.status, **facts)
+        response.headers.update(error.headers)
+        return response
     body: dict[str, Any] = {"error": error.code, "error_description": error.message, "request_id": request.request_id}
     body.update(error.members)
-    if error.faults:
+    if error.field_errors:
         body["errors"] = [
             {"field": fault.field, "code": fault.code, "message": named(fault.message, fault.field)}
-            for fault in error.faults
+            for fault in error.field_errors
         ]
     return json_response(body, error.status, error.headers)

@@ -77,7 +77,7 @@ class Templates:
         pages.install_gettext_translations(texts.translations, newstyle=True)  # type: ignore[attr-defined]  # the extension's
         own = Formats(language, zone)
         pages.filters.update(
-            told=texts.told,
+            translate=texts.translate,
             amount=own.amount,
             currency_name=own.currency_name,  # pyright: ignore[reportArgumentType]
             number=own.number,

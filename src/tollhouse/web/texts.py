@@ -1,7 +1,7 @@
-"""What pages say, in the language of who reads them. A text is written in English where it is said, and that is its key.
+"""The texts of pages, in the reader's language. The English text is the key of its translation.
 
-Templates mark theirs: `_("Payment links")`. What comes from Python, refusals too, is plain English, as the API answers it;
-a page says it by the filter `told`, which knows a sentence with values in it by its pattern: `From %(least)s to %(most)s.`
+Templates mark theirs: `_("Payment links")`. Texts from Python, such as errors, are English, as the API returns them. The
+filter `translate` shows them; it finds texts with values by their pattern: `From %(least)s to %(most)s.`
 """
 
 import re
@@ -40,7 +40,7 @@ class Texts:
         self.translations = translations(language)
         self._patterns = [] if language == ENGLISH else patterns(language)
 
-    def told(self, text: str) -> str:
+    def translate(self, text: str) -> str:
         """A text that Python said, in this language; one that no catalogue knows, as it is. What is HTML is said already."""
         if self.language == ENGLISH or isinstance(text, Markup) or not text:
             return text
@@ -51,7 +51,7 @@ class Texts:
         for size in range(len(sentences) - 1, 0, -1):
             known = self._known(" ".join(sentences[:size]))
             if known is not None:
-                return f"{known} {self.told(' '.join(sentences[size:]))}"
+                return f"{known} {self.translate(' '.join(sentences[size:]))}"
         return text
 
     def _known(self, text: str) -> str | None:
@@ -70,7 +70,7 @@ class Texts:
             return value
         if EXACT.fullmatch(value):
             return self.formats.amount(value)
-        return self.formats.number(int(value.replace(",", ""))) if GROUPED.fullmatch(value) else self.told(value)
+        return self.formats.number(int(value.replace(",", ""))) if GROUPED.fullmatch(value) else self.translate(value)
 
 
 @cache

@@ -50,8 +50,8 @@ async def save(
 ) -> tuple[Configuration, str | None]:
     """Save the address; the configuration, and a new secret where the environment had no active one."""
     ensure_compatible(services)
-    if faults := new.faults(env, services.settings):
-        raise ValidationFailed(*faults)
+    if field_errors := new.field_errors(env, services.settings):
+        raise ValidationFailed(*field_errors)
     # Nothing below this line may refuse.
     await secrets.lock(tx, env)
     before = await store.configuration(tx, env)
@@ -118,8 +118,8 @@ async def secret_state(db: Pool | Tx, env: MerchantEnv, now: datetime) -> Secret
 
 async def send_test(tx: Tx, env: MerchantEnv, url: str, services: Services, now: datetime) -> EventView:
     """Store a test event for this address; the worker sends it once, in either mode."""
-    if faults := url_faults(url, env, services.settings):
-        raise ValidationFailed(*faults)
+    if field_errors := url_faults(url, env, services.settings):
+        raise ValidationFailed(*field_errors)
     await secrets.lock(tx, env)  # so that tests at once are counted one after another
     await _refuse_too_many(tx, env, services, now)
     if not (await secrets.state_of(tx, env, now)).has_secret:

@@ -60,7 +60,7 @@ async def read_configuration(caller: Caller, db: Pool, services: Services) -> Co
     "PUT",
     "/webhook",
     guard=SavedAddressCredential("webhooks:write"),
-    refuses=(DeprecatedWebhookRemoved, ValidationFailed),
+    errors=(DeprecatedWebhookRemoved, ValidationFailed),
     deprecated=SAVED_ADDRESSES,
 )
 async def save_configuration(
@@ -89,14 +89,14 @@ async def rotate_secret(caller: Caller, tx: Tx, services: Services, now: datetim
     guard=WRITE,
     status=202,
     idempotency="honoured",
-    refuses=(ValidationFailed, RateLimited, WebhookSecretMissing),
+    errors=(ValidationFailed, RateLimited, WebhookSecretMissing),
 )
 async def send_test_event(caller: Caller, body: TestAddress, tx: Tx, services: Services, now: datetime) -> EventView:
     """Send and record a signed test event to the given address."""
     return await actions.send_test(tx, caller.env, body.url, services, now)
 
 
-@INTEGRATION_OPERATIONS.add("GET", "/webhook-events", guard=READ, refuses=(ValidationFailed,))
+@INTEGRATION_OPERATIONS.add("GET", "/webhook-events", guard=READ, errors=(ValidationFailed,))
 async def list_events(caller: Caller, query: ListedEventsQuery, part: Part, db: Pool) -> EventList:
     """Events with their delivery state, newest first."""
     wanted = EventFilter(query.status, query.type, query.resource_id)
@@ -104,7 +104,7 @@ async def list_events(caller: Caller, query: ListedEventsQuery, part: Part, db: 
     return EventList([event for event, _ in shown], more, cursor)
 
 
-@INTEGRATION_OPERATIONS.add("GET", "/webhook-events/{event_id}", guard=READ, refuses=(NotFound,))
+@INTEGRATION_OPERATIONS.add("GET", "/webhook-events/{event_id}", guard=READ, errors=(NotFound,))
 async def read_event(caller: Caller, event_id: UUID, db: Pool) -> EventWithHistory:
     """One event with its delivery history."""
     return await actions.event_with_history(db, caller.env, event_id)
@@ -116,14 +116,14 @@ async def read_event(caller: Caller, event_id: UUID, db: Pool) -> EventWithHisto
     guard=WRITE,
     status=202,
     idempotency="required",
-    refuses=(NotFound, WebhookDeliveryDisabled, WebhookDestinationMissing, WebhookSecretMissing),
+    errors=(NotFound, WebhookDeliveryDisabled, WebhookDestinationMissing, WebhookSecretMissing),
 )
 async def redeliver_event(caller: Caller, event_id: UUID, tx: Tx, services: Services, now: datetime) -> EventView:
     """Deliver an existing event again."""
     return await actions.redeliver(tx, caller.env, event_id, services, now)
 
 
-@DASHBOARD_OPERATIONS.add("GET", "/webhook-secret", guard=signed_in, refuses=(ValidationFailed,))
+@DASHBOARD_OPERATIONS.add("GET", "/webhook-secret", guard=signed_in, errors=(ValidationFailed,))
 async def read_secret_state(caller: Person, query: InMode, db: Pool, now: datetime) -> SecretStateView:
     """Whether a signing secret is active, and whether another one waits to be."""
     return await actions.secret_state(db, caller.env(query.mode), now)
@@ -133,7 +133,7 @@ async def read_secret_state(caller: Person, query: InMode, db: Pool, now: dateti
     "POST",
     "/webhook-secret/generate",
     guard=signed_in,
-    refuses=(ValidationFailed,),
+    errors=(ValidationFailed,),
     recent_authentication="live",
 )
 async def generate_secret(caller: Person, body: InMode, tx: Tx, services: Services, now: datetime) -> SecretView:
@@ -145,7 +145,7 @@ async def generate_secret(caller: Person, body: InMode, tx: Tx, services: Servic
     "POST",
     "/webhook-secret/activate",
     guard=signed_in,
-    refuses=(ValidationFailed,),
+    errors=(ValidationFailed,),
     recent_authentication="live",
 )
 async def activate_secret(caller: Person, body: InMode, tx: Tx, now: datetime) -> SecretStateView:

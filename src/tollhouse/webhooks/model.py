@@ -26,23 +26,23 @@ class NewConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
     event_types: list[str]
     enabled: bool = True
 
-    def rule_faults(self, facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> list[FieldError]:
         """What is wrong with it, field by field."""
-        return self.faults(facts.caller.env, facts.settings)
+        return self.field_errors(facts.caller.env, facts.settings)
 
-    def faults(self, env: MerchantEnv, settings: Settings) -> list[FieldError]:
+    def field_errors(self, env: MerchantEnv, settings: Settings) -> list[FieldError]:
         """What is wrong with it, field by field."""
-        faults = url_faults(self.url, env, settings)
+        field_errors = url_faults(self.url, env, settings)
         if not self.event_types:
-            faults.append(FieldError("event_types", "empty", messages.items(1, None)))
+            field_errors.append(FieldError("event_types", "empty", messages.items(1, None)))
         seen: set[str] = set()
         for place, name in enumerate(self.event_types):
             if name not in EVENT_TYPES:
-                faults.append(FieldError(f"event_types.{place}", "unknown_event_type", messages.AN_EVENT_TYPE))
+                field_errors.append(FieldError(f"event_types.{place}", "unknown_event_type", messages.AN_EVENT_TYPE))
             elif name in seen:
-                faults.append(FieldError(f"event_types.{place}", "duplicate", messages.NO_REPEAT))
+                field_errors.append(FieldError(f"event_types.{place}", "duplicate", messages.NO_REPEAT))
             seen.add(name)
-        return faults
+        return field_errors
 
 
 class TestAddress(Struct, frozen=True, forbid_unknown_fields=True):

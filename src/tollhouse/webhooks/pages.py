@@ -168,7 +168,7 @@ async def _settings(
         source_ip=services.settings.webhook_source_ip,
         url=url,
         message=error.message if error else "",
-        faults={fault.field: fault.message for fault in error.faults} if error else {},
+        field_errors={fault.field: fault.message for fault in error.field_errors} if error else {},
     )
     shown.headers.update(error.headers if error else {})
     return shown

@@ -25,8 +25,8 @@ class Batch(Struct, frozen=True):
     last: Place | None
 
 
-async def rotate(db: Pool, keys: KeyRing, tell: Callable[[int], None]) -> int:
-    """Seal anew whatever is under another key; how many there were. `tell` hears that after each batch.
+async def rotate(db: Pool, keys: KeyRing, notify: Callable[[int], None]) -> int:
+    """Seal anew whatever is under another key; how many there were. `notify` hears that after each batch.
 
     Killed anywhere, it leaves every secret whole under one key or the other. What no key of the ring opens stays as it is.
     """
@@ -38,7 +38,7 @@ async def rotate(db: Pool, keys: KeyRing, tell: Callable[[int], None]) -> int:
             batch = await _rotate_batch(db, keys, place)
             total, place = total + batch.rotated, batch.last
             if batch.rotated:
-                tell(total)
+                notify(total)
     return total
 
 

@@ -14,7 +14,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import new_id, parse_id
 from tollhouse.platform.db import Tx
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.request import Request
@@ -48,7 +48,7 @@ async def begin_run(request: Request, caller: Person, mode: str) -> Response:
     form = request.form()
     key, wanted = form.one("key") or "", _wanted(form, request.now)
     if wanted is None or parse_id(key) is None:
-        return await _asked(request, caller, env, RunsQuery(), Wrong(STALE, status=409))
+        return await _asked(request, caller, env, RunsQuery(), FormErrors(STALE, status=409))
 
     async def action(tx: Tx) -> UUID:
         return await made_once(tx, request, env, key, wanted, lambda: runs.begin(tx, env, wanted, request.now))
@@ -57,7 +57,7 @@ async def begin_run(request: Request, caller: Person, mode: str) -> Response:
         run_id = await request.services.db.transact(action)
     except ApiError as error:
         return await _asked(
-            request, caller, env, RunsQuery(type=wanted.type), wrong_with(error, ()), ADVICE.get(error.code, "")
+            request, caller, env, RunsQuery(type=wanted.type), form_errors_of(error, ()), ADVICE.get(error.code, "")
         )
     return see_other(f"/{env.mode}/developers/events/redeliveries/{run_id}")
 
@@ -93,18 +93,23 @@ def _wanted(form: Form, now: datetime) -> Wanted | None:
 
 
 async def _asked(
-    request: Request, person: Person, env: MerchantEnv, query: RunsQuery, wrong: Wrong = NOTHING_WRONG, advice: str = ""
+    request: Request,
+    person: Person,
+    env: MerchantEnv,
+    query: RunsQuery,
+    form_errors: FormErrors = NO_ERRORS,
+    advice: str = "",
 ) -> Response:
     wanted = query.wanted(request.now)
     return page(
         request,
         "webhooks/redeliver.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode=env.mode,
         here="events",
         query=query,
-        wrong=wrong,
+        form_errors=form_errors,
         advice=advice,
         hours=HOURS,
         types=[(name, name) for name in TYPES],

@@ -19,7 +19,7 @@ from tollhouse.outgoing.model import Count, OutgoingTransfer
 from tollhouse.platform.db import Tx
 from tollhouse.rails import configured
 from tollhouse.web.services import Services
-from tollhouse.withdrawals import changes, quotes_store, store, tell
+from tollhouse.withdrawals import changes, notify, quotes_store, store
 from tollhouse.withdrawals.errors import DuplicateExternalId, InvalidState, QuoteAlreadyUsed, QuoteExpired
 from tollhouse.withdrawals.model import CANCELABLE, Quote, Terms, Withdrawal, terms
 from tollhouse.withdrawals.new_withdrawal import (
@@ -74,13 +74,13 @@ async def request(tx: Tx, env: MerchantEnv, new: NewWithdrawal, services: Servic
         raise await _why_not_quote(tx, env, new.quote_id)
     counted = await limits.count(tx, env, asked.method, asked.amount_minor, now)
     withdrawal_id = new_id()
-    source = Source(tell.SOURCE, withdrawal_id)
+    source = Source(notify.SOURCE, withdrawal_id)
     hold, posted = await holds.reserve(tx, env, source, asked.method.currency, costs.debit_minor, now)
     withdrawal = _withdrawal(withdrawal_id, env, new, asked, costs, hold.id, now)
     await gate.admit(tx, _transfer(withdrawal, counted))
     if not await store.insert(tx, withdrawal):
         await _refuse_second(tx, env, new.external_id)
-    await tell.moved(tx, withdrawal, posted, services, now)
+    await notify.moved(tx, withdrawal, posted, services, now)
     await _note(tx, withdrawal, "withdrawal.requested", now)
     return withdrawal
 

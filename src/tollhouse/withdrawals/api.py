@@ -77,7 +77,7 @@ async def list_withdrawal_methods(caller: Caller, part: CataloguePart) -> Method
     guard=scope("withdrawals:read"),
     status=201,
     idempotency="honoured",
-    refuses=(ValidationFailed, MethodUnavailable, *OF_AMOUNTS),
+    errors=(ValidationFailed, MethodUnavailable, *OF_AMOUNTS),
 )
 async def quote_withdrawal(caller: Caller, body: NewQuote, tx: Tx, now: datetime, services: Services) -> QuoteView:
     """Tell what a withdrawal costs, and keep to it for a minute. Nothing is set aside."""
@@ -90,7 +90,7 @@ async def quote_withdrawal(caller: Caller, body: NewQuote, tx: Tx, now: datetime
     guard=scope("withdrawals:write"),
     status=201,
     idempotency="required",
-    refuses=(
+    errors=(
         ValidationFailed,
         NotFound,
         QuoteExpired,
@@ -118,7 +118,7 @@ async def list_withdrawals(caller: Caller, query: WithdrawalsQuery, part: Part, 
     return WithdrawalsAnswer([withdrawal_view(one) for one in found], more, cursor)
 
 
-@OPERATIONS.add("GET", "/withdrawals/{withdrawal_id}", guard=scope("withdrawals:read"), refuses=(NotFound,))
+@OPERATIONS.add("GET", "/withdrawals/{withdrawal_id}", guard=scope("withdrawals:read"), errors=(NotFound,))
 async def read_withdrawal(caller: Caller, withdrawal_id: UUID, db: Pool) -> WithdrawalView:
     """Read a withdrawal."""
     found = await store.one(db, caller.env, withdrawal_id)
@@ -132,7 +132,7 @@ async def read_withdrawal(caller: Caller, withdrawal_id: UUID, db: Pool) -> With
     "/withdrawals/{withdrawal_id}/cancel",
     guard=scope("withdrawals:write"),
     idempotency="honoured",
-    refuses=(NotFound, InvalidState),
+    errors=(NotFound, InvalidState),
 )
 async def cancel_withdrawal(
     caller: Caller, withdrawal_id: UUID, tx: Tx, now: datetime, services: Services

@@ -12,7 +12,7 @@ from tollhouse.ledger import holds
 from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
 from tollhouse.web.services import Services
-from tollhouse.withdrawals import store, tell
+from tollhouse.withdrawals import notify, store
 from tollhouse.withdrawals.errors import InvalidState
 from tollhouse.withdrawals.model import FailureCode, Withdrawal, WithdrawalStatus
 
@@ -56,6 +56,6 @@ async def give_back(
     await gate.close_by_id(tx, ended.id, now)
     _, posted = await holds.release(tx, ended.env, ended.hold_id, now)
     if status == "failed":
-        await tell.state(tx, "withdrawal.failed", ended, services, now)
-    await tell.moved(tx, ended, posted, services, now)
+        await notify.state(tx, "withdrawal.failed", ended, services, now)
+    await notify.moved(tx, ended, posted, services, now)
     return ended

@@ -13,7 +13,7 @@ class InvalidReceiver(ApiError):
     message = "Money cannot be sent to this receiver."
 
     def __init__(self, why: str) -> None:
-        super().__init__(faults=[FieldError("receiver", self.code, why)])
+        super().__init__(field_errors=[FieldError("receiver", self.code, why)])
 
 
 class AmountBelowFees(ApiError):

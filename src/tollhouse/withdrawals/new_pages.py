@@ -20,7 +20,7 @@ from tollhouse.kernel.ids import parse_id
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.outgoing.errors import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
-from tollhouse.web.form_faults import NOTHING_WRONG, Wrong, wrong_with
+from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.web.forms import Form
 from tollhouse.web.operations import PAGES, Operations
 from tollhouse.web.request import Request
@@ -191,7 +191,7 @@ async def _form(
     env: MerchantEnv,
     method: WithdrawalMethod,
     typed: Typed,
-    wrong: Wrong = NOTHING_WRONG,
+    form_errors: FormErrors = NO_ERRORS,
 ) -> Response:
     currency = CURRENCIES[method.currency]
     choice = _choice(method, env, (await balances.in_currency(request.services.db, env, method.currency)).available_minor)
@@ -199,7 +199,7 @@ async def _form(
     return page(
         request,
         "withdrawals/new.html",
-        wrong.status,
+        form_errors.status,
         person=person,
         mode=env.mode,
         here="withdrawals",
@@ -213,10 +213,10 @@ async def _form(
         fee_modes=[(mode, FEE_MODES[mode]) for mode in method.network_fee_modes],
         fields=fields_of(method.provider_fields, MEMBER),
         typed=typed.values,
-        wrong=wrong,
+        form_errors=form_errors,
     )
 
 
-def _said(error: ApiError, typed: Typed) -> Wrong:
+def _said(error: ApiError, typed: Typed) -> FormErrors:
     at = "amount" if isinstance(error, OF_THE_AMOUNT) else "external_id" if isinstance(error, DuplicateExternalId) else ""
-    return wrong_with(error, typed.values, at)
+    return form_errors_of(error, typed.values, at)

@@ -35,7 +35,7 @@ class NewQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     amount: Amount
     network_fee_mode: FeeMode | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong, as far as nothing is looked up."""
         return _every_fault(self, facts.caller.env, facts.settings)
 
@@ -54,7 +54,7 @@ class NewWithdrawal(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     description: str | None = None
     metadata: dict[str, str] | None = None
 
-    def rule_faults(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
         """Everything that is wrong, as far as nothing is looked up."""
         return _every_fault(self, facts.caller.env, facts.settings)
 
@@ -72,9 +72,9 @@ def understand(new: NewQuote | NewWithdrawal, env: MerchantEnv, settings: Settin
     method = WITHDRAWAL_METHODS.get(new.method_id)
     known = None if method is None else CURRENCIES[method.currency]
     amount_minor = minor_of(new.amount, known)
-    faults = list(_every_fault(new, env, settings))
-    if faults:
-        raise ValidationFailed(*faults)
+    field_errors = list(_every_fault(new, env, settings))
+    if field_errors:
+        raise ValidationFailed(*field_errors)
     if method is None:
         raise MethodUnavailable
     if amount_minor is None:
@@ -92,9 +92,9 @@ def refuse_unusable(method: WithdrawalMethod, mode: Mode) -> None:
 def refuse_receiver(method: WithdrawalMethod, mode: Mode, receiver: str) -> None:
     """Ask the method's rail, which is there. Raises `InvalidReceiver`."""
     provider = rail(method.rail, mode)
-    wrong = None if provider is None else provider.receiver_fault(receiver)
-    if wrong is not None:
-        raise InvalidReceiver(wrong)
+    form_errors = None if provider is None else provider.receiver_fault(receiver)
+    if form_errors is not None:
+        raise InvalidReceiver(form_errors)
 
 
 def refuse_unfitting(method: WithdrawalMethod, terms: Terms) -> None:
@@ -133,7 +133,7 @@ def _facts_faults(
     if method is not None:
         yield from fields_faults(method.provider_fields, new.provider_fields)
     if new.webhook_url is not None:
-        wrong = check_destination_url(new.webhook_url, livemode=env.livemode, settings=settings)
-        if wrong is not None:
-            yield FieldError("webhook_url", "invalid_url", wrong)
+        form_errors = check_destination_url(new.webhook_url, livemode=env.livemode, settings=settings)
+        if form_errors is not None:
+            yield FieldError("webhook_url", "invalid_url", form_errors)
     yield from reference_faults(external_id=new.external_id, metadata=new.metadata, description=new.description)

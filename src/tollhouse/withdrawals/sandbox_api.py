@@ -30,7 +30,7 @@ class WithdrawalSimulation(Struct, frozen=True, forbid_unknown_fields=True):
     "/test/withdrawals/{withdrawal_id}/simulate",
     guard=TestCredential("withdrawals:write"),
     idempotency="honoured",
-    refuses=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded),
+    errors=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded),
 )
 async def simulate_withdrawal(
     caller: Caller, withdrawal_id: UUID, body: WithdrawalSimulation, tx: Tx, now: datetime, services: Services

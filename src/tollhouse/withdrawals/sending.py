@@ -15,7 +15,7 @@ from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import PayoutFault, PayoutState, Submission
 from tollhouse.web.services import Services
-from tollhouse.withdrawals import changes, tell
+from tollhouse.withdrawals import changes, notify
 from tollhouse.withdrawals.model import Withdrawal
 
 
@@ -27,7 +27,7 @@ async def begin(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Service
     current = await changes.in_state(tx, env, withdrawal_id, "approved")
     await gate.release(tx, withdrawal_id, now)
     begun = await changes.change(tx, current, now, status="processing", submission="prepared", processing_at=now)
-    await tell.state(tx, "withdrawal.processing", begun, services, now)
+    await notify.state(tx, "withdrawal.processing", begun, services, now)
     return begun
 
 
@@ -67,8 +67,8 @@ async def complete(
     out = gate.outgoing_side(await gate.lock(tx, done.id))
     along = _overpaid(done, paid_minor, out)
     _, posted = await holds.spend(tx, env, done.hold_id, _parts(done, paid_minor, out), now, along=along)
-    await tell.state(tx, "withdrawal.completed", done, services, now)
-    await tell.moved(tx, done, posted, services, now)
+    await notify.state(tx, "withdrawal.completed", done, services, now)
+    await notify.moved(tx, done, posted, services, now)
     return done
 
 
@@ -90,9 +90,9 @@ async def come_back(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Ser
     back = await changes.change(tx, current, now, status="failed", failure_code="returned")
     await gate.close_by_id(tx, back.id, now)
     line = Line("withdrawal_return", back.currency, back.receive_minor, rail(back.rail), available(env))
-    posted = await post(tx, Posting(env.mode, "withdrawal_return", Source(tell.SOURCE, back.id), (line,), now))
-    await tell.state(tx, "withdrawal.failed", back, services, now)
-    await tell.moved(tx, back, posted, services, now)
+    posted = await post(tx, Posting(env.mode, "withdrawal_return", Source(notify.SOURCE, back.id), (line,), now))
+    await notify.state(tx, "withdrawal.failed", back, services, now)
+    await notify.moved(tx, back, posted, services, now)
     return back
 
 

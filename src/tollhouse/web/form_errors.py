@@ -11,28 +11,28 @@ NOTHING_DONE = "Nothing was done. Something in the form is not right."
 UNFIT = "This is not what is asked for here."
 
 
-class Wrong(Struct, frozen=True):
+class FormErrors(Struct, frozen=True):
     """The message, the words by the name of the field, and the status of the page that shows them."""
 
     message: str = ""
-    faults: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    field_errors: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     status: int = 200
 
 
-NOTHING_WRONG = Wrong()
+NO_ERRORS = FormErrors()
 AS_TOLD: Mapping[tuple[str, str], str] = {}
 
 
-def wrong_with(
+def form_errors_of(
     error: ApiError, names: Collection[str], at: str = "", said: Mapping[tuple[str, str], str] = AS_TOLD
-) -> Wrong:
+) -> FormErrors:
     """How a form of these fields shows a refusal: at the fields that it names, else at the field `at`, else above.
 
     `said` has better words for people, by field and code.
     """
     words: dict[str, str] = {}
     others: list[str] = []
-    for fault in error.faults:
+    for fault in error.field_errors:
         name = next((name for name in names if fault.field == name or fault.field.startswith(f"{name}.")), None)
         if name is None:
             others.append(fault.message)
@@ -41,7 +41,7 @@ def wrong_with(
     if at and not words:
         words[at] = error.message
     message = " ".join(others) or (NOTHING_DONE if words else error.message)
-    return Wrong(message, words, error.status)
+    return FormErrors(message, words, error.status)
 
 
 def _for_people(fault: FieldError, name: str) -> str:
