@@ -4,7 +4,6 @@ A lane that has as many waiting as may wait refuses the next one at once. So a f
 """
 
 import asyncio
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -17,27 +16,20 @@ from tollhouse.kernel.errors import TemporarilyUnavailable
 
 HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 NOBODY = HASHER.hash("nobody has this password")
-POLITE = 19
-"""How much a thread of a polite lane gives way to everything else, on Linux, where threads have a priority of their own."""
-
-
-def _give_way() -> None:
-    if hasattr(os, "setpriority") and os.name == "posix" and os.uname().sysname == "Linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), POLITE)
 
 
 class Lane:
-    """Threads for one kind of caller. `polite` ones get the processor when nothing else wants it.
+    """Threads for one kind of caller.
 
     A lane with `per_s` starts no more than that in a second of what is `paced`.
     """
 
-    def __init__(self, name: str, threads: int, *, polite: bool = False, per_s: float = 0) -> None:
+    def __init__(self, name: str, threads: int, *, per_s: float = 0) -> None:
         self._name = name
         self._threads = threads
         self._interval_s = 1 / per_s if per_s else 0.0
         self._next_at = 0.0
-        self._executor = ThreadPoolExecutor(threads, f"argon2 {name}", _give_way if polite else None)
+        self._executor = ThreadPoolExecutor(threads, f"argon2 {name}")
         self._taken = 0
         self._lock = threading.Lock()
 
@@ -79,7 +71,7 @@ class Lane:
             self._taken -= 1
 
 
-SIGN_UP = Lane("sign-up", 1, polite=True, per_s=5)
+SIGN_UP = Lane("sign-up", 1, per_s=5)
 """A shop's instance has no use for more, and a flood of them gets no more of the processor."""
 STRANGERS = Lane("strangers", 2)
 """Sign-ins of browsers that were not seen before."""
