@@ -194,9 +194,7 @@ async def visitor(browser: Browser, look: Look, *origins: str) -> AsyncIterator[
     )
     page.on(
         "console",
-        lambda said: (
-            someone.faults.append(f"{page.url}: {said.text}") if "Content Security Policy" in said.text else None
-        ),
+        lambda said: someone.faults.append(f"{page.url}: {said.text}") if "Content Security Policy" in said.text else None,
     )
     page.on(
         "request",

@@ -88,12 +88,12 @@ def test_what_python_says_is_known_by_its_words(english: str, german: str) -> No
     ],
 )
 def test_what_is_stored_has_a_word(word: str) -> None:
-    assert GERMAN.told(word.replace("_", " ")) != word.replace("_", " ")
+    assert GERMAN.translate(word.replace("_", " ")) != word.replace("_", " ")
 
 
 def test_what_was_said_already_is_not_said_twice() -> None:
-    assert GERMAN.told(Markup("Status")) == Markup("Status")
-    assert GERMAN.told(Markup("Home")) == Markup("Home")
+    assert GERMAN.translate(Markup("Status")) == Markup("Status")
+    assert GERMAN.translate(Markup("Home")) == Markup("Home")
 
 
 def test_a_value_in_a_text_is_escaped() -> None:

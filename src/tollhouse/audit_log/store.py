@@ -16,7 +16,7 @@ AUTHORS_MAX = 100
 
 # Both ends of time are always given, so that the index bounds the walk however the plan was made.
 OLDER = """
-    SELECT id, created_at, mode, deed, author_kind, author, address, request_id, subject, name, changed
+    SELECT id, created_at, mode, deed AS action, author_kind, author, address, request_id, subject, name, changed
     FROM audit_lines
     WHERE merchant_id = $1 AND (created_at, id) < ($2, $3) AND created_at >= $4 AND created_at < $5
       AND ($6 = '' OR coalesce(mode, 'account') = $6)

@@ -163,7 +163,7 @@ async def keep(
         merchant_id=whose.merchant_id if isinstance(whose, MerchantEnv) else whose,
         mode=None if env is None else env.mode,
         subject_id=subject_id,
-        reason=context.reason,
+        reason=context.reason or None,
         currency=currency,
         amount_minor=amount_minor,
         on_command_line=context.on_command_line,

@@ -87,7 +87,7 @@ async def step_up(request: Request, caller: Operator) -> Response:
 
 
 def _account_kind(request: Request, operator: Operator) -> AccountKind:
-    show = partial(page, request, frame="console/desk.html", operator=operator, here="security")
+    show = partial(page, request, frame="console/layout.html", operator=operator, here="security")
 
     async def notify(tx: Tx, switched: Switched) -> None:
         await outbox.put(tx, Letter(switched, operator.email, language_of(request)), request.now)
