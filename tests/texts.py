@@ -23,7 +23,7 @@ LANGUAGES = ("de",)
 TEMPLATES = sorted(
     path for kind in ("html", "txt") for path in PACKAGE.glob(f"*/templates/*.{kind}") if path.parent.parent.name != "demo"
 )
-WORDS = PACKAGE / "web" / "labels.py"
+WORDS = PACKAGE / "http" / "labels.py"
 NO_PAGES = {"demo", "docs", "migrations", "platform", "proving"}
 """Parts whose sentences no page shows, or that are English by nature."""
 FOUNDATIONS = {"idempotency.py"}

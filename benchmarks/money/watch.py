@@ -17,7 +17,7 @@ from benchmarks.money.trace import Ear, Trace, understand
 from tollhouse import main
 from tollhouse.kernel import clock, tokens
 from tollhouse.platform import config
-from tollhouse.web.asgi import AsgiApplication
+from tollhouse.http.asgi import AsgiApplication
 
 KEY = "the-key-of-the-request-that-is-watched"
 

@@ -19,7 +19,7 @@ from tests.payments.bank import sell
 from tests.processes import Serving
 from tests.request_log.reading import all_written
 from tests.running import KEY, Service, settings_for
-from tests.web.test_weight import MINE
+from tests.http.test_weight import MINE
 
 from benchmarks.pages import history
 from tollhouse.platform import embedded

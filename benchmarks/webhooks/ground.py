@@ -12,7 +12,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
+from tollhouse.http.services import Services
 
 MERCHANTS = 50
 LOOK_EVERY_S = 0.02

@@ -9,9 +9,9 @@ from cyclopts import App, Parameter
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.console import applications, applications_store
 from tollhouse.console.model import ApplicationStatus, OperatorAction
+from tollhouse.http.services import Services
 from tollhouse.operator_commands import By, Json, MaybeReason, Reason, context_of, listed, run, talk
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 app = App(name="applications", help="See, suspend and reactivate applications.")
 

@@ -13,13 +13,13 @@ from tollhouse.bank import actions, shown_store, store
 from tollhouse.bank import payouts as payout_actions
 from tollhouse.bank.model import BankRefusedError, Decided, PayoutStatus
 from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.operator_commands import By, Json, Reason, context_of, listed, run, talk
 from tollhouse.platform.db import Pool
 from tollhouse.rails.bank_transfer_batch import CURRENCY, Batch, total, write
 from tollhouse.rails.bank_transfer_xml import DOCUMENT_BYTES_MAX
 from tollhouse.rails.configured import bank_account
-from tollhouse.web.services import Services
 
 statements = App(name="statements", help="Import the bank's statements, and place what they leave open.")
 payouts = App(name="payouts", help="See, export and refuse the money that leaves by bank.")

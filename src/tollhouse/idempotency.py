@@ -11,14 +11,14 @@ from uuid import UUID
 
 import asyncpg
 
+from tollhouse.http.dispatch import CANONICAL, Stored
+from tollhouse.http.request import Request
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.kernel.tokens import digest
 from tollhouse.platform.db import Tx
-from tollhouse.web.dispatch import CANONICAL, Stored
-from tollhouse.web.request import Request
 
 SEE_OTHER = 303
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 from rich.console import Console
 
 from tollhouse import key_checks
+from tollhouse.http.services import Services
 from tollhouse.identity import second_factor_keys
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import Timestamp, stamp
@@ -15,7 +16,6 @@ from tollhouse.oauth import mac_keys_store
 from tollhouse.platform import connections
 from tollhouse.short_commands import NoDatabaseError, in_house
 from tollhouse.supervisor import new_key
-from tollhouse.web.services import Services
 from tollhouse.webhooks import rotation
 
 talk = Console(stderr=True, highlight=False)

@@ -16,6 +16,10 @@ from tollhouse.conversions import jobs as conversions_jobs
 from tollhouse.events import cleaning as events_cleaning
 from tollhouse.events import status as events_status
 from tollhouse.fulfillments import jobs as fulfillments_jobs
+from tollhouse.http.asgi import AsgiApplication
+from tollhouse.http.operations import Operation
+from tollhouse.http.services import Services
+from tollhouse.http.templates import Templates
 from tollhouse.idempotency import DatabaseIdempotencyStore
 from tollhouse.identity import cleaning as callers_cleaning
 from tollhouse.mail import jobs as mail_jobs
@@ -31,15 +35,11 @@ from tollhouse.platform.migrations import require_current
 from tollhouse.rails import configured
 from tollhouse.request_log import cleaning as request_log_cleaning
 from tollhouse.request_log.recorder import Recorder
-from tollhouse.web.asgi import AsgiApplication
-from tollhouse.web.operations import Operation
-from tollhouse.web.services import Services
-from tollhouse.web.templates import Templates
 from tollhouse.webhooks import jobs as webhooks_jobs
 from tollhouse.withdrawals import jobs as withdrawals_jobs
 from tollhouse.worker import Job
 
-STATIC = Path(__file__).parent / "web" / "static"
+STATIC = Path(__file__).parent / "http" / "static"
 WEB_POOL = 10
 WATCH_EVERY_S = 900
 

@@ -15,6 +15,7 @@ from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.console import actions, reviews, store, users, users_store
 from tollhouse.console.model import REASON_RULE, OperatorAction, OperatorRefusedError, is_reason
 from tollhouse.conversions import prices
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
@@ -22,7 +23,6 @@ from tollhouse.kernel.money import parse_amount
 from tollhouse.payments import refund_review_store
 from tollhouse.platform.db import Tx
 from tollhouse.short_commands import NoDatabaseError, in_house
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import review_store
 from tollhouse.withdrawals.model import WithdrawalStatus
 

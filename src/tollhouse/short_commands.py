@@ -10,9 +10,9 @@ import msgspec
 
 from tollhouse import main as root
 from tollhouse import supervisor
+from tollhouse.http.services import Services
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform import config, embedded
-from tollhouse.web.services import Services
 
 CONNECTIONS = 1
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from typing import Any
 
 from tollhouse.events.delivery import SWEEP_EVERY_S, Worker, engine_services
 from tollhouse.events.results import sweep
+from tollhouse.http.services import Services
 from tollhouse.platform.log import log
-from tollhouse.web.services import Services
 
 Job = tuple[float, Callable[[Services], Awaitable[None]]]
 """Every how many seconds, and what is done. One that fails is logged and done again the next time."""

@@ -16,6 +16,7 @@ from tests.running import Service, settings_for
 from tollhouse import main
 from tollhouse.balance_payments import actions
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
+from tollhouse.http.services import Services
 from tollhouse.identity.model import Caller
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -23,7 +24,6 @@ from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import ALL
 from tollhouse.platform import embedded
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 TABLES = (
     "balance_payments", "ledger_accounts", "ledger_transactions", "ledger_postings", "ledger_entries", "ledger_holds",

@@ -11,13 +11,13 @@ from tollhouse.approvals.model import OperatorContext, Reviewer
 from tollhouse.bank import actions, payouts, payouts_store, store
 from tollhouse.bank.model import Decided, Imported, ListedPayout, ListedTransfer
 from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.payments.jobs import carry_refunds
 from tollhouse.rails.bank_transfer import BankAccount
 from tollhouse.rails.bank_transfer_batch import Batch
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import changes, review
 from tollhouse.withdrawals.jobs import carry_withdrawals
 

@@ -11,12 +11,12 @@ from tests.console.seat import invite, seated, visitor
 from tests.merchants.authenticator import enrol
 from tests.running import Service, settings_for
 from tollhouse.api import OPERATIONS
+from tollhouse.http.cookies import SAFE
+from tollhouse.http.operations import Operation
 from tollhouse.identity.guards import Anyone
 from tollhouse.identity.operators import AtTheDesk
 from tollhouse.platform import embedded
 from tollhouse.rails import configured
-from tollhouse.web.cookies import SAFE
-from tollhouse.web.operations import Operation
 
 AGED = """
     UPDATE operator_sessions

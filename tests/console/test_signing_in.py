@@ -13,8 +13,8 @@ from tests.console.seat import invite, seated, visitor
 from tests.running import Service
 from tollhouse.api.pages import OPERATIONS
 from tollhouse.console.model import OperatorRefusedError
+from tollhouse.http.cookies import cookie_name
 from tollhouse.platform.config import load
-from tollhouse.web.cookies import cookie_name
 
 OF_ACCOUNT, FROM_ADDRESS = 3, 5
 OPEN = ("signin", "signin", "signin/2fa", "signin/2fa", "signout", "welcome", "welcome")

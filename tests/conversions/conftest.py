@@ -10,8 +10,8 @@ from tests.invariants import broken_invariants
 from tests.payments.killing import FusedPool
 from tests.running import Service, settings_for
 from tollhouse import main
+from tollhouse.http.services import Services
 from tollhouse.platform import embedded
-from tollhouse.web.services import Services
 
 
 @pytest.fixture(scope="package")

@@ -14,10 +14,10 @@ from tests.payments.test_crashes import look
 from tollhouse.catalogue.conversion_pairs import TERMS, ConversionPair
 from tollhouse.conversions import actions, prices
 from tollhouse.conversions.new_conversion import NewConversion
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.web.services import Services
 
 
 def terms(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:

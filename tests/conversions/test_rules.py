@@ -13,10 +13,10 @@ from tests.payments.killing import FusedPool, kill_everywhere
 from tests.payments.test_crashes import look
 from tollhouse.catalogue.conversion_pairs import TERMS, ConversionPair
 from tollhouse.conversions import jobs, rules
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.web.services import Services
 
 
 async def change(actor: Actor, made: dict[str, Any], **changes: Any) -> Any:

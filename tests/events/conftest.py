@@ -8,10 +8,10 @@ import pytest
 from tests.events.desk import Desk, open_desk
 from tests.running import settings_for
 from tollhouse import main
+from tollhouse.http.services import Services
 from tollhouse.platform import embedded
 from tollhouse.platform.config import Settings
 from tollhouse.platform.migrations import migrate
-from tollhouse.web.services import Services
 
 
 @pytest.fixture(scope="session")

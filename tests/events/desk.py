@@ -14,11 +14,11 @@ from tollhouse.events.lanes import Lane
 from tollhouse.events.letter import Claim
 from tollhouse.events.record import NewEvent, record
 from tollhouse.events.results import LEASE, sweep
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.platform.db import Row, Tx
-from tollhouse.web.services import Services
 from tollhouse.webhooks import actions
 
 WITHIN_S = 15

@@ -7,8 +7,8 @@ import pytest
 
 from tollhouse.events.delivery import Worker
 from tollhouse.events.results import DATABASE_FAULTS
+from tollhouse.http.services import Services
 from tollhouse.platform.db import LOST
-from tollhouse.web.services import Services
 
 
 def test_every_way_to_lose_a_connection_is_one_that_a_worker_survives() -> None:

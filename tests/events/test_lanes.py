@@ -16,9 +16,9 @@ from tollhouse.events import delivery_store
 from tollhouse.events.delivery import engine_services
 from tollhouse.events.lanes import LINGERING_MAX, ROOMS, Call, Kind, Lane, Memory, Places
 from tollhouse.events.results import LEASE
+from tollhouse.http.services import Services
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 
 def key_of(merchant: int, host: int = 0) -> int:

@@ -9,8 +9,8 @@ import pytest
 from tests.events.desk import eventually
 from tollhouse.events import delivery_store
 from tollhouse.events.delivery import engine_services
+from tollhouse.http.services import Services
 from tollhouse.kernel.ids import new_id
-from tollhouse.web.services import Services
 
 IDS = "array_fill(gen_random_uuid(), ARRAY[90])"
 ONES = "array_fill(1, ARRAY[90])"

@@ -12,11 +12,11 @@ from tests.receiver import Receiver
 from tollhouse.events import secrets
 from tollhouse.events.destination import destination_key
 from tollhouse.events.results import sweep
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Tx
 from tollhouse.platform.encryption import DecryptionError, Encrypted
-from tollhouse.web.services import Services
 from tollhouse.webhooks import actions
 from tollhouse.webhooks.model import NewConfiguration
 

@@ -14,8 +14,8 @@ from tests.receiver import Receiver
 from tests.running import Service, settings_for
 from tollhouse import main
 from tollhouse.catalogue.products import GAME_SERVERS, PRODUCTS, GameServer
+from tollhouse.http.services import Services
 from tollhouse.platform import embedded
-from tollhouse.web.services import Services
 
 
 @pytest.fixture(scope="package")

@@ -9,12 +9,12 @@ from tests.cast import Actor, Answer
 from tests.payments.bank import purse
 from tollhouse.catalogue.products import BUILT_IN, Product
 from tollhouse.fulfillments import jobs
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.ledger.model import Line, Posting, Source, available, equity
 from tollhouse.ledger.post import post
-from tollhouse.web.services import Services
 
 GEMS = {"product_id": "sandbox:gems", "quantity": 5, "recipient": {"player_id": "p-1"}}
 GOLD: Product = msgspec.structs.replace(

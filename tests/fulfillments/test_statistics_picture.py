@@ -3,8 +3,8 @@
 from tollhouse.catalogue.products import PRODUCTS
 from tollhouse.fulfillments import statistics_picture
 from tollhouse.fulfillments.statistics import Figures, Group, Statistics
+from tollhouse.http.local_formats import Formats
 from tollhouse.kernel.clock import Timestamp
-from tollhouse.web.local_formats import Formats
 
 ENGLISH = Formats("en")
 

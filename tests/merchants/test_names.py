@@ -42,7 +42,7 @@ async def test_a_merchants_own_words_are_never_translated(alice: Actor) -> None:
 
 
 async def test_a_name_in_a_sentence_stays_as_it_is_written() -> None:
-    from tollhouse.web.texts import Texts  # noqa: PLC0415
+    from tollhouse.http.texts import Texts  # noqa: PLC0415
 
     said = Texts("de").translate("The parameter Payments must not be repeated.")
     assert "Payments" in said

@@ -6,8 +6,8 @@ import pytest
 
 from tests.cast import PASSWORD, Actor, sign_up
 from tests.running import Service
+from tollhouse.http.cookies import cookie_name
 from tollhouse.platform.config import load
-from tollhouse.web.cookies import cookie_name
 
 NEW = {"email": "new@example.com", "password": PASSWORD, "business_name": "New"}
 

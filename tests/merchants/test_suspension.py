@@ -4,10 +4,10 @@ from uuid import uuid4
 
 from tests.cast import Actor, Answer
 from tollhouse.api import OPERATIONS
+from tollhouse.http.cookies import SAFE
+from tollhouse.http.operations import Operation
 from tollhouse.identity.guards import Anyone, Credential
 from tollhouse.identity.operators import AtTheDesk
-from tollhouse.web.cookies import SAFE
-from tollhouse.web.operations import Operation
 
 MERCHANT = "/api/v2/merchant"
 WHILE_SUSPENDED = {

@@ -19,13 +19,13 @@ from tollhouse.console.model import OperatorRefusedError
 from tollhouse.conversions import rules
 from tollhouse.conversions.model import Conversion
 from tollhouse.fulfillments import jobs as fulfillment_jobs
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.oauth import connections
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import PayoutState
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import jobs as withdrawal_jobs
 from tollhouse.withdrawals import sending, store
 

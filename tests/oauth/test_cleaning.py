@@ -10,10 +10,10 @@ import pytest
 from tests.cast import Actor, application, sign_up
 from tests.running import Service
 from tollhouse import main
+from tollhouse.http.services import Services
 from tollhouse.identity import cleaning as callers_cleaning
 from tollhouse.oauth import cleaning
 from tollhouse.platform import partitions
-from tollhouse.web.services import Services
 
 PARTITIONS = """
     SELECT relname FROM pg_class WHERE relname ~ '^oauth_access_tokens_[0-9]{10}$' AND relkind = 'r' ORDER BY relname

@@ -15,12 +15,12 @@ from tests.payments.bank import refund, sell
 from tests.running import Service
 from tests.withdrawals.desk import asked, fund
 from tollhouse import main
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.ledger.model import EntryType, Line, Posting, Source, equity, rail
 from tollhouse.ledger.post import post
 from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 PACKAGE = Path(tollhouse.__file__).parent
 CREDITS_A_RAIL = {"outgoing/gate.py", "payments/chargebacks.py"}

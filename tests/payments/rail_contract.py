@@ -9,6 +9,7 @@ from uuid import UUID
 from tests.cast import Actor
 from tests.payments.bank import fresh, purse, refund
 from tests.payments.shop import COFFEE, choose
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
@@ -16,7 +17,6 @@ from tollhouse.payments import settle, transactions_store
 from tollhouse.payments.model import Transaction
 from tollhouse.rails.provider import Attempt, Observation, Payer, Provider, RefundOrder
 from tollhouse.rails.sandbox import PAYER
-from tollhouse.web.services import Services
 
 
 class RailContract:

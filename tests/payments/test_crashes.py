@@ -17,6 +17,7 @@ from tests.running import Service, settings_for
 from tollhouse import main
 from tollhouse.approvals.model import Reviewer
 from tollhouse.catalogue.methods import METHODS, Fees
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -24,7 +25,6 @@ from tollhouse.payments import chargebacks, refund_review, refunds, settle
 from tollhouse.payments.simulator import Simulated
 from tollhouse.platform import embedded
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 TABLES = (
     "payment_links", "transactions", "transaction_steps", "rail_observations", "refunds", "chargebacks",

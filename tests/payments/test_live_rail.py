@@ -15,11 +15,11 @@ from tollhouse import main
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.console import reviews
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.payments import settle
 from tollhouse.rails.configured import RAILS
 from tollhouse.rails.provider import Observation
-from tollhouse.web.services import Services
 
 
 @pytest.fixture

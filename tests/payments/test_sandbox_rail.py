@@ -8,8 +8,8 @@ from tests.invariants import broken_invariants
 from tests.payments.rail_contract import RailContract
 from tests.running import Service
 from tollhouse import main
+from tollhouse.http.services import Services
 from tollhouse.rails.configured import SANDBOX
-from tollhouse.web.services import Services
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ from tests.payments.shop import balance, choose, events, open_link, pay
 from tests.running import Service
 from tollhouse import main
 from tollhouse.catalogue.methods import Fees
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, parse_id
 from tollhouse.payments import settle, transactions_store
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import Observation
-from tollhouse.web.services import Services
 
 FIELDS = {
     "id", "object", "type", "payment_link_id", "project_id", "external_id", "status", "amount", "amount_minor", "currency",

@@ -11,10 +11,10 @@ import pytest
 from tests.cast import PASSWORD, application, sign_up
 from tests.running import Service
 from tollhouse import main
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform import partitions
-from tollhouse.web.services import Services
 
 JUMPS = {"3 days": timedelta(days=3), "a week": timedelta(days=7), "a year": timedelta(days=400), "back": timedelta(days=-9)}
 TABLES = "SELECT relname FROM pg_class WHERE relkind = 'p' AND NOT relispartition ORDER BY relname"

@@ -15,6 +15,7 @@ from tests.running import KEY
 from tollhouse import main
 from tollhouse.bank.model import BankRefusedError
 from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.payments import transactions_store
@@ -26,7 +27,6 @@ from tollhouse.rails.bank_transfer import BankAccount, BankTransfer, reference_o
 from tollhouse.rails.bank_transfer_statement import read
 from tollhouse.rails.configured import bank_account
 from tollhouse.rails.provider import Attempt, Observation
-from tollhouse.web.services import Services
 
 EURO_ATTEMPT = Attempt(UUID("019a0000-0000-7000-8000-000000000000"), "sepa:EUR", "EUR", 1_050)
 

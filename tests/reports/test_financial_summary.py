@@ -10,9 +10,9 @@ import pytest
 from tests.cast import Actor, application
 from tests.payments.shop import open_link, pay
 from tests.reports.conftest import Desk
+from tollhouse.http.csv_table import harmless
 from tollhouse.ledger.model import EntryType
 from tollhouse.reports.model import LINE_OF, LINES
-from tollhouse.web.csv_table import harmless
 
 PATH = "/reports/financial-summary"
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)

@@ -13,6 +13,8 @@ from tests.cast import Actor
 from tests.request_log.reading import written
 from tests.running import Service, new_database, settings_for
 from tollhouse import main
+from tollhouse.http.request import Headers, Request
+from tollhouse.http.services import Services
 from tollhouse.identity.model import Caller
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -23,8 +25,6 @@ from tollhouse.platform import embedded, partitions
 from tollhouse.platform.migrations import migrate
 from tollhouse.request_log import cleaning, recorder, store
 from tollhouse.request_log.recorder import Recorder
-from tollhouse.web.request import Headers, Request
-from tollhouse.web.services import Services
 
 MINE = "SELECT count(*) AS n FROM api_requests WHERE merchant_id = $1"
 DAYS = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^api_requests_[0-9]{8}$' ORDER BY relname"

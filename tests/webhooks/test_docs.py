@@ -15,9 +15,9 @@ from tests.receiver import Receiver
 from tests.webhooks.conftest import Open
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.events.signing import signature, standard_headers
+from tollhouse.http.dispatch import IdempotencyKeyRequired
 from tollhouse.kernel import limits
 from tollhouse.platform.config import load
-from tollhouse.web.dispatch import IdempotencyKeyRequired
 from tollhouse.webhooks import api, labels
 
 TEXT = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()

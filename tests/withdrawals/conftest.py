@@ -14,12 +14,12 @@ from tollhouse import main
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.console import actions
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform import embedded
 from tollhouse.rails.configured import RAILS
-from tollhouse.web.services import Services
 
 
 @pytest.fixture(scope="package")

@@ -6,9 +6,9 @@ from uuid import UUID, uuid4
 from tests.cast import Actor, Answer
 from tests.payments.shop import events
 from tollhouse.approvals.model import Reviewer
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import jobs
 from tollhouse.withdrawals import review as reviewing
 from tollhouse.withdrawals.model import Withdrawal

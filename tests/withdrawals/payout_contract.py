@@ -11,12 +11,12 @@ import pytest
 from tests.cast import Actor
 from tests.withdrawals.desk import asked, carry, fresh, review
 from tests.withdrawals.rails import Line
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.rails.configured import RAILS
 from tollhouse.rails.provider import Provider
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import sending, store
 from tollhouse.withdrawals.model import Withdrawal
 

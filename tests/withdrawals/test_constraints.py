@@ -9,7 +9,7 @@ import pytest
 from tests.cast import Actor
 from tests.withdrawals.desk import BY_SEPA, asked, carry, fund, play, review
 from tests.withdrawals.rails import Line
-from tollhouse.web.services import Services
+from tollhouse.http.services import Services
 
 NEVER = [
     "debit_minor = debit_minor + 1",

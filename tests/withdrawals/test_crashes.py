@@ -12,12 +12,12 @@ from tests.payments.killing import FusedPool, kill_everywhere
 from tests.payments.test_crashes import look as look_at_all
 from tests.withdrawals.desk import BY_SEPA, TO_NINA, asked, carry, fresh, fund, let_due, quote, review
 from tests.withdrawals.rails import Line, PaperBank
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import PayoutState, Submission
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import actions, jobs, sending
 from tollhouse.withdrawals import review as reviewing
 from tollhouse.withdrawals.new_withdrawal import NewWithdrawal

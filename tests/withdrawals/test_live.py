@@ -14,9 +14,9 @@ from tests.withdrawals.desk import BY_SEPA, asked, cancel, carry, fresh, purse_l
 from tests.withdrawals.rails import OWN_IBAN, Line, PaperBank
 from tollhouse.approvals.model import ApprovedBefore
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
+from tollhouse.http.services import Services
 from tollhouse.kernel.errors import NotFound
 from tollhouse.rails.provider import PayoutState
-from tollhouse.web.services import Services
 from tollhouse.withdrawals.errors import InvalidState
 
 

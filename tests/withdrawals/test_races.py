@@ -14,7 +14,7 @@ from tests.payments.bank import purse
 from tests.withdrawals.desk import BY_SEPA, asked, cancel, carry, fresh, fund, let_due, quote, review, told, withdraw
 from tests.withdrawals.rails import Line
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
-from tollhouse.web.services import Services
+from tollhouse.http.services import Services
 from tollhouse.withdrawals import jobs
 
 

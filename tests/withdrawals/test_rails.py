@@ -12,12 +12,12 @@ from tests.withdrawals.rails import PaperBank
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.console import actions
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.rails.bank_transfer import BankTransfer
 from tollhouse.rails.configured import RAILS, SANDBOX
-from tollhouse.web.services import Services
 
 
 class TestSandbox(PayoutContract):

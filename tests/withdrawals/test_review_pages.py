@@ -14,7 +14,7 @@ from tests.running import Service
 from tests.withdrawals.desk import BY_SEPA, asked, cancel, carry, fresh, purse_live
 from tests.withdrawals.rails import Line, PaperBank
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
-from tollhouse.web.services import Services
+from tollhouse.http.services import Services
 
 pytestmark = pytest.mark.usefixtures("bank")
 SEEN = re.compile(r'name="seen" value="([^"]+)"')

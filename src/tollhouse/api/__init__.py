@@ -1,7 +1,7 @@
 """The ways in. Each door lists the operations of the slices that stand behind it."""
 
 from tollhouse.api import dashboard, health, integration, oauth, pages, reference
-from tollhouse.web.operations import Operation
+from tollhouse.http.operations import Operation
 
 OPERATIONS: list[Operation] = [
     *health.OPERATIONS,

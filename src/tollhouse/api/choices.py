@@ -2,13 +2,13 @@
 
 from starlette.responses import Response
 
+from tollhouse.http.choices import LANGUAGE, SHORTCUTS, THEME, keep, page_after_choice
+from tollhouse.http.languages import LANGUAGES
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
 from tollhouse.identity import sessions, sessions_store
 from tollhouse.identity.guards import visitor
-from tollhouse.web.choices import LANGUAGE, SHORTCUTS, THEME, keep, page_after_choice
-from tollhouse.web.languages import LANGUAGES
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import see_other
 
 OPERATIONS = Operations(PAGES)
 

@@ -1,10 +1,10 @@
 """The dashboard's JSON, for people with a session."""
 
 from tollhouse.balance_payments import dashboard_api as balance_payments
+from tollhouse.http.operations import Operation
 from tollhouse.merchants import api as merchants
 from tollhouse.oauth import endpoints as oauth
 from tollhouse.settings import projects_api as projects
-from tollhouse.web.operations import Operation
 from tollhouse.webhooks import api as webhooks
 
 OPERATIONS: list[Operation] = [

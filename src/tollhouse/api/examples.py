@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tollhouse.web.openapi_examples import MOMENT, Usual, id_of
+from tollhouse.http.openapi_examples import MOMENT, Usual, id_of
 
 CALLBACK = "https://app.example/callback"
 HOOK = "https://shop.example/hooks/tollhouse"

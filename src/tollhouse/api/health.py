@@ -4,11 +4,11 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tollhouse.http.operations import Operations, Surface
 from tollhouse.identity.guards import anyone
 from tollhouse.platform.db import Pool
 from tollhouse.platform.health import reach
 from tollhouse.platform.log import lost_lines
-from tollhouse.web.operations import Operations, Surface
 
 OPERATIONS = Operations(Surface("health", "", cors=False, html=False))
 

@@ -3,11 +3,11 @@
 from tollhouse.balance_payments import api as balance_payments
 from tollhouse.conversions import operations as conversions
 from tollhouse.fulfillments import api as fulfillments
+from tollhouse.http.operations import Operation
 from tollhouse.merchants import api as merchants
 from tollhouse.payments import operations as payments
 from tollhouse.reports import api as reports
 from tollhouse.settings import api as settings
-from tollhouse.web.operations import Operation
 from tollhouse.webhooks import api as webhooks
 from tollhouse.withdrawals import operations as withdrawals
 

@@ -1,6 +1,6 @@
 """The OAuth protocol: metadata, permissions, authorize, token, revoke."""
 
+from tollhouse.http.operations import Operation
 from tollhouse.oauth import endpoints
-from tollhouse.web.operations import Operation
 
 OPERATIONS: list[Operation] = [*endpoints.PROTOCOL_OPERATIONS, *endpoints.AUTHORIZE_OPERATIONS]

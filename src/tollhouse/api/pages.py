@@ -8,6 +8,7 @@ from tollhouse.console import operations as console
 from tollhouse.conversions import operations as conversions
 from tollhouse.docs import pages as guide
 from tollhouse.fulfillments import operations as fulfillments
+from tollhouse.http.operations import Operation
 from tollhouse.merchants import address_pages, business_pages, password_pages, security_pages, session_pages
 from tollhouse.merchants import pages as merchants
 from tollhouse.oauth import endpoints as oauth
@@ -16,7 +17,6 @@ from tollhouse.payments import operations as payments
 from tollhouse.reports import pages as reports
 from tollhouse.request_log import pages as request_log
 from tollhouse.settings import payment_pages, project_pages
-from tollhouse.web.operations import Operation
 from tollhouse.webhooks import pages as webhooks
 from tollhouse.webhooks import run_pages as webhook_runs
 from tollhouse.withdrawals import operations as withdrawals

@@ -9,6 +9,14 @@ from starlette.responses import Response
 from tollhouse.api import dashboard, health, integration, oauth
 from tollhouse.api.event_specs import EVENT_SPECS
 from tollhouse.api.examples import USUAL
+from tollhouse.http.cookies import SAFE, cookie_name
+from tollhouse.http.openapi import Source, document
+from tollhouse.http.openapi_responses import Admission
+from tollhouse.http.openapi_schemas import Json
+from tollhouse.http.operations import Operation, Operations, Surface
+from tollhouse.http.responses import ENCODER
+from tollhouse.http.services import Services
+from tollhouse.http.yaml_text import as_yaml
 from tollhouse.idempotency import KeyInProgress, KeyReused
 from tollhouse.identity import guards
 from tollhouse.identity.guards import Credential, Session, anyone
@@ -26,14 +34,6 @@ from tollhouse.kernel.errors import AuthenticationRequired, CrossOriginForbidden
 from tollhouse.kernel.scopes import ALL, PERMISSIONS
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.platform.config import Settings
-from tollhouse.web.cookies import SAFE, cookie_name
-from tollhouse.web.openapi import Source, document
-from tollhouse.web.openapi_responses import Admission
-from tollhouse.web.openapi_schemas import Json
-from tollhouse.web.operations import Operation, Operations, Surface
-from tollhouse.web.responses import ENCODER
-from tollhouse.web.services import Services
-from tollhouse.web.yaml_text import as_yaml
 
 OPERATIONS = Operations(Surface("reference", "", cors=True, html=False))
 DOORS = {

@@ -11,13 +11,13 @@ from tollhouse.docs.book import Chapter
 from tollhouse.docs.entries import Entry, entries, grouped
 from tollhouse.docs.pages import FRESH
 from tollhouse.docs.trial import can_be_tried, offers, trial_of
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import anyone
 from tollhouse.kernel.errors import NotFound
 from tollhouse.platform.config import Settings
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page
-from tollhouse.web.services import Services
 
 OPERATIONS = Operations(PAGES)
 CONTENTS, CODES = "api", "api/errors"

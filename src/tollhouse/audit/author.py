@@ -10,8 +10,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.http.request import Request
 from tollhouse.kernel.ids import parse_id
-from tollhouse.web.request import Request
 
 AuthorKind = Literal["person", "api_key", "application", "operator", "system"]
 

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from tollhouse.audit_log import cleaning_store
+from tollhouse.http.services import Services
 from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
-from tollhouse.web.services import Services
 
 
 async def forget_lines(services: Services) -> None:

@@ -10,9 +10,9 @@ from msgspec import Struct
 from tollhouse.audit.author import AuthorKind
 from tollhouse.audit.changes import Changes
 from tollhouse.audit.event_types import TOPICS, Topic
+from tollhouse.http.days import span_of
+from tollhouse.http.keyset import KeysetQuery, Place
 from tollhouse.kernel.ids import Mode
-from tollhouse.web.days import span_of
-from tollhouse.web.keyset import KeysetQuery, Place
 
 Environment = Literal["", "test", "live", "account"]
 """`account`: what is of neither."""

@@ -9,18 +9,18 @@ from starlette.responses import Response
 from tollhouse.audit.changes import Value
 from tollhouse.audit_log import labels, store
 from tollhouse.audit_log.model import AuditQuery, KnownAuthor, Line, Wanted
+from tollhouse.http.csv_table import download, file_name, lines
+from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
+from tollhouse.http.keyset import NEWEST, turn_by
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool
-from tollhouse.web.csv_table import download, file_name, lines
-from tollhouse.web.form_errors import NO_ERRORS, form_errors_of
-from tollhouse.web.keyset import NEWEST, turn_by
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page
 
 OPERATIONS = Operations(PAGES)
 PATH = "/settings/audit"

@@ -7,9 +7,9 @@ import msgspec
 
 from tollhouse.audit.changes import Changes
 from tollhouse.audit_log.model import KnownAuthor, Line, Wanted
+from tollhouse.http.keyset import NEWEST, Place, all_parts
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row
-from tollhouse.web.keyset import NEWEST, Place, all_parts
 
 BATCH = 1_000
 AUTHORS_MAX = 100

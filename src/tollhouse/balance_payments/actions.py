@@ -22,6 +22,7 @@ from tollhouse.balance_payments.errors import (
 from tollhouse.balance_payments.model import CAPTURED, Application, BalancePayment
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount, check, part_of
 from tollhouse.events.balances import Cause, notify_balance
+from tollhouse.http.services import Services
 from tollhouse.identity.model import ApplicationSuspended, Caller, ConfidentialClientRequired
 from tollhouse.kernel import limits, scopes
 from tollhouse.kernel.environment import MerchantEnv
@@ -34,7 +35,6 @@ from tollhouse.ledger.holds import Part
 from tollhouse.ledger.model import InsufficientFunds, Line, Posted, Posting, Source, available
 from tollhouse.ledger.post import post
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 SOURCE = "balance_payment"
 MAY_PAY = scopes.parse(["balance-payments:write"]) or Scopes(0)

@@ -18,14 +18,14 @@ from tollhouse.balance_payments.model import Status
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
 from tollhouse.balance_payments.store import PaymentFilter
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
+from tollhouse.http.lists import ListQuery, Part
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import ApplicationCredential, scope
 from tollhouse.identity.model import ApplicationRequired, Caller, ConfidentialClientRequired
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.lists import ListQuery, Part
-from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.services import Services
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 READ, WRITE = scope("balance-payments:read"), scope("balance-payments:write")

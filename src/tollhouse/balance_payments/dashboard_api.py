@@ -9,15 +9,15 @@ from tollhouse.balance_payments.errors import ApplicationRevoked, InvalidState, 
 from tollhouse.balance_payments.model import Status
 from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
+from tollhouse.http.lists import ListQuery, Part
+from tollhouse.http.operations import DASHBOARD, Operations
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import signed_in
 from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.lists import ListQuery, Part
-from tollhouse.web.operations import DASHBOARD, Operations
-from tollhouse.web.services import Services
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 PATH = "/oauth/clients/{client_id}/balance-payments"

@@ -6,8 +6,8 @@ No state depends on the job having run in time: whoever uses an expired reservat
 from collections.abc import Awaitable, Callable
 
 from tollhouse.balance_payments import actions, store
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.web.services import Services
 
 AT_ONCE = 50
 

@@ -7,11 +7,11 @@ from msgspec import Meta, Struct
 
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
+from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.references import reference_faults
 from tollhouse.identity.model import Caller
 from tollhouse.kernel import limits
 from tollhouse.kernel.errors import FieldError, ValidationFailed
-from tollhouse.web.bodies import RequestFacts
-from tollhouse.web.references import reference_faults
 
 
 class NewBalancePayment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

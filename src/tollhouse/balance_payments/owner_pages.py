@@ -11,16 +11,16 @@ from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.pages import STATUSES, PaymentsPage
 from tollhouse.balance_payments.store import OwnedApplication
 from tollhouse.balance_payments.views import payment_view
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 PATH = "/{mode}/balance-payments/received"

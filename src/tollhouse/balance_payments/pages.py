@@ -9,13 +9,13 @@ from tollhouse.balance_payments import store
 from tollhouse.balance_payments.model import Status
 from tollhouse.balance_payments.store import PaymentFilter
 from tollhouse.balance_payments.views import payment_view
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, statuses_of, turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.errors import NotFound
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, statuses_of, turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page
 
 OPERATIONS = Operations(PAGES)
 STATUSES = statuses_of(Status)

@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.balance_payments.model import Application, BalancePayment, Status
+from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.web.paging import Window
 
 CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
 """Nothing else from an address is shown to the database, which does not take every text."""

@@ -10,6 +10,7 @@ from tollhouse.bank import payouts, store
 from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, Imported
 from tollhouse.bank.store import Placed
 from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.http.services import Services
 from tollhouse.kernel.bank_codes import creditor_references, read_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
@@ -19,7 +20,6 @@ from tollhouse.rails.bank_transfer import BankAccount
 from tollhouse.rails.bank_transfer_statement import Entry, Part, Statement, read
 from tollhouse.rails.bank_transfer_xml import UnreadableStatementError
 from tollhouse.rails.provider import Observation, Payer
-from tollhouse.web.services import Services
 
 
 async def import_file(

@@ -8,6 +8,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
+from tollhouse.http.services import Services
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -15,7 +16,6 @@ from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer import Payout
 from tollhouse.rails.bank_transfer_statement import Side
 from tollhouse.rails.provider import Observation
-from tollhouse.web.services import Services
 
 PayoutKind = Literal["refund", "withdrawal"]
 PayoutStatus = Literal["prepared", "exported", "confirmed", "returned", "refused"]

@@ -13,6 +13,7 @@ from tollhouse.bank import payouts_store
 from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, ListedPayout, PayoutStatus, Prepared, StoredPayout
 from tollhouse.bank.store import Placed
 from tollhouse.catalogue.currencies import format_amount
+from tollhouse.http.services import Services
 from tollhouse.kernel.bank_codes import read_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
@@ -24,7 +25,6 @@ from tollhouse.platform.log import log
 from tollhouse.rails.bank_transfer import CURRENCY, BankAccount
 from tollhouse.rails.bank_transfer_batch import Batch, id_in
 from tollhouse.rails.bank_transfer_statement import Entry, Part
-from tollhouse.web.services import Services
 
 NO_REASON = "unknown"
 NO_ROOM = "It came back, and the merchant's balance cannot hold it."

@@ -6,8 +6,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from tollhouse.web.days import BEGINNING, END, span_of
-from tollhouse.web.keyset import KeysetQuery
+from tollhouse.http.days import BEGINNING, END, span_of
+from tollhouse.http.keyset import KeysetQuery
 
 
 class Wanted(Struct, frozen=True):

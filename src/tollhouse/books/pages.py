@@ -9,6 +9,13 @@ from tollhouse.books import store
 from tollhouse.books.model import LedgerQuery, Wanted
 from tollhouse.books.store import Line
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, format_amount
+from tollhouse.http.csv_table import download, file_name, lines
+from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
+from tollhouse.http.keyset import NEWEST, turn_by
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import statuses_of
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
@@ -19,13 +26,6 @@ from tollhouse.ledger.balances import BalanceView, balance_view
 from tollhouse.ledger.model import MERCHANT_CODES, EntryType
 from tollhouse.ledger.store import Balance
 from tollhouse.platform.db import Pool
-from tollhouse.web.csv_table import download, file_name, lines
-from tollhouse.web.form_errors import NO_ERRORS, form_errors_of
-from tollhouse.web.keyset import NEWEST, turn_by
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import statuses_of
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 HEADER = (

@@ -7,9 +7,9 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.books.model import Wanted
+from tollhouse.http.keyset import NEWEST, Place, all_parts
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row
-from tollhouse.web.keyset import NEWEST, Place, all_parts
 
 BATCH = 1_000
 

@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Meta
 
+from tollhouse.http.bodies import shown
 from tollhouse.kernel.limits import URL_CHARS_MAX
-from tollhouse.web.bodies import shown
 
 Address = Annotated[str, shown(format="uri", maxLength=URL_CHARS_MAX)]
 """A member of a body that is an address."""

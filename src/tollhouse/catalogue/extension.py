@@ -48,11 +48,11 @@ from tollhouse.catalogue.methods import Method
 from tollhouse.catalogue.products import GameServer, Product
 from tollhouse.catalogue.provider_fields import schema_fault
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
+from tollhouse.http.bodies import shape
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.messages import SUBJECT
 from tollhouse.platform.config import SettingsRefusedError
 from tollhouse.platform.outbound import TargetRefusedError, parse_target
-from tollhouse.web.bodies import shape
 
 SETTING = "TOLLHOUSE_CATALOGUE_FILE"
 CODE = re.compile(r"[A-Z0-9]{2,12}")

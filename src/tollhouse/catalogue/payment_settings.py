@@ -9,10 +9,10 @@ from msgspec import Meta, Struct
 from tollhouse.catalogue import settings_store
 from tollhouse.catalogue.addresses import Address
 from tollhouse.catalogue.currencies import Chain
+from tollhouse.http.bodies import shown
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.limits import EMAIL_CHARS_MAX
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.web.bodies import shown
 
 BRAND_CHARS_MAX = 60
 COLOR = r"#[0-9A-Fa-f]{6}"

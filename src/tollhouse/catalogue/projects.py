@@ -10,10 +10,10 @@ from tollhouse.audit import record
 from tollhouse.audit.changes import changes, made
 from tollhouse.catalogue import store
 from tollhouse.catalogue.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
+from tollhouse.http.paging import whole
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.platform.db import Tx
-from tollhouse.web.paging import whole
 
 FIRST_NAME = "Default"
 

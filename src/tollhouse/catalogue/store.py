@@ -6,10 +6,10 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.catalogue.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
+from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.web.paging import Window
 
 INSERT = """
     INSERT INTO projects (id, merchant_id, mode, name, website_url, description, status, created_at, updated_at)

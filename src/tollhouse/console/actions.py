@@ -13,6 +13,7 @@ from tollhouse.catalogue.currencies import Currency, priced
 from tollhouse.console import store
 from tollhouse.console.model import Action, ChangedMeanwhileError, NothingThereError, OperatorAction, OperatorRefusedError
 from tollhouse.events.balances import Cause, notify_balance
+from tollhouse.http.services import Services
 from tollhouse.identity import second_factor_store, sessions_store
 from tollhouse.identity.people import email_key
 from tollhouse.kernel.clock import stamp
@@ -24,7 +25,6 @@ from tollhouse.ledger.post import post
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Letter
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 SOURCE = "adjustment"
 TOLD: dict[Action, AuditEventType] = {

@@ -12,14 +12,14 @@ from tollhouse.console import applications, store
 from tollhouse.console import applications_store as apps
 from tollhouse.console.model import ListedApplication, OperatorAction, OperatorRefusedError
 from tollhouse.console.pages_shared import DoneQuery, reason_in, show
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import NotFound
 from tollhouse.platform.db import Tx
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import see_other
 
 OPERATIONS = Operations(PAGES)
 ACTIONS_SHOWN = 50

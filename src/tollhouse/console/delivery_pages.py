@@ -6,14 +6,14 @@ from starlette.responses import Response
 
 from tollhouse.console import failing_store, store
 from tollhouse.console.pages_shared import show
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.request import Request
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId, Mode
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, turn
-from tollhouse.web.request import Request
 
 OPERATIONS = Operations(PAGES)
 MODES: dict[str, Mode] = {"live": "live", "test": "test"}

@@ -9,10 +9,10 @@ from importlib.metadata import version
 from tollhouse.console import failing_store, overview_store
 from tollhouse.console.model import FAILED_RECENTLY
 from tollhouse.console.overview import HEARTBEAT_EVERY_S
+from tollhouse.http.services import Services
 from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.web.services import Services
 
 WORKER_ID = new_id()
 VERSION = version("tollhouse")

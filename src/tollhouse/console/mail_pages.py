@@ -5,14 +5,14 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.console.pages_shared import show
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.request import Request
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import NotFound
 from tollhouse.mail import store, writing
 from tollhouse.platform.live_use import in_live_use
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, turn
-from tollhouse.web.request import Request
 
 OPERATIONS = Operations(PAGES)
 

@@ -12,6 +12,10 @@ from tollhouse.catalogue.currencies import format_amount
 from tollhouse.console import actions, store
 from tollhouse.console.model import Merchant, MerchantStatus, OperatorAction, OperatorRefusedError
 from tollhouse.console.pages_shared import DoneQuery, reason_in, show
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.environment import MerchantEnv
@@ -19,10 +23,6 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.ledger import balances
 from tollhouse.platform.db import Tx
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import see_other
 
 OPERATIONS = Operations(PAGES)
 PROJECTS_SHOWN = 50

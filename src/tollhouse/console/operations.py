@@ -13,7 +13,7 @@ from tollhouse.console import (
     statement_pages,
     withdrawal_review_pages,
 )
-from tollhouse.web.operations import Operation
+from tollhouse.http.operations import Operation
 
 OPERATIONS: list[Operation] = [
     *pages.OPERATIONS,

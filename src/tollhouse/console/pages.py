@@ -10,6 +10,11 @@ from tollhouse.catalogue.currencies import format_amount
 from tollhouse.console import overview_store, store, users
 from tollhouse.console.overview import many, size, span
 from tollhouse.console.pages_shared import ROOT, show
+from tollhouse.http.forms import Form, parse_form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity import mfa_pending, operators
 from tollhouse.identity.guards import anyone, visitor
 from tollhouse.identity.model import Operator
@@ -17,11 +22,6 @@ from tollhouse.identity.operators import operator_page
 from tollhouse.identity.second_factor import SecondFactorChanged, SecondFactorRequired
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError, ValidationFailed
-from tollhouse.web.forms import Form, parse_form
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 OURS = re.compile(r"/operator(/[A-Za-z0-9-]+)*")

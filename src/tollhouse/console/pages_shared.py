@@ -8,10 +8,10 @@ from starlette.responses import Response
 
 from tollhouse.console import store
 from tollhouse.console.model import REASON_RULE, ListedOperatorAction, is_reason
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
 from tollhouse.identity.model import Operator
 from tollhouse.kernel.ids import parse_id
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page
 
 ROOT = "/operator"
 

@@ -13,6 +13,10 @@ from tollhouse.bank.model import BankRefusedError, ListedPayout, PayoutStatus, P
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.console.model import OperatorRefusedError
 from tollhouse.console.pages_shared import DoneQuery, just_done, reason_in, show
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import InvalidRequest, NotFound
@@ -21,10 +25,6 @@ from tollhouse.outgoing import store as outgoing_store
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer_batch import Batch, write
 from tollhouse.rails.configured import bank_account
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import see_other
 
 OPERATIONS = Operations(PAGES)
 STATUSES: tuple[PayoutStatus, ...] = get_args(PayoutStatus)

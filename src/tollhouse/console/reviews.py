@@ -10,11 +10,11 @@ from msgspec import Struct
 from tollhouse.approvals.model import OperatorContext, Reviewer
 from tollhouse.console import actions
 from tollhouse.console.model import Action, NothingThereError, OperatorAction, OperatorRefusedError
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.payments import refund_review
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import review
 
 

@@ -4,6 +4,11 @@ from functools import partial
 
 from starlette.responses import Response
 
+from tollhouse.http.forms import parse_form
+from tollhouse.http.language_choice import language_of
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity import operator_stepup
 from tollhouse.identity import second_factor_pages as factor
 from tollhouse.identity.model import Operator, SignInFirst
@@ -13,11 +18,6 @@ from tollhouse.kernel.errors import ApiError
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Letter
 from tollhouse.platform.db import Tx
-from tollhouse.web.forms import parse_form
-from tollhouse.web.language_choice import language_of
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 ROOT = "/operator/security"

@@ -11,6 +11,10 @@ from tollhouse.bank.model import Decided
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.console.model import OperatorRefusedError
 from tollhouse.console.pages_shared import DoneQuery, just_done, reason_in, show
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import NotFound
@@ -18,10 +22,6 @@ from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer_xml import DOCUMENT_BYTES_MAX
 from tollhouse.rails.configured import bank_account
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import see_other
 
 OPERATIONS = Operations(PAGES)
 UPLOAD_BYTES_MAX = DOCUMENT_BYTES_MAX + BODY_BYTES_MAX

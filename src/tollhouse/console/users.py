@@ -6,6 +6,7 @@ from uuid import UUID
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.console import actions, users_store
 from tollhouse.console.model import LinkIsOver, OperatorAction, OperatorRefusedError
+from tollhouse.http.request import Request
 from tollhouse.identity import operators, operators_store, second_factor, second_factor_store
 from tollhouse.identity.known_devices import remember_device
 from tollhouse.identity.model import InvalidCredentials
@@ -17,7 +18,6 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import OPERATOR_LINK_S
 from tollhouse.platform.db import Tx
 from tollhouse.platform.passwords import OPERATORS, hash_password
-from tollhouse.web.request import Request
 
 LINK_LASTS = timedelta(seconds=OPERATOR_LINK_S)
 

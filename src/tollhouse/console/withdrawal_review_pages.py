@@ -12,14 +12,14 @@ from tollhouse.console import reviews
 from tollhouse.console import store as operator_store
 from tollhouse.console.model import NothingThereError, OperatorAction, OperatorRefusedError
 from tollhouse.console.pages_shared import DoneQuery, reason_in, show
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
+from tollhouse.http.services import Services
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import InvalidRequest, NotFound
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import see_other
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import review_store
 from tollhouse.withdrawals.model import WithdrawalStatus
 

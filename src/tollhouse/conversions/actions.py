@@ -18,6 +18,7 @@ from tollhouse.conversions.new_conversion import (
     understand,
     understand_quote,
 )
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
@@ -25,7 +26,6 @@ from tollhouse.ledger.balances import in_currency
 from tollhouse.ledger.model import Account, EntryType, InsufficientFunds, Line, Posted, Posting, Source, available, income
 from tollhouse.ledger.post import post
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 QUOTE_LASTS = timedelta(seconds=30)
 FX = Account("fx")

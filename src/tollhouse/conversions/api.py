@@ -20,14 +20,14 @@ from tollhouse.conversions.model import ConversionStatus
 from tollhouse.conversions.new_conversion import NewConversion, NewQuote
 from tollhouse.conversions.store import ConversionFilter
 from tollhouse.conversions.views import ConversionView, PairView, QuoteView, conversion_view, pair_view, quote_view
+from tollhouse.http.lists import CataloguePart, ListQuery, Part
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.lists import CataloguePart, ListQuery, Part
-from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.services import Services
 
 OPERATIONS = Operations(INTEGRATION)
 OF_PAIRS = (CurrencyNotSupported, PairUnavailable, AmountBelowMinimum, AmountAboveMaximum)

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from tollhouse.conversions import quotes_store, rules, rules_store
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import ApiError
 from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.platform.log import log
-from tollhouse.web.services import Services
 
 AT_ONCE = 50
 QUOTES_KEPT = timedelta(days=30)

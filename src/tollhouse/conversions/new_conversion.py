@@ -13,13 +13,13 @@ from tollhouse.conversions.errors import AmountAboveMaximum, AmountBelowMinimum,
 from tollhouse.conversions.model import Exchange, getting
 from tollhouse.conversions.prices import Offer
 from tollhouse.events.destination import check_destination_url
+from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.references import reference_faults
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.platform.config import Settings
-from tollhouse.web.bodies import RequestFacts
-from tollhouse.web.references import reference_faults
 
 
 class NewQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -6,9 +6,9 @@ from tollhouse.conversions.model import Conversion
 from tollhouse.conversions.views import conversion_view
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.events.record import NewEvent, record
+from tollhouse.http.services import Services
 from tollhouse.ledger.model import Posted
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 SOURCE = "conversion"
 

@@ -20,6 +20,12 @@ from tollhouse.conversions.errors import (
 from tollhouse.conversions.new_conversion import NewConversion, NewQuote
 from tollhouse.conversions.store import ConversionFilter
 from tollhouse.conversions.views import conversion_view, quote_view
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
@@ -27,12 +33,6 @@ from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import parse_id
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.forms import Form
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("from_currency", "to_currency", "amount", "to_amount", "external_id", "webhook_url")

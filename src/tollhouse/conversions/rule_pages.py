@@ -13,18 +13,18 @@ from tollhouse.conversions.model import CreatedBy, Rule
 from tollhouse.conversions.pages import currencies
 from tollhouse.conversions.rules import RULES_MAX, ChangedRule, NewRule
 from tollhouse.conversions.views import rule_view
+from tollhouse.http.bodies import shape
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import whole
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError, InvalidRequest, NotFound, ValidationFailed
-from tollhouse.web.bodies import shape
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.forms import Form
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import whole
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("from_currency", "to_currency", "trigger", "threshold", "percent", "webhook_url")

@@ -19,14 +19,14 @@ from tollhouse.conversions.errors import RuleChanged, RuleConflict
 from tollhouse.conversions.model import Conversion, CreatedBy, Exchange, Rule, Trigger, giving
 from tollhouse.conversions.new_conversion import currency_faults, destination_faults, pair_of
 from tollhouse.conversions.rules_store import News
+from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.paging import whole
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Tx
-from tollhouse.web.bodies import RequestFacts
-from tollhouse.web.paging import whole
-from tollhouse.web.services import Services
 
 PERCENT = 100
 RETRY = timedelta(seconds=60)

@@ -10,13 +10,13 @@ from tollhouse.conversions.errors import CurrencyNotSupported, RuleChanged, Rule
 from tollhouse.conversions.model import CreatedBy
 from tollhouse.conversions.rules import ChangedRule, NewRule
 from tollhouse.conversions.views import RuleView, rule_view
+from tollhouse.http.lists import ListPart
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.lists import ListPart
-from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.services import Services
 
 OPERATIONS = Operations(INTEGRATION)
 

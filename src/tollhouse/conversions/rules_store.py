@@ -7,10 +7,10 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.conversions.model import CreatedBy, Rule
+from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.web.paging import Window
 
 # Whoever makes or changes a rule holds its merchant: so no two of them close a circle together.
 LOCK = "SELECT true FROM merchants WHERE id = $1 FOR NO KEY UPDATE"

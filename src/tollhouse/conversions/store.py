@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from tollhouse.conversions.model import Conversion
 from tollhouse.conversions.quotes_store import exchange_of
+from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.web.paging import Window
 
 INSERT = """
     INSERT INTO conversions (id, merchant_id, mode, status, from_currency, to_currency, rate, rate_as_of, from_amount_minor,

@@ -10,10 +10,10 @@ from aiohttp import web
 from msgspec import Struct
 
 from tollhouse.demo.seed import Sample
-from tollhouse.web.templates import Templates
+from tollhouse.http.templates import Templates
 
 KEPT = 50
-STATIC = Path(__file__).parent.parent / "web" / "static"
+STATIC = Path(__file__).parent.parent / "http" / "static"
 
 
 class Arrival(Struct, frozen=True):

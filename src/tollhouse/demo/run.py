@@ -8,8 +8,8 @@ from rich.console import Console
 from tollhouse import supervisor
 from tollhouse.demo.receiver import Watcher
 from tollhouse.demo.seed import EMAIL, PASSWORD, DemoError, payment_link, sample
+from tollhouse.http.templates import Templates
 from tollhouse.platform.config import Settings
-from tollhouse.web.templates import Templates
 
 READY_WITHIN_S = 60
 out = Console(highlight=False, soft_wrap=True)

@@ -3,12 +3,12 @@
 from starlette.responses import Response
 
 from tollhouse.docs.book import Listed, chapters, pages
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import anyone
 from tollhouse.kernel.errors import NotFound
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page
-from tollhouse.web.services import Services
 
 OPERATIONS = Operations(PAGES)
 FRESH = {"Cache-Control": "public, max-age=300"}

@@ -7,11 +7,11 @@ from msgspec import Struct
 
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.events.record import NewEvent, record
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger.balances import BalanceView, balance_view, entry_view, in_currency
 from tollhouse.ledger.model import Posted
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 
 class Cause(Struct, frozen=True):

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from tollhouse.events import cleaning_store
+from tollhouse.http.services import Services
 from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
 from tollhouse.platform import partitions
 from tollhouse.platform.db import Pool
-from tollhouse.web.services import Services
 
 
 async def drop_months(services: Services) -> None:

@@ -16,12 +16,12 @@ from tollhouse.events import delivery_store, letter
 from tollhouse.events.lanes import Call, Kind, Lane, Memory, Places, Turn, Turns
 from tollhouse.events.letter import Claim, claim_of
 from tollhouse.events.results import DATABASE_FAULTS, LEASE, Result, Results, give_back
+from tollhouse.http.services import Services
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Pool, Row
 from tollhouse.platform.encryption import DecryptionError
 from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outbound, Outcome
-from tollhouse.web.services import Services
 
 POLL_EVERY_S = 0.02
 POLL_EVERY_IDLE_S = 0.1

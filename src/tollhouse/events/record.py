@@ -10,12 +10,12 @@ from msgspec import Struct
 from tollhouse.events import store
 from tollhouse.events.destination import destination_key
 from tollhouse.events.event_types import TEST_EVENT
+from tollhouse.http.services import Services
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import HELD_S
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 API_VERSION = "v2"
 PATIENCE = timedelta(seconds=HELD_S)

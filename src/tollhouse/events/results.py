@@ -13,13 +13,13 @@ from msgspec import Struct
 from tollhouse.events import delivery_store
 from tollhouse.events.letter import Claim, claim_of
 from tollhouse.events.schedule import WORKER_LOST, following
+from tollhouse.http.services import Services
 from tollhouse.kernel.clock import seconds
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.limits import DELIVERY_LEASE_S
 from tollhouse.platform.db_faults import LOST
 from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outcome
-from tollhouse.web.services import Services
 
 GATHER_MS = 5
 TOGETHER_MAX = 200

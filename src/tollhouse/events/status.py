@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from tollhouse.events import delivery_store, status_store
 from tollhouse.events.lanes import Lane
+from tollhouse.http.services import Services
 from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
-from tollhouse.web.services import Services
 
 SHOWN_MAX = 1_000
 LATELY = timedelta(minutes=5)

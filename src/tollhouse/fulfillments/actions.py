@@ -14,6 +14,7 @@ from tollhouse.fulfillments import store
 from tollhouse.fulfillments.errors import DuplicateExternalId, InvalidProject, InvalidState
 from tollhouse.fulfillments.model import Fulfillment
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment, check, refuse_unavailable
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
@@ -23,7 +24,6 @@ from tollhouse.ledger.holds import Part
 from tollhouse.ledger.model import InsufficientFunds, Posted, Source, income, payable
 from tollhouse.platform.db import Tx
 from tollhouse.rails.grants import GrantAnswer
-from tollhouse.web.services import Services
 
 SOURCE = "fulfillment"
 SANDBOX_TAKES = timedelta(seconds=2)

@@ -20,14 +20,14 @@ from tollhouse.fulfillments.new_fulfillment import NewFulfillment
 from tollhouse.fulfillments.statistics import Statistics, StatisticsQuery
 from tollhouse.fulfillments.store import FulfillmentFilter
 from tollhouse.fulfillments.views import FulfillmentView, ProductView, fulfillment_view, product_view
+from tollhouse.http.lists import CataloguePart, ListQuery, Part
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import TestCredential, scope
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.lists import CataloguePart, ListQuery, Part
-from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.services import Services
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 READ, WRITE = scope("fulfillments:read"), scope("fulfillments:write")

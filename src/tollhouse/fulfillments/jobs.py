@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from tollhouse.catalogue.products import GAME_SERVERS, SANDBOX
 from tollhouse.fulfillments import actions, store
 from tollhouse.fulfillments.model import Fulfillment
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import ApiError
 from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outbound
 from tollhouse.rails import game_server, sandbox_grants
 from tollhouse.rails.grants import UNKNOWN, GrantAnswer
-from tollhouse.web.services import Services
 
 AT_ONCE = 20
 PATIENCE = timedelta(seconds=30)

@@ -15,6 +15,12 @@ from tollhouse.catalogue.products import PRODUCTS, Product, UnavailableReason
 from tollhouse.fulfillments import actions
 from tollhouse.fulfillments.errors import DuplicateExternalId, PriceChanged
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.http.schema_fields import fields_of, meant, typed_into
 from tollhouse.idempotency import made_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
@@ -24,12 +30,6 @@ from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.platform.db import Tx
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.forms import Form
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
-from tollhouse.web.schema_fields import fields_of, meant, typed_into
 
 OPERATIONS = Operations(PAGES)
 MEMBER = "recipient"

@@ -15,18 +15,18 @@ from tollhouse.fulfillments.model import Status
 from tollhouse.fulfillments.statistics import Statistics, StatisticsQuery
 from tollhouse.fulfillments.store import FulfillmentFilter
 from tollhouse.fulfillments.views import fulfillment_view
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.local_formats import Formats
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, statuses_of, turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import formats_of, page, see_other
+from tollhouse.http.schema_fields import told
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.local_formats import Formats
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, statuses_of, turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import formats_of, page, see_other
-from tollhouse.web.schema_fields import told
 
 OPERATIONS = Operations(PAGES)
 STATUSES = statuses_of(Status)

@@ -6,12 +6,12 @@ from uuid import UUID
 
 from tollhouse.fulfillments import actions, store
 from tollhouse.fulfillments.model import Fulfillment
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.platform.db import Tx
 from tollhouse.rails import sandbox_grants
 from tollhouse.rails.grants import GrantAnswer
-from tollhouse.web.services import Services
 
 
 async def play(

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.fulfillments import statistics_store
+from tollhouse.http.bodies import RequestFacts
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, moment_of, stamp
 from tollhouse.kernel.environment import MerchantEnv
@@ -18,7 +19,6 @@ from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import format_minor
 from tollhouse.platform.db import Pool, Row
-from tollhouse.web.bodies import RequestFacts
 
 GroupBy = Literal["day", "product", "status"]
 LONGEST, USUAL = timedelta(days=366), timedelta(days=30)

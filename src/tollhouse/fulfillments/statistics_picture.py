@@ -10,8 +10,8 @@ from msgspec import Struct
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.catalogue.products import PRODUCTS
 from tollhouse.fulfillments.statistics import Group, Statistics
-from tollhouse.web.charts import NARROW, WIDE, BarChart, Part, Size, bar_chart, strip
-from tollhouse.web.local_formats import Formats
+from tollhouse.http.charts import NARROW, WIDE, BarChart, Part, Size, bar_chart, strip
+from tollhouse.http.local_formats import Formats
 
 DAY = timedelta(days=1)
 COLUMNS_MAX = 62

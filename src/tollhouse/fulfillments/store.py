@@ -7,10 +7,10 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.fulfillments.model import Fulfillment, Status
+from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.web.paging import Window
 
 INSERT = """
     INSERT INTO fulfillments (id, merchant_id, mode, project_id, product_id, server, quantity, currency, unit_price_minor,

@@ -6,11 +6,11 @@ Nothing depends on these jobs but the size of the tables: whatever is over is fo
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
+from tollhouse.http.services import Services
 from tollhouse.identity import cleaning_store
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import IDEMPOTENCY_KEPT_S, KNOWN_DEVICE_S, OPERATOR_SESSION_IDLE_S, SESSION_IDLE_S
 from tollhouse.platform.db import Pool
-from tollhouse.web.services import Services
 
 BATCH = 1_000
 """Rows of one DELETE: short enough that nobody waits for it."""

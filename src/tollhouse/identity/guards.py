@@ -2,6 +2,8 @@
 
 from tollhouse.audit import author
 from tollhouse.audit.author import SYSTEM, Author
+from tollhouse.http import cookies
+from tollhouse.http.request import Request
 from tollhouse.identity import stepup, store
 from tollhouse.identity.model import (
     AccountSuspended,
@@ -20,8 +22,6 @@ from tollhouse.identity.sessions import person_of
 from tollhouse.identity.throttle import Meter
 from tollhouse.kernel import scopes, tokens
 from tollhouse.kernel.errors import AuthenticationRequired, InvalidRequest
-from tollhouse.web import cookies
-from tollhouse.web.request import Request
 
 REQUESTS = Meter()
 

@@ -5,11 +5,11 @@ Failures of a known device are counted for itself. So whoever fails at an accoun
 
 from secrets import token_hex
 
+from tollhouse.http import cookies
+from tollhouse.http.request import Request
 from tollhouse.kernel.limits import KNOWN_DEVICE_S
 from tollhouse.kernel.tokens import digest
 from tollhouse.platform.encryption import MAC_BYTES
-from tollhouse.web import cookies
-from tollhouse.web.request import Request
 
 PURPOSE = b"known device:"
 NONCE_BYTES = 16

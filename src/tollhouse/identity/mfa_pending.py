@@ -5,11 +5,11 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.http import cookies
+from tollhouse.http.cookies import Kind
+from tollhouse.http.request import Request
 from tollhouse.kernel.limits import SIGN_IN_CODE_S
 from tollhouse.platform.encryption import MAC_BYTES
-from tollhouse.web import cookies
-from tollhouse.web.cookies import Kind
-from tollhouse.web.request import Request
 
 PURPOSE = b"password proved:"
 PARTS = 3

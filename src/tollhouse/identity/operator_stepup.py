@@ -12,6 +12,10 @@ from urllib.parse import urlencode
 from msgspec import structs
 from starlette.responses import Response
 
+from tollhouse.http import cookies
+from tollhouse.http.forms import FORM, Form
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
 from tollhouse.identity import operators_store, second_factor
 from tollhouse.identity.model import InvalidCredentials, Operator, SignInFirst
 from tollhouse.identity.people import prove
@@ -19,10 +23,6 @@ from tollhouse.identity.stepup import CODE, PASSWORD, TEMPLATE, ConfirmFirst, Co
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.limits import OPERATOR_SESSION_ABSOLUTE_S, RECENT_AUTHENTICATION_S
 from tollhouse.kernel.tokens import BODY_CHARS, digest, random_base62
-from tollhouse.web import cookies
-from tollhouse.web.forms import FORM, Form
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page
 
 LASTS = timedelta(seconds=RECENT_AUTHENTICATION_S)
 ROOT = "/operator"

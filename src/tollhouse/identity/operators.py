@@ -7,15 +7,15 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.audit import author
+from tollhouse.http import cookies
+from tollhouse.http.request import Request
+from tollhouse.http.responses import ErrorPage
 from tollhouse.identity import operator_stepup, operators_store, sessions
 from tollhouse.identity.model import InvalidCredentials, Operator, SignInFirst
 from tollhouse.kernel.limits import OPERATOR_SESSION_ABSOLUTE_S
 from tollhouse.kernel.tokens import BODY_CHARS, digest, random_base62
 from tollhouse.platform.db import Tx
 from tollhouse.platform.live_use import in_live_use
-from tollhouse.web import cookies
-from tollhouse.web.request import Request
-from tollhouse.web.responses import ErrorPage
 
 SIGN_IN = "/operator/signin"
 

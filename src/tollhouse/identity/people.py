@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Literal
 
+from tollhouse.http.request import Request
 from tollhouse.identity import throttle
 from tollhouse.identity.known_devices import known_device
 from tollhouse.identity.model import InvalidCredentials
@@ -15,7 +16,6 @@ from tollhouse.kernel.names import is_readable
 from tollhouse.platform import passwords
 from tollhouse.platform.common_passwords import is_common
 from tollhouse.platform.db import Pool, Row
-from tollhouse.web.request import Request
 
 EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
 COMMON = "This password is one of the 30,000 most common ones, or repeats fewer than 10 characters. Choose another one."

@@ -16,6 +16,7 @@ from pyotp.totp import TOTP
 
 from tollhouse.audit import author, record
 from tollhouse.audit.event_types import AuditEventType
+from tollhouse.http.request import Request
 from tollhouse.identity import second_factor_store as store
 from tollhouse.identity import throttle
 from tollhouse.identity.people import watches_of
@@ -26,7 +27,6 @@ from tollhouse.kernel.tokens import digest
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.encryption import DecryptionError, Encrypted, KeyRing
 from tollhouse.platform.log import log
-from tollhouse.web.request import Request
 
 ISSUER = "Tollhouse"
 STEPS = (0, -1, 1)

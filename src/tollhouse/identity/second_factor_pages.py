@@ -7,15 +7,15 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.http.forms import what_was_done
+from tollhouse.http.qr import qr_image
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
 from tollhouse.identity import second_factor
 from tollhouse.identity.second_factor import SecondFactorChanged
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.platform.db import Tx
-from tollhouse.web.forms import what_was_done
-from tollhouse.web.qr import qr_image
-from tollhouse.web.request import Request
-from tollhouse.web.responses import see_other
 
 Switched = Literal["factor_on", "factor_off"]
 

@@ -8,13 +8,13 @@ from starlette.responses import Response
 
 from tollhouse.audit import author, record
 from tollhouse.audit.changes import made
+from tollhouse.http import cookies
+from tollhouse.http.request import Request
 from tollhouse.identity import sessions_store as store
 from tollhouse.identity.model import InvalidCredentials, Person
 from tollhouse.kernel.limits import SESSION_ABSOLUTE_S, USER_AGENT_CHARS_KEPT
 from tollhouse.kernel.tokens import ALPHABET, BODY_CHARS, digest, random_base62
 from tollhouse.platform.db import Tx
-from tollhouse.web import cookies
-from tollhouse.web.request import Request
 
 
 async def person_of(request: Request) -> Person | None:

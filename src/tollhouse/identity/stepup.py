@@ -13,16 +13,16 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from tollhouse.audit import record
+from tollhouse.http.cookies import SAFE
+from tollhouse.http.forms import Form
+from tollhouse.http.request import Request
+from tollhouse.http.responses import ErrorPage, page
 from tollhouse.identity import second_factor, sessions, sessions_store
 from tollhouse.identity.model import InvalidCredentials, Person, RecentAuthenticationRequired, SignInFirst
 from tollhouse.identity.people import prove
 from tollhouse.identity.second_factor import InvalidCode, SecondFactorRequired
 from tollhouse.kernel.errors import ApiError, AuthenticationRequired
 from tollhouse.kernel.limits import RECENT_AUTHENTICATION_S
-from tollhouse.web.cookies import SAFE
-from tollhouse.web.forms import Form
-from tollhouse.web.request import Request
-from tollhouse.web.responses import ErrorPage, page
 
 LASTS = timedelta(seconds=RECENT_AUTHENTICATION_S)
 PASSWORD, CODE = "stepup_password", "stepup_code"

@@ -1,11 +1,11 @@
 """Verified addresses: where mails are sent, nobody makes live keys, connections or links until one has reached them."""
 
+from tollhouse.http.responses import ErrorPage
 from tollhouse.identity import store
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.responses import ErrorPage
 
 
 class EmailUnverified(ErrorPage):

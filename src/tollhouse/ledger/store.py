@@ -7,11 +7,11 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.audit import author
+from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.ledger.model import Entry, Hold, Posted, Posting, Source, spare_ids
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.web.paging import Window
 
 # The application's row names the transaction that the function writes: foreign keys are looked at when the statement ends.
 POST = """

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
+from tollhouse.http.services import Services
 from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import MAIL_KEPT_S, MAIL_LEASE_S
@@ -15,7 +16,6 @@ from tollhouse.mail.model import Mail, again_after
 from tollhouse.mail.writing import NoAddressError
 from tollhouse.platform.log import log
 from tollhouse.platform.smtp import NotTakenError, Relay, RelayRefusedError, hand_over
-from tollhouse.web.services import Services
 
 AT_ONCE = 10
 LEASE = timedelta(seconds=MAIL_LEASE_S)

@@ -5,11 +5,11 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import NamedTuple
 from uuid import UUID
 
+from tollhouse.http.request import Request
 from tollhouse.kernel.errors import ApiError
 from tollhouse.mail import store
 from tollhouse.mail.model import Linked
 from tollhouse.platform.encryption import MAC_BYTES, KeyRing
-from tollhouse.web.request import Request
 
 PURPOSE = b"mail link:"
 ID_BYTES = 16

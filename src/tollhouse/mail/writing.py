@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import idna
 from msgspec import Struct
 
+from tollhouse.http.services import Services
 from tollhouse.kernel.clock import stamp
 from tollhouse.mail import links
 from tollhouse.mail.model import LINKED, Mail
-from tollhouse.web.services import Services
 
 COLUMNS = 72
 

@@ -10,6 +10,9 @@ from tollhouse.audit import author, record
 from tollhouse.audit.changes import Changes, changes, made
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue import projects
+from tollhouse.http.language_choice import language_of
+from tollhouse.http.request import Request
+from tollhouse.http.services import Services
 from tollhouse.identity import second_factor, sessions, sessions_store, throttle
 from tollhouse.identity.known_devices import remember_device
 from tollhouse.identity.model import Person
@@ -41,9 +44,6 @@ from tollhouse.merchants.model import (
 )
 from tollhouse.platform.db import Row, Tx
 from tollhouse.platform.passwords import SIGN_UP, hash_password
-from tollhouse.web.language_choice import language_of
-from tollhouse.web.request import Request
-from tollhouse.web.services import Services
 
 HINT_CHARS = 4
 REFUSED_SIGN_UPS = Delay(SHORTEST, 500)

@@ -2,17 +2,17 @@
 
 from starlette.responses import Response
 
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors
+from tollhouse.http.forms import what_was_done
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import anyone, signed_in_page, visitor
 from tollhouse.identity.model import Person
 from tollhouse.identity.throttle import RateLimited
 from tollhouse.mail.links import LinkIsOver
 from tollhouse.merchants import addresses
 from tollhouse.merchants.password_pages import over
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors
-from tollhouse.web.forms import what_was_done
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 ADDRESS = "/settings/security/address"

@@ -1,6 +1,8 @@
 """E-mail addresses: whether mail reaches the person who signs in with one. See `callers.verified` for what needs it."""
 
 from tollhouse.audit import author, record
+from tollhouse.http.language_choice import language_of
+from tollhouse.http.request import Request
 from tollhouse.identity.model import Person
 from tollhouse.mail import links, outbox
 from tollhouse.mail import store as mail_store
@@ -9,8 +11,6 @@ from tollhouse.mail.model import Letter
 from tollhouse.merchants import passwords_store as store
 from tollhouse.merchants.passwords import count_asking
 from tollhouse.platform.db import Tx
-from tollhouse.web.language_choice import language_of
-from tollhouse.web.request import Request
 
 
 async def send_link(request: Request, person: Person) -> None:

@@ -5,6 +5,10 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.http.operations import DASHBOARD, INTEGRATION, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import json_response
+from tollhouse.http.services import Services
 from tollhouse.identity import sessions, stepup
 from tollhouse.identity.guards import anyone_with_cookie, scope, signed_in, signed_in_while_suspended
 from tollhouse.identity.model import Caller, InvalidCredentials, Person
@@ -27,10 +31,6 @@ from tollhouse.merchants.model import (
     SignupClosed,
 )
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.operations import DASHBOARD, INTEGRATION, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import json_response
-from tollhouse.web.services import Services
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)

@@ -5,17 +5,17 @@ What was seen is posted along: so who changes it at the same time as somebody el
 
 from starlette.responses import Response
 
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import what_was_done
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel import zones
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.merchants import actions, business_store
 from tollhouse.merchants.model import Business
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.forms import what_was_done
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("business_name", "time_zone")

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.http.bodies import RequestFacts
 from tollhouse.identity.people import email_faults, password_faults
 from tollhouse.kernel import limits, messages, scopes, zones
 from tollhouse.kernel.clock import Timestamp
@@ -12,7 +13,6 @@ from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, Mode
 from tollhouse.kernel.names import is_readable
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.web.bodies import RequestFacts
 
 
 class SignUp(Struct, frozen=True, forbid_unknown_fields=True):

@@ -5,6 +5,10 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.http.forms import Form, parse_form, what_was_done
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity import mfa_pending, sessions, stepup
 from tollhouse.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.identity.model import Person, SignInFirst
@@ -16,10 +20,6 @@ from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.merchants import actions, store
 from tollhouse.merchants.model import EmailTaken, NewApiKey, SignIn, SignUp
 from tollhouse.platform.db import Tx
-from tollhouse.web.forms import Form, parse_form, what_was_done
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 KEY_PERMISSIONS = [one for one in PERMISSIONS if one.access != "offline"]

@@ -2,17 +2,17 @@
 
 from starlette.responses import Response
 
+from tollhouse.http.form_errors import NO_ERRORS, NOTHING_DONE, FormErrors, form_errors_of
+from tollhouse.http.forms import what_was_done
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.identity.model import InvalidCredentials, Person
 from tollhouse.kernel.errors import ApiError
 from tollhouse.mail.links import LinkIsOver
 from tollhouse.merchants import passwords
 from tollhouse.merchants.passwords import PasswordChanged
-from tollhouse.web.form_errors import NO_ERRORS, NOTHING_DONE, FormErrors, form_errors_of
-from tollhouse.web.forms import what_was_done
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 NOTICES = {"changed": "Your password was changed. You are signed in here only."}

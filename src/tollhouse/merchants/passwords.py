@@ -9,6 +9,8 @@ from uuid import UUID
 from tollhouse.audit import author, record
 from tollhouse.audit.author import Author
 from tollhouse.audit.changes import made
+from tollhouse.http.language_choice import language_of
+from tollhouse.http.request import Request
 from tollhouse.identity import second_factor_store, sessions_store, throttle
 from tollhouse.identity.model import Person
 from tollhouse.identity.people import email_faults, email_key, password_faults, prove
@@ -25,8 +27,6 @@ from tollhouse.mail.model import Letter
 from tollhouse.merchants import passwords_store as store
 from tollhouse.platform.db import Row, Tx
 from tollhouse.platform.passwords import hash_password
-from tollhouse.web.language_choice import language_of
-from tollhouse.web.request import Request
 
 SPAN = timedelta(seconds=limits.SIGN_IN_SPAN_S)
 

@@ -4,6 +4,9 @@ from functools import partial
 
 from starlette.responses import Response
 
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
 from tollhouse.identity import second_factor_pages as factor
 from tollhouse.identity import sessions
 from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
@@ -12,9 +15,6 @@ from tollhouse.identity.second_factor_pages import AccountKind, Switched
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Letter
 from tollhouse.platform.db import Tx
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page
 
 OPERATIONS = Operations(PAGES)
 ROOT = "/settings/security"
@@ -63,7 +63,7 @@ async def turn_off(request: Request, caller: Person) -> Response:
 
 
 def _account_kind(request: Request, person: Person) -> AccountKind:
-    show = partial(page, request, frame="web/shell.html", person=person, mode="test", here="security")
+    show = partial(page, request, frame="http/shell.html", person=person, mode="test", here="security")
 
     async def notify(tx: Tx, switched: Switched) -> None:
         if switched == "factor_on":

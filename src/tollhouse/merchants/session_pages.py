@@ -5,6 +5,10 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.http.forms import what_was_done
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity import sessions as active_sessions
 from tollhouse.identity import sessions_store
 from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
@@ -14,10 +18,6 @@ from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.limits import SESSIONS_SHOWN
 from tollhouse.merchants.devices import browser_of, system_of
 from tollhouse.platform.db import Tx
-from tollhouse.web.forms import what_was_done
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 LIST = "/settings/sessions"

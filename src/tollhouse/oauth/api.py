@@ -5,6 +5,9 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.http.lists import ConnectionsPart
+from tollhouse.http.operations import DASHBOARD, Operations
+from tollhouse.http.services import Services
 from tollhouse.identity import stepup
 from tollhouse.identity.guards import signed_in, signed_in_while_suspended
 from tollhouse.identity.model import ApplicationSuspended, Person
@@ -15,9 +18,6 @@ from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, ConnectionView, GrantView
 from tollhouse.oauth.settings import Rotation, SettingsBody, SettingsUpdate, StatusChange
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.lists import ConnectionsPart
-from tollhouse.web.operations import DASHBOARD, Operations
-from tollhouse.web.services import Services
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 CHANGES = (NotFound, ApplicationSuspended, ApplicationRevoked, ValidationFailed, ApplicationChanged)

@@ -6,6 +6,10 @@ from uuid import UUID
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, Turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
 from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.identity.model import Person
 from tollhouse.kernel.errors import NotFound
@@ -14,10 +18,6 @@ from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth import connections, connections_store
 from tollhouse.oauth.app_tabs import misnamed, owned, tab_page, unconfirmed
 from tollhouse.oauth.model import ApplicationRevoked, ClientView, ConnectionView
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, Turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import see_other
 
 OPERATIONS = Operations(PAGES)
 

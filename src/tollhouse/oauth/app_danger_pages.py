@@ -4,6 +4,9 @@ from contextlib import suppress
 
 from starlette.responses import Response
 
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
 from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.errors import ApiError, ValidationFailed
@@ -12,9 +15,6 @@ from tollhouse.oauth.app_form import version_of
 from tollhouse.oauth.app_tabs import misnamed, owned, tab_page, unconfirmed
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView
 from tollhouse.oauth.settings import Rotation, StatusChange
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import see_other
 
 OPERATIONS = Operations(PAGES)
 TURNED_DOWN = (ApplicationChanged, ApplicationRevoked, ApplicationSuspended, ValidationFailed)

@@ -4,12 +4,12 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from tollhouse.http.form_errors import NOTHING_DONE
+from tollhouse.http.forms import Form
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth.model import ClientView
 from tollhouse.oauth.settings import SettingsBody
-from tollhouse.web.form_errors import NOTHING_DONE
-from tollhouse.web.forms import Form
 
 VERSION_DIGITS_MAX = 18
 LISTS = ("redirect_uris", "scopes")

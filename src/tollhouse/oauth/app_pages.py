@@ -8,6 +8,9 @@ import binascii
 
 from starlette.responses import Response
 
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel import tokens
@@ -16,9 +19,6 @@ from tollhouse.kernel.ids import ClientId
 from tollhouse.oauth import clients, clients_store, settings
 from tollhouse.oauth.app_form import Typed, form_facts, typed_into
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 PURPOSE = b"new application:"

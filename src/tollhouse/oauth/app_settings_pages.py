@@ -3,6 +3,9 @@
 from msgspec import UnsetType
 from starlette.responses import Response
 
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import ApplicationSuspended, Person, RecentAuthenticationRequired
 from tollhouse.identity.stepup import is_recent, reauthenticate
@@ -12,9 +15,6 @@ from tollhouse.oauth.app_form import Typed, differences, form_facts, typed_from,
 from tollhouse.oauth.app_tabs import owned, tab_page
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import see_other
 
 OPERATIONS = Operations(PAGES)
 CHANGED = "The application was changed meanwhile. Nothing was saved."

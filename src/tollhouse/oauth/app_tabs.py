@@ -4,14 +4,14 @@ from typing import Any, Literal
 
 from starlette.responses import Response
 
+from tollhouse.http.form_errors import NOTHING_DONE
+from tollhouse.http.forms import Form, what_was_done
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.oauth import clients_store
 from tollhouse.oauth.model import ClientView
-from tollhouse.web.form_errors import NOTHING_DONE
-from tollhouse.web.forms import Form, what_was_done
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page
 
 Tab = Literal["overview", "settings", "secret", "connections", "danger"]
 TITLES: dict[Tab, str] = {

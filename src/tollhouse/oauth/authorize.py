@@ -12,6 +12,10 @@ from typing import Annotated, Literal, cast
 from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.responses import Response
 
+from tollhouse.http.forms import Form, parse_form
+from tollhouse.http.operations import AUTHORIZE, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
 from tollhouse.identity import sessions, throttle
 from tollhouse.identity.guards import anyone
 from tollhouse.identity.throttle import RateLimited, Watch, source_of
@@ -29,10 +33,6 @@ from tollhouse.oauth.model import (
     UnsupportedResponseType,
 )
 from tollhouse.platform.log import log
-from tollhouse.web.forms import Form, parse_form
-from tollhouse.web.operations import AUTHORIZE, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import see_other
 
 OPERATIONS = Operations(AUTHORIZE)
 ONCE = ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "mode")

@@ -6,12 +6,12 @@ Nothing depends on these jobs but the size of the tables. Grants stay: they are 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
+from tollhouse.http.services import Services
 from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import GRANT_S
 from tollhouse.oauth import cleaning_store
 from tollhouse.platform import partitions
-from tollhouse.web.services import Services
 
 REQUESTS_KEPT = timedelta(hours=1)
 """Longer than a request can be answered: so that a page left open can say why it is too late."""

@@ -6,6 +6,9 @@ import hmac
 from datetime import timedelta
 from typing import NamedTuple
 
+from tollhouse.http import forms
+from tollhouse.http.forms import Form
+from tollhouse.http.request import Request
 from tollhouse.identity import throttle
 from tollhouse.identity.throttle import Watch
 from tollhouse.kernel import tokens
@@ -13,9 +16,6 @@ from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.oauth import clients_store
 from tollhouse.oauth.model import InvalidClient, TooManyFailures, VerifiedClient
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web import forms
-from tollhouse.web.forms import Form
-from tollhouse.web.request import Request
 
 PARAMETERS = ("client_id", "client_secret", "client_assertion", "client_assertion_type")
 NOBODY = bytes(32)

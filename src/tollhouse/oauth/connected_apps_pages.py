@@ -5,16 +5,16 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.http.forms import what_was_done
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.identity.model import Person
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth import callbacks, connected_apps_store, connections
-from tollhouse.web.forms import what_was_done
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 STATUSES = [("active", "active"), ("ended", "ended")]

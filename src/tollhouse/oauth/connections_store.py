@@ -9,12 +9,12 @@ from uuid import UUID
 
 import msgspec
 
+from tollhouse.http.paging import Place, Window
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.model import ApplicationView, ConnectionView, EndedGrant, GrantStatus, GrantView
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.web.paging import Place, Window
 
 CONNECTIONS = """
     SELECT g.id, g.merchant_id, m.business_name, g.scope_mask, g.mode, g.created_at, g.expires_at,

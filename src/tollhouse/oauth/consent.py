@@ -13,6 +13,10 @@ from starlette.responses import Response
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import made
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity import sessions, sessions_store
 from tollhouse.identity.guards import visitor
 from tollhouse.identity.model import Person, SignInFirst
@@ -26,10 +30,6 @@ from tollhouse.oauth import callbacks, requests_store
 from tollhouse.oauth.authorize import REQUEST_ID
 from tollhouse.oauth.model import CONNECTIONS_COUNTED, ConsentRequest
 from tollhouse.platform.db import Tx
-from tollhouse.web.forms import Form
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 PURPOSE = b"consent form:"

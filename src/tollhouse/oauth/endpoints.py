@@ -1,5 +1,6 @@
 """The operations of this slice, by the door they stand behind."""
 
+from tollhouse.http.operations import Operation
 from tollhouse.oauth import (
     api,
     app_connection_pages,
@@ -13,7 +14,6 @@ from tollhouse.oauth import (
     revoke,
     token,
 )
-from tollhouse.web.operations import Operation
 
 DASHBOARD_OPERATIONS: list[Operation] = api.DASHBOARD_OPERATIONS
 PROTOCOL_OPERATIONS: list[Operation] = [*metadata.OPERATIONS, *token.OPERATIONS, *revoke.OPERATIONS]

@@ -3,11 +3,11 @@
 from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.http.operations import PROTOCOL, Operations
+from tollhouse.http.responses import json_response
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import anyone
 from tollhouse.kernel.scopes import PERMISSIONS, Access
-from tollhouse.web.operations import PROTOCOL, Operations
-from tollhouse.web.responses import json_response
-from tollhouse.web.services import Services
 
 OPERATIONS = Operations(PROTOCOL)
 AUTH_METHODS = ("client_secret_basic", "client_secret_post", "none")

@@ -6,6 +6,9 @@ from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
 from tollhouse.audit import author
+from tollhouse.http.operations import PROTOCOL, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import json_response
 from tollhouse.identity.guards import client as client_guard
 from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import InvalidRequest
@@ -14,9 +17,6 @@ from tollhouse.oauth import client_auth, connections, refresh_tokens, store
 from tollhouse.oauth.model import InvalidClient, TooManyFailures
 from tollhouse.oauth.token import refuse_repeats
 from tollhouse.platform.db import Tx
-from tollhouse.web.operations import PROTOCOL, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import json_response
 
 OPERATIONS = Operations(PROTOCOL)
 PARAMETERS = (*client_auth.PARAMETERS, "token", "token_type_hint")

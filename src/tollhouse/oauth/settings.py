@@ -4,6 +4,7 @@ from typing import Annotated, Any, cast
 
 from msgspec import UNSET, Meta, Struct
 
+from tollhouse.http.bodies import RequestFacts
 from tollhouse.kernel import messages, scopes
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.limits import (
@@ -16,7 +17,6 @@ from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import callbacks
 from tollhouse.oauth.callbacks import UrlError
 from tollhouse.oauth.model import ClientType
-from tollhouse.web.bodies import RequestFacts
 
 VERSION_BITS = 63  # any whole number that fits a bigint may be a version, if a stale one
 TEXT = Meta(extra_json_schema={"type": "string"})

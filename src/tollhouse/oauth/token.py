@@ -10,6 +10,10 @@ from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
 from tollhouse.audit import author
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PROTOCOL, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import json_response
 from tollhouse.identity.guards import client as client_guard
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.errors import ApiError, InvalidRequest
@@ -29,10 +33,6 @@ from tollhouse.oauth.model import (
 )
 from tollhouse.oauth.store import CodeProof, NewGrant, NewTokens
 from tollhouse.platform.db import Tx
-from tollhouse.web.forms import Form
-from tollhouse.web.operations import PROTOCOL, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import json_response
 
 OPERATIONS = Operations(PROTOCOL)
 PARAMETERS = (

@@ -8,8 +8,8 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.http.charts import tenths_of_percent
 from tollhouse.kernel.periods import PeriodName
-from tollhouse.web.charts import tenths_of_percent
 
 METHODS_SHOWN = 6
 """As many methods have a piece of the strip of their own; the last one is for all others, where there are more."""

@@ -9,6 +9,10 @@ from starlette.responses import Response
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import formats_of, page
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
@@ -21,10 +25,6 @@ from tollhouse.overview import store
 from tollhouse.overview.model import Change, Counted, HomeQuery, Payment, change_of
 from tollhouse.overview.picture import draw
 from tollhouse.platform.db import Tx
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import formats_of, page
 
 OPERATIONS = Operations(PAGES)
 LATEST_SHOWN = 8

@@ -4,10 +4,10 @@ from msgspec import Struct
 
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.http.charts import NARROW, WIDE, BarChart, Part, Size, bar_chart, strip, tenths_of_percent
+from tollhouse.http.local_formats import Formats
 from tollhouse.kernel.periods import Period
 from tollhouse.overview.model import Counted
-from tollhouse.web.charts import NARROW, WIDE, BarChart, Part, Size, bar_chart, strip, tenths_of_percent
-from tollhouse.web.local_formats import Formats
 
 
 class PartRow(Struct, frozen=True):

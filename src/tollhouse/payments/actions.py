@@ -8,6 +8,7 @@ import msgspec
 from tollhouse.catalogue import payment_settings, projects
 from tollhouse.catalogue.methods import Method
 from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.http.services import Services
 from tollhouse.identity.model import Person
 from tollhouse.identity.verified import require_verified_email
 from tollhouse.kernel.environment import MerchantEnv
@@ -21,7 +22,6 @@ from tollhouse.payments.offers import offers_for
 from tollhouse.platform.db import Tx
 from tollhouse.rails.configured import rail
 from tollhouse.rails.provider import Attempt, Instructions
-from tollhouse.web.services import Services
 
 ATTEMPTS_OPEN_MAX = 100
 """So many may stand open at one link; a visitor must not be able to fill the books."""

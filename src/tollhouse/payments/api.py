@@ -7,6 +7,9 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.http.lists import ListQuery, Part
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.identity.verified import EmailUnverified
@@ -20,9 +23,6 @@ from tollhouse.payments.store import LinkFilter
 from tollhouse.payments.transactions_store import TransactionFilter
 from tollhouse.payments.views import LinkView, TransactionView, link_view, transaction_view
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.lists import ListQuery, Part
-from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.services import Services
 
 OPERATIONS = Operations(INTEGRATION)
 

@@ -5,6 +5,8 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.catalogue.currencies import CURRENCIES, currency
+from tollhouse.http.lists import CataloguePart, ListQuery, Part
+from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound
@@ -13,8 +15,6 @@ from tollhouse.ledger.balances import BalanceView, EntryView, balance_view, entr
 from tollhouse.ledger.model import EntryType, MerchantCode
 from tollhouse.ledger.store import Balance, EntryFilter
 from tollhouse.platform.db import Pool
-from tollhouse.web.lists import CataloguePart, ListQuery, Part
-from tollhouse.web.operations import INTEGRATION, Operations
 
 OPERATIONS = Operations(INTEGRATION)
 

@@ -3,6 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId
@@ -12,7 +13,6 @@ from tollhouse.payments.model import Refund
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer import NAME, Payout
 from tollhouse.rails.provider import Observation
-from tollhouse.web.services import Services
 
 TAKEN_BACK = "bank_reversal"
 

@@ -7,6 +7,7 @@ import msgspec
 
 from tollhouse.catalogue.methods import fees_of
 from tollhouse.events.balances import Cause
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import debts
@@ -17,7 +18,6 @@ from tollhouse.payments import notify, refunds, refunds_store, settle, verdict
 from tollhouse.payments.errors import ChargedBack, InvalidState
 from tollhouse.payments.model import CREDITED, Chargeback, ChargebackStatus, Transaction
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 SOURCE = "chargeback"
 

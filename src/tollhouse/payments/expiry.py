@@ -3,11 +3,11 @@
 from datetime import datetime
 from uuid import UUID
 
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.payments import notify, settle, store, transactions_store, verdict
 from tollhouse.payments.model import PaymentLink, Transaction
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 
 async def expire_due(tx: Tx, env: MerchantEnv, link_id: UUID, services: Services, now: datetime) -> bool:

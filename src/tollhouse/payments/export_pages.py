@@ -7,6 +7,10 @@ import msgspec
 from starlette.responses import Response
 
 from tollhouse.catalogue.currencies import format_amount
+from tollhouse.http.csv_table import download, file_name, lines
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
@@ -16,10 +20,6 @@ from tollhouse.payments import listed_store
 from tollhouse.payments.listed import ListedPayment, PaymentFilter, PaymentsQuery
 from tollhouse.payments.payment_pages import method_names, project_choices
 from tollhouse.platform.db import Pool
-from tollhouse.web.csv_table import download, file_name, lines
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 ROWS_AT_ONCE = 1_000

@@ -6,6 +6,7 @@ No state depends on a job having run in time: whoever uses an expired link finds
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import ApiError
 from tollhouse.outgoing import gate
@@ -24,7 +25,6 @@ from tollhouse.payments.sandbox_store import Plan
 from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.configured import rail
-from tollhouse.web.services import Services
 
 AT_ONCE = 50
 PATIENCE = timedelta(seconds=30)

@@ -6,6 +6,12 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.catalogue.currencies import format_amount
+from tollhouse.http.keyset import KeysetQuery, turn_by
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import statuses_of
+from tollhouse.http.qr import qr_image
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
@@ -17,12 +23,6 @@ from tollhouse.payments.model import LinkStatus, PaymentLink
 from tollhouse.payments.payment_pages import currency_choices, method_names, project_choices
 from tollhouse.payments.store import LinkSearch
 from tollhouse.payments.views import link_view
-from tollhouse.web.keyset import KeysetQuery, turn_by
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import statuses_of
-from tollhouse.web.qr import qr_image
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 STATUSES = statuses_of(LinkStatus)

@@ -7,13 +7,13 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.http.keyset import KeysetQuery
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import day_of
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.zones import midnight
 from tollhouse.payments.model import RefundRequiredReason, TransactionStatus
-from tollhouse.web.keyset import KeysetQuery
 
 DAY = timedelta(days=1)
 

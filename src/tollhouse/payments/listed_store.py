@@ -6,10 +6,10 @@ from uuid import UUID
 
 import msgspec
 
+from tollhouse.http.keyset import all_parts
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.payments.listed import ListedPayment, PaymentFilter
 from tollhouse.platform.db import Pool, Row
-from tollhouse.web.keyset import all_parts
 
 # Without a row to begin behind, from the newest on: bounds that are always there keep the walk on the index. Links are
 # looked through once, and joined to what is shown alone. A pending attempt may read as expired: the last condition decides.

@@ -13,14 +13,14 @@ from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
 from tollhouse.catalogue.currencies import Currency, currency
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.events.destination import check_destination_url
+from tollhouse.http.bodies import RequestFacts, shown
+from tollhouse.http.references import reference_faults
 from tollhouse.kernel import limits, messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.names import is_readable
 from tollhouse.payments.errors import CurrencyNotSupported
 from tollhouse.platform.config import Settings
-from tollhouse.web.bodies import RequestFacts, shown
-from tollhouse.web.references import reference_faults
 
 CURRENCY_CODE = re.compile(r"[A-Z0-9]{2,12}")
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+")

@@ -8,6 +8,12 @@ from starlette.responses import Response
 
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue import store as projects
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import whole
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.idempotency import KeyReused, made_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
@@ -21,12 +27,6 @@ from tollhouse.payments.model import CreatedBy
 from tollhouse.payments.new_link import NewLink
 from tollhouse.payments.payment_pages import PROJECTS_SHOWN, currency_choices, method_choices
 from tollhouse.platform.db import Tx
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.forms import Form
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import whole
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 FIELDS = (

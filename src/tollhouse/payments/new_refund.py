@@ -6,11 +6,11 @@ from msgspec import Struct
 
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
 from tollhouse.catalogue.currencies import Currency
+from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.references import reference_faults
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.payments.model import RefundReason
 from tollhouse.rails.provider import Provider
-from tollhouse.web.bodies import RequestFacts
-from tollhouse.web.references import reference_faults
 
 
 class NewRefund(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

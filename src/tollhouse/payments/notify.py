@@ -5,11 +5,11 @@ from typing import Any
 
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.events.record import NewEvent, record
+from tollhouse.http.services import Services
 from tollhouse.ledger.model import Posted
 from tollhouse.payments.model import Chargeback, PaymentLink, Refund, Transaction
 from tollhouse.payments.views import chargeback_view, link_view, refund_view, transaction_view
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 
 async def payment(

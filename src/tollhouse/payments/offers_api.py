@@ -14,6 +14,9 @@ from tollhouse.catalogue.currencies import Operations as CurrencyOperations
 from tollhouse.catalogue.methods import Fees, MethodType, UnavailableReason
 from tollhouse.catalogue.model import Project
 from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.lists import CataloguePart, CatalogueQuery, ListPart, Part
+from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.identity.guards import any_credential, scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel import messages
@@ -24,9 +27,6 @@ from tollhouse.kernel.ids import Mode
 from tollhouse.payments.errors import InvalidProject
 from tollhouse.payments.offers import rail_fault
 from tollhouse.platform.db import Pool
-from tollhouse.web.bodies import RequestFacts
-from tollhouse.web.lists import CataloguePart, CatalogueQuery, ListPart, Part
-from tollhouse.web.operations import INTEGRATION, Operations
 
 OPERATIONS = Operations(INTEGRATION)
 

@@ -16,6 +16,11 @@ from starlette.responses import Response
 
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
+from tollhouse.http.forms import parse_form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.qr import qr_image
+from tollhouse.http.request import Request
+from tollhouse.http.responses import ENCODER, json_response, page, see_other
 from tollhouse.identity.guards import anyone, visitor
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
@@ -31,11 +36,6 @@ from tollhouse.payments.payment_uri import payment_uri
 from tollhouse.payments.simulator import Outcome, Simulated
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.configured import SANDBOX
-from tollhouse.web.forms import parse_form
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.qr import qr_image
-from tollhouse.web.request import Request
-from tollhouse.web.responses import ENCODER, json_response, page, see_other
 
 OPERATIONS = Operations(PAGES)
 OUTCOMES = frozenset(get_args(Outcome))

@@ -11,6 +11,12 @@ from tollhouse.catalogue.currencies import CURRENCIES, format_amount
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.events import events_about_store
 from tollhouse.events.events_about_store import Told
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.keyset import turn_by
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import statuses_of, whole
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
@@ -33,12 +39,6 @@ from tollhouse.payments.model import (
 from tollhouse.payments.views import transaction_view
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.configured import SANDBOX
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.keyset import turn_by
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import statuses_of, whole
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 STATUSES = statuses_of(TransactionStatus)

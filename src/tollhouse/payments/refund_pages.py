@@ -10,6 +10,11 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.catalogue.currencies import format_amount
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.idempotency import made_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
@@ -28,11 +33,6 @@ from tollhouse.payments.refund_destination import payer_of
 from tollhouse.payments.refunds import Offer
 from tollhouse.payments.views import transaction_view
 from tollhouse.platform.db import Tx
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.forms import Form
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("amount", "reason", "receiver", "external_id")

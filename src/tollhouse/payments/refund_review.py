@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.approvals.model import Reviewer
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.outgoing import gate
@@ -15,7 +16,6 @@ from tollhouse.payments import refunds, refunds_store, settle
 from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.model import Refund, Transaction
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 
 REJECTED = "review_rejected"
 

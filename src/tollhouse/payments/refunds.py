@@ -13,6 +13,7 @@ from tollhouse.audit.changes import made
 from tollhouse.catalogue.currencies import CURRENCIES, priced
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.events.balances import Cause
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
@@ -29,7 +30,6 @@ from tollhouse.payments.new_refund import NewRefund, check
 from tollhouse.payments.refund_destination import Destination, destination
 from tollhouse.platform.db import Tx
 from tollhouse.rails import configured
-from tollhouse.web.services import Services
 
 SOURCE = "refund"
 WINDOW = timedelta(days=180)

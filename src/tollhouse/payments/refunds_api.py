@@ -6,6 +6,9 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.http.lists import ListPart, ListQuery, Part
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -25,9 +28,6 @@ from tollhouse.payments.refund_destination import SCOPE_FOR_OTHERS
 from tollhouse.payments.refunds_store import RefundFilter
 from tollhouse.payments.views import RefundView, refund_view
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.lists import ListPart, ListQuery, Part
-from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.services import Services
 
 OPERATIONS = Operations(INTEGRATION)
 

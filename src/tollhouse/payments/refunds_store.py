@@ -6,12 +6,12 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.payments.model import Chargeback, Refund, Transaction
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.rails.provider import RefundOrder
-from tollhouse.web.paging import Window
 
 INSERT = """
     INSERT INTO refunds (id, merchant_id, mode, transaction_id, rail, currency, amount_minor, unapplied_minor, hold_id,

@@ -10,6 +10,8 @@ from uuid import UUID
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue import store as projects
 from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.http.paging import whole
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.payments import actions, refunds, sandbox_store, simulator, store
 from tollhouse.payments.model import CreatedBy
@@ -17,8 +19,6 @@ from tollhouse.payments.new_link import NewLink
 from tollhouse.payments.new_refund import NewRefund
 from tollhouse.payments.simulator import Outcome, Simulated
 from tollhouse.platform.db import Tx
-from tollhouse.web.paging import whole
-from tollhouse.web.services import Services
 
 USUAL_CURRENCY = "EUR"
 HOUR = timedelta(hours=1)

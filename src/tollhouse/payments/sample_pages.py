@@ -4,6 +4,9 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
 from tollhouse.idempotency import made_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
@@ -11,9 +14,6 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
 from tollhouse.payments import sample
 from tollhouse.platform.db import Tx
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import see_other
 
 OPERATIONS = Operations(PAGES)
 ONCE = "the sample data of this environment"

@@ -10,6 +10,9 @@ from msgspec import Meta, Struct
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
 from tollhouse.events.balances import Cause, notify_balance
+from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import TestCredential
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel import messages
@@ -35,9 +38,6 @@ from tollhouse.payments.simulator import Outcome, Simulated
 from tollhouse.payments.views import RefundView, TransactionView, refund_view, transaction_view
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import Decline
-from tollhouse.web.bodies import RequestFacts
-from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.services import Services
 
 OPERATIONS = Operations(INTEGRATION)
 SOURCE = "test_funding"

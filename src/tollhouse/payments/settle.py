@@ -15,6 +15,7 @@ from tollhouse.catalogue.currencies import CURRENCIES, priced
 from tollhouse.catalogue.methods import Fees, fees_of
 from tollhouse.catalogue.payment_settings import PaymentSettings
 from tollhouse.events.balances import Cause
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import Mode, new_id
@@ -27,7 +28,6 @@ from tollhouse.payments.model import Transaction
 from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import Observation
-from tollhouse.web.services import Services
 
 SOURCE = "transaction"
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.catalogue.methods import METHODS, Method
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.payments import chargebacks, expiry, sandbox_store, settle, store, transactions_store
@@ -16,7 +17,6 @@ from tollhouse.platform.db import Tx
 from tollhouse.rails import sandbox
 from tollhouse.rails.configured import SANDBOX
 from tollhouse.rails.provider import Attempt, Decline, Observation, Payer
-from tollhouse.web.services import Services
 
 Outcome = Literal[
     "succeed",

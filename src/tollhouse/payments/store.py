@@ -7,11 +7,11 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.payments.model import CreatedBy, LinkStatus, PaymentLink
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.web.paging import Window
 
 INSERT = """
     INSERT INTO payment_links (id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency,

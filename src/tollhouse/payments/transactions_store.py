@@ -7,12 +7,12 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.catalogue.methods import Method
+from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.payments.model import Chargeback, PaymentLink, Refund, RefundRequiredReason, Step, Transaction
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.rails.provider import Instructions, Observation, Payer
-from tollhouse.web.paging import Window
 
 BEGIN = """
     WITH begun AS (

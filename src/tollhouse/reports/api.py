@@ -5,6 +5,8 @@ from datetime import datetime
 from starlette.responses import Response
 
 from tollhouse.catalogue import store as projects
+from tollhouse.http.csv_table import MEDIA_TYPE, attachment
+from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel import messages
@@ -13,8 +15,6 @@ from tollhouse.platform.db import Pool
 from tollhouse.reports.model import Report, SummaryQuery
 from tollhouse.reports.summary import report, summaries
 from tollhouse.reports.table import as_csv
-from tollhouse.web.csv_table import MEDIA_TYPE, attachment
-from tollhouse.web.operations import INTEGRATION, Operations
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 

@@ -9,13 +9,13 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.http.bodies import RequestFacts
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, moment_of
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.zones import midnight
 from tollhouse.ledger.model import EntryType
-from tollhouse.web.bodies import RequestFacts
 
 GroupBy = Literal["none", "day", "month"]
 LineName = Literal[

@@ -9,6 +9,15 @@ from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue import store as projects
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.http.charts import NARROW, WIDE, BarChart, Size, bar_chart
+from tollhouse.http.csv_table import MEDIA_TYPE, attachment
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.language_choice import language_of
+from tollhouse.http.local_formats import Formats
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import whole
+from tollhouse.http.request import Request
+from tollhouse.http.responses import formats_of, page
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel import messages
@@ -21,15 +30,6 @@ from tollhouse.reports.header import ReportHeader
 from tollhouse.reports.model import Found, MethodSum, Summary
 from tollhouse.reports.summary import by_method, by_period, everything
 from tollhouse.reports.table import as_csv
-from tollhouse.web.charts import NARROW, WIDE, BarChart, Size, bar_chart
-from tollhouse.web.csv_table import MEDIA_TYPE, attachment
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.language_choice import language_of
-from tollhouse.web.local_formats import Formats
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import whole
-from tollhouse.web.request import Request
-from tollhouse.web.responses import formats_of, page
 
 OPERATIONS = Operations(PAGES)
 PROJECTS_SHOWN = 100

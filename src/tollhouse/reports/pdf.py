@@ -11,12 +11,12 @@ from fpdf import FPDF
 
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.http.texts import Texts
 from tollhouse.kernel.clock import stamp
 from tollhouse.reports import labels
 from tollhouse.reports.header import ReportHeader
 from tollhouse.reports.model import LINES, Found, MethodSum, Summary
 from tollhouse.reports.tables import by_currency, columns, fees, fees_together, whole
-from tollhouse.web.texts import Texts
 
 LETTERS = "cp1252"
 FONT = "helvetica"

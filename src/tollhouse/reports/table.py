@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from tollhouse.catalogue.currencies import format_amount
+from tollhouse.http.csv_table import lines
 from tollhouse.kernel.clock import stamp
 from tollhouse.reports.model import LINES, Summary
-from tollhouse.web.csv_table import lines
 
 HEADER = ("from", "to", "currency", "opening", *LINES, "closing", *(f"{line}_count" for line in LINES))
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from tollhouse.http.charts import tenths_of_percent
 from tollhouse.reports.model import LINES, Interval, LineName, Summary
-from tollhouse.web.charts import tenths_of_percent
 
 COLUMNS: Mapping[str, tuple[LineName, ...]] = {
     "payments": ("payments_gross",),

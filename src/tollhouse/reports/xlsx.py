@@ -9,12 +9,12 @@ from xlsxwriter import Workbook
 
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.http.texts import Texts
 from tollhouse.kernel.clock import stamp
 from tollhouse.reports import labels
 from tollhouse.reports.header import ReportHeader
 from tollhouse.reports.model import LINES, Found, Summary
 from tollhouse.reports.tables import by_currency, columns, whole
-from tollhouse.web.texts import Texts
 
 DIGITS_MAX = 15
 """Spreadsheets keep no more digits than these: what has more is written as a text, so that none is lost."""

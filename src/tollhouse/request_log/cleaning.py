@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.platform import partitions
-from tollhouse.web.services import Services
 
 
 def kept_since(services: Services, now: datetime) -> datetime:

@@ -7,6 +7,10 @@ from uuid import UUID
 import msgspec
 from starlette.responses import Response
 
+from tollhouse.http.operations import INTEGRATION, PAGES, Operations
+from tollhouse.http.paging import Turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.errors import NotFound
@@ -14,10 +18,6 @@ from tollhouse.kernel.limits import PAGE_ROWS_DEFAULT
 from tollhouse.request_log import redaction, store
 from tollhouse.request_log.cleaning import kept_since
 from tollhouse.request_log.model import Credential, CredentialKind, RequestsQuery, RequestView
-from tollhouse.web.operations import INTEGRATION, PAGES, Operations
-from tollhouse.web.paging import Turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page
 
 OPERATIONS = Operations(PAGES)
 METHODS = [(method, method) for method in ("GET", "POST", "PUT", "DELETE")]

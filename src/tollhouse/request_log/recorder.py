@@ -12,6 +12,9 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.http.operations import Operation
+from tollhouse.http.request import Request
+from tollhouse.http.services import Services
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.ids import new_id, parse_id
 from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX
@@ -20,9 +23,6 @@ from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
 from tollhouse.request_log import redaction, store
 from tollhouse.request_log.model import Entry
-from tollhouse.web.operations import Operation
-from tollhouse.web.request import Request
-from tollhouse.web.services import Services
 
 GATHER_MS = 200
 BATCH = 100

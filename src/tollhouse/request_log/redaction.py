@@ -12,8 +12,8 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from tollhouse.http.forms import parse_form
 from tollhouse.kernel.errors import InvalidRequest
-from tollhouse.web.forms import parse_form
 
 HIDDEN = "[redacted]"
 BODY_BYTES_READ_MAX = 16 * 1024

@@ -2,13 +2,13 @@
 
 from datetime import datetime
 
+from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.settings import actions
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
-from tollhouse.web.operations import INTEGRATION, Operations
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 

@@ -19,6 +19,7 @@ from tollhouse.catalogue.payment_settings import (
     MethodChoice,
     PaymentSettings,
 )
+from tollhouse.http.bodies import RequestFacts, shown
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
@@ -26,7 +27,6 @@ from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import EMAIL_CHARS_MAX
 from tollhouse.kernel.names import is_readable
-from tollhouse.web.bodies import RequestFacts, shown
 
 EXPIRY_MINUTES = (5, 525_600)
 TOLERANCE_BPS = (0, 500)

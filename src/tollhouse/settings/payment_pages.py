@@ -9,17 +9,17 @@ from starlette.responses import Response
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.catalogue.payment_settings import Branding, Finality, MethodChoice
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form, what_was_done
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.settings import actions
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.forms import Form, what_was_done
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 PLAIN = (

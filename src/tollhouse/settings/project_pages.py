@@ -12,6 +12,12 @@ from starlette.responses import Response
 
 from tollhouse.catalogue import projects, store
 from tollhouse.catalogue.model import ProjectFacts, ReviewedProject
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form, what_was_done
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.idempotency import KeyReused, made_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
@@ -21,12 +27,6 @@ from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.platform.db import Tx
 from tollhouse.settings.projects_api import SaidProject
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.forms import Form, what_was_done
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("name", "website_url", "description")

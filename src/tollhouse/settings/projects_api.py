@@ -10,6 +10,9 @@ from msgspec import UNSET, Struct, UnsetType
 from tollhouse.catalogue import projects, store
 from tollhouse.catalogue.addresses import is_web_address
 from tollhouse.catalogue.model import ProjectFacts, ProjectStatus, ReviewedProject
+from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.lists import ListQuery, Part
+from tollhouse.http.operations import DASHBOARD, Operations
 from tollhouse.identity.guards import signed_in
 from tollhouse.identity.model import Person
 from tollhouse.kernel import messages
@@ -20,9 +23,6 @@ from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import DESCRIPTION_CHARS_MAX
 from tollhouse.kernel.names import LINE_BREAKS, is_readable
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.bodies import RequestFacts
-from tollhouse.web.lists import ListQuery, Part
-from tollhouse.web.operations import DASHBOARD, Operations
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 NAME_CHARS_MAX = 100

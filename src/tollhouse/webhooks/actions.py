@@ -11,12 +11,12 @@ from tollhouse.audit.changes import changes
 from tollhouse.events import secrets, waiting
 from tollhouse.events.destination import destination_key
 from tollhouse.events.record import record_test
+from tollhouse.http.services import Services
 from tollhouse.identity.throttle import RateLimited
 from tollhouse.kernel.clock import stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.services import Services
 from tollhouse.webhooks import store
 from tollhouse.webhooks.model import (
     Configuration,

@@ -5,15 +5,15 @@ from uuid import UUID
 
 import msgspec
 
+from tollhouse.http.lists import Part
+from tollhouse.http.operations import DASHBOARD, INTEGRATION, Deprecated, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import Credential, scope, signed_in
 from tollhouse.identity.model import Caller, Person
 from tollhouse.identity.throttle import RateLimited
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.lists import Part
-from tollhouse.web.operations import DASHBOARD, INTEGRATION, Deprecated, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.services import Services
 from tollhouse.webhooks import actions, store
 from tollhouse.webhooks.model import (
     Configuration,

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
+from tollhouse.http.services import Services
 from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
-from tollhouse.web.services import Services
 from tollhouse.webhooks import runs, runs_store
 
 KEPT = timedelta(days=30)

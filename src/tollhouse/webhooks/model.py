@@ -8,15 +8,15 @@ from msgspec import UNSET, Struct, UnsetType
 
 from tollhouse.events.destination import check_destination_url
 from tollhouse.events.event_types import EVENT_TYPES
+from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.lists import ListQuery
+from tollhouse.http.paging import PageQuery
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.config import Settings
-from tollhouse.web.bodies import RequestFacts
-from tollhouse.web.lists import ListQuery
-from tollhouse.web.paging import PageQuery
 
 
 class NewConfiguration(Struct, frozen=True, forbid_unknown_fields=True):

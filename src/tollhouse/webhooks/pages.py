@@ -6,17 +6,17 @@ import msgspec
 from starlette.responses import Response
 
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
+from tollhouse.http.forms import what_was_done
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.platform.db import Pool
-from tollhouse.web.forms import what_was_done
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 from tollhouse.webhooks import actions, labels, store
 from tollhouse.webhooks.model import (
     EventsQuery,

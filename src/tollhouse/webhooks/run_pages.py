@@ -6,6 +6,11 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
 from tollhouse.idempotency import made_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
@@ -14,11 +19,6 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import new_id, parse_id
 from tollhouse.platform.db import Tx
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.forms import Form
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
 from tollhouse.webhooks import runs, runs_store
 from tollhouse.webhooks.model import WebhookDeliveryDisabled, WebhookSecretMissing
 from tollhouse.webhooks.pages import ADVICE

@@ -7,10 +7,10 @@ from tollhouse.audit import record
 from tollhouse.audit.changes import made
 from tollhouse.events import secrets, waiting
 from tollhouse.events.destination import destination_key
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 from tollhouse.webhooks import actions, runs_store, store
 from tollhouse.webhooks.model import WebhookDeliveryDisabled, WebhookSecretMissing
 from tollhouse.webhooks.runs_model import LOOKED_AT_MAX, Failure, Run, Wanted

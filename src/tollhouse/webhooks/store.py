@@ -7,10 +7,10 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.http.paging import Place, Window
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.web.paging import Place, Window
 from tollhouse.webhooks.model import Attempt, Configuration, EventsQuery, EventView
 
 SEARCHED_EVENTS_MAX = 50_000

@@ -8,6 +8,7 @@ from tollhouse.audit import record
 from tollhouse.audit.changes import made
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue.currencies import priced
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id
@@ -18,7 +19,6 @@ from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import Count, OutgoingTransfer
 from tollhouse.platform.db import Tx
 from tollhouse.rails import configured
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import changes, notify, quotes_store, store
 from tollhouse.withdrawals.errors import DuplicateExternalId, InvalidState, QuoteAlreadyUsed, QuoteExpired
 from tollhouse.withdrawals.model import CANCELABLE, Quote, Terms, Withdrawal, terms

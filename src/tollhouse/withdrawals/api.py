@@ -5,15 +5,15 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.http.lists import CataloguePart, ListQuery, Part
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.outgoing.errors import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded, MethodUnavailable
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.web.lists import CataloguePart, ListQuery, Part
-from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.errors import (
     AmountBelowFees,

@@ -3,11 +3,11 @@
 from datetime import datetime
 from uuid import UUID
 
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer import Payout
 from tollhouse.rails.provider import PayoutState
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import by_bank_store, sending
 from tollhouse.withdrawals.model import Withdrawal
 

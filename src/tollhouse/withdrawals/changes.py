@@ -6,12 +6,12 @@ from uuid import UUID
 
 import msgspec
 
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.ledger import holds
 from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import notify, store
 from tollhouse.withdrawals.errors import InvalidState
 from tollhouse.withdrawals.model import FailureCode, Withdrawal, WithdrawalStatus

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import ApiError
 from tollhouse.platform.log import log
 from tollhouse.rails.configured import rail
 from tollhouse.rails.provider import PayoutState, Provider, Submission
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import quotes_store, sending, store
 from tollhouse.withdrawals.model import Withdrawal
 

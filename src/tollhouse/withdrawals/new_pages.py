@@ -12,6 +12,12 @@ from starlette.responses import Response
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
 from tollhouse.catalogue.provider_fields import MEMBER
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, ReceiverType, WithdrawalMethod
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.http.schema_fields import fields_of, meant, typed_into
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
@@ -20,12 +26,6 @@ from tollhouse.kernel.ids import parse_id
 from tollhouse.ledger import balances
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.outgoing.errors import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
-from tollhouse.web.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.web.forms import Form
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
-from tollhouse.web.schema_fields import fields_of, meant, typed_into
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.errors import (
     AmountBelowFees,

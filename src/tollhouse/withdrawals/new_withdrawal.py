@@ -12,6 +12,8 @@ from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.catalogue.provider_fields import fields_faults
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, WithdrawalMethod
 from tollhouse.events.destination import check_destination_url
+from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.references import reference_faults
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
@@ -21,8 +23,6 @@ from tollhouse.outgoing import limits
 from tollhouse.outgoing.errors import AmountAboveMaximum, MethodUnavailable
 from tollhouse.platform.config import Settings
 from tollhouse.rails.configured import rail
-from tollhouse.web.bodies import RequestFacts
-from tollhouse.web.references import reference_faults
 from tollhouse.withdrawals.errors import AmountBelowFees, InvalidReceiver
 from tollhouse.withdrawals.methods import unavailable_reason
 from tollhouse.withdrawals.model import Terms

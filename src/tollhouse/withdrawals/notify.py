@@ -5,9 +5,9 @@ from typing import Literal
 
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.events.record import NewEvent, record
+from tollhouse.http.services import Services
 from tollhouse.ledger.model import Posted
 from tollhouse.platform.db import Tx
-from tollhouse.web.services import Services
 from tollhouse.withdrawals.model import Withdrawal
 from tollhouse.withdrawals.views import withdrawal_view
 

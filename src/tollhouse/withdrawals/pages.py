@@ -6,15 +6,15 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, WithdrawalMethod
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, statuses_of, turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.http.schema_fields import told
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
-from tollhouse.web.operations import PAGES, Operations
-from tollhouse.web.paging import PageQuery, statuses_of, turn
-from tollhouse.web.request import Request
-from tollhouse.web.responses import page, see_other
-from tollhouse.web.schema_fields import told
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.errors import InvalidState
 from tollhouse.withdrawals.model import WithdrawalStatus

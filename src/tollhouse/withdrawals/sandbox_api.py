@@ -5,13 +5,13 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import TestCredential
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel.errors import NotFound
 from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.platform.db import Tx
-from tollhouse.web.operations import INTEGRATION, Operations
-from tollhouse.web.services import Services
 from tollhouse.withdrawals.errors import InvalidState
 from tollhouse.withdrawals.simulator import Outcome, play
 from tollhouse.withdrawals.views import WithdrawalView, withdrawal_view

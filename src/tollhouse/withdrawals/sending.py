@@ -6,6 +6,7 @@ Only the first to begin hands a withdrawal in. What nobody knows the end of keep
 from datetime import datetime
 from uuid import UUID
 
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger import holds
 from tollhouse.ledger.holds import Part
@@ -14,7 +15,6 @@ from tollhouse.ledger.post import ensure_room, post
 from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import PayoutFault, PayoutState, Submission
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import changes, notify
 from tollhouse.withdrawals.model import Withdrawal
 

@@ -4,11 +4,11 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import PayoutState, Submission
 from tollhouse.rails.sandbox import PAYOUT_TAKES
-from tollhouse.web.services import Services
 from tollhouse.withdrawals import changes, review, sending
 from tollhouse.withdrawals.errors import InvalidState
 from tollhouse.withdrawals.model import Withdrawal

@@ -7,10 +7,10 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.web.paging import Window
 from tollhouse.withdrawals.model import Withdrawal
 
 INSERT = """

@@ -1,0 +1,260 @@
+"""The front of the house: the ASGI application that every request enters by.
+
+It gives a request its id, finds the operation, lets the guard decide, decodes, calls the handler, puts refusals into
+the dialect of the door, adds the headers every answer carries, writes one line of log, and tells the journal.
+"""
+
+import gc
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
+
+from tollhouse.http import cookies
+from tollhouse.http.base_path import BasePath, path_of
+from tollhouse.http.dispatch import Dispatcher, IdempotencyStore
+from tollhouse.http.operations import Operation, Routes
+from tollhouse.http.request import Headers, Request
+from tollhouse.http.responses import json_response, refused
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.kernel.errors import (
+    ApiError,
+    MethodNotAllowed,
+    NotFound,
+    PayloadTooLarge,
+    ServerError,
+    TemporarilyUnavailable,
+)
+from tollhouse.kernel.ids import parse_id
+from tollhouse.kernel.limits import BODY_BYTES_MAX
+from tollhouse.platform.db_faults import is_unavailable
+from tollhouse.platform.log import log, request_id
+from tollhouse.platform.security_headers import CROSS_ORIGIN, SAME_ORIGIN, security_headers
+
+NO_STORE = (b"cache-control", b"no-store")
+CORS = (
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-expose-headers", b"X-Request-Id, Retry-After, WWW-Authenticate, Idempotency-Replayed"),
+)
+PREFLIGHT = (
+    (b"access-control-allow-headers", b"Authorization, Content-Type, Idempotency-Key, X-API-Key"),
+    (b"access-control-max-age", b"86400"),
+)
+STATIC = "/static/"
+Hook = Callable[[], Awaitable[None]]
+
+
+class RequestRecorder(Protocol):
+    """Keeps what was asked and answered, for those to look up who asked. It holds no answer up, and raises nothing."""
+
+    def note(self, request: Request, operation: Operation | None, response: Response, duration_us: int) -> None:
+        """Called when the answer has been sent."""
+        ...
+
+
+class AsgiApplication:
+    """The whole service as one ASGI application."""
+
+    def __init__(
+        self,
+        services: Services,
+        operations: Sequence[Operation],
+        *,
+        idempotency: IdempotencyStore,
+        recorder: RequestRecorder,
+        static: StaticFiles,
+        after_start: Hook,
+        before_stop: Hook,
+    ) -> None:
+        self._services = services
+        self._routes = Routes(operations)
+        self._dispatcher = Dispatcher(idempotency)
+        self._recorder = recorder
+        self._static = static
+        self._hooks = (after_start, before_stop)
+        self._always = security_headers(services.settings)
+        self._base = BasePath(path_of(services.settings))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            scope = {**scope, "path": self._base.within(scope["path"], self._leads_somewhere)}
+            if scope["path"].startswith(STATIC):
+                await self._serve_static(scope, receive, send)
+            else:
+                await self._serve(scope, receive, send)
+
+    def _leads_somewhere(self, path: str) -> bool:
+        return path.startswith(STATIC) or bool(self._routes.find(path)[0])
+
+    async def _serve_static(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send a file, or refuse as everywhere. A file is kept by browsers, and asked for again by its ETag."""
+        request = self._ask(scope)
+        request_id.set(request.request_id)
+        try:
+            response = await self._file(request, scope)
+        except Exception as fault:  # noqa: BLE001 - the last line, as in `_serve`
+            response = self._refuse(request, fault, html=request.wants_html)
+            response.raw_headers.append(NO_STORE)
+        response.raw_headers += [(b"x-request-id", request.request_id.encode()), SAME_ORIGIN, *self._always]
+        await response(scope, receive, send)
+
+    async def _file(self, request: Request, scope: Scope) -> Response:
+        if request.method not in {"GET", "HEAD"}:
+            raise MethodNotAllowed(headers={"Allow": "GET, HEAD"})
+        if "\0" in request.path:
+            raise NotFound
+        inside = {**scope, "root_path": STATIC[:-1]}
+        try:
+            return await self._static.get_response(self._static.get_path(inside), inside)
+        except HTTPException:  # no such file, or none that may be read
+            raise NotFound from None
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await self._hooks[0]()
+        # What is there now stays: the collector need not walk through it again and again.
+        gc.collect()
+        gc.freeze()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self._hooks[1]()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.monotonic()
+        request = self._ask(scope)
+        request_id.set(request.request_id)
+        methods, request.params = self._routes.find(request.path)
+        operation = methods.get(request.method)
+        if request.method == "HEAD" and "GET" in methods and methods["GET"].surface.head:
+            operation = methods["GET"]
+        surface = next(iter(methods.values())).surface if methods else None
+        try:
+            if surface is not None and surface.cors and request.method == "OPTIONS":
+                response = Response(status_code=204)
+            else:
+                response = await self._answer(request, operation, methods, receive)
+        except ClientDisconnect:
+            return
+        except Exception as fault:  # noqa: BLE001 - the last line: every fault becomes an answer and a line of log
+            response = self._refuse(request, fault, html=request.wants_html and (surface is None or surface.html))
+        self._finish(
+            request, response, operation, cors=_is_cors(request.path) if surface is None else surface.cors, methods=methods
+        )
+        duration_us = round((time.monotonic() - started) * 1_000_000)
+        log.info(
+            "answered",
+            method=request.method,
+            route=f"{operation.surface.name} {operation.full_path}" if operation else "none",
+            status=response.status_code,
+            duration_ms=round(duration_us / 1000, 1),
+        )
+        await response(scope, receive, send)
+        self._recorder.note(request, operation, response, duration_us)
+
+    def _ask(self, scope: Scope) -> Request:
+        headers = Headers(scope["headers"])
+        return Request(
+            self._services,
+            scope["method"],
+            scope["path"],
+            headers=headers,
+            query=scope["query_string"],
+            raw=b"",
+            address=(scope.get("client") or ("", 0))[0],
+            request_id=_request_id(headers.get("x-request-id")),
+            now=clock.now(),
+        )
+
+    async def _answer(
+        self, request: Request, operation: Operation | None, methods: dict[str, Operation], receive: Receive
+    ) -> Response:
+        if not methods:
+            raise NotFound
+        if operation is None:
+            allowed = sorted({*methods, *({"OPTIONS"} if next(iter(methods.values())).surface.cors else ())})
+            raise MethodNotAllowed(headers={"Allow": ", ".join(allowed)})
+        if operation.body_bytes_max > BODY_BYTES_MAX:
+            await operation.guard.admit(request)
+        request.raw = await _read(request.headers, receive, operation.body_bytes_max)
+        response = await self._dispatcher.response(request, operation)
+        if isinstance(response, ApiError):
+            return self._refuse(request, response, html=request.wants_html and operation.surface.html)
+        if isinstance(response, Response):
+            return response
+        return json_response(response, operation.status) if operation.status != 204 else Response(status_code=204)  # noqa: PLR2004
+
+    def _refuse(self, request: Request, fault: Exception, *, html: bool) -> Response:
+        if isinstance(fault, ApiError):
+            error = fault
+        elif is_unavailable(fault):
+            error = TemporarilyUnavailable(detail=type(fault).__name__)
+        else:
+            error = ServerError(detail=type(fault).__name__)
+            log.error("failed", code=error.code, exc_info=fault)
+        if error.detail:
+            log.info("refused", code=error.code, detail=error.detail)
+        return refused(request, error, html=html)
+
+    def _finish(
+        self, request: Request, response: Response, operation: Operation | None, *, cors: bool, methods: dict[str, Operation]
+    ) -> None:
+        cookies.set_kept(request, response)
+        headers = response.raw_headers
+        if b"cache-control" not in [name for name, _ in headers]:
+            headers.append(NO_STORE)
+        headers.append((b"x-request-id", request.request_id.encode()))
+        headers += self._always
+        headers.append(CROSS_ORIGIN if cors else SAME_ORIGIN)
+        if operation is not None and operation.deprecated is not None:
+            headers += operation.deprecated.headers
+        if cors:
+            headers += CORS
+            if request.method == "OPTIONS":
+                headers.append((b"access-control-allow-methods", ", ".join(sorted({*methods, "OPTIONS"})).encode()))
+                headers += PREFLIGHT
+        response.raw_headers = self._base.headers(headers)
+
+
+def _request_id(sent: str | None) -> str | None:
+    """The caller's own id of this request, where it is one."""
+    own = parse_id(sent) if sent else None
+    return None if own is None else str(own)
+
+
+async def _read(headers: Headers, receive: Receive, bytes_max: int) -> bytes:
+    """The whole body. Raises `PayloadTooLarge` as soon as it is over the limit."""
+    announced = headers.get("content-length")
+    if announced is not None and announced.isdecimal() and int(announced) > bytes_max:
+        raise PayloadTooLarge(_over(bytes_max))
+    chunks: list[bytes] = []
+    heard_bytes = 0
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunks.append(message.get("body", b""))
+        heard_bytes += len(chunks[-1])
+        if heard_bytes > bytes_max:
+            raise PayloadTooLarge(_over(bytes_max))
+        more = message.get("more_body", False)
+    return b"".join(chunks)
+
+
+def _over(bytes_max: int) -> str:
+    return f"The body is larger than {bytes_max // 1024} KiB."
+
+
+def _is_cors(path: str) -> bool:
+    """Whether an unknown path is below a door that other sites may call."""
+    return path.startswith(("/api/v2/integration/", "/.well-known/"))

@@ -1,0 +1,146 @@
+"""JSON bodies and query parameters into Structs: every refused field is named, in one answer."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import cache
+from typing import Any, Protocol, cast, runtime_checkable
+
+import msgspec
+from msgspec import Struct
+from msgspec import inspect as types
+
+from tollhouse.http.decoding import Reader, bare, type_of
+from tollhouse.http.forms import parse_form
+from tollhouse.kernel import messages
+from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.platform.config import Settings
+
+
+class RequestFacts(Struct, frozen=True):
+    """What the rules of a body or query may depend on beside its own members."""
+
+    caller: Any
+    path: str
+    settings: Settings
+    now: datetime
+
+
+@runtime_checkable
+class HasRules(Protocol):
+    """A body or query with rules beyond its types. They look at nothing that is stored: that is for the action."""
+
+    def rule_errors(self, facts: RequestFacts) -> Iterable[FieldError]:
+        """Everything that is wrong with it."""
+        ...
+
+
+def shown(**bounds: Any) -> msgspec.Meta:
+    """Bounds of a member, for the reference alone: what is outside is refused with all other faults, not while decoding."""
+    return msgspec.Meta(extra_json_schema=bounds)
+
+
+def shape(parsed: Any, kind: type[Any], facts: RequestFacts | None = None, *, judged: bool = False) -> Any:
+    """The checked Struct of a parsed body. Raises `ValidationFailed` naming every field that does not fit.
+
+    Where a type does not fit, the rules are judged too, if there are `facts` to judge by; `judged`: they are in any case.
+    """
+    if not isinstance(parsed, dict):
+        raise ValidationFailed(FieldError("", "invalid_type", "The body must be a JSON object."))
+    members = cast("dict[str, Any]", parsed)
+    members = {name: value for name, value in members.items() if value is not None or name not in _defaults(kind)}
+    if not _has_times(kind):
+        try:
+            body = msgspec.convert(members, kind)
+        except msgspec.ValidationError:
+            pass
+        else:
+            if judged and facts is not None:
+                _refuse(_rule_faults(body, facts))
+            return body
+    return _read(Reader(), members, kind, facts, judged=judged)
+
+
+def shape_query(raw: bytes, kind: type[Any], facts: RequestFacts | None = None) -> Any:
+    """The checked Struct of a query string. Raises `ValidationFailed`."""
+    form = parse_form(raw)
+    reader = Reader(is_text=True)
+    lists = _lists(kind)
+    values: dict[str, Any] = {}
+    for name, value in form.pairs:
+        if name in lists:
+            values.setdefault(name, []).append(value)
+        elif name in values:
+            if not any(fault.field == name for fault in reader.field_errors):
+                reader.field_errors.append(FieldError(name, "repeated", messages.SENT_TWICE))
+        else:
+            values[name] = value
+    return _read(reader, values, kind, facts, judged=True)
+
+
+def _read(reader: Reader, members: dict[str, Any], kind: type[Any], facts: RequestFacts | None, *, judged: bool) -> Any:
+    read = reader.read(members, type_of(kind), "")
+    faulty = {fault.field for fault in reader.field_errors}
+    if facts is None:
+        _refuse(reader.field_errors)
+    body = msgspec.convert(read, kind)
+    if facts is not None and (judged or faulty):
+        reader.field_errors += [fault for fault in _rule_faults(body, facts) if not _is_within(fault.field, faulty)]
+    _refuse(reader.field_errors)
+    return body
+
+
+def _rule_faults(body: Any, facts: RequestFacts) -> list[FieldError]:
+    return list(body.rule_errors(facts)) if isinstance(body, HasRules) else []
+
+
+def _refuse(field_errors: list[FieldError]) -> None:
+    if field_errors:
+        raise ValidationFailed(*field_errors)
+
+
+def _is_within(field: str, others: set[str]) -> bool:
+    """Whether this field, or one that it is part of, is named already."""
+    steps = field.split(".")
+    return any(".".join(steps[:length]) in others for length in range(1, len(steps) + 1))
+
+
+@cache
+def _fields(kind: type[Any]) -> tuple[types.Field, ...]:
+    known = type_of(kind)
+    return known.fields if isinstance(known, types.StructType) else ()
+
+
+def _alternatives(kind: types.Type) -> tuple[types.Type, ...]:
+    kind = bare(kind)
+    return kind.types if isinstance(kind, types.UnionType) else (kind,)
+
+
+@cache
+def _has_times(kind: type[Any]) -> bool:
+    return any(isinstance(one, types.DateTimeType) for field in _fields(kind) for one in _alternatives(field.type))
+
+
+@cache
+def _lists(kind: type[Any]) -> frozenset[str]:
+    """The parameters that may be sent more than once."""
+    return frozenset(
+        field.encode_name
+        for field in _fields(kind)
+        if any(isinstance(one, types.ListType) for one in _alternatives(field.type))
+    )
+
+
+@cache
+def _defaults(kind: type[Any]) -> frozenset[str]:
+    """The members that have a default and no null of their own: for them null says what absence says."""
+    return frozenset(
+        field.encode_name for field in msgspec.structs.fields(kind) if not field.required and not _takes_null(field.type)
+    )
+
+
+def _takes_null(kind: Any) -> bool:
+    try:
+        msgspec.convert(None, kind)
+    except msgspec.ValidationError:
+        return False
+    return True

@@ -1,0 +1,100 @@
+"""The cookies of sessions, and the rule that a browser may not be made to use it from another site."""
+
+from typing import Literal
+from urllib.parse import urlsplit
+
+from starlette.requests import cookie_parser
+from starlette.responses import Response
+
+from tollhouse.http.base_path import path_of
+from tollhouse.http.request import Request
+from tollhouse.kernel.errors import CrossOriginForbidden, MisdirectedRequest
+from tollhouse.platform.config import Settings
+from tollhouse.platform.setting_values import bare_host, is_local_name
+
+Kind = Literal["session", "operator", "signin", "operator_signin"]
+"""Whose session it is, a merchant's person's or an operator's, or the half of one whose code is waited for. Each has a
+cookie of its own."""
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def cookie_name(settings: Settings, kind: Kind = "session") -> str:
+    """The cookie of a session."""
+    return own_name(settings, kind)
+
+
+def own_name(settings: Settings, name: str) -> str:
+    """`__Host-` binds the cookie to this host over https; browsers refuse that name over plain http.
+
+    It demands the path `/`. Below a path the cookie has that one, so that the rest of the host does not get it.
+    """
+    if not settings.secure:
+        return f"tollhouse_{name}"
+    return f"__Secure-tollhouse_{name}" if path_of(settings) else f"__Host-tollhouse_{name}"
+
+
+def session_id(request: Request, kind: Kind = "session") -> str | None:
+    """The session id a browser sent; None when it sent none. Sent twice it counts for nothing."""
+    return value_of(request, cookie_name(request.services.settings, kind))
+
+
+def value_of(request: Request, name: str) -> str | None:
+    """What a browser sent by this cookie; None when it sent none. Sent twice it counts for nothing."""
+    header = request.headers.getlist("cookie")
+    if len(header) != 1 or header[0].count(f"{name}=") > 1:
+        return None
+    return cookie_parser(header[0]).get(name) or None
+
+
+def set_session(response: Response, settings: Settings, secret: str, max_age_s: int, kind: Kind = "session") -> None:
+    """Give the browser its session: HttpOnly, SameSite=Lax (Strict would make everyone arriving look signed out)."""
+    name = cookie_name(settings, kind)
+    response.set_cookie(name, secret, max_age=max_age_s, path="/", secure=settings.secure, httponly=True, samesite="lax")
+
+
+def set_with_answer(request: Request, value: str, max_age_s: int, kind: Kind = "session") -> None:
+    """Give the browser this cookie with whatever this request is answered."""
+    request.cookies_to_set.append((cookie_name(request.services.settings, kind), value, max_age_s))
+
+
+def set_kept(request: Request, response: Response) -> None:
+    """Put the cookies that were set meanwhile into the answer."""
+    secure = request.services.settings.secure
+    for name, value, max_age_s in request.cookies_to_set:
+        response.set_cookie(name, value, max_age=max_age_s, path="/", secure=secure, httponly=True, samesite="lax")
+
+
+def drop_session(response: Response, settings: Settings, kind: Kind = "session") -> None:
+    """Take the session from the browser."""
+    name = cookie_name(settings, kind)
+    response.delete_cookie(name, path="/", secure=settings.secure, httponly=True, samesite="lax")
+
+
+def refuse_other_host(request: Request) -> None:
+    """Refuse a page that is asked for under another host than ours. Raises `MisdirectedRequest`.
+
+    A base URL on this machine takes every name of this machine, whatever the port: nobody else can be reached by them.
+    """
+    settings = request.services.settings
+    sent = request.headers.getlist("host")
+    named = f"{'https' if settings.secure else 'http'}://{sent[0] if len(sent) == 1 else ''}"
+    try:
+        host, local = bare_host(named), is_local_name(urlsplit(named).hostname or "")
+    except ValueError:
+        host, local = "", False
+    if host != settings.host and not (settings.is_local and local):
+        raise MisdirectedRequest
+
+
+def refuse_cross_origin(request: Request) -> None:
+    """Refuse a state-changing request that another site made the browser send. Raises `CrossOriginForbidden`."""
+    if request.method in SAFE:
+        return
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        if site not in {"same-origin", "none"}:
+            raise CrossOriginForbidden
+        return
+    origin = request.headers.get("origin")
+    if origin is not None and origin != request.services.settings.origin:
+        raise CrossOriginForbidden

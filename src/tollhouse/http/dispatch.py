@@ -1,0 +1,170 @@
+"""From an admitted request to a handler's answer: decoding, the transaction, and the Idempotency-Key around both."""
+
+import hashlib
+from typing import Any, Protocol, cast
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.http.bodies import RequestFacts, shape, shape_query
+from tollhouse.http.json_text import parse_json
+from tollhouse.http.lists import part_of
+from tollhouse.http.operations import Operation, ReauthenticatingGuard
+from tollhouse.http.request import Request
+from tollhouse.http.responses import ENCODER, JsonResponse
+from tollhouse.kernel.errors import ApiError, NotFound
+from tollhouse.kernel.ids import parse_id
+from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX
+from tollhouse.platform.db import Tx
+
+CANONICAL = msgspec.json.Encoder(order="deterministic")
+
+
+class Stored(Struct, frozen=True):
+    """The answer that an earlier request with the same key got, byte for byte."""
+
+    status: int
+    body: bytes
+
+
+class IdempotencyStore(Protocol):
+    """Keeps the answers of requests that carry an Idempotency-Key."""
+
+    async def claim(self, tx: Tx, caller: Any, key: str, fingerprint: bytes, request: Request) -> Stored | None:
+        """Claim the key, or return what its first request was answered. Raises a refusal for another fingerprint."""
+        ...
+
+    async def keep(self, tx: Tx, caller: Any, key: str, stored: Stored) -> None:
+        """Keep the answer under the claimed key."""
+        ...
+
+
+class IdempotencyKeyRequired(ApiError):
+    """400: money moves or an event is sent again, and no key came with it."""
+
+    code, message = "idempotency_key_required", "This needs an Idempotency-Key header."
+
+
+class IdempotencyKeyInvalid(ApiError):
+    """400: an empty, repeated, overlong or non-ASCII key."""
+
+    code, message = "idempotency_key_invalid", "Idempotency-Key must be 1 to 255 visible ASCII characters, sent once."
+
+
+class Dispatcher:
+    """Answers an operation in the documented order.
+
+    Guard, key syntax, JSON, recent authentication, key look-up, validation, action.
+    """
+
+    def __init__(self, idempotency: IdempotencyStore) -> None:
+        self._idempotency = idempotency
+
+    async def response(self, request: Request, operation: Operation) -> Any:
+        """What the handler returned, or the stored answer of its first call. Raises refusals."""
+        caller = await operation.guard.admit(request)
+        response = await self._answer(request, operation, caller)
+        if not isinstance(response, ApiError):
+            await operation.guard.note_use(request, caller)
+        return response
+
+    async def _answer(self, request: Request, operation: Operation, caller: Any) -> Any:
+        key = _key(request) if operation.idempotency != "no" else None
+        if key is None and operation.idempotency == "required":
+            raise IdempotencyKeyRequired
+        parsed = _parsed(request, operation)
+        caller = await _recent(request, operation, caller, parsed)
+        supply = {
+            "caller": caller,
+            "db": request.services.db,
+            "now": request.now,
+            "services": request.services,
+            "request": request,
+        }
+        if operation.query is not None:
+            facts = _facts(request, caller)
+            supply["query"] = shape_query(request.query, operation.query, facts)
+            if "part" in operation.needs:
+                supply["part"] = part_of(supply["query"], facts)
+        if key is None and "tx" not in operation.needs:
+            return await _call(operation, supply, parsed)
+
+        async def action(tx: Tx) -> Any:
+            if key is None:
+                return await _call(operation, {**supply, "tx": tx}, parsed)
+            return await self._once(tx, request, operation, key=key, parsed=parsed, supply={**supply, "tx": tx})
+
+        return await request.services.db.transact(action)
+
+    async def _once(
+        self, tx: Tx, request: Request, operation: Operation, *, key: str, parsed: Any, supply: dict[str, Any]
+    ) -> Any:
+        fingerprint = hashlib.sha256(CANONICAL.encode([request.method, request.path, parsed])).digest()
+        stored = await self._idempotency.claim(tx, supply["caller"], key, fingerprint, request)
+        if stored is not None:
+            return JsonResponse(stored.body, stored.status, {"Idempotency-Replayed": "true"})
+        response = await _call(operation, supply, parsed)
+        if isinstance(response, ApiError):
+            raise TypeError("an operation with a key raises its refusals, so that the key is released")
+        body = ENCODER.encode(response)
+        await self._idempotency.keep(tx, supply["caller"], key, Stored(operation.status, body))
+        return JsonResponse(body, operation.status)
+
+
+async def _recent(request: Request, operation: Operation, caller: Any, parsed: Any) -> Any:
+    """The caller, who authenticated recently where the operation wants it."""
+    when = operation.recent_authentication
+    if when in {"no", "by_content"} or (when == "live" and _mode(request, parsed) != "live"):
+        return caller
+    if not isinstance(operation.guard, ReauthenticatingGuard):
+        raise TypeError("such an operation is not declared")
+    return await operation.guard.reauthenticate(request, caller)
+
+
+def _mode(request: Request, parsed: Any) -> object:
+    """The mode of the path, else of the body. What is neither live nor test is refused by validation."""
+    return request.params.get("mode") or (
+        cast("dict[str, object]", parsed).get("mode") if isinstance(parsed, dict) else None
+    )
+
+
+async def _call(operation: Operation, supply: dict[str, Any], parsed: Any) -> Any:
+    request: Request = supply["request"]
+    if operation.accepts is not None:
+        # Where there is an object to look up, the rules of the body are judged before: 422 comes before 404.
+        supply["body"] = shape(parsed, operation.accepts, _facts(request, supply["caller"]), judged=bool(request.params))
+    supply |= _path_values(request, operation)
+    return await operation.handler(**{name: supply[name] for name in operation.needs})
+
+
+def _facts(request: Request, caller: Any) -> RequestFacts:
+    return RequestFacts(caller, request.path, request.services.settings, request.now)
+
+
+def _parsed(request: Request, operation: Operation) -> Any:
+    """The body in plain Python; no body is an empty one where nothing in it is required. None: none is looked at."""
+    if operation.accepts is None:
+        return None
+    request.require_json()
+    return {} if not request.raw and operation.body_optional else parse_json(request.raw)
+
+
+def _path_values(request: Request, operation: Operation) -> dict[str, UUID | str]:
+    values: dict[str, UUID | str] = dict(request.params)
+    for name in operation.uuids:
+        found = parse_id(request.params[name])
+        if found is None:
+            raise NotFound
+        values[name] = found
+    return values
+
+
+def _key(request: Request) -> str | None:
+    sent = request.headers.getlist("idempotency-key")
+    if not sent:
+        return None
+    key = sent[0]
+    if len(sent) > 1 or not 1 <= len(key) <= IDEMPOTENCY_KEY_CHARS_MAX or not all("!" <= char <= "~" for char in key):
+        raise IdempotencyKeyInvalid
+    return key

@@ -1,0 +1,59 @@
+"""Long lists, turned by where the last page ended: the thousandth page costs what the first one does."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Annotated, TypeVar
+from urllib.parse import urlencode
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta, Struct
+
+from tollhouse.http.paging import NEWEST, Place, Turn
+from tollhouse.kernel.limits import PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
+
+__all__ = ["NEWEST", "KeysetQuery", "Place", "all_parts", "turn_by"]
+T = TypeVar("T")
+
+
+class KeysetQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?before=&limit=` of a list, newest first. `before` is the id of the last row of the page before this one."""
+
+    before: UUID | None = None
+    limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = PAGE_ROWS_DEFAULT
+
+    @property
+    def fetch(self) -> int:
+        """How many rows to read: one more than shown."""
+        return self.limit + 1
+
+    def cut(self, rows: list[T]) -> tuple[list[T], bool]:
+        """The rows to show, and whether there are more."""
+        return rows[: self.limit], len(rows) > self.limit
+
+    def address(self, before: UUID | None) -> str:
+        """The address of the page that begins behind this row, with the same filters; empty where it needs none of them."""
+        usual = type(self)()
+        members = [(field.encode_name, field.name) for field in msgspec.structs.fields(self) if field.name != "before"]
+        asked = {shown: getattr(self, name) for shown, name in members if getattr(self, name) != getattr(usual, name)}
+        if before is not None:
+            asked["before"] = before
+        return "?" + urlencode(asked) if asked else ""
+
+
+async def all_parts(read: Callable[[T | None], Awaitable[list[T]]], at_once: int) -> AsyncIterator[list[T]]:
+    """A whole list, `at_once` rows at a time. `read` reads as many behind the row it is given; from the first on for None.
+
+    Between two parts no connection is held: whoever takes them may be slow.
+    """
+    last: T | None = None
+    while part := await read(last):
+        yield part
+        if len(part) < at_once:
+            return
+        last = part[-1]
+
+
+def turn_by(query: KeysetQuery, path: str, last_id: UUID | None) -> Turn:
+    """Where one can turn to: back to the newest, and on behind the last row shown (None: there is nothing behind it)."""
+    newest = path + query.address(None) if query.before is not None else ""
+    return Turn(0, newest, "" if last_id is None else path + query.address(last_id))

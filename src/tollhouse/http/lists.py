@@ -1,0 +1,223 @@
+"""Lists of the API: which part of one a request asks for, by page or by cursor, and how the answer names the next part.
+
+A cursor says where a list was left: the time and id of the last row, or the name of the last entry of a catalogue. It
+begins with a digest of the list and of whose it is, so that one of another list, merchant or mode is refused. It holds no
+secret and proves nothing: merchant and mode come from the credential. Filters may change between two parts.
+"""
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.paging import EARLIEST, FIRST, NEWEST, Place, Window
+from tollhouse.kernel import messages
+from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
+from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, DEEP_ROWS_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
+
+T = TypeVar("T")
+TAG_BYTES, PLACE_BYTES = 6, 24
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+PAGE = Meta(ge=1, description="The page, 1 by default. Pages end at 10,000 rows; `cursor` reaches all of them.")
+CURSOR = Meta(description="The `next_cursor` of the answer before, instead of `page`.")
+SINCE = Meta(tz=True, description="Only what was created at this time or later.")
+UNTIL = Meta(tz=True, description="Only what was created before this time.")
+
+
+class PageTooDeep(ApiError):
+    """422: the page begins or ends beyond the first 10,000 rows."""
+
+    code, status = "page_too_deep", 422
+    message = "Pages end at 10,000 rows. To read on, send the next_cursor of the last page as cursor."
+
+    def __init__(self) -> None:
+        super().__init__(field_errors=[FieldError("page", self.code, messages.A_SHALLOW_PAGE)])
+
+
+class CatalogueQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?page=&limit=&cursor=` of a list of what the service offers."""
+
+    page: Annotated[int, PAGE] | None = None
+    limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = PAGE_ROWS_DEFAULT
+    cursor: Annotated[str, CURSOR] | None = None
+
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+        """What is wrong with the cursor."""
+        return _cursor_faults(self, facts)
+
+
+class ListQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The same of a list of objects, and when they were created."""
+
+    page: Annotated[int, PAGE] | None = None
+    limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = PAGE_ROWS_DEFAULT
+    cursor: Annotated[str, CURSOR] | None = None
+    created_from: Annotated[datetime, SINCE] | None = None
+    created_to: Annotated[datetime, UNTIL] | None = None
+
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+        """What is wrong with the cursor and the span of time."""
+        yield from _cursor_faults(self, facts)
+        yield from _span_faults(self)
+
+
+class ConnectionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The same of connections, of which a page has 100."""
+
+    limit: ClassVar[int] = CONNECTIONS_PER_PAGE
+    page: Annotated[int, PAGE] | None = None
+    cursor: Annotated[str, CURSOR] | None = None
+    created_from: Annotated[datetime, SINCE] | None = None
+    created_to: Annotated[datetime, UNTIL] | None = None
+
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+        """What is wrong with the cursor and the span of time."""
+        yield from _cursor_faults(self, facts)
+        yield from _span_faults(self)
+
+
+AnyQuery = CatalogueQuery | ListQuery | ConnectionsQuery
+
+
+class Placed(Protocol):
+    """What has a place in a list: newest first, and by its id among those of the same moment."""
+
+    @property
+    def id(self) -> UUID:
+        """Which one it is."""
+        ...
+
+    @property
+    def created_at(self) -> datetime:
+        """Since when there is it."""
+        ...
+
+
+def place_of(row: Placed) -> Place:
+    """Where a row stands."""
+    return Place(row.created_at, row.id)
+
+
+class Part(Struct, frozen=True):
+    """The part of a list that a request asks for. `after` is where the one before it ended, as the cursor says."""
+
+    tag: bytes
+    limit: int
+    offset: int
+    after: bytes | None
+    since: datetime
+    until: datetime
+
+    @property
+    def window(self) -> Window:
+        """Which rows a store reads."""
+        before = Place(self.until, FIRST)
+        if self.after is not None:
+            before = min(before, _place(self.after) or before, key=lambda place: (place.at, place.id))
+        return Window(self.since, before.at, before.id, self.limit + 1, self.offset)
+
+    def cut(self, rows: Sequence[T], place: Callable[[T], Place] = place_of) -> tuple[list[T], bool, str | None]:
+        """The rows to show, whether there are more, and the cursor that reaches them."""
+        shown, more = list(rows[: self.limit]), len(rows) > self.limit
+        return shown, more, self._cursor(_bytes_of(place(shown[-1]))) if more else None
+
+    def pick(self, every: Sequence[T], name: Callable[[T], str]) -> tuple[list[T], bool, str | None]:
+        """The same of all entries of a catalogue, by name. Raises `ValidationFailed` where that of the cursor has left."""
+        begin = self.offset
+        if self.after is not None:
+            names = [name(one).encode() for one in every]
+            if self.after not in names:
+                raise ValidationFailed(FieldError("cursor", "invalid_cursor", messages.A_CURSOR))
+            begin = names.index(self.after) + 1
+        shown, more = list(every[begin : begin + self.limit]), len(every) > begin + self.limit
+        return shown, more, self._cursor(name(shown[-1]).encode()) if more else None
+
+    def _cursor(self, after: bytes) -> str:
+        return base64.urlsafe_b64encode(self.tag + after).rstrip(b"=").decode()
+
+
+class CataloguePart(Part, frozen=True):
+    """The part of a list of what the service offers, for a handler that needs nothing else of the query."""
+
+    asks: ClassVar[type[Struct]] = CatalogueQuery
+
+
+class ListPart(Part, frozen=True):
+    """The part of a list of objects, for a handler that needs nothing else of the query."""
+
+    asks: ClassVar[type[Struct]] = ListQuery
+
+
+class ConnectionsPart(Part, frozen=True):
+    """The part of a list of connections."""
+
+    asks: ClassVar[type[Struct]] = ConnectionsQuery
+
+
+def part_of(query: AnyQuery, facts: RequestFacts) -> Part:
+    """What a query that keeps its rules asks for. Raises `PageTooDeep`."""
+    number = query.page or 1
+    if number * query.limit > DEEP_ROWS_MAX:
+        raise PageTooDeep
+    has_span = not isinstance(query, CatalogueQuery)
+    kind = ListPart if has_span else CataloguePart
+    return kind(
+        tag=_tag(facts),
+        limit=query.limit,
+        offset=(number - 1) * query.limit,
+        after=None if query.cursor is None else _after(query.cursor, facts),
+        since=(query.created_from if has_span else None) or EARLIEST,
+        until=(query.created_to if has_span else None) or NEWEST.at,
+    )
+
+
+def _cursor_faults(query: AnyQuery, facts: RequestFacts) -> Iterator[FieldError]:
+    if query.cursor is None:
+        return
+    if query.page is not None:
+        yield FieldError("page", "not_with_cursor", messages.NOT_WITH_CURSOR)
+    after = _after(query.cursor, facts)
+    if after is None or (not isinstance(query, CatalogueQuery) and _place(after) is None):
+        yield FieldError("cursor", "invalid_cursor", messages.A_CURSOR)
+
+
+def _span_faults(query: ListQuery | ConnectionsQuery) -> Iterator[FieldError]:
+    if query.created_from is not None and query.created_to is not None and query.created_from >= query.created_to:
+        yield FieldError("created_to", "invalid_value", messages.AFTER_CREATED_FROM)
+
+
+def _tag(facts: RequestFacts) -> bytes:
+    """What a cursor begins with: which list it is of, and whose."""
+    caller: Any = facts.caller
+    whose = getattr(caller, "merchant_id", None) or f"{caller.env.merchant_id} {caller.env.mode}"
+    return hashlib.sha256(f"{facts.path} {whose}".encode()).digest()[:TAG_BYTES]
+
+
+def _after(cursor: str, facts: RequestFacts) -> bytes | None:
+    """Where the part before ended; None where this is no cursor of this list."""
+    try:
+        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    is_ours = raw[:TAG_BYTES] == _tag(facts) and base64.urlsafe_b64encode(raw).rstrip(b"=").decode() == cursor
+    return raw[TAG_BYTES:] if is_ours else None
+
+
+def _bytes_of(place: Place) -> bytes:
+    return ((place.at - EPOCH) // MICROSECOND).to_bytes(8, signed=True) + place.id.bytes
+
+
+def _place(after: bytes) -> Place | None:
+    if len(after) != PLACE_BYTES:
+        return None
+    try:
+        return Place(EPOCH + int.from_bytes(after[:8], signed=True) * MICROSECOND, UUID(bytes=after[8:]))
+    except OverflowError:
+        return None

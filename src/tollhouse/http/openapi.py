@@ -1,0 +1,144 @@
+"""The reference: the table of operations, and the events that are sent, as an OpenAPI 3.1 document."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from tollhouse.http.forms import FORM
+from tollhouse.http.openapi_errors import Refusals
+from tollhouse.http.openapi_examples import Examples, Usual, id_of
+from tollhouse.http.openapi_responses import HEADERS, JSON, Admission, answer_type, possible_refusals, refused, success
+from tollhouse.http.openapi_schemas import Json, Schemas, query_parameters
+from tollhouse.http.openapi_webhooks import PARAMETERS, EventSpec, event_schemas, webhooks
+from tollhouse.http.operations import Operation
+from tollhouse.kernel.errors import ApiError
+from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """What a document is made of. `doors` says by name what each is for; `admission`, what a guard wants."""
+
+    operations: Sequence[Operation]
+    doors: Mapping[str, str]
+    told: Sequence[EventSpec]
+    usual: Usual
+    security_schemes: Json
+    admission: Callable[[Operation], Admission]
+    keeper_refuses: Sequence[type[ApiError]]
+
+
+def document(source: Source, base_url: str) -> Json:
+    """The document; each operation is named as its handler, and of two with one name the second after its door too."""
+    schemas = Schemas(
+        sent=(kind for one in source.operations for kind in (one.body, _form(one)) if kind is not None),
+        answered=(
+            *(kind for one in source.operations if (kind := answer_type(one)) is not None),
+            *(kind for one in source.told for kind in one.kinds),
+        ),
+    )
+    schemas.components |= event_schemas(source.told, schemas)
+    parts = _Parts(source, schemas, Examples(schemas.components, source.usual), Refusals())
+    paths: dict[str, Json] = {}
+    names: set[str] = set()
+    for operation in source.operations:
+        name = operation.handler.__name__
+        name = f"{operation.surface.name}_{name}" if name in names else name
+        names.add(name)
+        paths.setdefault(operation.full_path, {})[operation.method.lower()] = _operation(operation, name, parts)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Tollhouse",
+            "version": "v2",
+            "description": "A self-hosted payment platform for merchants. Every answer carries X-Request-Id.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "externalDocs": {"url": f"{base_url}/docs", "description": "The guide"},
+        "servers": [{"url": base_url}],
+        "tags": [{"name": name, "description": about} for name, about in source.doors.items()],
+        "paths": paths,
+        "webhooks": webhooks(source.told, parts.examples),
+        "components": {
+            "schemas": schemas.components | parts.errors.schemas,
+            "examples": parts.errors.examples,
+            "parameters": PARAMETERS,
+            "headers": HEADERS,
+            "securitySchemes": source.security_schemes,
+        },
+    }
+
+
+class _Parts(Struct, frozen=True):
+    """What operations are described with."""
+
+    source: Source
+    schemas: Schemas
+    examples: Examples
+    errors: Refusals
+
+
+def _operation(operation: Operation, name: str, parts: _Parts) -> Json:
+    summary, _, more = (inspect.getdoc(operation.handler) or "").partition("\n")
+    admission = parts.source.admission(operation)
+    shown: Json = {
+        "operationId": name,
+        "tags": [operation.surface.name],
+        "summary": summary,
+        "security": list(admission.security),
+        "parameters": _parameters(operation, parts.source.usual),
+        "responses": {str(operation.status): _success(operation, parts)},
+    }
+    if more.strip():
+        shown["description"] = more.strip()
+    if operation.deprecated is not None:
+        shown["deprecated"] = True
+    for media_type, kind in ((JSON, operation.body), (FORM, _form(operation))):
+        if kind is not None:
+            required = kind is not operation.accepts or not operation.body_optional
+            schema = parts.schemas.of(kind)
+            content = {media_type: {"schema": schema, "example": parts.examples.of_body(name, schema)}}
+            shown["requestBody"] = {"required": required, "content": content}
+    possible = possible_refusals(operation, admission, parts.source.keeper_refuses)
+    for status, kinds in possible.items():
+        shown["responses"][str(status.value)] = refused(status, kinds, parts.errors)
+    return shown
+
+
+def _success(operation: Operation, parts: _Parts) -> Json:
+    answered = answer_type(operation)
+    if answered is None:
+        return success(operation, None)
+    schema = parts.schemas.of(answered)
+    return success(operation, schema, parts.examples.of(schema))
+
+
+def _form(operation: Operation) -> Any:
+    return operation.reads if operation.method == "POST" else None
+
+
+def _parameters(operation: Operation, usual: Usual) -> list[Json]:
+    found = [
+        _path_parameter(part[1:-1], usual, is_uuid=part[1:-1] in operation.uuids)
+        for part in operation.path.split("/")
+        if part.startswith("{")
+    ]
+    query = operation.reads if operation.method == "GET" and operation.reads is not None else operation.query
+    if query is not None:
+        found += query_parameters(query)
+    if operation.idempotency != "no":
+        found.append(_idempotency_key(required=operation.idempotency == "required"))
+    return found
+
+
+def _path_parameter(name: str, usual: Usual, *, is_uuid: bool) -> Json:
+    schema = {"type": "string", "format": "uuid"} if is_uuid else {"type": "string", "minLength": 1}
+    example = id_of(name) if is_uuid else usual.members.get(name, name)
+    return {"name": name, "in": "path", "required": True, "schema": schema, "example": example}
+
+
+def _idempotency_key(*, required: bool) -> Json:
+    schema = {"type": "string", "pattern": "^[!-~]+$", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_CHARS_MAX}
+    description = "Names this deed: sent again, it is answered as the first time and not done again."
+    return {"name": "Idempotency-Key", "in": "header", "required": required, "description": description, "schema": schema}

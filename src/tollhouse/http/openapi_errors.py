@@ -1,0 +1,52 @@
+"""Refusals of the reference: each code once as a schema, and each thing that is said with it once as an example."""
+
+from collections.abc import Iterable
+
+from tollhouse.http.openapi_schemas import REF, REFUSAL, Json
+from tollhouse.kernel.errors import ApiError
+
+EXAMPLE = "#/components/examples/{name}"
+REQUEST_ID = "019a8f6e-2d4b-7c31-9e55-0a1b2c3d4e5f"
+BESIDE: Json = {
+    "validation_failed": {
+        "errors": [{"field": "amount", "code": "missing", "message": "This field is required."}],
+    },
+    "missing_scope": {"scope": "payments:write"},
+}
+"""What some codes bring along, beside the members that all have."""
+
+
+class Refusals:
+    """The components that refusals need, gathered while the operations are described."""
+
+    def __init__(self) -> None:
+        self.schemas: Json = {}
+        self.examples: Json = {}
+        self._named: dict[tuple[str, str], str] = {}
+
+    def content(self, kinds: Iterable[type[ApiError]]) -> Json:
+        """The one shape, with the codes that are possible here. `kinds` are of one status, and each of another code."""
+        kinds = tuple(kinds)
+        shapes = [{"$ref": REF.format(name=self._schema(kind))} for kind in kinds]
+        return {
+            "schema": shapes[0] if len(shapes) == 1 else {"anyOf": shapes},
+            "examples": {kind.code: {"$ref": EXAMPLE.format(name=self._example(kind))} for kind in kinds},
+        }
+
+    def _schema(self, kind: type[ApiError]) -> str:
+        name = f"{kind.code.title().replace('_', '')}Refusal"
+        said = {"type": "object", "properties": {"error": {"type": "string", "enum": [kind.code]}}}
+        self.schemas.setdefault(name, {"allOf": [{"$ref": REF.format(name=REFUSAL)}, said]})
+        return name
+
+    def _example(self, kind: type[ApiError]) -> str:
+        """The name of what is said. Of one code with two sentences, the second one is numbered."""
+        known = self._named.get((kind.code, kind.message))
+        if known is not None:
+            return known
+        count = sum(code == kind.code for code, _ in self._named)
+        name = kind.code if count == 0 else f"{kind.code}_{count + 1}"
+        said: Json = {"error": kind.code, "error_description": kind.message, "request_id": REQUEST_ID}
+        self._named[kind.code, kind.message] = name
+        self.examples[name] = {"summary": kind.message, "value": said | BESIDE.get(kind.code, {})}
+        return name

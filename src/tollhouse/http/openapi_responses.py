@@ -1,0 +1,124 @@
+"""Answers of the reference: what each operation can say, success and every refusal, by status."""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any, get_args
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.http.dispatch import IdempotencyKeyInvalid, IdempotencyKeyRequired
+from tollhouse.http.lists import PageTooDeep
+from tollhouse.http.openapi_errors import Refusals
+from tollhouse.http.openapi_schemas import Json
+from tollhouse.http.operations import Operation
+from tollhouse.kernel.errors import (
+    ApiError,
+    InvalidRequest,
+    NotFound,
+    PayloadTooLarge,
+    ServerError,
+    TemporarilyUnavailable,
+    UnsupportedMediaType,
+    ValidationFailed,
+)
+
+JSON = "application/json"
+HEADERS: Json = {
+    "X-Request-Id": {"description": "Names this request, in our log too.", "schema": {"type": "string", "format": "uuid"}},
+    "Location": {"description": "Where the browser goes.", "schema": {"type": "string"}},
+    "Retry-After": {"description": "After how many seconds to try again.", "schema": {"type": "string"}},
+    "WWW-Authenticate": {"description": "How to authenticate, and what was wrong.", "schema": {"type": "string"}},
+    "Deprecation": {"description": "Since when this should not be used any more.", "schema": {"type": "string"}},
+    "Link": {"description": "Where is told what to do instead.", "schema": {"type": "string"}},
+    "Idempotency-Replayed": {
+        "description": "There when this is the stored answer of the key's first request.",
+        "schema": {"enum": ["true"]},
+    },
+}
+AT_STATUS = {
+    HTTPStatus.SEE_OTHER: "Location",
+    HTTPStatus.UNAUTHORIZED: "WWW-Authenticate",
+    HTTPStatus.TOO_MANY_REQUESTS: "Retry-After",
+    HTTPStatus.SERVICE_UNAVAILABLE: "Retry-After",
+}
+BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.SEE_OTHER})
+
+
+class Admission(Struct, frozen=True):
+    """What a guard wants, as OpenAPI's alternatives of security schemes and scopes, and how it refuses."""
+
+    security: tuple[dict[str, tuple[str, ...]], ...] = ()
+    errors: tuple[type[ApiError], ...] = ()
+
+
+def possible_refusals(
+    operation: Operation, admission: Admission, of_keys: Sequence[type[ApiError]]
+) -> dict[HTTPStatus, list[type[ApiError]]]:
+    """How an operation may refuse, by status, each code once. `of_keys` are those of the Idempotency-Key's keeper."""
+    found: dict[HTTPStatus, dict[str, type[ApiError]]] = {}
+    for error in (
+        *admission.errors,
+        *operation.errors,
+        *_of_decoding(operation),
+        *(of_keys if operation.idempotency != "no" else ()),
+        ServerError,
+        TemporarilyUnavailable,
+    ):
+        found.setdefault(HTTPStatus(error.status), {}).setdefault(error.code, error)
+    return {status: list(found[status].values()) for status in sorted(found)}
+
+
+def success(operation: Operation, schema: Json | None, example: Any = None) -> Json:
+    """The answer of a deed that is done; without a schema it has no body."""
+    replayable = operation.idempotency != "no"
+    more = ["Deprecation", "Link"] if operation.deprecated is not None else []
+    response = _answer(HTTPStatus(operation.status), "Done.", [*(["Idempotency-Replayed"] if replayable else []), *more])
+    if schema is not None:
+        shown = {JSON: {"schema": schema, "example": example}}
+        for kind in operation.formats:
+            shown[kind] = {"schema": {"type": "string"}} if kind.startswith("text/") else shown[JSON]
+        response["content"] = shown
+    return response
+
+
+def refused(status: HTTPStatus, kinds: Sequence[type[ApiError]], errors: Refusals) -> Json:
+    """The answer of a deed that is not done, with the codes that are possible here."""
+    response = _answer(status, "\n".join(f"- `{kind.code}`: {kind.message}" for kind in kinds))
+    response["content"] = {JSON: errors.content(kinds)}
+    return response
+
+
+def answer_type(operation: Operation) -> Any:
+    """What a success holds; None where it has no body. Raises `TypeError` where nobody says it."""
+    if operation.status in BODILESS:
+        return None
+    if Response in {operation.response, *get_args(operation.response)}:
+        raise TypeError(f"{operation.handler.__qualname__} returns a Response: declare what it answers")
+    return operation.response
+
+
+def _of_decoding(operation: Operation) -> list[type[ApiError]]:
+    found: list[type[ApiError]] = []
+    if "{" in operation.path:
+        found.append(NotFound)
+    if operation.method != "GET":
+        found.append(PayloadTooLarge)
+    if operation.accepts is not None:
+        found += [InvalidRequest, UnsupportedMediaType, ValidationFailed]
+    if operation.query is not None:
+        found += [InvalidRequest, ValidationFailed]
+    if "part" in operation.needs:
+        found.append(PageTooDeep)
+    if operation.reads is not None:
+        found.append(InvalidRequest)
+    if operation.idempotency != "no":
+        found += [InvalidRequest, IdempotencyKeyInvalid]
+    if operation.idempotency == "required":
+        found.append(IdempotencyKeyRequired)
+    return found
+
+
+def _answer(status: HTTPStatus, description: str, headers: Sequence[str] = ()) -> Json:
+    named = ["X-Request-Id", *headers, *([AT_STATUS[status]] if status in AT_STATUS else [])]
+    return {"description": description, "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in named}}

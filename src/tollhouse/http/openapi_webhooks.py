@@ -1,0 +1,92 @@
+"""Webhooks of the reference: each type of event, as the request that a receiver gets."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from tollhouse.http.openapi_examples import Examples, id_of
+from tollhouse.http.openapi_schemas import REF, Json, Schemas
+
+HEAD: Json = {
+    "id": {"type": "string", "format": "uuid", "description": "The event: the same at every attempt."},
+    "type": {"type": "string"},
+    "created_at": {"type": "string", "format": "date-time"},
+    "mode": {"type": "string", "enum": ["live", "test"]},
+    "livemode": {"type": "boolean"},
+    "api_version": {"type": "string", "enum": ["v2"]},
+    "sequence": {"type": "integer", "description": "Rises with each event of one object."},
+}
+SIGNED = "Lower-case hex HMAC-SHA256 of the untouched body, keyed with the signing secret as it was shown."
+SENT_HEADERS: Mapping[str, tuple[str, Json]] = {
+    "X-Service-Event-Id": ("The event, as `id` in the body.", {"type": "string", "format": "uuid"}),
+    "X-Service-Event-Type": ("What happened, as `type` in the body.", {"type": "string"}),
+    "X-Service-Mode": ("The environment.", {"type": "string", "enum": ["live", "test"]}),
+    "X-Service-Attempt": ("1 and upwards.", {"type": "string", "pattern": "^[1-9][0-9]*$"}),
+    "X-Service-Signature": (SIGNED, {"type": "string", "pattern": "^[0-9a-f]{64}$"}),
+    "webhook-id": ("The event, as Standard Webhooks names it.", {"type": "string", "format": "uuid"}),
+    "webhook-timestamp": ("When this attempt was signed, in seconds since 1970.", {"type": "string"}),
+    "webhook-signature": ("The signature of Standard Webhooks.", {"type": "string", "pattern": "^v1,"}),
+}
+PARAMETERS: Json = {
+    name: {"name": name, "in": "header", "required": True, "description": about, "schema": schema}
+    for name, (about, schema) in SENT_HEADERS.items()
+}
+RESPONSES: Json = {
+    "2XX": {"description": "Taken, and kept by the receiver. Only the head of the answer counts, within 10 seconds."},
+    "default": {"description": "A failed attempt, redirects included. In live mode there are others later."},
+}
+
+
+class EventSpec(Struct, frozen=True, kw_only=True):
+    """A type of event: when it is sent, which objects it may be about, and what stands beside the object."""
+
+    type: str
+    about: str
+    objects: tuple[Any, ...]
+    beside: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """Every type that the payload holds."""
+        return (*self.objects, *self.beside.values())
+
+    @property
+    def schema_name(self) -> str:
+        """`PaymentSucceededEvent`."""
+        return f"{self.type.replace('.', '_').title().replace('_', '')}Event"
+
+
+def event_schemas(told: Iterable[EventSpec], schemas: Schemas) -> Json:
+    """The payload of each event, by the name of its schema."""
+    return {one.schema_name: _payload(one, schemas) for one in told}
+
+
+def webhooks(told: Iterable[EventSpec], examples: Examples) -> Json:
+    """What a receiver gets, by the event's type."""
+    return {one.type: {"post": _request(one, examples)} for one in told}
+
+
+def _payload(told: EventSpec, schemas: Schemas) -> Json:
+    objects = [schemas.of(kind) for kind in told.objects]
+    data: Json = {"object": objects[0] if len(objects) == 1 else {"anyOf": objects}}
+    data |= {name: schemas.of(kind) for name, kind in told.beside.items()}
+    members = HEAD | {
+        "type": {"type": "string", "enum": [told.type]},
+        "data": {"type": "object", "properties": data, "required": list(data)},
+    }
+    return {"type": "object", "description": told.about, "properties": members, "required": list(members)}
+
+
+def _request(told: EventSpec, examples: Examples) -> Json:
+    schema = {"$ref": REF.format(name=told.schema_name)}
+    example = examples.of(schema) | {"id": id_of("event_id")}
+    return {
+        "operationId": f"receive_{told.type.replace('.', '_')}",
+        "summary": told.type,
+        "description": told.about,
+        "security": [],
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in SENT_HEADERS],
+        "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "example": example}}},
+        "responses": RESPONSES,
+    }

@@ -1,0 +1,281 @@
+"""The table of operations: every endpoint is declared once, beside its handler.
+
+Routing, guarding, decoding, errors, `docs/routes.txt` and the reference are made from that table. An operation without a
+guard cannot be declared.
+
+A handler is a function that names what it needs as parameters: `caller`, `body`, `query`, `part` (of a list), `tx` (an open
+transaction, committed when the handler returns), `db` (the pool, for reads), `now`, `services`, `request`, and the `{names}`
+of its path. It returns a Struct, a Response, or an `ApiError` that is sent after the commit. What a handler reads from
+`request` itself or puts into a Response, no annotation tells: `reads` and `responses` do.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Any, Literal, Protocol, TypeVar, get_type_hints, runtime_checkable
+from uuid import UUID
+
+from msgspec import Struct, structs
+
+from tollhouse.http.request import Request
+from tollhouse.kernel.errors import ApiError
+from tollhouse.kernel.limits import BODY_BYTES_MAX
+
+Idempotency = Literal["no", "honoured", "required"]
+RecentAuthentication = Literal["no", "live", "always", "by_content"]
+"""When the caller must have signed in, or confirmed the password, within the last 15 minutes: in live mode (the `mode` of
+the path or the body), always, or where the handler finds that what is asked for needs it."""
+Handler = Callable[..., Awaitable[Any]]
+H = TypeVar("H", bound=Handler)
+SUPPLIED = frozenset({"caller", "body", "query", "part", "tx", "db", "now", "services", "request"})
+
+
+class Surface(Struct, frozen=True):
+    """A way in: where its paths begin, and how it treats whoever comes.
+
+    `cors`: browsers of other sites may call it. `html`: errors may be pages. `head`: HEAD may stand for GET, which it
+    may not where a GET starts something.
+    """
+
+    name: str
+    prefix: str
+    cors: bool
+    html: bool
+    head: bool = True
+
+
+INTEGRATION = Surface("integration", "/api/v2/integration", cors=True, html=False)
+PROTOCOL = Surface("oauth", "", cors=True, html=False)
+AUTHORIZE = Surface("authorize", "", cors=False, html=False, head=False)
+DASHBOARD = Surface("dashboard", "/api/v2/merchant", cors=False, html=False)
+PAGES = Surface("pages", "", cors=False, html=True)
+
+
+class NoMembers(Struct, frozen=True, forbid_unknown_fields=True):
+    """A body in which nothing may stand."""
+
+
+class Guard(Protocol):
+    """Decides who may come in. `label` is what the route table says of it."""
+
+    @property
+    def label(self) -> str:
+        """Such as `payments:write` or `session`."""
+        ...
+
+    async def admit(self, request: Request) -> Any:
+        """The caller, or a raised refusal."""
+        ...
+
+    async def note_use(self, request: Request, caller: Any) -> None:
+        """Called after the caller got what it asked for."""
+        ...
+
+
+@runtime_checkable
+class ReauthenticatingGuard(Guard, Protocol):
+    """A guard of people, who can be asked for their password again."""
+
+    async def reauthenticate(self, request: Request, caller: Any) -> Any:
+        """The caller, who authenticated within the last 15 minutes; or a raised refusal that asks for it."""
+        ...
+
+
+class Deprecated(Struct, frozen=True):
+    """Since when an operation should not be used any more, and where is told what to do instead: a path of ours."""
+
+    since: datetime
+    told: str
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """What its answers carry (RFC 9745). There is no Sunset (RFC 8594): no day is set from which it is gone."""
+        link = f'<{self.told}>; rel="deprecation"; type="text/html"'
+        return [(b"deprecation", b"@%d" % int(self.since.timestamp())), (b"link", link.encode())]
+
+
+class Operation(Struct, frozen=True):
+    """One row of the table. `body` is what the handler asks for, `accepts` what a body that comes must fit."""
+
+    surface: Surface
+    method: str
+    path: str
+    guard: Guard
+    handler: Handler
+    status: int
+    idempotency: Idempotency
+    errors: tuple[type[ApiError], ...]
+    needs: tuple[str, ...]
+    body: type[Any] | None
+    accepts: type[Any] | None
+    query: type[Any] | None
+    uuids: frozenset[str]
+    response: Any
+    reads: type[Struct] | None
+    formats: tuple[str, ...]
+    body_bytes_max: int
+    deprecated: Deprecated | None
+    recent_authentication: RecentAuthentication
+
+    @property
+    def full_path(self) -> str:
+        """The path from the root."""
+        return self.surface.prefix + self.path
+
+    @property
+    def body_optional(self) -> bool:
+        """Whether no body says the same as an empty object."""
+        return self.accepts is not None and not any(field.required for field in structs.fields(self.accepts))
+
+    @property
+    def guard_label(self) -> str:
+        """What the route table says of who may come in."""
+        when = {"no": "", "live": ", recent in live", "always": ", recent", "by_content": ", recent by content"}
+        return self.guard.label + when[self.recent_authentication]
+
+    @property
+    def summary(self) -> str:
+        """The handler's first sentence."""
+        return (inspect.getdoc(self.handler) or "").partition("\n")[0]
+
+
+class Operations(list[Operation]):
+    """The operations of one module and door, in the order they are declared."""
+
+    def __init__(self, surface: Surface) -> None:
+        super().__init__()
+        self._surface = surface
+
+    def add(
+        self,
+        method: str,
+        path: str,
+        *,
+        guard: Guard,
+        status: int = 200,
+        idempotency: Idempotency = "no",
+        errors: Sequence[type[ApiError]] = (),
+        reads: type[Struct] | None = None,
+        responses: Any = None,
+        formats: Sequence[str] = (),
+        body_bytes_max: int = BODY_BYTES_MAX,
+        deprecated: Deprecated | None = None,
+        recent_authentication: RecentAuthentication = "no",
+    ) -> Callable[[H], H]:
+        """Declare the handler below as this operation.
+
+        For the reference: `reads`, the form (of a GET, the query) that the handler takes from `request`, `responses`,
+        what its Response holds, `formats`, media types beside JSON. `body_bytes_max`: more is for whom the guard lets in.
+        """
+
+        def declare(handler: H) -> H:
+            hints, needs = _hints(handler, path, guard, recent_authentication)
+            self.append(
+                Operation(
+                    surface=self._surface,
+                    method=method,
+                    path=path,
+                    guard=guard,
+                    handler=handler,
+                    status=status,
+                    idempotency=idempotency,
+                    errors=tuple(errors),
+                    needs=needs,
+                    body=hints.get("body"),
+                    accepts=hints.get("body") or self._nothing(method),
+                    query=hints.get("query") or getattr(hints.get("part"), "asks", None),
+                    uuids=frozenset(name for name in _names(path) if hints.get(name) is UUID),
+                    response=hints.get("return") if responses is None else responses,
+                    reads=reads,
+                    formats=tuple(formats),
+                    body_bytes_max=body_bytes_max,
+                    deprecated=deprecated,
+                    recent_authentication=recent_authentication,
+                )
+            )
+            return handler
+
+        return declare
+
+    def _nothing(self, method: str) -> type[Any] | None:
+        """What a body must fit that nobody asks for: at doors that speak JSON, where others have one, it is empty."""
+        return NoMembers if self._surface in (INTEGRATION, DASHBOARD) and method != "GET" else None
+
+
+def _hints(
+    handler: Handler, path: str, guard: Guard, recent: RecentAuthentication
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The handler's annotations, and what it asks for. Raises `TypeError` for what nobody could supply or enforce."""
+    hints, needs = get_type_hints(handler), tuple(inspect.signature(handler).parameters)
+    if unknown := set(needs) - SUPPLIED - _names(path):
+        raise TypeError(f"{handler.__qualname__} asks for {unknown}, which nobody supplies")
+    _check_recent(recent, guard, path, hints.get("body"))
+    return hints, needs
+
+
+def _check_recent(when: RecentAuthentication, guard: Guard, path: str, body: Any) -> None:
+    """Raise `TypeError` where recent authentication is declared that nothing could enforce."""
+    if when in {"live", "always"} and not isinstance(guard, ReauthenticatingGuard):
+        raise TypeError(f"{path}: {guard.label} cannot be asked to authenticate again")
+    if when == "live" and "mode" not in _names(path) and "mode" not in getattr(body, "__struct_fields__", ()):
+        raise TypeError(f"{path}: neither the path nor the body says which mode it is")
+
+
+def _names(path: str) -> set[str]:
+    """What stands in braces."""
+    return {part[1:-1] for part in path.split("/") if part.startswith("{")}
+
+
+class Routes:
+    """Finds an operation by method and path, by plain look-ups of its segments."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        self._root = _Node()
+        for operation in operations:
+            self._place(operation)
+        fixed = {operation.full_path for operation in operations if "{" not in operation.full_path}
+        self._fixed = {path: self._walk(path) for path in fixed}
+
+    def find(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
+        """The operations of this path by method, and what its `{names}` are here. Empty when there is no such path.
+
+        No path holds a NUL, which neither PostgreSQL nor the file system takes.
+        """
+        if "\0" in path:
+            return {}, {}
+        return self._fixed.get(path) or self._walk(path)
+
+    def _walk(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
+        node, values = self._root, list[str]()
+        for segment in path.split("/")[1:]:
+            below = node.below.get(segment)
+            if below is None:
+                if node.any is None or not segment:
+                    return {}, {}
+                below = node.any
+                values.append(segment)
+            node = below
+        return node.methods, dict(zip(node.names, values, strict=True)) if node.methods else {}
+
+    def _place(self, operation: Operation) -> None:
+        node = self._root
+        for segment in operation.full_path.split("/")[1:]:
+            if segment.startswith("{"):
+                node.any = node.any or _Node()
+                node = node.any
+            else:
+                node = node.below.setdefault(segment, _Node())
+        if operation.method in node.methods:
+            raise ValueError(f"{operation.method} {operation.full_path} is declared twice")
+        node.methods[operation.method] = operation
+        node.names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
+
+
+class _Node:
+    """A segment of a path, and what may follow it."""
+
+    def __init__(self) -> None:
+        self.below: dict[str, _Node] = {}
+        self.any: _Node | None = None
+        self.methods: dict[str, Operation] = {}
+        self.names: list[str] = []

@@ -1,0 +1,115 @@
+"""One request, as handlers and guards see it."""
+
+from datetime import UTC, datetime, tzinfo
+
+from tollhouse.http.forms import FORM, Form, parse_form
+from tollhouse.http.multipart import FORM_WITH_FILES, parse_multipart
+from tollhouse.http.services import Services
+from tollhouse.kernel.errors import InvalidRequest, UnsupportedMediaType
+from tollhouse.kernel.ids import new_id_text
+
+
+class Headers:
+    """The headers of a request, as they were sent. Names are in lower case."""
+
+    __slots__ = ("_lines",)
+
+    def __init__(self, lines: list[tuple[bytes, bytes]]) -> None:
+        self._lines = lines
+
+    def get(self, name: str) -> str | None:
+        """The first of this name."""
+        wanted = name.encode()
+        for line_name, value in self._lines:
+            if line_name == wanted:
+                return value.decode("latin-1")
+        return None
+
+    def getlist(self, name: str) -> list[str]:
+        """All of this name."""
+        wanted = name.encode()
+        return [value.decode("latin-1") for line_name, value in self._lines if line_name == wanted]
+
+
+class Request:
+    """Who asks what, when. `now` is the request's one moment; `raw` its body, no longer than its operation takes.
+
+    `caller` is whoever a credential turned out to belong to, also where the request is refused all the same. `zone` is whose
+    clocks a page goes by: UTC, until a person with a session turns out to sit there. `cookies_to_set` go with whatever is
+    answered: name, value and seconds. `request_id` is what the caller calls this request, where it does, and `own_id`
+    ours: what is kept for ever names nothing that a caller chose.
+    """
+
+    __slots__ = (
+        "address",
+        "caller",
+        "cookies_to_set",
+        "headers",
+        "method",
+        "now",
+        "own_id",
+        "params",
+        "path",
+        "query",
+        "raw",
+        "request_id",
+        "services",
+        "zone",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        services: Services,
+        method: str,
+        path: str,
+        *,
+        headers: Headers,
+        query: bytes,
+        raw: bytes,
+        address: str,
+        request_id: str | None,
+        now: datetime,
+    ) -> None:
+        self.services = services
+        self.method = method
+        self.path = path
+        self.headers = headers
+        self.query = query
+        self.raw = raw
+        self.address = address
+        self.own_id = new_id_text()
+        self.request_id = request_id or self.own_id
+        self.now = now
+        self.params: dict[str, str] = {}
+        self.caller: object = None
+        self.zone: tzinfo = UTC
+        self.cookies_to_set: list[tuple[str, str, int]] = []
+
+    @property
+    def media_type(self) -> str:
+        """The content type without its parameters, in lower case."""
+        return (self.headers.get("content-type") or "").partition(";")[0].strip().lower()
+
+    def require_json(self) -> None:
+        """A body must say that it is JSON. Raises `UnsupportedMediaType`."""
+        if self.raw and self.media_type != "application/json":
+            raise UnsupportedMediaType
+
+    def form(self) -> Form:
+        """The form that a page or a client posted. Raises `InvalidRequest`."""
+        if self.media_type != FORM:
+            raise InvalidRequest(f"The body must be {FORM}.")
+        return parse_form(self.raw)
+
+    def file(self, field: str) -> bytes:
+        """The file that a page's form posted, empty where none was chosen. Raises `InvalidRequest`."""
+        if self.media_type != FORM_WITH_FILES:
+            raise InvalidRequest(f"The body must be {FORM_WITH_FILES}.")
+        return parse_multipart(self.headers.get("content-type") or "", self.raw).get(field, b"")
+
+    @property
+    def wants_html(self) -> bool:
+        """Whether a browser asks: HTML is named in Accept, and JSON is not named before it."""
+        accept = self.headers.get("accept") or ""
+        html, json = accept.find("text/html"), accept.find("application/json")
+        return html >= 0 and (json < 0 or html < json)

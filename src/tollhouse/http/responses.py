@@ -1,0 +1,125 @@
+"""Answers: JSON, pages and refusals, with the headers each must carry."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from tollhouse.http.base_path import BasePath, path_of
+from tollhouse.http.choices import SHORTCUTS, THEME, chosen, way_back
+from tollhouse.http.language_choice import VARY, language_of
+from tollhouse.http.local_formats import Formats
+from tollhouse.http.request import Request
+from tollhouse.kernel.errors import ApiError
+from tollhouse.kernel.messages import named
+
+ENCODER = msgspec.json.Encoder()
+JSON_TYPE = (b"content-type", b"application/json")
+CSP = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
+    "img-src 'self' data:"
+)
+FORMS_STAY = "; form-action 'self'"
+PAGE_HEADERS = {
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "X-Robots-Tag": "noindex",
+}
+
+
+class JsonResponse(Response):
+    """JSON that is bytes already. Its headers are known, so nothing of what Starlette asks about a response is asked."""
+
+    def __init__(self, body: bytes, status: int, headers: Mapping[str, str] | None = None) -> None:
+        self.status_code = status
+        self.body = body
+        self.background = None
+        self.raw_headers = [(b"content-length", b"%d" % len(body)), JSON_TYPE]
+        if headers:
+            self.raw_headers += [
+                (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()
+            ]
+
+
+class ErrorPage(ApiError):
+    """A refusal that a browser sees as a page of its own, and everybody else like any other."""
+
+    def __init__(self, template: str, headers: Mapping[str, str] | None = None, **facts: Any) -> None:
+        self.template = template
+        self.facts = facts
+        super().__init__(headers=headers)
+
+
+def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> JsonResponse:
+    """A JSON answer of anything msgspec encodes."""
+    return JsonResponse(ENCODER.encode(body), status, headers)
+
+
+def page(
+    request: Request,
+    template: str,
+    status: int = 200,
+    /,
+    *,
+    free_redirect: bool = False,
+    pictures_from: str | None = None,
+    **facts: Any,
+) -> Response:
+    """An HTML page, in the language and by the clocks of who asks.
+
+    `free_redirect` lets its form end on another site: browsers hold `form-action` against the redirect.
+    `pictures_from` is one more origin that pictures may come from.
+    """
+    language = language_of(request)
+    facts |= {
+        "request_id": request.request_id,
+        "back": way_back(request),
+        "theme": chosen(request, THEME),
+        "shortcuts": chosen(request, SHORTCUTS) != "off",
+    }
+    html = BasePath(path_of(request.services.settings)).html(
+        request.services.templates.render(template, language, request.zone, **facts)
+    )
+    policy = CSP if pictures_from is None else f"{CSP} {pictures_from}"
+    headers = PAGE_HEADERS | {
+        "Content-Security-Policy": policy if free_redirect else policy + FORMS_STAY,
+        "Content-Language": language,
+        "Vary": VARY,
+    }
+    return Response(html, status, headers, media_type="text/html")
+
+
+def formats_of(request: Request) -> Formats:
+    """How a page for who asks writes amounts and days, for what Python writes on it."""
+    return Formats(language_of(request), request.zone)
+
+
+def see_other(location: str) -> Response:
+    """303: the browser goes there with GET."""
+    return Response(status_code=303, headers={"Location": location})
+
+
+def refused(request: Request, error: ApiError, *, html: bool) -> Response:
+    """The one body shape of every refusal, or the same facts as a page for a browser."""
+    if html:
+        if isinstance(error, ErrorPage):
+            response = page(request, error.template, error.status, **error.facts)
+        else:
+            facts: dict[str, Any] = {
+                "code": error.code,
+                "number": error.status,
+                "message": error.message,
+                "field_errors": error.field_errors,
+            }
+            response = page(request, "http/error.html", error.status, **facts)
+        response.headers.update(error.headers)
+        return response
+    body: dict[str, Any] = {"error": error.code, "error_description": error.message, "request_id": request.request_id}
+    body.update(error.members)
+    if error.field_errors:
+        body["errors"] = [
+            {"field": fault.field, "code": fault.code, "message": named(fault.message, fault.field)}
+            for fault in error.field_errors
+        ]
+    return json_response(body, error.status, error.headers)

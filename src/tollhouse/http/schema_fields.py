@@ -1,0 +1,104 @@
+"""The fields of a form that a JSON Schema asks for, and what was typed into them as the schema means it."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.http.forms import Form
+from tollhouse.http.json_text import parse_json
+from tollhouse.kernel.errors import InvalidRequest
+
+YES_OR_NO = {"true": "Yes", "false": "No"}
+
+
+class SchemaField(Struct, frozen=True, kw_only=True):
+    """A field of a form, named as faults name the member: `provider_fields.reference`.
+
+    What is not a text (`plain`) is typed as JSON, which for a number is just the number. `choices` are what can be
+    typed, each with the words for people.
+    """
+
+    name: str
+    label: str
+    hint: str
+    required: bool
+    plain: bool
+    choices: tuple[tuple[str, str], ...] = ()
+
+    def words(self, typed: str) -> str:
+        """Our words for what was chosen; nothing for what somebody wrote themselves, which is shown as it is."""
+        return dict(self.choices).get(typed, "")
+
+
+def fields_of(schema: dict[str, Any], member: str) -> list[SchemaField]:
+    """One field for each property of an object's schema, the required ones first."""
+    required = frozenset(schema.get("required", ()))
+    fields = [
+        _field(
+            f"{member}.{name}", cast("dict[str, Any]", facts if isinstance(facts, dict) else {}), required=name in required
+        )
+        for name, facts in schema.get("properties", {}).items()
+    ]
+    return sorted(fields, key=lambda field: not field.required)
+
+
+def typed_into(fields: Iterable[SchemaField], form: Form) -> dict[str, str]:
+    """The text of each field, as it was typed."""
+    return {field.name: form.one(field.name) or "" for field in fields}
+
+
+def meant(fields: Iterable[SchemaField], member: str, typed: dict[str, str]) -> dict[str, Any]:
+    """The object that was typed. A field left empty is left out; what should be JSON and is none stays a text."""
+    return {
+        field.name.removeprefix(f"{member}."): typed[field.name] if field.plain else _json_of(typed[field.name])
+        for field in fields
+        if typed.get(field.name)
+    }
+
+
+def told(sent: dict[str, Any]) -> list[tuple[str, str]]:
+    """What an object says, as labels and words: of one that was sent, whatever the schema is today."""
+    return [(_label(name), value if isinstance(value, str) else _words(value)) for name, value in sent.items()]
+
+
+def _field(name: str, facts: dict[str, Any], *, required: bool) -> SchemaField:
+    """The field of a property, by what its schema tells of it."""
+    kinds = facts.get("type", [])
+    choices = [True, False] if kinds == "boolean" else facts.get("enum", [])
+    plain = "string" in kinds if kinds else all(isinstance(one, str) for one in choices)
+    return SchemaField(
+        name=name,
+        label=facts.get("title") or _label(name.partition(".")[2]),
+        hint=_hint(facts, required=required),
+        required=required,
+        plain=plain,
+        choices=tuple((str(one), str(one)) if plain else (_text(one), _words(one)) for one in choices),
+    )
+
+
+def _label(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _hint(facts: dict[str, Any], *, required: bool) -> str:
+    most = facts.get("maxLength")
+    words = facts.get("description") or ("" if most is None else f"At most {most} characters.")
+    return words if required else f"Optional. {words}".rstrip()
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _words(value: Any) -> str:
+    text = _text(value)
+    return YES_OR_NO.get(text, text)
+
+
+def _json_of(text: str) -> Any:
+    try:
+        return parse_json(text.encode())
+    except InvalidRequest:
+        return text

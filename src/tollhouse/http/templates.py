@@ -1,0 +1,117 @@
+"""HTML from Jinja templates, by language and clocks. Each slice keeps its own, `slice/page.html`; everything is escaped."""
+
+import hashlib
+from datetime import UTC, datetime, tzinfo
+from functools import cache, lru_cache
+from importlib import resources
+from types import CodeType
+from typing import Any
+
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, PrefixLoader, StrictUndefined, select_autoescape
+from jinja2.bccache import Bucket
+
+from tollhouse.http.languages import ENGLISH, LANGUAGES
+from tollhouse.http.local_formats import Formats
+from tollhouse.http.texts import Texts
+from tollhouse.kernel.clock import stamp
+
+PARTS = (
+    "http",
+    "identity",
+    "mail",
+    "overview",
+    "books",
+    "settings",
+    "merchants",
+    "oauth",
+    "payments",
+    "balance_payments",
+    "withdrawals",
+    "conversions",
+    "fulfillments",
+    "webhooks",
+    "request_log",
+    "reports",
+    "audit_log",
+    "console",
+    "docs",
+    "demo",
+)
+READERS_KEPT = 64
+"""For so many pairs of a language and a time zone the templates stay loaded. Others are loaded again from their code."""
+
+
+class Templates:
+    """All templates of the house: pages, and mails, whose names end in `.txt` and in which nothing is escaped.
+
+    Each is compiled for each language, once, when it is first asked for.
+    """
+
+    def __init__(self) -> None:
+        self._loader = PrefixLoader(
+            {part: FileSystemLoader(str(resources.files(f"tollhouse.{part}") / "templates")) for part in PARTS}
+        )
+        static = resources.files("tollhouse.http") / "static"
+        css = sorted((one.name, one.read_bytes()) for one in static.iterdir() if one.name.endswith(".css"))
+        self._css_version = hashlib.sha256(b"".join(rules for _, rules in css)).hexdigest()[:12]
+        self._texts = cache(Texts)
+        self._code = {language: CodeKept() for language in LANGUAGES}
+        self._pages = lru_cache(READERS_KEPT)(self._of)
+
+    def render(self, page: str, language: str = ENGLISH, zone: tzinfo = UTC, /, **facts: Any) -> str:
+        """The HTML of `page` with these facts, by the clocks of `zone`. A fact that it needs and lacks is an error."""
+        return self._pages(language, zone).get_template(page).render(**facts)
+
+    def _of(self, language: str, zone: tzinfo) -> Environment:
+        texts = self._texts(language)
+        pages = Environment(
+            loader=self._loader,
+            autoescape=select_autoescape(disabled_extensions=("txt",), default=True),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            extensions=["jinja2.ext.i18n"],
+            bytecode_cache=self._code[language],
+        )
+        pages.policies["ext.i18n.trimmed"] = True
+        pages.install_gettext_translations(texts.translations, newstyle=True)  # type: ignore[attr-defined]  # the extension's
+        own = Formats(language, zone)
+        pages.filters.update(
+            translate=texts.translate,
+            amount=own.amount,
+            currency_name=own.currency_name,  # pyright: ignore[reportArgumentType]
+            number=own.number,
+            percent=own.percent,
+            day=own.day,
+            long_day=own.long_day,
+            short_day=own.short_day,
+            month=own.month,
+            moment=own.moment,
+            iso=iso,
+            hour=own.hour,
+            second=own.second,
+            o_clock=own.o_clock,
+        )
+        pages.globals.update(css_version=self._css_version, language=language, languages=LANGUAGES)  # pyright: ignore[reportArgumentType]
+        return pages
+
+
+def iso(when: str | datetime) -> str:
+    """A moment as programs read it, in UTC."""
+    return when if isinstance(when, str) else stamp(when)
+
+
+class CodeKept(BytecodeCache):
+    """The compiled code of each template, in memory: what another time zone loads was compiled before."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], CodeType] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Give the code of this source, if there is one."""
+        bucket.code = self._kept.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep the code of this source."""
+        if bucket.code is not None:
+            self._kept[bucket.key, bucket.checksum] = bucket.code

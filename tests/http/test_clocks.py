@@ -1,0 +1,67 @@
+"""By whose clocks pages go: those of the merchant at the dashboard, UTC where nobody has a session."""
+
+import re
+from datetime import datetime
+
+import pytest
+from jinja2 import Environment
+
+from tests.cast import Actor
+from tests.forms import seen
+from tests.payments.shop import open_link, pay, visit
+from tollhouse.http.templates import Templates
+from tollhouse.kernel.zones import zone_of
+from tollhouse.payments.listed import PaymentsQuery
+
+KATHMANDU = "Asia/Kathmandu"
+TIME = re.compile(r'<time datetime="(?P<utc>[^"]+Z)">(?P<there>[^<]+)</time>')
+
+
+async def move_to(actor: Actor, zone: str) -> None:
+    """Choose this time zone."""
+    await actor.sql("UPDATE merchants SET time_zone = $1 WHERE id = $2::uuid", zone, actor.merchant_id)
+
+
+async def test_the_dashboard_goes_by_the_merchants_clocks(alice: Actor) -> None:
+    link = await open_link(alice, amount="1234.50")
+    (await pay(link)).ok(303)
+    await move_to(alice, KATHMANDU)
+    pages = ("home", "payments", "payment-links", f"payment-links/{link['id']}", "ledger", "projects", "developers/events")
+    for path in pages:
+        page = await seen(alice, f"/test/{path}")
+        shown = TIME.findall(page)
+        assert shown, path
+        for utc, there in shown:
+            moment = datetime.fromisoformat(utc).astimezone(zone_of(KATHMANDU))
+            assert there == f"{moment:%Y-%m-%d %H:%M:%S} UTC+5:45", path
+        assert "Times are those of Asia/Kathmandu." in page
+        assert "1234.50" not in page, path
+
+
+async def test_customers_are_told_in_utc(alice: Actor) -> None:
+    link = await open_link(alice)
+    await move_to(alice, KATHMANDU)
+    for page in (await visit(link, alice), await alice.send("GET", link["url"].removeprefix(alice.service.url))):
+        assert re.search(r">\d\d:\d\d UTC on \d+ \w+ \d{4}</time>", page.ok().text)
+
+
+def test_days_of_a_filter_begin_there() -> None:
+    wanted = PaymentsQuery(start="2026-11-21", to="2026-11-21").wanted(zone_of(KATHMANDU))
+    assert wanted.created_from == datetime.fromisoformat("2026-11-20T18:15:00Z")
+    assert wanted.created_to == datetime.fromisoformat("2026-11-21T18:15:00Z")
+
+
+def test_another_zone_compiles_no_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    services = Templates()
+    facts = {
+        "code": "not_found",
+        "number": 404,
+        "message": "",
+        "field_errors": (),
+        "request_id": "",
+        "back": "/",
+        "theme": "",
+    }
+    first = services.render("http/error.html", "en", **facts)
+    monkeypatch.delattr(Environment, "compile")
+    assert services.render("http/error.html", "en", zone_of(KATHMANDU), **facts) == first

@@ -1,0 +1,59 @@
+"""A page that says why there is none: in each language, with the number of the request and a way on."""
+
+from typing import Any
+
+import pytest
+
+from tests.cast import Actor
+from tests.forms import FOREIGN
+from tollhouse.http.languages import LANGUAGES
+from tollhouse.http.templates import Templates
+from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ServerError, TemporarilyUnavailable
+
+HOUSE = Templates()
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+ASKED: dict[str, tuple[str, str, int, dict[str, Any]]] = {
+    "lost": ("GET", "/test/nowhere", 404, {}),
+    "a form's address": ("GET", "/signout", 405, {}),
+    "from another site": ("POST", "/signout", 403, {"headers": FOREIGN}),
+    "no form": ("POST", "/test/withdrawals/new/sandbox:EUR", 400, {"data": "{}", "headers": {"Content-Type": "text/plain"}}),
+    "too much": ("POST", "/signin", 413, {"data": "x" * 70_000, "headers": FORM}),
+    "typed": ("GET", "/test/payments?limit=0", 422, {}),
+}
+
+
+def shown(error: ApiError, language: str, back: str = "") -> str:
+    """The page of a refusal."""
+    facts = {"code": error.code, "number": error.status, "message": error.message, "field_errors": error.field_errors}
+    return HOUSE.render("http/error.html", language, request_id="01a2", back=back, theme="", **facts)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ASKED)
+async def test_it_names_the_request_and_leads_on(alice: Actor, name: str, language: str) -> None:
+    method, path, status, sent = ASKED[name]
+    headers = {"Accept": "text/html", "Accept-Language": language, **sent.get("headers", {})}
+    answer = (await alice.send(method, path, **sent | {"headers": headers})).ok(status)
+    assert f'<html lang="{language}">' in answer.text
+    assert f"<code>{answer.headers['X-Request-Id']}</code>" in answer.text
+    assert '<a class="btn" href="/">' in answer.text
+    assert f'<p class="muted">{status}</p>' in answer.text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_where_it_may_work_again_it_can_be_tried_again(language: str) -> None:
+    again = '<a class="btn primary" href="/test/home?period=7d">'
+    for error in (ServerError(), TemporarilyUnavailable()):
+        assert again in shown(error, language, "/test/home?period=7d")
+        assert again not in shown(error, language)
+    assert again not in shown(NotFound(), language, "/test/home?period=7d")
+
+
+def test_what_was_refused_of_an_address_is_said() -> None:
+    class Refused(ApiError):
+        status = 422
+
+    page = shown(
+        Refused(field_errors=[FieldError("limit", "out_of_range", "This must be a whole number from 1 to 100.")]), "de"
+    )
+    assert "<li><code>limit</code>: Diese Angabe muss eine ganze Zahl von 1 bis 100 sein.</li>" in page

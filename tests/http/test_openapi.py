@@ -1,0 +1,206 @@
+"""The reference: a valid document, with every operation that is no page, every scope, and every refusal there may be."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+import pytest
+import yaml
+from openapi_spec_validator import validate
+
+from tests.cast import Actor
+from tollhouse.api import OPERATIONS, reference
+from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
+from tollhouse.http.operations import Operation
+from tollhouse.http.yaml_text import as_yaml
+from tollhouse.kernel.scopes import PERMISSIONS
+from tollhouse.platform import config
+
+JSON_OPERATIONS = [operation for operation in OPERATIONS if not operation.surface.html]
+
+
+@pytest.fixture(scope="module")
+def document() -> Any:
+    """The document, as it is sent."""
+    return msgspec.json.decode(reference.encoded(config.load({})))
+
+
+def codes(shown: Any, status: int) -> list[str]:
+    """The codes that an operation is said to refuse with at this status."""
+    return list(shown["responses"][str(status)]["content"]["application/json"]["examples"])
+
+
+def contents_of(document: Any) -> Iterator[tuple[str, Any]]:
+    """Every body that is sent or answered, events included, with a name for it."""
+    for methods in (*document["paths"].values(), *document["webhooks"].values()):
+        for shown in methods.values():
+            bodies = [shown.get("requestBody", {}), *shown["responses"].values()]
+            for body in bodies:
+                for content in body.get("content", {}).values():
+                    yield shown["operationId"], content
+
+
+async def test_it_is_served_to_everybody(alice: Actor) -> None:
+    answer = (await alice.anonymously("GET", "/openapi.json")).ok()
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert answer.body["servers"] == [{"url": alice.service.url}]
+    assert answer.body["components"]["securitySchemes"]["session"]["name"] == "tollhouse_session"
+
+
+async def test_it_is_served_as_yaml_too(alice: Actor) -> None:
+    answer = (await alice.anonymously("GET", "/openapi.yaml")).ok()
+    assert answer.headers["Content-Type"] == "application/yaml"
+    assert yaml.load(answer.text, yaml.CSafeLoader) == (await alice.anonymously("GET", "/openapi.json")).ok().body
+    assert "  /api/v2/integration/payment-links:\n    post:\n" in answer.text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        [],
+        {"a": [], "b": {}, "yes": None, "200": 1, "a b": [[1, [2]], {"c": -1.5}], "/x/{id}": True, "$ref": "#/x"},
+        ["- x", "a: b # c", "\x00\t\n\x7f\x85\u2028\ufeff", "caf\u00e9 \U0001f600", '"\\', "null", "0x10", ""],
+        "alone",
+    ],
+)
+def test_yaml_holds_what_json_holds(value: Any) -> None:
+    assert yaml.safe_load(as_yaml(value)) == value
+
+
+def test_it_is_valid(document: Any) -> None:
+    validate(document)
+    assert document["openapi"] == "3.1.0"
+
+
+@pytest.mark.parametrize("operation", JSON_OPERATIONS, ids=lambda one: f"{one.method} {one.full_path}")
+def test_every_operation_is_in_it(document: Any, operation: Operation) -> None:
+    shown = document["paths"][operation.full_path][operation.method.lower()]
+    assert shown["operationId"].removeprefix(f"{operation.surface.name}_") == operation.handler.__name__
+    assert shown["summary"] == operation.summary
+    assert str(operation.status) in shown["responses"]
+    for error in operation.errors:
+        assert error.code in codes(shown, error.status)
+    assert codes(shown, 500) == ["server_error"]
+    assert "temporarily_unavailable" in codes(shown, 503)
+    named = [one["name"] for one in shown["parameters"] if one["in"] == "path"]
+    assert all(f"{{{name}}}" in operation.path for name in named)
+    assert len(named) == operation.path.count("{")
+
+
+def test_nothing_else_is_in_it_and_each_has_a_name_of_its_own(document: Any) -> None:
+    names = [shown["operationId"] for methods in document["paths"].values() for shown in methods.values()]
+    assert len(names) == len(JSON_OPERATIONS)
+    names += [shown["operationId"] for methods in document["webhooks"].values() for shown in methods.values()]
+    assert len(names) == len(set(names))
+
+
+def test_every_scope_is_named_and_every_wanted_one_is_a_scope(document: Any) -> None:
+    named = document["components"]["securitySchemes"]["access_token"]["flows"]["authorizationCode"]["scopes"]
+    assert list(named) == [permission.scope for permission in PERMISSIONS]
+    wanted = [
+        scope
+        for methods in document["paths"].values()
+        for shown in methods.values()
+        for alternative in shown["security"]
+        for scope in alternative.get("access_token", ())
+    ]
+    assert set(wanted) <= set(named)
+
+
+def test_every_example_fits_its_schema(document: Any) -> None:
+    examples = [
+        (name, content["schema"], content["example"]) for name, content in contents_of(document) if "example" in content
+    ]
+    for name, shown in document["components"]["examples"].items():
+        said = shown["value"]
+        shape = {"$ref": f"#/components/schemas/{said['error'].title().replace('_', '')}Refusal"}
+        examples.append((name, shape, said))
+    assert len(examples) > 200
+    for name, schema, example in examples:
+        validator = jsonschema_rs.validator_for({**schema, "components": document["components"]}, validate_formats=True)
+        found = list(validator.iter_errors(example))
+        assert not found, (name, found[0].message, list(found[0].instance_path))
+
+
+def test_every_refusal_has_its_example_and_its_schema(document: Any) -> None:
+    """A code is one schema; a sentence beside a code is one example."""
+    schemas = document["components"]["schemas"]
+    for name, content in contents_of(document):
+        if "examples" in content:
+            shapes = content["schema"].get("anyOf", [content["schema"]])
+            said = [schemas[one["$ref"].rpartition("/")[2]]["allOf"][1]["properties"]["error"]["enum"] for one in shapes]
+            assert said == [[code] for code in content["examples"]], name
+
+
+def test_every_event_is_told_of(document: Any) -> None:
+    assert list(document["webhooks"]) == [*EVENT_TYPES, TEST_EVENT]
+    for name, methods in document["webhooks"].items():
+        shown = methods["post"]
+        sent = [one["$ref"].rpartition("/")[2] for one in shown["parameters"]]
+        assert "X-Service-Signature" in sent
+        example = shown["requestBody"]["content"]["application/json"]["example"]
+        assert example["type"] == name
+
+
+def test_it_tells_how_one_gets_in(document: Any) -> None:
+    paths = document["paths"]
+    assert paths["/api/v2/integration/payment-methods"]["get"]["security"] == [
+        {"api_key": []},
+        {"access_token": ["projects:read"]},
+        {"access_token": ["settings:read"]},
+    ]
+    assert paths["/api/v2/integration/currencies"]["get"]["security"] == [{"api_key": []}, {"access_token": []}]
+    assert paths["/api/v2/merchant/api-keys"]["get"]["security"] == [{"session": []}]
+    assert paths["/api/v2/oauth/token"]["post"]["security"] == [{"client": []}, {}]
+    assert paths["/api/v2/oauth/permissions"]["get"]["security"] == []
+
+
+def test_it_tells_every_refusal_of_guard_decoding_and_key(document: Any) -> None:
+    shown = document["paths"]["/api/v2/integration/webhook-events/{event_id}/redeliver"]["post"]
+    assert codes(shown, 400) == ["invalid_request", "idempotency_key_invalid", "idempotency_key_required"]
+    assert codes(shown, 401) == ["authentication_required", "invalid_token", "invalid_api_key"]
+    assert codes(shown, 403) == ["account_suspended", "application_suspended", "missing_scope"]
+    assert codes(shown, 404) == ["not_found"]
+    assert "idempotency_in_progress" in codes(shown, 409)
+    assert codes(shown, 413) == ["payload_too_large"]
+    assert codes(shown, 422) == ["validation_failed", "idempotency_key_reused"]
+    assert codes(shown, 429) == ["rate_limited"]
+    key = next(one for one in shown["parameters"] if one["in"] == "header")
+    assert key["name"] == "Idempotency-Key"
+    assert key["required"] is True
+    saved = document["paths"]["/api/v2/merchant/oauth/clients/{client_id}"]["put"]
+    of_session = ["cross_origin_forbidden", "account_suspended", "recent_authentication_required"]
+    assert codes(saved, 403) == [*of_session, "application_suspended"]
+    assert codes(saved, 409) == ["application_revoked", "application_changed"]
+    assert codes(saved, 415) == ["unsupported_media_type"]
+    assert codes(saved, 422) == ["validation_failed"]
+
+
+def test_forms_and_queries_are_described(document: Any) -> None:
+    form = document["paths"]["/api/v2/oauth/token"]["post"]["requestBody"]
+    assert list(form["content"]) == ["application/x-www-form-urlencoded"]
+    asked = document["paths"]["/api/v2/oauth/authorize"]["get"]["parameters"]
+    assert [one["name"] for one in asked if one["required"]] == [
+        "response_type",
+        "client_id",
+        "redirect_uri",
+        "scope",
+        "state",
+        "code_challenge",
+        "code_challenge_method",
+    ]
+    page = document["paths"]["/api/v2/integration/ledger"]["get"]["parameters"]
+    assert {"page", "limit", "source_id"} <= {one["name"] for one in page}
+    assert not any(one["required"] for one in page)
+
+
+def test_answers_say_what_is_always_there_and_what_is_a_time(document: Any) -> None:
+    schemas = document["components"]["schemas"]
+    assert "object" in schemas["TransactionView"]["required"]
+    assert "client_secret" not in schemas["ClientView"]["required"]
+    assert "oauth_client_id" not in schemas["AccountView"]["required"]
+    assert schemas["LinkView"]["properties"]["created_at"]["format"] == "date-time"
+    assert {"type": "string", "format": "date-time"} in schemas["LinkView"]["properties"]["canceled_at"]["anyOf"]
