@@ -7,8 +7,8 @@ check: lint types layers test
 
 # Format and lint.
 lint:
-    ruff format --check src tests proving
-    ruff check src tests proving
+    ruff format --check src tests chaos
+    ruff check src tests chaos
 
 # Types, strictly.
 types:
@@ -28,8 +28,8 @@ dates *args:
 
 # Put code into our format.
 fmt:
-    ruff format src tests proving
-    ruff check --fix src tests proving
+    ruff format src tests chaos
+    ruff check --fix src tests chaos
 
 # Run everything here, on the embedded database.
 run *args:
@@ -60,6 +60,6 @@ pictures:
 bench *args:
     python -m benchmarks.oauth "$@"
 
-# Prove what must hold of the service and of webhook delivery, such as `just prove kills`; `--quick` is a short run.
-prove *args:
-    python -m proving "$@"
+# Run a chaos experiment, such as `just chaos kills`; `--quick` is a short run.
+chaos *args:
+    python -m chaos "$@"

@@ -1,1 +1,1 @@
-"""Proves, under blows, what must hold of webhook delivery: `python -m proving`."""
+"""Renamed to `chaos`."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent.parent
-OURS = sorted([*HERE.glob("src/**/*.py"), *HERE.glob("tests/**/*.py"), *HERE.glob("proving/**/*.py")])
+OURS = sorted([*HERE.glob("src/**/*.py"), *HERE.glob("tests/**/*.py"), *HERE.glob("chaos/**/*.py")])
 PACKAGE = sorted(HERE.glob("src/**/*.py"))
 NAMELESS = re.compile(r"(utils?|helpers?|common|managers?|misc)\.py")
 EMPTY_VERBS = re.compile(r"_?(process|handle|manage|perform)(_|$)")

@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from proving.hostility import BEFORE_TLS, QUICK_KINDS, SLOW_KINDS
-from proving.receiving import Receivers
+from chaos.hostile_responses import BEFORE_TLS, QUICK_KINDS, SLOW_KINDS
+from chaos.receivers import Receivers
 
 from tests.running import settings_for
 from tollhouse.platform.outbound import Outbound
@@ -39,7 +39,7 @@ async def test_a_hostile_receiver_is_given_up(kind: str) -> None:
         assert errors == {None}
     else:
         assert errors == {"timeout"} if kind in KEEPS_US else {"bad_response"}
-    assert receiver.most_said_bytes < BUFFERS_BYTES
+    assert receiver.most_sent_bytes < BUFFERS_BYTES
 
 
 @pytest.mark.covers("W-37")

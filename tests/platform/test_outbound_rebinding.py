@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from proving.names import NameServer, read, request
-from proving.receiving import Receivers, once
+from chaos.name_server import NameServer, read, request
+from chaos.receivers import Receivers, respond_once
 
 from tests.running import settings_for
 from tollhouse.platform.outbound import Outbound
@@ -52,7 +52,7 @@ async def test_what_was_looked_up_is_what_is_called(monkeypatch: pytest.MonkeyPa
     meaning = Rebinding()
     async with (
         NameServer(meaning.answer) as names,
-        Receivers([PUBLIC], once) as public,
+        Receivers([PUBLIC], respond_once) as public,
         Receivers([PRIVATE], port=public.port) as canary,
         Outbound(settings_for("postgresql:///nowhere", **ONLY_PUBLIC), deadline_s=5) as outbound,  # pyright: ignore[reportArgumentType]
     ):

@@ -1,4 +1,4 @@
-"""Receivers of the test bed: many addresses of this host with manners of their own, which note who came and when."""
+"""Webhook receivers of the test bed: many loopback addresses with a chosen behavior, which record each delivery."""
 
 import asyncio
 import re
@@ -12,14 +12,14 @@ HEAD_BYTES_MAX = 1 << 16
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 EVENT = re.compile(rb"\r\nx-service-event-id: *([0-9a-f-]{36})", re.IGNORECASE)
 NUMBER = re.compile(rb'"number":(\d+)')
-TAKEN = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
-TAKEN_FOR_THE_LAST_TIME = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-LOOK_EVERY_S = 0.1
+RESPONSE_OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+RESPONSE_OK_CLOSE = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+POLL_EVERY_S = 0.1
 BACKLOG = 1024
 
 
 class Arrival(NamedTuple):
-    """One delivery as it came in. `number` is the producer's, `sender` the address it came from."""
+    """A received delivery. `number` is the producer's, `sender` the source address."""
 
     number: int
     event_id: str
@@ -27,17 +27,17 @@ class Arrival(NamedTuple):
     at: float
 
 
-class Visit:
-    """One connection, from the receiver's side."""
+class Connection:
+    """One connection, as the receiver sees it."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, arrivals: list[Arrival]) -> None:
         self._reader = reader
         self._arrivals = arrivals
         self.writer = writer
-        self.said_bytes = 0
+        self.sent_bytes = 0
 
     async def request(self) -> bool:
-        """Take the next request and note it; False when nobody asks any more."""
+        """Read the next request and record its delivery; False at the end of the connection."""
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError:
@@ -49,87 +49,87 @@ class Visit:
             self._arrivals.append(Arrival(int(number[1]), event_id[1].decode(), sender, time.perf_counter()))
         return True
 
-    async def say(self, data: bytes) -> None:
-        """Write, and wait while the other side does not read. Raises `ConnectionError` when it has gone."""
+    async def send(self, data: bytes) -> None:
+        """Write, and wait while the peer does not read. Raises `ConnectionError` when the peer has closed."""
         if self.writer.is_closing():
             raise ConnectionResetError
         self.writer.write(data)
-        self.said_bytes += len(data)
+        self.sent_bytes += len(data)
         await self.writer.drain()
 
-    async def until_gone(self) -> None:
-        """Say nothing until the other side gives up."""
+    async def until_closed(self) -> None:
+        """Read until the peer closes the connection."""
         while await self._reader.read(HEAD_BYTES_MAX):
             pass
 
 
-Manners = Callable[[Visit], Awaitable[None]]
+Behavior = Callable[[Connection], Awaitable[None]]
 
 
-async def promptly(visit: Visit) -> None:
-    """Take every request at once."""
-    while await visit.request():
-        await visit.say(TAKEN)
+async def respond_promptly(connection: Connection) -> None:
+    """Answer each request at once."""
+    while await connection.request():
+        await connection.send(RESPONSE_OK)
 
 
-async def once(visit: Visit) -> None:
-    """Take one request, and no other on this connection."""
-    if await visit.request():
-        await visit.say(TAKEN_FOR_THE_LAST_TIME)
+async def respond_once(connection: Connection) -> None:
+    """Answer one request, then close the connection."""
+    if await connection.request():
+        await connection.send(RESPONSE_OK_CLOSE)
 
 
-def slowly(wait_s: Callable[[], float]) -> Manners:
-    """Take every request after a while."""
+def respond_slowly(delay_s: Callable[[], float]) -> Behavior:
+    """Answer each request after a delay."""
 
-    async def manners(visit: Visit) -> None:
-        while await visit.request():
-            await asyncio.sleep(wait_s())
-            await visit.say(TAKEN)
+    async def behavior(connection: Connection) -> None:
+        while await connection.request():
+            await asyncio.sleep(delay_s())
+            await connection.send(RESPONSE_OK)
 
-    return manners
+    return behavior
 
 
-async def hangs(visit: Visit) -> None:
-    """Take the request and never answer."""
-    await visit.request()
-    await visit.until_gone()
+async def hang(connection: Connection) -> None:
+    """Read the request and never answer."""
+    await connection.request()
+    await connection.until_closed()
 
 
 class Receivers:
-    """`async with Receivers(hosts, manners) as receivers`: all hosts on one port."""
+    """`async with Receivers(hosts, behavior) as receivers`: all hosts on one port."""
 
-    def __init__(self, hosts: Sequence[str], manners: Manners = promptly, port: int = 0) -> None:
+    def __init__(self, hosts: Sequence[str], behavior: Behavior = respond_promptly, port: int = 0) -> None:
         self.hosts = hosts
         self.port = port
         self.arrivals: list[Arrival] = []
         self.calls = 0
         self.open = 0
         self.longest_s = 0.0
-        self.most_said_bytes = 0
-        self._manners = manners
-        self._visits: set[asyncio.StreamWriter] = set()
+        self.most_sent_bytes = 0
+        self._behavior = behavior
+        self._connections: set[asyncio.StreamWriter] = set()
 
     @property
     def urls(self) -> list[str]:
-        """Where to send."""
+        """The webhook URLs."""
         return [f"http://{host}:{self.port}/hook" for host in self.hosts]
 
     async def __aenter__(self) -> Self:
         self._servers: list[asyncio.Server] = []
         for host in self.hosts:
             listener = socket.create_server((host, self.port), backlog=BACKLOG)
-            self.port = listener.getsockname()[1]  # the first one's, then the same for all
+            self.port = listener.getsockname()[1]  # the first listener picks the port for all
             self._servers.append(await asyncio.start_server(self._receive, sock=listener, limit=HEAD_BYTES_MAX))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         for server in self._servers:
             server.close()
-        for writer in list(self._visits):
+        for writer in list(self._connections):
             writer.transport.abort()
 
     async def wait_for(self, numbers: Iterable[int], within_s: float) -> set[int]:
-        """Until all of these have arrived; those that have not by then."""
+        """Wait until these events have arrived. Returns those that have not."""
         missing, seen = set(numbers), 0
         until = time.perf_counter() + within_s
         while True:
@@ -137,32 +137,32 @@ class Receivers:
             seen = len(self.arrivals)
             if not missing or time.perf_counter() > until:
                 return missing
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(POLL_EVERY_S)
 
-    async def are_left(self, within_s: float) -> int:
-        """Until every visit has ended, as this side sees it; how many have not by then."""
+    async def wait_until_closed(self, within_s: float) -> int:
+        """Wait until every connection has closed. Returns how many are still open."""
         until = time.perf_counter() + within_s
         while self.open and time.perf_counter() < until:
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(POLL_EVERY_S)
         return self.open
 
     async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         began = time.perf_counter()
         self.calls += 1
         self.open += 1
-        self._visits.add(writer)
-        visit = Visit(reader, writer, self.arrivals)
+        self._connections.add(writer)
+        connection = Connection(reader, writer, self.arrivals)
         try:
             with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-                await self._manners(visit)
+                await self._behavior(connection)
         finally:
-            self.most_said_bytes = max(self.most_said_bytes, visit.said_bytes)
+            self.most_sent_bytes = max(self.most_sent_bytes, connection.sent_bytes)
             self.open -= 1
             self.longest_s = max(self.longest_s, time.perf_counter() - began)
-            self._visits.discard(writer)
+            self._connections.discard(writer)
             writer.close()
 
 
 def hosts(network: int, count: int) -> list[str]:
-    """That many loopback addresses of a network of their own: 127.`network`.x.y."""
+    """That many loopback addresses in 127.`network`.x.y."""
     return [f"127.{network}.{n // 250}.{n % 250 + 1}" for n in range(count)]

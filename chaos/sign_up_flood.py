@@ -1,6 +1,6 @@
-"""A flood of sign-ups, as a process of its own: `python -m proving.flooding KIND PORT`.
+"""A flood of sign-ups, as a separate process: `python -m chaos.sign_up_flood KIND PORT`.
 
-Runs until it is terminated, and then prints how often each status was answered, as JSON.
+Runs until it is terminated, then prints the number of responses by status as JSON.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from itertools import count, cycle
 import msgspec
 import uvloop
 
-from proving.receiving import hosts
+from chaos.receivers import hosts
 
 AT_ONCE = 64
 PAUSE_S = 0.05
-"""Between two sign-ups of one of them: without, the flood would measure itself on a machine that it shares."""
+"""Between two sign-ups of a client: without it, the flood itself would use up the shared processors."""
 ADDRESSES = {"one address": ["127.0.60.1"], "many addresses": hosts(60, 250)}
 BODY = '{"email": "flood-%d@example.com", "password": "correct horse battery", "business_name": "Flood"}'
 HEAD = (
@@ -28,7 +28,7 @@ HEAD = (
 
 
 async def sign_up_again_and_again(port: int, addresses: "cycle[str]", numbers: "count[int]", answered: Counter[str]) -> None:
-    """One of the flood: each sign-up on a connection of its own, from the next address."""
+    """Run one client: each sign-up on its own connection, from the next address."""
     while True:
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(next(addresses), 0))
@@ -44,17 +44,17 @@ async def sign_up_again_and_again(port: int, addresses: "cycle[str]", numbers: "
 
 
 async def flood(kind: str, port: int) -> None:
-    """All of them, until SIGTERM."""
+    """Run all clients until SIGTERM."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     addresses, numbers, answered = cycle(ADDRESSES[kind]), count(time.time_ns()), Counter[str]()
-    crowd = [asyncio.create_task(sign_up_again_and_again(port, addresses, numbers, answered)) for _ in range(AT_ONCE)]
+    tasks = [asyncio.create_task(sign_up_again_and_again(port, addresses, numbers, answered)) for _ in range(AT_ONCE)]
     print("begun", flush=True)
     await stop.wait()
-    for one in crowd:
+    for one in tasks:
         one.cancel()
     with suppress(asyncio.CancelledError):
-        await asyncio.gather(*crowd)
+        await asyncio.gather(*tasks)
     print(msgspec.json.encode(answered).decode(), flush=True)
 
 

@@ -1,6 +1,6 @@
-"""Those who hold connections without asking anything, as a process of their own: `python -m proving.attackers KIND PORT`.
+"""Clients that hold connections open, as a separate process: `python -m chaos.attackers KIND PORT`.
 
-Each calls from many addresses of loopback, and connects again when it is turned away. Runs until it is ended.
+They connect from many loopback addresses and reconnect when they are closed. Runs until it is terminated.
 """
 
 import asyncio
@@ -10,17 +10,17 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import cycle
 
-from proving.receiving import hosts
+from chaos.receivers import hosts
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-AGAIN_AFTER_S = 1.0
+RETRY_AFTER_S = 1.0
 EVERY_S = 0.05
 PIECE = b"x" * 16_384
 ADDRESSES = hosts(60, 250)
 
 
 async def endless_header(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A header that never ends."""
+    """Send an endless header."""
     writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Endless: ")
     while True:
         writer.write(PIECE)
@@ -29,7 +29,7 @@ async def endless_header(_: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 
 
 async def slow_body(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A body of which a byte comes now and then."""
+    """Send a byte of the body every second."""
     writer.write(b"POST /api/v2/oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n")
     while True:
         writer.write(b"x")
@@ -38,40 +38,40 @@ async def slow_body(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 async def idle(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
-    """Nothing at all."""
+    """Send nothing."""
     await reader.read(1)
 
 
-Manner = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-KINDS: dict[str, tuple[Manner, int]] = {
+AttackerBehavior = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+KINDS: dict[str, tuple[AttackerBehavior, int]] = {
     "endless headers": (endless_header, 20),
     "slow bodies": (slow_body, 500),
     "idle sockets": (idle, 2_000),
 }
-"""How each behaves, and how many of them there are at a time."""
+"""The behavior of each kind and its number of connections."""
 
 
-async def keep_on(manner: Manner, port: int, address: str) -> None:
-    """One of them, who comes again."""
+async def repeat(behavior: AttackerBehavior, port: int, address: str) -> None:
+    """Run one client, reconnecting after each end."""
     while True:
         with suppress(OSError):
             reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
             try:
-                await manner(reader, writer)
+                await behavior(reader, writer)
             finally:
                 writer.transport.abort()
-        await asyncio.sleep(AGAIN_AFTER_S)
+        await asyncio.sleep(RETRY_AFTER_S)
 
 
 async def attack(kind: str, port: int) -> None:
-    """All of a kind; a line is printed when every one has begun."""
-    manner, count = KINDS[kind]
-    crowd: list[asyncio.Task[None]] = []
+    """Run all clients of a kind; prints a line once all have started."""
+    behavior, count = KINDS[kind]
+    tasks: list[asyncio.Task[None]] = []
     for _, address in zip(range(count), cycle(ADDRESSES), strict=False):
-        crowd.append(asyncio.create_task(keep_on(manner, port, address)))
+        tasks.append(asyncio.create_task(repeat(behavior, port, address)))
         await asyncio.sleep(0.001)
     print("begun", flush=True)
-    await asyncio.gather(*crowd)
+    await asyncio.gather(*tasks)
 
 
 if __name__ == "__main__":

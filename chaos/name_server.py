@@ -1,4 +1,4 @@
-"""A name server of the test bed: answers each question as it is told to, and can change its mind from one to the next."""
+"""A DNS server of the test bed whose answers may change from one query to the next."""
 
 import asyncio
 import struct
@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Self
 
 Answers = Callable[[str], Sequence[str] | None]
-"""The A records of a name now; an empty list says that there is no such name, None stays silent."""
+"""The current A records of a name; an empty list is NXDOMAIN, None sends no answer."""
 
 HEAD = struct.Struct("!6H")
 KIND = struct.Struct("!2H")
@@ -20,9 +20,9 @@ LOOPBACK_6 = IPv6Address("::1").packed
 
 
 class NameServer(asyncio.DatagramProtocol):
-    """`async with NameServer(answers) as names`: on UDP, at `names.address`. Every answer may be kept for no time at all.
+    """`async with NameServer(answers) as names`: on UDP, at `names.address`. Answers have a TTL of 0.
 
-    Who asks for IPv6 is sent to loopback: nothing of ours should ask.
+    AAAA queries are answered with ::1: the worker should not send any.
     """
 
     def __init__(self, responses: Answers, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -32,7 +32,7 @@ class NameServer(asyncio.DatagramProtocol):
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens."""
+        """The address it listens on."""
         return self._where
 
     async def __aenter__(self) -> Self:
@@ -45,7 +45,7 @@ class NameServer(asyncio.DatagramProtocol):
         self._transport.close()
 
     def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
-        """Answer a question."""
+        """Answer a query."""
         name, end = _name(data, HEAD.size)
         kind, _ = KIND.unpack_from(data, end)
         self.asked.append(name)
@@ -55,13 +55,13 @@ class NameServer(asyncio.DatagramProtocol):
 
 
 def request(name: str) -> bytes:
-    """The question for the A records of a name, as a resolver spells it."""
+    """A query for the A records of a name, as a resolver sends it."""
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
     return HEAD.pack(1, IS_QUESTION, 1, 0, 0, 0) + labels + b"\0" + KIND.pack(A, INTERNET)
 
 
 def read(answer: bytes) -> list[str]:
-    """The addresses of an answer that this server gave."""
+    """The addresses in an answer of this server."""
     place = _name(answer, HEAD.size)[1] + KIND.size
     return [str(IPv4Address(answer[end - 4 : end])) for end in range(place + RECORD_BYTES, len(answer) + 1, RECORD_BYTES)]
 

@@ -1,4 +1,4 @@
-"""The producer: records events at a steady rate through the product's own function, as a client that does not give up."""
+"""The producer: records events at a steady rate with `events.record`, and retries until each is committed."""
 
 import asyncio
 import itertools
@@ -10,16 +10,16 @@ from uuid import UUID
 
 import asyncpg
 
-from proving.bed import Bed
+from chaos.testbed import Testbed
 from tollhouse.events.record import NewEvent, record
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.ids import new_id
 
-AGAIN_AFTER_S = 0.5
-"""On average: all who failed together must not come back together."""
-UNSURE = (
+RETRY_AFTER_S = 0.5
+"""The mean of a random delay, so that retries spread out."""
+UNCERTAIN_ERRORS = (
     OSError,
     TimeoutError,
     asyncpg.PostgresError,
@@ -27,29 +27,29 @@ UNSURE = (
     asyncpg.InternalClientError,
     TemporarilyUnavailable,
 )
-"""The database was not there, or went before it said whether it had committed."""
+"""Errors after which the transaction may or may not have been committed."""
 
 
 class Destination(NamedTuple):
-    """Whose events go where."""
+    """A merchant's environment and the URL its events are sent to."""
 
     env: MerchantEnv
     url: str
 
 
 class Producer:
-    """Numbers events, and keeps when each was committed."""
+    """Numbers events and stores when each was committed."""
 
-    def __init__(self, bed: Bed) -> None:
-        self._bed = bed
+    def __init__(self, testbed: Testbed) -> None:
+        self._testbed = testbed
         self._numbers = itertools.count()
         self.committed: dict[int, float] = {}
         self.repeated = 0
 
     async def produce(self, destinations: Sequence[Destination], per_s: float, seconds: float) -> list[int]:
-        """That many a second for so long, to all destinations in turn; the numbers, all committed by then.
+        """Record `per_s` events a second, to the destinations in turn. Returns their numbers once all are committed.
 
-        The rate is kept whatever happens: what cannot be recorded now is tried again beside what comes after it.
+        The rate does not depend on failures: an event that failed is retried beside the following ones.
         """
         began = time.perf_counter()
         turns = itertools.cycle(destinations)
@@ -61,29 +61,29 @@ class Producer:
         return [one.result() for one in recording]
 
     async def record(self, destination: Destination) -> int:
-        """Record one event until it is known to be committed; its number.
+        """Record one event, retrying until it is committed. Returns its number.
 
-        An answer that was lost is found again by the event's own key: the same change is never told twice.
+        A commit whose result was lost is recognized by the unique violation of the retry.
         """
-        number, source_id, unsure = next(self._numbers), new_id(), False
+        number, source_id, is_uncertain = next(self._numbers), new_id(), False
         while True:
             try:
                 await self._record(destination, number, source_id)
             except asyncpg.UniqueViolationError:
-                if not unsure:
+                if not is_uncertain:
                     raise
                 break
-            except UNSURE:
-                unsure = True
+            except UNCERTAIN_ERRORS:
+                is_uncertain = True
                 self.repeated += 1
-                await asyncio.sleep(random.uniform(0, 2 * AGAIN_AFTER_S))
+                await asyncio.sleep(random.uniform(0, 2 * RETRY_AFTER_S))
             else:
                 break
         self.committed[number] = time.perf_counter()
         return number
 
     async def _record(self, destination: Destination, number: int, source_id: UUID) -> None:
-        facts = {"number": number, "note": "a payment of the proving ground, with some words so that it has a usual length"}
+        facts = {"number": number, "note": "a payment of a chaos experiment, with some more words to reach a usual length"}
         event = NewEvent("payment.succeeded", "transaction", source_id, 1, facts, destination_url=destination.url)
-        services = self._bed.services
+        services = self._testbed.services
         await services.db.transact(lambda tx: record(tx, destination.env, event, services=services, now=clock.now()))

@@ -1,4 +1,4 @@
-"""The test bed: a migrated database, a house to record events in, and workers as processes that can be killed."""
+"""The test bed: a migrated database, services that record events, and workers as processes that can be killed."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from typing import Self
 
 import asyncpg
 
-from proving.receiving import hosts
+from chaos.receivers import hosts
 from tollhouse import main
 from tollhouse.checks.run import Scope, check
 from tollhouse.events import secrets
@@ -25,21 +25,21 @@ from tollhouse.platform import config, embedded
 from tollhouse.platform.db import Tx
 from tollhouse.platform.migrations import migrate
 
-KEYS = "proving:QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU"
+KEYS = "chaos:QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU"
 SENDERS = hosts(200, 10_000)
-"""Every worker process calls from an address of its own, so that receivers can tell them apart."""
+"""Each worker process sends from its own address, so that receivers can tell workers apart."""
 PRODUCER_CONNECTIONS = 20
 STOPS_WITHIN_S = 20
 STARTS_AGAIN_WITHIN_S = 30
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
-INSERT_MERCHANT = "INSERT INTO merchants (id, business_name, created_at) VALUES ($1, 'Proving Ground', $2)"
+INSERT_MERCHANT = "INSERT INTO merchants (id, business_name, created_at) VALUES ($1, 'Chaos', $2)"
 COUNT_EVENTS = "SELECT count(*) FROM webhook_events"
 COUNT_WAITING = "SELECT count(*) FROM webhook_events WHERE status IN ('pending', 'retrying')"
 
 
 class Worker:
-    """`tollhouse worker` as a process of its own."""
+    """A `tollhouse worker` process."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", sender: str) -> None:
         self.process = process
@@ -47,20 +47,20 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether the process is running."""
         return self.process.poll() is None
 
     def memory_bytes(self) -> int:
-        """What it holds in memory now."""
+        """The resident memory."""
         return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * PAGE_BYTES
 
     def kill(self) -> None:
-        """Kill -9; it is gone when this returns."""
+        """Send SIGKILL and wait until the process has ended."""
         self.process.kill()
         self.process.wait()
 
 
-class Bed:
+class Testbed:
     """`async with Bed() as bed`. `settings` are environment variables of all parts."""
 
     def __init__(self, **settings: str) -> None:
@@ -70,7 +70,7 @@ class Bed:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as last:
-            self.folder = Path(last.enter_context(tempfile.TemporaryDirectory(prefix="tollhouse-proving-")))
+            self.folder = Path(last.enter_context(tempfile.TemporaryDirectory(prefix="tollhouse-chaos-")))
             self.folder.chmod(0o711)
             last.callback(self._clear)
             self.database = await asyncio.to_thread(embedded.start, self.folder / "data")
@@ -87,7 +87,7 @@ class Bed:
         await self._last.aclose()
 
     async def merchant(self, mode: Mode = "live") -> MerchantEnv:
-        """A new merchant's environment with an active secret. Live ones are retried, as those of test mode are not."""
+        """Insert a merchant with an active signing secret. Failed events are retried in live mode only."""
         env = MerchantEnv(MerchantId(new_id()), mode)
 
         async def action(tx: Tx) -> None:
@@ -99,7 +99,7 @@ class Bed:
         return env
 
     def start_worker(self, *, alone: bool = False) -> Worker:
-        """One more worker process. `alone` leaves it the source address that the kernel picks."""
+        """Start another worker process. With `alone` the kernel picks its source address."""
         sender = "" if alone else next(self._senders)
         outside = {name: value for name, value in os.environ.items() if not name.startswith(("TOLLHOUSE_", "NOTIFY"))}
         with (self.folder / "worker.log").open("ab") as log:
@@ -115,12 +115,12 @@ class Bed:
         return worker
 
     def kill_worker(self, worker: Worker) -> None:
-        """Kill -9 of this one."""
+        """Kill this worker."""
         self.workers.remove(worker)
         worker.kill()
 
-    async def strike_database(self, how: signal.Signals) -> float:
-        """Kill PostgreSQL's first process like this and start it again; for how many seconds it was away."""
+    async def restart_database(self, how: signal.Signals) -> float:
+        """Send the signal to the postmaster and start PostgreSQL again. Returns the seconds it was down."""
         began = time.perf_counter()
         os.kill(self.database.pid or 0, how)
         while self.database.alive:
@@ -128,7 +128,7 @@ class Bed:
         while True:
             try:
                 self.database = await asyncio.to_thread(embedded.start, self.folder / "data")
-            except embedded.EmbeddedError:  # what the dead one left behind takes a moment to go
+            except embedded.EmbeddedError:  # shared memory of the killed server is still in use
                 if time.perf_counter() - began > STARTS_AGAIN_WITHIN_S:
                     raise
                 await asyncio.sleep(0.1)
@@ -136,23 +136,23 @@ class Bed:
                 return time.perf_counter() - began
 
     async def connect(self) -> "asyncpg.Connection[asyncpg.Record]":
-        """A connection for what takes long."""
+        """A connection without a statement timeout."""
         return await asyncpg.connect(self.database.cluster.dsn)
 
     async def count(self, statement: str, *args: object) -> int:
-        """The number that this statement counts."""
+        """The number in the statement's only row."""
         row = await self.services.db.fetchrow(statement, *args)
         return row[0] if row else 0
 
-    async def settle_down(self, within_s: float) -> int:
-        """Until no event waits any more; how many do so by then."""
+    async def wait_until_delivered(self, within_s: float) -> int:
+        """Wait until no event is pending. Returns how many still are."""
         until = time.perf_counter() + within_s
         while (waiting := await self.count(COUNT_WAITING)) and time.perf_counter() < until:
             await asyncio.sleep(0.25)
         return waiting
 
     async def broken(self) -> list[str]:
-        """Every invariant that does not hold."""
+        """The broken invariants."""
         report = await check(self.services.settings.database_url or "", Scope(full=True))
         return [] if report is None else report.broken
 
@@ -166,5 +166,5 @@ class Bed:
                 worker.kill()
 
     def _clear(self) -> None:
-        """The database's folder may be but a link."""
+        """Delete the database folder, which may be a link."""
         shutil.rmtree((self.folder / "data" / "postgres").resolve(), ignore_errors=True)

@@ -1,6 +1,6 @@
-"""A network and a name server of our own: the proof runs again in a namespace where no packet leaves this machine.
+"""A network namespace with its own name server, in which an experiment runs: no packet leaves this machine.
 
-Needs root, `unshare` and `ip`. Inside, names are asked of 127.53.0.53, and loopback is all there is.
+Needs root, `unshare` and `ip`. Inside, the resolver is 127.53.0.53 and the only interface is loopback.
 """
 
 import os
@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 NAME_SERVER = ("127.53.0.53", 53)
-MARK = "TOLLHOUSE_PROVING_SEALED"
+MARK = "TOLLHOUSE_CHAOS_NAMESPACE"
 RESOLVER = f"nameserver {NAME_SERVER[0]}\n"
 PREPARE = """
     set -e
@@ -36,26 +36,26 @@ PREPARE_CANARY = """
 
 
 def enter() -> None:
-    """Run this command again inside, unless it is there already. Ends the process where that cannot be."""
+    """Run this command again inside the namespace, unless it is there already. Exits if that is not possible."""
     if os.environ.get(MARK):
         return
     if os.geteuid() != 0:
-        sys.exit("This proof needs root: it makes a network namespace with a name server of its own.")
+        sys.exit("This experiment needs root: it creates a network namespace with its own name server.")
     with tempfile.NamedTemporaryFile("w", prefix="tollhouse-resolver-", delete=False) as resolver:
         resolver.write(RESOLVER)
-    again = [sys.executable, "-m", "proving", *sys.argv[1:]]
+    again = [sys.executable, "-m", "chaos", *sys.argv[1:]]
     command = ["unshare", "--net", "--mount", "sh", "-c", PREPARE, "sh", resolver.name, *again]
     os.execvpe(command[0], command, os.environ | {MARK: "1"})  # noqa: S606 - our own command
 
 
 def prepare_canary(private: list[str], public: str) -> None:
-    """Every packet to a private network goes out by an interface that counts; the public one is this machine itself."""
+    """Route private networks to an interface that counts packets, and the public network to this machine."""
     script = PREPARE_CANARY.format(canary=CANARY, own=OWN_ADDRESS, private=" ".join(private), public=public)
     subprocess.run(["sh", "-c", script], check=True)
 
 
 def packets_to_the_canary() -> int:
-    """How many have been sent there."""
+    """The number of packets sent to private networks."""
     for line in Path("/proc/self/net/dev").read_text().splitlines():
         name, _, counters = line.partition(":")
         if name.strip() == CANARY:

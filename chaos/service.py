@@ -1,4 +1,4 @@
-"""The service as the README starts it, in a folder of its own, and clients that ask at a steady pace."""
+"""A running `tollhouse serve` with its own data folder, and clients that send requests at a steady rate."""
 
 import asyncio
 import os
@@ -21,8 +21,8 @@ HEALTHY_ADDRESS = "127.0.9.1"
 PATHS = ("/healthz", "/readyz", "/signin", "/.well-known/oauth-authorization-server")
 
 
-class Served:
-    """`async with Served() as served`. `log` takes its standard error; `settings` are environment variables."""
+class RunningService:
+    """`async with Served() as service`. `log` takes its standard error; `settings` are environment variables."""
 
     def __init__(self, log: IO[bytes] | int | None = None, **settings: str) -> None:
         self._log = log
@@ -34,7 +34,7 @@ class Served:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as last:
-            folder = Path(last.enter_context(tempfile.TemporaryDirectory(prefix="tollhouse-proving-")))
+            folder = Path(last.enter_context(tempfile.TemporaryDirectory(prefix="tollhouse-chaos-")))
             folder.chmod(0o711)
             last.callback(lambda: shutil.rmtree((folder / "data" / "postgres").resolve(), ignore_errors=True))
             outside = {
@@ -55,7 +55,7 @@ class Served:
         await self._last.aclose()
 
     async def ready(self) -> dict[str, Any]:
-        """Wait until it is; what `/readyz` says."""
+        """Wait until the service is ready. Returns the body of `/readyz`."""
         async with asyncio.timeout(READY_WITHIN_S), aiohttp.ClientSession() as http:
             while self.process.poll() is None:
                 try:
@@ -68,12 +68,12 @@ class Served:
         raise RuntimeError(f"the service ended with {self.process.returncode}")
 
     def part(self, word: str) -> int | None:
-        """The process id of the `web` or the `worker`; None where there is none."""
+        """The process id of `web` or `worker`; None if it is not running."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return next((int(pid) for pid in children if f"\0{word}\0" in _command(pid) and _runs(pid)), None)
 
     def limit(self, which: int, soft: int | None) -> None:
-        """Give every process of the service this soft limit, or back what it began with."""
+        """Set this soft limit for every process of the service; None restores the hard limit."""
         for pid in (self.process.pid, self.part("web"), self.part("worker")):
             if pid is not None:
                 _, hard = resource.prlimit(pid, which)
@@ -89,33 +89,33 @@ class Served:
 
 
 def cookies() -> aiohttp.ClientSession:
-    """A client that keeps the cookies of an address, as of a name."""
+    """An HTTP session that also stores cookies of IP addresses."""
     return aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))
 
 
 class Merchant:
-    """Somebody who signs up and makes payment links, each with a key of its own."""
+    """A merchant that signs up and creates payment links, each with its own idempotency key."""
 
-    def __init__(self, served: Served, http: aiohttp.ClientSession) -> None:
-        self._url, self._http = served.url, http
+    def __init__(self, service: RunningService, http: aiohttp.ClientSession) -> None:
+        self._url, self._http = service.url, http
         self.failed = 0
         self._key = ""
 
     async def begin(self) -> None:
-        """Sign up, and make an API key."""
+        """Sign up and create an API key."""
         who = {
-            "email": f"prover{time.time_ns()}@example.com",
+            "email": f"chaos{time.time_ns()}@example.com",
             "password": "correct horse battery",
-            "business_name": "Prover",
+            "business_name": "Chaos",
         }
-        for path, body in (("signup", who), ("api-keys", {"name": "Proving", "mode": "test"})):
+        for path, body in (("signup", who), ("api-keys", {"name": "Chaos", "mode": "test"})):
             async with self._http.post(f"{self._url}/api/v2/merchant/{path}", json=body) as answer:
                 answer.raise_for_status()
                 made = await answer.json()
         self._key = made["api_key"]
 
     async def open_link(self, number: int) -> None:
-        """Open a payment link. What is not answered 201 is counted."""
+        """Create a payment link and count a response other than 201."""
         body = {"display_name": f"Coffee {number}", "amount": "4.20", "currency": "EUR"}
         headers = {"X-API-Key": self._key, "Idempotency-Key": f"link-{number}"}
         try:
@@ -127,7 +127,7 @@ class Merchant:
             self.failed += 1
 
     async def links(self) -> int:
-        """How many there are."""
+        """The number of payment links."""
         count, page, more = 0, 1, True
         while more:
             address = f"{self._url}/api/v2/integration/payment-links?limit=100&page={page}"
@@ -138,16 +138,16 @@ class Merchant:
         return count
 
 
-class Visitor:
-    """Asks for a page, a probe and metadata in turns, at a steady pace, on few kept connections."""
+class HealthyClient:
+    """Requests a page, probes and metadata in turn, at a steady rate, on few persistent connections."""
 
-    def __init__(self, served: Served) -> None:
-        self._url = served.url
+    def __init__(self, service: RunningService) -> None:
+        self._url = service.url
         self.latencies_ms: list[float] = []
         self.faults: list[str] = []
 
-    async def visit(self, per_s: float, seconds: float) -> list[float]:
-        """Ask so many times; the latencies of this stretch in milliseconds, from when each request was due."""
+    async def send_requests(self, per_s: float, seconds: float) -> list[float]:
+        """Send requests for `seconds`. Returns their latencies in milliseconds, measured from when each was due."""
         first = len(self.latencies_ms)
         connector = aiohttp.TCPConnector(limit=8, local_addr=(HEALTHY_ADDRESS, 0))
         async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as http:

@@ -1,4 +1,4 @@
-"""What a proof found: figures, each beside its bound, printed as a table."""
+"""What a experiment found: figures, each beside its bound, printed as a table."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Figure(Struct, frozen=True):
-    """One measured figure. `bound` says in words what it must keep; it is empty where nothing is demanded."""
+    """One measured figure. `bound` is the limit as text, empty if there is none."""
 
     what: str
     value: str
@@ -14,23 +14,23 @@ class Figure(Struct, frozen=True):
     holds: bool = True
 
 
-def must(what: str, value: float, bound: float, *, unit: str = "") -> Figure:
+def at_most(what: str, value: float, bound: float, *, unit: str = "") -> Figure:
     """A figure that must not be greater than its bound."""
-    return Figure(what, spelt(value, unit), f"at most {spelt(bound, unit)}", value <= bound)
+    return Figure(what, with_unit(value, unit), f"at most {with_unit(bound, unit)}", value <= bound)
 
 
 def at_least(what: str, value: float, bound: float, *, unit: str = "") -> Figure:
     """A figure that must not be smaller than its bound."""
-    return Figure(what, spelt(value, unit), f"at least {spelt(bound, unit)}", value >= bound)
+    return Figure(what, with_unit(value, unit), f"at least {with_unit(bound, unit)}", value >= bound)
 
 
 def fact(what: str, value: float, *, unit: str = "") -> Figure:
-    """A figure for whoever reads it."""
-    return Figure(what, spelt(value, unit))
+    """A figure without a bound."""
+    return Figure(what, with_unit(value, unit))
 
 
 def percentile(values: Sequence[float], part: float) -> float:
-    """The value that this part of all stays below or at; 0 of nothing."""
+    """The value at this part (0 to 1) of the sorted values; 0 if there are none."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else 0.0
 
@@ -46,7 +46,7 @@ def table(figures: Sequence[Figure]) -> str:
     return "\n".join(lines)
 
 
-def spelt(value: float, unit: str) -> str:
-    """The number with its unit; whole ones without decimals."""
+def with_unit(value: float, unit: str) -> str:
+    """The number with its unit; whole numbers without decimals."""
     number = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
     return f"{number} {unit}".rstrip()
