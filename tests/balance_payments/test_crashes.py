@@ -87,7 +87,7 @@ async def test_paying(till: Till, services: Services, capture: bool) -> None:
     assert await till.purses() == ((9_000, 0, 1_000) if capture else (9_000, 1_000, 0))
 
 
-@pytest.mark.parametrize("deed", ["capture", "release", "expire", "capture_as_owner", "release_as_owner"])
+@pytest.mark.parametrize("action", ["capture", "release", "expire", "capture_as_owner", "release_as_owner"])
 async def test_ending_a_reservation(till: Till, services: Services, action: str) -> None:
     reserved = await till.reserve()
     payment_id, owner, client_id = UUID(reserved["id"]), MerchantId(UUID(till.app.owner.merchant_id)), till.app.client_id

@@ -71,7 +71,7 @@ async def test_an_api_key_pays_and_settles_nothing(till: Till) -> None:
     assert await till.purses() == (8_000, 1_000, 1_000)
 
 
-@pytest.mark.parametrize("deed", ["capture", "release", "refund"])
+@pytest.mark.parametrize("action", ["capture", "release", "refund"])
 async def test_an_api_key_is_refused_before_anything_is_looked_at(till: Till, carol: Actor, action: str) -> None:
     """The scope comes first; then it does not matter whether there is such a payment, nor what else is wrong."""
     path = f"/balance-payments/{(await till.reserve())['id']}/{action}"

@@ -13,7 +13,7 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
-from tollhouse.ledger.model import Line, Posting, Source, available, equity
+from tollhouse.ledger.model import JournalEntry, Posting, Source, available, equity
 from tollhouse.ledger.post import post
 
 GEMS = {"product_id": "sandbox:gems", "quantity": 5, "recipient": {"player_id": "p-1"}}
@@ -86,6 +86,6 @@ class Depot:
     async def fund(self, mode: Mode) -> None:
         """Put ten euros on the balance."""
         env = MerchantEnv(MerchantId(UUID(self.actor.merchant_id)), mode)
-        line = Line("adjustment", "EUR", 1_000, equity("adjustment"), available(env))
-        posting = Posting(mode, "adjustment", Source("test", uuid4()), (line,), clock.now())
-        await self.services.db.transact(lambda tx: post(tx, posting))
+        posting = Posting("adjustment", "EUR", 1_000, equity("adjustment"), available(env))
+        journal_entry = JournalEntry(mode, "adjustment", Source("test", uuid4()), (posting,), clock.now())
+        await self.services.db.transact(lambda tx: post(tx, journal_entry))

@@ -65,7 +65,7 @@ async def test_ordering(depot: Depot) -> None:
     assert await depot.purse() == (950, 50)
 
 
-@pytest.mark.parametrize(("deed", "left"), [("cancel", 1_000), ("complete", 950), ("partial", 970), ("fail", 1_000)])
+@pytest.mark.parametrize(("action", "left"), [("cancel", 1_000), ("complete", 950), ("partial", 970), ("fail", 1_000)])
 async def test_ending(depot: Depot, action: Any, left: int) -> None:
     ordered = (await depot.order()).ok(201).body
     env, fulfillment_id, now = env_of(depot), UUID(ordered["id"]), clock.now()

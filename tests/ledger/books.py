@@ -8,9 +8,9 @@ from uuid import UUID
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
-from tollhouse.ledger import balances
-from tollhouse.ledger.model import Account, EntryType, Line, Posted, Posting, Source, available, equity
+from tollhouse.ledger.model import Account, EntryType, JournalEntry, PostedTransaction, Posting, Source, available, equity
 from tollhouse.ledger.post import post
+from tollhouse.ledger.store import get_balance
 from tollhouse.platform.db import Pool, Row, Tx
 
 
@@ -42,22 +42,24 @@ class Books:
             finally:
                 await spoilt.rollback()
 
-    async def post(self, *lines: Line, kind: EntryType = "adjustment", source: Source | None = None) -> Posted:
-        """Post these lines."""
-        posting = Posting(self.env.mode, kind, source or Source("test", new_id()), lines, clock.now())
-        return await self.pool.transact(lambda tx: post(tx, posting))
+    async def post(
+        self, *postings: Posting, kind: EntryType = "adjustment", source: Source | None = None
+    ) -> PostedTransaction:
+        """Post a journal entry."""
+        journal_entry = JournalEntry(self.env.mode, kind, source or Source("test", new_id()), postings, clock.now())
+        return await self.pool.transact(lambda tx: post(tx, journal_entry))
 
-    async def fund(self, amount_minor: int, currency: str = "EUR") -> Posted:
+    async def fund(self, amount_minor: int, currency: str = "EUR") -> PostedTransaction:
         """Give the merchant test money."""
-        return await self.post(Line("test_funding", currency, amount_minor, equity("test_funding"), self.mine))
+        return await self.post(Posting("test_funding", currency, amount_minor, equity("test_funding"), self.mine))
 
-    async def spend(self, amount_minor: int, currency: str = "EUR") -> Posted:
+    async def spend(self, amount_minor: int, currency: str = "EUR") -> PostedTransaction:
         """Take money from the merchant."""
-        return await self.post(Line("adjustment", currency, amount_minor, self.mine, equity("adjustment")))
+        return await self.post(Posting("adjustment", currency, amount_minor, self.mine, equity("adjustment")))
 
     async def available_minor(self, currency: str = "EUR") -> int:
         """What can be spent."""
-        return (await balances.in_currency(self.pool, self.env, currency)).available_minor
+        return (await get_balance(self.pool, self.env, currency)).available_minor
 
     async def entries(self) -> list[Row]:
         """All entries of the merchant, by account and number."""
@@ -65,9 +67,9 @@ class Books:
             "SELECT * FROM ledger_entries WHERE merchant_id = $1 ORDER BY account_id, version", self.env.merchant_id
         )
 
-    async def raw(self, lines: Sequence[tuple[str, int, UUID | None, str, UUID | None, str]], **changes: Any) -> list[Row]:
+    async def raw(self, rows: Sequence[tuple[str, int, UUID | None, str, UUID | None, str]], **changes: Any) -> list[Row]:
         """Call the posting function past our own rules: currency, amount, debit owner and code, credit owner and code."""
-        facts = {"mode": self.env.mode, "ids": [new_id() for _ in range(2 * len(lines))]} | changes
+        facts = {"mode": self.env.mode, "ids": [new_id() for _ in range(2 * len(rows))]} | changes
 
         async def action(tx: Tx) -> list[Row]:
             return await tx.fetch(
@@ -76,8 +78,8 @@ class Books:
                 facts["mode"],
                 new_id(),
                 clock.now(),
-                ["adjustment" for _ in lines],
-                *(list(column) for column in (zip(*lines, strict=True) if lines else [()] * 6)),
+                ["adjustment" for _ in rows],
+                *(list(column) for column in (zip(*rows, strict=True) if rows else [()] * 6)),
                 facts["ids"],
             )
 

@@ -12,8 +12,10 @@ from tests.running import Service
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.ledger import balances, holds
-from tollhouse.ledger.model import Hold, HoldNotActive, InsufficientFunds, Posted, Source, payable
+from tollhouse.ledger import holds
+from tollhouse.ledger.holds import HoldCapture
+from tollhouse.ledger.model import Hold, HoldNotActive, InsufficientFunds, PostedTransaction, Source, payable
+from tollhouse.ledger.store import get_balance
 
 
 async def reserve(books: Books, amount_minor: int, source: Source | None = None) -> Hold:
@@ -22,22 +24,22 @@ async def reserve(books: Books, amount_minor: int, source: Source | None = None)
     return hold
 
 
-async def capture(books: Books, hold_id: UUID, amount_minor: int) -> tuple[Hold, Posted]:
+async def capture(books: Books, hold_id: UUID, amount_minor: int) -> tuple[Hold, PostedTransaction]:
     return await books.pool.transact(
         lambda tx: holds.capture(
-            tx, books.env, hold_id, amount_minor, clock.now(), entry_type="fulfillment", to=payable("sandbox")
+            tx, books.env, hold_id, (HoldCapture("fulfillment", amount_minor, payable("sandbox")),), clock.now()
         )
     )
 
 
-async def release(books: Books, hold_id: UUID) -> tuple[Hold, Posted]:
+async def release(books: Books, hold_id: UUID) -> tuple[Hold, PostedTransaction]:
     return await books.pool.transact(lambda tx: holds.release(tx, books.env, hold_id, clock.now()))
 
 
 async def test_a_hold_moves_money_to_reserved(books: Books) -> None:
     await books.fund(1_000)
     await reserve(books, 300)
-    balance = await balances.in_currency(books.pool, books.env, "EUR")
+    balance = await get_balance(books.pool, books.env, "EUR")
     assert (balance.available_minor, balance.reserved_minor, balance.total_minor) == (700, 300, 1_000)
 
 
@@ -48,7 +50,7 @@ async def test_a_hold_is_captured_in_parts_and_the_rest_released(books: Books, s
     await capture(books, hold.id, 50)
     ended, _ = await release(books, hold.id)
     assert (ended.captured_minor, ended.released_minor, ended.held_minor) == (150, 150, 0)
-    balance = await balances.in_currency(books.pool, books.env, "EUR")
+    balance = await get_balance(books.pool, books.env, "EUR")
     assert (balance.available_minor, balance.reserved_minor) == (850, 0)
     for again in (release(books, hold.id), capture(books, hold.id, 1)):
         with pytest.raises(HoldNotActive):
@@ -62,7 +64,7 @@ async def test_no_more_is_captured_than_is_held(books: Books) -> None:
     for amount_minor in (301, 0, -1):
         with pytest.raises((HoldNotActive, ValueError)):
             await capture(books, hold.id, amount_minor)
-    assert (await balances.in_currency(books.pool, books.env, "EUR")).reserved_minor == 300
+    assert (await get_balance(books.pool, books.env, "EUR")).reserved_minor == 300
 
 
 async def test_what_is_not_there_cannot_be_held(books: Books) -> None:
@@ -99,5 +101,5 @@ async def test_capture_and_release_race_and_one_wins(books: Books, service: Serv
         ended = await asyncio.gather(*racers, return_exceptions=True)
         assert sum(isinstance(one, tuple) for one in ended) == 1
         assert sum(isinstance(one, HoldNotActive) for one in ended) == 19
-    assert (await balances.in_currency(books.pool, books.env, "EUR")).reserved_minor == 0
+    assert (await get_balance(books.pool, books.env, "EUR")).reserved_minor == 0
     assert await broken_invariants(service.dsn) == []

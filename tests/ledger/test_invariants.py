@@ -7,7 +7,7 @@ from tests.invariants import ours
 from tests.ledger.books import Books
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import invariants
-from tollhouse.ledger.model import Line, rail
+from tollhouse.ledger.model import Posting, rail
 
 PAST_ALL_RULES = "SET LOCAL session_replication_role = replica"  # triggers and foreign keys sleep in this transaction
 
@@ -37,7 +37,7 @@ TWICE = """
     ],
 )
 async def test_a_spoilt_ledger_is_noticed(books: Books, number: str, spoil: str) -> None:
-    posted = await books.post(Line("payment", "EUR", 100, rail("sandbox"), books.mine))
+    posted = await books.post(Posting("payment", "EUR", 100, rail("sandbox"), books.mine))
     arguments = (posted.id, books.env.merchant_id) if "$2" in spoil else (posted.id,)
     async with books.undone() as tx:
         assert ours(await invariants.broken(tx)) == []

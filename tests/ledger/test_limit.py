@@ -16,7 +16,7 @@ from tests.payments.bank import purse
 from tests.payments.shop import balance, choose, open_link, simulate
 from tests.running import Service
 from tollhouse.kernel.money import MINOR_MAX
-from tollhouse.ledger.model import BalanceLimitExceeded, Line
+from tollhouse.ledger.model import BalanceLimitExceeded, Posting
 
 LIMIT = "90071992547409.91"
 CENT = "0.01"
@@ -215,7 +215,7 @@ async def test_the_database_refuses_it_too(books: Books) -> None:
     await books.fund(MINOR_MAX)
     with pytest.raises(BalanceLimitExceeded):
         await books.fund(1)
-    await books.post(Line("settlement", "EUR", 5, books.mine, books.pending))
+    await books.post(Posting("settlement", "EUR", 5, books.mine, books.pending))
     for code in ("available", "pending"):
         with pytest.raises(asyncpg.CheckViolationError) as refused:
             await books.pool.execute(

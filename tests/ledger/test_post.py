@@ -15,8 +15,8 @@ from tollhouse.ledger.model import (
     Account,
     AlreadyPosted,
     InsufficientFunds,
-    Line,
-    Posted,
+    JournalEntry,
+    PostedTransaction,
     Posting,
     Source,
     available,
@@ -28,8 +28,8 @@ from tollhouse.ledger.model import (
 
 async def test_a_payment_with_its_fee_is_two_lines_and_two_entries(books: Books) -> None:
     posted = await books.post(
-        Line("payment", "EUR", 1_000, rail("sandbox"), books.mine),
-        Line("payment_fee", "EUR", 30, books.mine, income("payment_fee")),
+        Posting("payment", "EUR", 1_000, rail("sandbox"), books.mine),
+        Posting("payment_fee", "EUR", 30, books.mine, income("payment_fee")),
         kind="payment",
     )
     assert [(entry.type, entry.delta_minor, entry.balance_after_minor, entry.sequence) for entry in posted.entries] == [
@@ -42,8 +42,8 @@ async def test_a_payment_with_its_fee_is_two_lines_and_two_entries(books: Books)
 async def test_a_transaction_is_judged_on_its_end_not_line_by_line(books: Books) -> None:
     """The fee may come first: what counts is where the balance ends."""
     posted = await books.post(
-        Line("payment_fee", "EUR", 30, books.mine, income("payment_fee")),
-        Line("payment", "EUR", 1_000, rail("sandbox"), books.mine),
+        Posting("payment_fee", "EUR", 30, books.mine, income("payment_fee")),
+        Posting("payment", "EUR", 1_000, rail("sandbox"), books.mine),
     )
     assert [entry.balance_after_minor for entry in posted.entries] == [-30, 970]
     assert await books.available_minor() == 970
@@ -51,7 +51,7 @@ async def test_a_transaction_is_judged_on_its_end_not_line_by_line(books: Books)
 
 async def test_one_line_between_two_accounts_of_a_merchant_makes_two_entries(books: Books) -> None:
     await books.fund(500)
-    posted = await books.post(Line("settlement", "EUR", 200, books.mine, books.pending))
+    posted = await books.post(Posting("settlement", "EUR", 200, books.mine, books.pending))
     assert {(entry.account, entry.delta_minor, entry.sequence) for entry in posted.entries} == {
         ("available", -200, 2),
         ("pending", 200, 1),
@@ -68,11 +68,11 @@ async def test_nobody_spends_what_is_not_there(books: Books) -> None:
 
 async def test_a_transition_posts_once_ever(books: Books) -> None:
     source = Source("test", new_id())
-    line = Line("test_funding", "EUR", 100, equity("test_funding"), books.mine)
-    await books.post(line, source=source)
+    posting = Posting("test_funding", "EUR", 100, equity("test_funding"), books.mine)
+    await books.post(posting, source=source)
     with pytest.raises(AlreadyPosted):
-        await books.post(line, source=source)
-    await books.post(line, source=Source("test", source.id, step=1))
+        await books.post(posting, source=source)
+    await books.post(posting, source=Source("test", source.id, step=1))
     assert await books.available_minor() == 200
 
 
@@ -80,7 +80,7 @@ async def test_thirty_at_once_race_for_one_balance(books: Books, service: Servic
     """Ten can be paid out of the balance, however many ask; the entries are numbered without gaps."""
     await books.fund(1_000)
     ended = await asyncio.gather(*(books.spend(100) for _ in range(30)), return_exceptions=True)
-    assert sum(isinstance(one, Posted) for one in ended) == 10
+    assert sum(isinstance(one, PostedTransaction) for one in ended) == 10
     assert sum(isinstance(one, InsufficientFunds) for one in ended) == 20
     assert await books.available_minor() == 0
     entries = await books.entries()
@@ -100,12 +100,12 @@ async def test_thirty_at_once_make_the_same_new_account(books: Books, service: S
 async def test_opposite_directions_do_not_deadlock(books: Books, service: Service) -> None:
     """Available to pending and back at once: both lock the two accounts in one order."""
     await books.fund(1_000)
-    there = Line("settlement", "EUR", 10, books.mine, books.pending)
-    back = Line("settlement", "EUR", 10, books.pending, books.mine)
-    await books.post(Line("settlement", "EUR", 500, books.mine, books.pending))
+    there = Posting("settlement", "EUR", 10, books.mine, books.pending)
+    back = Posting("settlement", "EUR", 10, books.pending, books.mine)
+    await books.post(Posting("settlement", "EUR", 500, books.mine, books.pending))
     deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
     before = await books.pool.fetchrow(deadlocks)
-    await asyncio.gather(*(books.post(line) for line in [there, back] * 15))
+    await asyncio.gather(*(books.post(posting) for posting in [there, back] * 15))
     assert await books.pool.fetchrow(deadlocks) == before
     assert await books.available_minor() == 500
     assert await broken_invariants(service.dsn) == []
@@ -114,14 +114,14 @@ async def test_opposite_directions_do_not_deadlock(books: Books, service: Servic
 @pytest.mark.parametrize("amount_minor", [0, -1, 2**53])
 def test_a_line_moves_an_amount_above_zero(amount_minor: int) -> None:
     with pytest.raises(ValueError, match="above zero"):
-        Line("payment", "EUR", amount_minor, rail("sandbox"), equity("adjustment"))
+        Posting("payment", "EUR", amount_minor, rail("sandbox"), equity("adjustment"))
 
 
 async def test_a_line_needs_two_accounts_and_a_posting_a_line(books: Books) -> None:
     with pytest.raises(ValueError, match="two accounts"):
-        Line("payment", "EUR", 1, books.mine, available(books.env))
+        Posting("payment", "EUR", 1, books.mine, available(books.env))
     with pytest.raises(ValueError, match="at least one line"):
-        Posting("test", "payment", Source("test", new_id()), (), clock.now())
+        JournalEntry("test", "payment", Source("test", new_id()), (), clock.now())
     with pytest.raises(ValueError, match="no account"):
         Account("rail:Sand box")
     with pytest.raises(ValueError, match="no account"):

@@ -17,7 +17,7 @@ from tests.withdrawals.desk import asked, fund
 from tollhouse import main
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.ledger.model import EntryType, Line, Posting, Source, equity, rail
+from tollhouse.ledger.model import EntryType, JournalEntry, Posting, Source, equity, rail
 from tollhouse.ledger.post import post
 from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
@@ -26,7 +26,7 @@ PACKAGE = Path(tollhouse.__file__).parent
 CREDITS_A_RAIL = {"outgoing/gate.py", "payments/chargebacks.py"}
 """The gate, and what a rail takes by itself."""
 DEBIT = 3
-"""Which argument of a `Line` is debited."""
+"""Which argument of a `Posting` is debited."""
 
 
 @pytest.fixture
@@ -64,11 +64,11 @@ def calls(tree: ast.AST, name: str) -> list[ast.Call]:
 
 
 def test_only_the_gate_credits_a_rail() -> None:
-    """Everywhere else the account of a rail stands where money comes in: as what a line debits."""
+    """Everywhere else a rail's account is the debit side of a posting: money comes in."""
     knowing = {path: tree for path, tree in modules() if names_rail(tree)}
     assert set(knowing) > CREDITS_A_RAIL
     for path, tree in knowing.items():
-        debited = [id(line.args[DEBIT]) for line in calls(tree, "Line") if len(line.args) > DEBIT]
+        debited = [id(posting.args[DEBIT]) for posting in calls(tree, "Posting") if len(posting.args) > DEBIT]
         others = [call.lineno for call in calls(tree, "rail") if id(call) not in debited]
         assert path in CREDITS_A_RAIL or not others, f"{path}: {others}"
 
@@ -84,8 +84,8 @@ def test_no_module_names_a_rail_account_otherwise() -> None:
 
 async def leave(tx: Tx, kind: EntryType, source: Source, minor: int = 400, by: str = "sandbox", code: str = "EUR") -> None:
     """Post money to a rail's outgoing side."""
-    line = Line(kind, code, minor, equity("test_funding"), rail(by))
-    await post(tx, Posting("test", kind, source, (line,), clock.now()))
+    posting = Posting(kind, code, minor, equity("test_funding"), rail(by))
+    await post(tx, JournalEntry("test", kind, source, (posting,), clock.now()))
 
 
 @pytest.mark.parametrize("kind", get_args(EntryType))

@@ -9,7 +9,7 @@ from tests.cast import Actor
 from tests.running import Service, settings_for
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id, parse_id
-from tollhouse.ledger.model import Account, EntryType, Line, Posting, Source, equity
+from tollhouse.ledger.model import Account, EntryType, JournalEntry, Posting, Source, equity
 from tollhouse.ledger.post import post
 from tollhouse.platform import embedded
 from tollhouse.platform.db import Pool
@@ -28,23 +28,23 @@ class Desk:
         """One line between the merchant's account and the house."""
         mine, ours = Account(code, self.env.merchant_id), equity("adjustment")
         debit, credit = (ours, mine) if amount_minor > 0 else (mine, ours)
-        line = Line(entry_type, currency, abs(amount_minor), debit, credit)
-        await self._post(at, entry_type, line)
+        posting = Posting(entry_type, currency, abs(amount_minor), debit, credit)
+        await self._post(at, entry_type, posting)
 
     async def move(self, at: datetime, entry_type: EntryType, amount_minor: int, currency: str = "EUR") -> None:
         """One line from available to reserved."""
-        line = Line(
+        posting = Posting(
             entry_type,
             currency,
             amount_minor,
             Account("available", self.env.merchant_id),
             Account("reserved", self.env.merchant_id),
         )
-        await self._post(at, entry_type, line)
+        await self._post(at, entry_type, posting)
 
-    async def _post(self, at: datetime, entry_type: EntryType, line: Line) -> None:
-        posting = Posting(self.env.mode, entry_type, Source("test", new_id()), (line,), at)
-        await self.pool.transact(lambda tx: post(tx, posting))
+    async def _post(self, at: datetime, entry_type: EntryType, posting: Posting) -> None:
+        journal_entry = JournalEntry(self.env.mode, entry_type, Source("test", new_id()), (posting,), at)
+        await self.pool.transact(lambda tx: post(tx, journal_entry))
 
 
 @pytest.fixture(scope="package")

@@ -60,7 +60,7 @@ async def test_asking(shop: Actor, services: Services) -> None:
     await survive(shop, services, lambda tx: actions.request(tx, env_of(shop), new, services, clock.now()), at_least=10)
 
 
-@pytest.mark.parametrize("deed", ["cancel", "begin", "complete", "fail", "come_back", "reject"])
+@pytest.mark.parametrize("action", ["cancel", "begin", "complete", "fail", "come_back", "reject"])
 async def test_each_step(shop: Actor, services: Services, action: str) -> None:
     await fund(shop)
     withdrawal_id, env, now = UUID((await asked(shop))["id"]), env_of(shop), clock.now()

@@ -30,10 +30,10 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import ClientId, MerchantId, new_id
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.ledger import holds
-from tollhouse.ledger.balances import in_currency
-from tollhouse.ledger.holds import Part
-from tollhouse.ledger.model import InsufficientFunds, Line, Posted, Posting, Source, available
+from tollhouse.ledger.holds import HoldCapture
+from tollhouse.ledger.model import InsufficientFunds, JournalEntry, PostedTransaction, Posting, Source, available
 from tollhouse.ledger.post import post
+from tollhouse.ledger.store import get_balance
 from tollhouse.platform.db import Tx
 
 SOURCE = "balance_payment"
@@ -58,14 +58,14 @@ async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, services: Services
     await _refuse_short(tx, payment)
     # The database judges balance and external_id once more below, and its verdict refuses everything.
     if new.capture:
-        line = Line(
+        posting = Posting(
             "balance_payment_out",
             payment.currency,
             payment.amount_minor,
             available(payment.env),
             available(payment.owner),
         )
-        posted = await post(tx, Posting(payment.env.mode, line.type, Source(SOURCE, payment.id), (line,), now))
+        posted = await post(tx, JournalEntry(payment.env.mode, posting.type, Source(SOURCE, payment.id), (posting,), now))
     else:
         source = Source(SOURCE, payment.id)
         hold, posted = await holds.reserve(tx, payment.env, source, payment.currency, payment.amount_minor, now)
@@ -193,7 +193,7 @@ def _fresh(
 
 async def _refuse_short(tx: Tx, payment: BalancePayment) -> None:
     """Tell how much there is. Raises `InsufficientFunds`."""
-    there_minor = (await in_currency(tx, payment.env, payment.currency)).available_minor
+    there_minor = (await get_balance(tx, payment.env, payment.currency)).available_minor
     if there_minor < payment.amount_minor:
         raise InsufficientFunds(
             {"available_minor": there_minor, "required_minor": payment.amount_minor, "currency": payment.currency}
@@ -235,8 +235,8 @@ async def _capture(
     # Nothing below this line may refuse.
     changed = payment.captured(amount_minor, now)
     await store.change(tx, changed)
-    paid = Part("balance_payment_out", amount_minor, available(payment.owner))
-    _, posted = await holds.settle(tx, payment.env, hold_id, (paid,), now)
+    paid = HoldCapture("balance_payment_out", amount_minor, available(payment.owner))
+    _, posted = await holds.capture_and_release(tx, payment.env, hold_id, (paid,), now)
     await _notify(tx, changed, posted, services, now)
     return changed
 
@@ -254,8 +254,10 @@ async def _refund(tx: Tx, payment: BalancePayment, part: PartialAmount, services
     changed = payment.refunded(amount_minor, now)
     await store.change(tx, changed)
     source = Source(SOURCE, payment.id, changed.refunds)
-    line = Line("balance_payment_refund", payment.currency, amount_minor, available(payment.owner), available(payment.env))
-    posted = await post(tx, Posting(payment.env.mode, line.type, source, (line,), now))
+    posting = Posting(
+        "balance_payment_refund", payment.currency, amount_minor, available(payment.owner), available(payment.env)
+    )
+    posted = await post(tx, JournalEntry(payment.env.mode, posting.type, source, (posting,), now))
     await _notify(tx, changed, posted, services, now)
     return changed
 
@@ -286,10 +288,10 @@ async def _give_back(
     return changed
 
 
-async def _notify(tx: Tx, payment: BalancePayment, posted: Posted, services: Services, now: datetime) -> None:
+async def _notify(tx: Tx, payment: BalancePayment, posted: PostedTransaction, services: Services, now: datetime) -> None:
     """Tell each of the two merchants what it did to its own balance."""
     cause = Cause(SOURCE, payment.id, payment.status, payment.version)
     for env in (payment.env, payment.owner):
-        part = posted.of(env)
+        part = posted.for_merchant(env)
         if part.entries:
             await notify_balance(tx, env, payment.currency, part, cause, None, services, now)

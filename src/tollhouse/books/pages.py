@@ -21,10 +21,9 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
-from tollhouse.ledger import balances as ledger_balances
-from tollhouse.ledger.balances import BalanceView, balance_view
 from tollhouse.ledger.model import MERCHANT_CODES, EntryType
-from tollhouse.ledger.store import Balance
+from tollhouse.ledger.store import Balance, list_balances
+from tollhouse.ledger.views import BalanceView, balance_view
 from tollhouse.platform.db import Pool
 
 OPERATIONS = Operations(PAGES)
@@ -75,7 +74,7 @@ class ShownLine(Struct, frozen=True):
 async def balances(request: Request, caller: Person, mode: str) -> Response:
     """What there is in each currency: to be spent, on its way, set aside for what, and owed."""
     env = caller.env(mode)
-    held = await ledger_balances.of(request.services.db, env)
+    held = await list_balances(request.services.db, env)
     return page(
         request,
         "books/balances.html",

@@ -19,9 +19,9 @@ from tollhouse.identity.people import email_key
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId, new_id
-from tollhouse.ledger.balances import in_currency
-from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds, Line, Posting, Source, available, equity
+from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds, JournalEntry, Posting, Source, available, equity
 from tollhouse.ledger.post import post
+from tollhouse.ledger.store import get_balance
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Letter
 from tollhouse.platform.db import Tx
@@ -116,7 +116,7 @@ async def adjust(
         raise OperatorRefusedError(f"There is no merchant {env.merchant_id}.")
     await rules.ensure_independent(tx, env.merchant_id, context.reviewer)
     await rules.ensure_no_reset(tx, env.merchant_id, context.at)
-    had = await in_currency(tx, env, currency.code)
+    had = await get_balance(tx, env, currency.code)
     action = await keep(
         tx,
         context,
@@ -128,9 +128,11 @@ async def adjust(
     )
     ours, theirs = equity("adjustment"), available(env)
     debit, credit = (ours, theirs) if amount_minor > 0 else (theirs, ours)
-    line = Line("adjustment", currency.code, abs(amount_minor), debit, credit)
+    posting = Posting("adjustment", currency.code, abs(amount_minor), debit, credit)
     try:
-        posted = await post(tx, Posting(env.mode, "adjustment", Source(SOURCE, action.action_id), (line,), context.at))
+        posted = await post(
+            tx, JournalEntry(env.mode, "adjustment", Source(SOURCE, action.action_id), (posting,), context.at)
+        )
     except InsufficientFunds:
         raise OperatorRefusedError(
             f"The available balance is {currency.format(had.available_minor)} {currency.code}: "

@@ -21,7 +21,7 @@ from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId, Mode
-from tollhouse.ledger import balances
+from tollhouse.ledger.store import list_balances
 from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
@@ -174,7 +174,7 @@ async def _merchant(request: Request, caller: Operator, known: Merchant, *, done
         here="merchants",
         merchant=known,
         emails=await store.emails_of(db, merchant_id),
-        balances=[(mode, balance) for mode in MODES for balance in await balances.of(db, MerchantEnv(merchant_id, mode))],
+        balances=[(mode, balance) for mode in MODES for balance in await list_balances(db, MerchantEnv(merchant_id, mode))],
         projects=await store.projects_of(db, merchant_id, PROJECTS_SHOWN),
         history=await store.actions_of_merchant(db, merchant_id, ACTIONS_SHOWN),
         amount=format_amount,

@@ -22,9 +22,19 @@ from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
-from tollhouse.ledger.balances import in_currency
-from tollhouse.ledger.model import Account, EntryType, InsufficientFunds, Line, Posted, Posting, Source, available, income
+from tollhouse.ledger.model import (
+    Account,
+    EntryType,
+    InsufficientFunds,
+    JournalEntry,
+    PostedTransaction,
+    Posting,
+    Source,
+    available,
+    income,
+)
 from tollhouse.ledger.post import post
+from tollhouse.ledger.store import get_balance
 from tollhouse.platform.db import Tx
 
 QUOTE_LASTS = timedelta(seconds=30)
@@ -78,7 +88,7 @@ async def convert(tx: Tx, env: MerchantEnv, new: NewConversion, services: Servic
     return conversion
 
 
-async def carry_out(tx: Tx, conversion: Conversion, services: Services, now: datetime) -> Posted:
+async def carry_out(tx: Tx, conversion: Conversion, services: Services, now: datetime) -> PostedTransaction:
     """Keep, post and tell a conversion that was judged. Raises `InsufficientFunds` where the money went meanwhile."""
     made, env = conversion.exchange, conversion.env
     moves: tuple[tuple[EntryType, str, int, Account, Account], ...] = (
@@ -86,15 +96,15 @@ async def carry_out(tx: Tx, conversion: Conversion, services: Services, now: dat
         ("conversion_fee", made.from_currency, made.fee_minor, available(env), income("conversion_fee")),
         ("conversion_in", made.to_currency, made.to_amount_minor, FX, available(env)),
     )
-    lines = tuple(Line(kind, code, minor, debit, credit) for kind, code, minor, debit, credit in moves if minor)
+    postings = tuple(Posting(kind, code, minor, debit, credit) for kind, code, minor, debit, credit in moves if minor)
     await store.insert(tx, conversion)
-    posted = await post(tx, Posting(env.mode, "conversion_out", Source(notify.SOURCE, conversion.id), lines, now))
+    posted = await post(tx, JournalEntry(env.mode, "conversion_out", Source(notify.SOURCE, conversion.id), postings, now))
     await notify.completed(tx, conversion, posted, services, now)
     return posted
 
 
 async def _refuse_without_funds(tx: Tx, env: MerchantEnv, exchange: Exchange) -> None:
-    there_minor = (await in_currency(tx, env, exchange.from_currency)).available_minor
+    there_minor = (await get_balance(tx, env, exchange.from_currency)).available_minor
     if there_minor < exchange.from_amount_minor:
         details = {"available_minor": there_minor, "required_minor": exchange.from_amount_minor}
         raise InsufficientFunds(details | {"currency": exchange.from_currency})

@@ -7,13 +7,13 @@ from tollhouse.conversions.views import conversion_view
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.events.record import NewEvent, record
 from tollhouse.http.services import Services
-from tollhouse.ledger.model import Posted
+from tollhouse.ledger.model import PostedTransaction
 from tollhouse.platform.db import Tx
 
 SOURCE = "conversion"
 
 
-async def completed(tx: Tx, conversion: Conversion, posted: Posted, services: Services, now: datetime) -> None:
+async def completed(tx: Tx, conversion: Conversion, posted: PostedTransaction, services: Services, now: datetime) -> None:
     """Record that it is done, and what it did to both balances."""
     made, url = conversion.exchange, conversion.webhook_url
     event = NewEvent("conversion.completed", SOURCE, conversion.id, conversion.version, conversion_view(conversion), url)

@@ -31,8 +31,8 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import parse_id
-from tollhouse.ledger import balances
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
+from tollhouse.ledger.store import list_balances
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("from_currency", "to_currency", "amount", "to_amount", "external_id", "webhook_url")
@@ -175,7 +175,9 @@ async def _form(
     request: Request, person: Person, env: MerchantEnv, typed: Typed, form_errors: FormErrors = NO_ERRORS
 ) -> Response:
     there = [
-        (one.currency, one.available_minor) for one in await balances.of(request.services.db, env) if one.available_minor > 0
+        (one.currency, one.available_minor)
+        for one in await list_balances(request.services.db, env)
+        if one.available_minor > 0
     ]
     return page(
         request,

@@ -9,8 +9,9 @@ from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.events.record import NewEvent, record
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.ledger.balances import BalanceView, balance_view, entry_view, in_currency
-from tollhouse.ledger.model import Posted
+from tollhouse.ledger.model import PostedTransaction
+from tollhouse.ledger.store import get_balance
+from tollhouse.ledger.views import BalanceView, balance_view, entry_view
 from tollhouse.platform.db import Tx
 
 
@@ -27,7 +28,7 @@ async def notify_balance(
     tx: Tx,
     env: MerchantEnv,
     currency: str,
-    posted: Posted,
+    posted: PostedTransaction,
     cause: Cause,
     destination_url: str | None,
     services: Services,
@@ -38,7 +39,7 @@ async def notify_balance(
     The event's source is the first of the entries it tells: so a ledger transaction that touches two currencies tells twice.
     """
     decimals = CURRENCIES[currency].decimals
-    view = balance_view(await in_currency(tx, env, currency), env, decimals)
+    view = balance_view(await get_balance(tx, env, currency), env, decimals)
     entries = [entry for entry in posted.entries if entry.currency == currency]
     if entries:
         extra = {"source": cause, "entries": [entry_view(entry, env, decimals) for entry in entries]}

@@ -19,9 +19,9 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import holds
-from tollhouse.ledger.balances import in_currency
-from tollhouse.ledger.holds import Part
-from tollhouse.ledger.model import InsufficientFunds, Posted, Source, income, payable
+from tollhouse.ledger.holds import HoldCapture
+from tollhouse.ledger.model import InsufficientFunds, PostedTransaction, Source, income, payable
+from tollhouse.ledger.store import get_balance
 from tollhouse.platform.db import Tx
 from tollhouse.rails.grants import GrantAnswer
 
@@ -113,7 +113,7 @@ async def end(
         raise await _not_now(tx, env, fulfillment_id)
     # Nothing below this line may refuse.
     _, posted = (
-        await holds.settle(tx, env, ended.hold_id, _shares(ended), now)
+        await holds.capture_and_release(tx, env, ended.hold_id, _shares(ended), now)
         if delivered
         else await holds.release(tx, env, ended.hold_id, now)
     )
@@ -130,7 +130,7 @@ async def _refuse_duplicate(tx: Tx, env: MerchantEnv, new: NewFulfillment) -> No
 async def _refuse_short(tx: Tx, env: MerchantEnv, product: Product, quantity: int) -> None:
     """Tell how much there is. Raises `InsufficientFunds`."""
     cost_minor = product.unit_price_minor * quantity
-    there_minor = (await in_currency(tx, env, product.currency)).available_minor
+    there_minor = (await get_balance(tx, env, product.currency)).available_minor
     if there_minor < cost_minor:
         raise InsufficientFunds({"available_minor": there_minor, "required_minor": cost_minor, "currency": product.currency})
 
@@ -140,12 +140,12 @@ async def _not_now(tx: Tx, env: MerchantEnv, fulfillment_id: UUID) -> NotFound |
     return NotFound() if current is None else InvalidState(current.status)
 
 
-def _shares(ended: Fulfillment) -> tuple[Part, ...]:
+def _shares(ended: Fulfillment) -> tuple[HoldCapture, ...]:
     """What of the charge is the game's, and what is ours; what is nothing has no line."""
     wholesale_minor = ended.unit_wholesale_minor * ended.delivered_quantity
     parts = (
-        Part("fulfillment", wholesale_minor, payable(ended.server)),
-        Part("fulfillment", ended.charged_minor - wholesale_minor, income("fulfillment_margin")),
+        HoldCapture("fulfillment", wholesale_minor, payable(ended.server)),
+        HoldCapture("fulfillment", ended.charged_minor - wholesale_minor, income("fulfillment_margin")),
     )
     return tuple(part for part in parts if part.amount_minor)
 
@@ -156,7 +156,7 @@ async def _note(tx: Tx, fulfillment: Fulfillment, action: AuditEventType, now: d
     await record.note(tx, fulfillment.env, action, now, subject=fulfillment.id, changed=about)
 
 
-async def _notify(tx: Tx, fulfillment: Fulfillment, posted: Posted, services: Services, now: datetime) -> None:
+async def _notify(tx: Tx, fulfillment: Fulfillment, posted: PostedTransaction, services: Services, now: datetime) -> None:
     cause = Cause(SOURCE, fulfillment.id, fulfillment.status, fulfillment.version)
     env, code, url = fulfillment.env, fulfillment.currency, fulfillment.webhook_url
     await notify_balance(tx, env, code, posted, cause, url, services, now)

@@ -27,8 +27,8 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import new_id_text, parse_id
-from tollhouse.ledger import balances
 from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.ledger.store import get_balance
 from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
@@ -168,7 +168,7 @@ async def _review(
 async def _form(
     request: Request, person: Person, env: MerchantEnv, product: Product, typed: Typed, form_errors: FormErrors = NO_ERRORS
 ) -> Response:
-    balance = await balances.in_currency(request.services.db, env, product.currency)
+    balance = await get_balance(request.services.db, env, product.currency)
     return page(
         request,
         "fulfillments/new.html",

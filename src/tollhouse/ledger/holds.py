@@ -1,4 +1,4 @@
-"""Holds: money set aside, then taken or given back. The hold's row decides who was first, before anything is posted."""
+"""Holds: reserved money that is captured or released. Compare-and-set of the hold's row comes before posting."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,8 +14,8 @@ from tollhouse.ledger.model import (
     EntryType,
     Hold,
     HoldNotActive,
-    Line,
-    Posted,
+    JournalEntry,
+    PostedTransaction,
     Posting,
     Source,
     available,
@@ -25,74 +25,68 @@ from tollhouse.ledger.post import post
 from tollhouse.platform.db import Tx
 
 
-class Part(Struct, frozen=True):
-    """A part of what is held, and where it goes."""
+class HoldCapture(Struct, frozen=True):
+    """An amount captured from a hold, and the account it is credited to."""
 
     type: EntryType
     amount_minor: int
-    to: Account
+    credit: Account
 
 
 async def reserve(
     tx: Tx, env: MerchantEnv, source: Source, currency: str, amount_minor: int, now: datetime
-) -> tuple[Hold, Posted]:
-    """Set money of the available balance aside for `source`, which can hold once. Raises `InsufficientFunds`."""
+) -> tuple[Hold, PostedTransaction]:
+    """Reserve money of the available balance for `source`, which can have one hold. Raises `InsufficientFunds`."""
     hold = Hold(new_id(), env, currency, source, amount_minor, 0, 0)
-    line = Line("hold", currency, amount_minor, available(env), reserved(env))
+    posting = Posting("hold", currency, amount_minor, available(env), reserved(env))
     await store.insert_hold(tx, hold, now)
-    return hold, await post(tx, Posting(env.mode, "hold", source, (line,), now))
+    return hold, await post(tx, JournalEntry(env.mode, "hold", source, (posting,), now))
 
 
 async def capture(
     tx: Tx,
     env: MerchantEnv,
     hold_id: UUID,
-    amount_minor: int,
+    captures: Sequence[HoldCapture],
     now: datetime,
     *,
-    entry_type: EntryType,
-    to: Account,
-    along: tuple[Line, ...] = (),
-) -> tuple[Hold, Posted]:
-    """Pay `amount_minor` of the hold to an account, and post the lines `along` in the same ledger transaction.
-
-    Raises `HoldNotActive` where somebody else was first.
-    """
-    return await spend(tx, env, hold_id, (Part(entry_type, amount_minor, to),), now, along=along)
+    extra_postings: tuple[Posting, ...] = (),
+) -> tuple[Hold, PostedTransaction]:
+    """Capture these amounts, and post `extra_postings` in the same ledger transaction. Raises `HoldNotActive`."""
+    hold = await store.capture_hold(tx, env, hold_id, sum(one.amount_minor for one in captures), now)
+    return await _post(tx, env, hold, captures, now, extra_postings)
 
 
-async def spend(
-    tx: Tx, env: MerchantEnv, hold_id: UUID, parts: Sequence[Part], now: datetime, *, along: tuple[Line, ...] = ()
-) -> tuple[Hold, Posted]:
-    """Pay these parts of the hold, each to its account, and post the lines `along`, all in one ledger transaction.
-
-    Raises `HoldNotActive` where somebody else was first.
-    """
-    hold = await store.capture_hold(tx, env, hold_id, sum(part.amount_minor for part in parts), now)
-    if hold is None:
-        raise HoldNotActive
-    lines = (Line(part.type, hold.currency, part.amount_minor, reserved(env), part.to) for part in parts)
-    return hold, await post(tx, Posting(env.mode, parts[0].type, hold.source, (*lines, *along), now))
+async def capture_and_release(
+    tx: Tx, env: MerchantEnv, hold_id: UUID, captures: Sequence[HoldCapture], now: datetime
+) -> tuple[Hold, PostedTransaction]:
+    """Capture these amounts and release the rest in one ledger transaction. Raises `HoldNotActive`."""
+    hold = await store.settle_hold(tx, env, hold_id, sum(one.amount_minor for one in captures), now)
+    return await _post(tx, env, hold, captures, now, _release_postings(hold))
 
 
-async def release(tx: Tx, env: MerchantEnv, hold_id: UUID, now: datetime) -> tuple[Hold, Posted]:
-    """Give back what is still held. Raises `HoldNotActive` where somebody else was first."""
+async def release(tx: Tx, env: MerchantEnv, hold_id: UUID, now: datetime) -> tuple[Hold, PostedTransaction]:
+    """Release what is still held. Raises `HoldNotActive`."""
     hold = await store.release_hold(tx, env, hold_id, now)
+    return await _post(tx, env, hold, (), now, _release_postings(hold))
+
+
+def _release_postings(hold: Hold | None) -> tuple[Posting, ...]:
+    if hold is None or not hold.released_minor:
+        return ()
+    return (Posting("release", hold.currency, hold.released_minor, reserved(hold.env), available(hold.env)),)
+
+
+async def _post(
+    tx: Tx,
+    env: MerchantEnv,
+    hold: Hold | None,
+    captures: Sequence[HoldCapture],
+    now: datetime,
+    extra_postings: tuple[Posting, ...],
+) -> tuple[Hold, PostedTransaction]:
     if hold is None:
         raise HoldNotActive
-    line = Line("release", hold.currency, hold.released_minor, reserved(env), available(env))
-    return hold, await post(tx, Posting(env.mode, "release", hold.source, (line,), now))
-
-
-async def settle(tx: Tx, env: MerchantEnv, hold_id: UUID, parts: Sequence[Part], now: datetime) -> tuple[Hold, Posted]:
-    """Pay these parts of the hold, each to its account, and give back the rest, all in one ledger transaction.
-
-    Raises `HoldNotActive` where somebody else was first.
-    """
-    hold = await store.settle_hold(tx, env, hold_id, sum(part.amount_minor for part in parts), now)
-    if hold is None:
-        raise HoldNotActive
-    lines = [Line(part.type, hold.currency, part.amount_minor, reserved(env), part.to) for part in parts]
-    if hold.released_minor:
-        lines.append(Line("release", hold.currency, hold.released_minor, reserved(env), available(env)))
-    return hold, await post(tx, Posting(env.mode, parts[0].type, hold.source, tuple(lines), now))
+    captured = (Posting(one.type, hold.currency, one.amount_minor, reserved(env), one.credit) for one in captures)
+    postings = (*captured, *extra_postings)
+    return hold, await post(tx, JournalEntry(env.mode, postings[0].type, hold.source, postings, now))

@@ -1,4 +1,4 @@
-"""What a posting is: lines of debit and credit between accounts, and the rules that need no database."""
+"""Accounts, journal entries and their postings, ledger entries, holds, and the rules that need no database."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ PLATFORM_CODE = re.compile(r"fx|(rail|unapplied|income|expense|payable|equity):[
 
 
 class Account(Struct, frozen=True):
-    """One account of the chart, in a currency and mode that the line and posting say. No merchant: the platform's."""
+    """An account of the chart, in the currency of the posting and the mode of the entry. No merchant: the platform's."""
 
     code: str
     merchant_id: MerchantId | None = None
@@ -56,8 +56,8 @@ class Account(Struct, frozen=True):
             raise ValueError(f"there is no account {self.code}")
 
 
-class Line(Struct, frozen=True):
-    """One amount, debited to one account and credited to another: so what is posted is balanced by its shape."""
+class Posting(Struct, frozen=True):
+    """An amount debited to one account and credited to another, so that every posting balances."""
 
     type: EntryType
     currency: str
@@ -67,37 +67,37 @@ class Line(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not 0 < self.amount_minor <= MINOR_MAX:
-            raise ValueError("a line moves an amount above zero")
+            raise ValueError("a posting moves an amount above zero")
         if self.debit == self.credit:
-            raise ValueError("a line moves money between two accounts")
+            raise ValueError("a posting moves money between two accounts")
 
 
 class Source(Struct, frozen=True):
-    """Whose transition is posted: such as the payment `transaction` of this id. `step` counts where one repeats."""
+    """The object whose transition is posted, such as a `transaction`. `step` counts transitions that repeat."""
 
     type: str
     id: UUID
     step: int = 0
 
 
-class Posting(Struct, frozen=True):
-    """One ledger transaction. The same kind, source and step post once, ever."""
+class JournalEntry(Struct, frozen=True):
+    """The postings of one ledger transaction. Unique by kind, source and step."""
 
     mode: Mode
     kind: EntryType
     source: Source
-    lines: tuple[Line, ...]
-    at: datetime
+    postings: tuple[Posting, ...]
+    posted_at: datetime
 
     def __post_init__(self) -> None:
-        if not self.lines:
-            raise ValueError("a posting has at least one line")
+        if not self.postings:
+            raise ValueError("a journal entry has at least one posting")
 
 
-class Entry(Struct, frozen=True):
-    """What one line did to one account of a merchant. `sequence` has no gaps per account; `delta_minor` is signed.
+class LedgerEntry(Struct, frozen=True):
+    """The effect of a posting on one account of a merchant. `sequence` has no gaps per account; `delta_minor` is signed.
 
-    `client_id` is the application that asked for it, where one did.
+    `client_id` is the application that requested it, if any.
     """
 
     id: UUID
@@ -114,19 +114,19 @@ class Entry(Struct, frozen=True):
     client_id: str | None = None
 
 
-class Posted(Struct, frozen=True):
-    """A posting that was written, and the merchants' entries it made, in the order of its lines."""
+class PostedTransaction(Struct, frozen=True):
+    """A ledger transaction that was written, with the merchants' entries in the order of its postings."""
 
     id: UUID
-    entries: tuple[Entry, ...]
+    entries: tuple[LedgerEntry, ...]
 
-    def of(self, env: MerchantEnv) -> "Posted":
-        """The same, with the entries of one merchant alone: a posting between two is told to each in its own part."""
-        return Posted(self.id, tuple(entry for entry in self.entries if entry.merchant_id == env.merchant_id))
+    def for_merchant(self, env: MerchantEnv) -> "PostedTransaction":
+        """Only the entries of one merchant: each party of a balance payment is sent its own."""
+        return PostedTransaction(self.id, tuple(entry for entry in self.entries if entry.merchant_id == env.merchant_id))
 
 
 class Hold(Struct, frozen=True):
-    """Money set aside for one source; what is neither captured nor released is still held."""
+    """Money reserved for one source; what is neither captured nor released is still held."""
 
     id: UUID
     env: MerchantEnv
@@ -138,7 +138,7 @@ class Hold(Struct, frozen=True):
 
     @property
     def held_minor(self) -> int:
-        """What is still set aside."""
+        """What is still reserved."""
         return self.amount_minor - self.captured_minor - self.released_minor
 
 
@@ -159,13 +159,13 @@ class BalanceLimitExceeded(ApiError):
 
 
 class AlreadyPosted(ApiError):
-    """409: this very transition is in the ledger already. Whoever posts it again lost a race."""
+    """409: this transition is in the ledger already."""
 
     code, status, message = "invalid_state", 409, "This was already done."
 
 
 class HoldNotActive(ApiError):
-    """409: the hold was resolved before, or holds less than is asked of it."""
+    """409: the hold is resolved, or holds less than the amount."""
 
     code, status, message = "invalid_state", 409, "The funds set aside for this were already used or released."
 
@@ -176,7 +176,7 @@ def available(env: MerchantEnv) -> Account:
 
 
 def reserved(env: MerchantEnv) -> Account:
-    """What is set aside by holds."""
+    """What holds reserve."""
     return Account("reserved", env.merchant_id)
 
 
@@ -186,7 +186,7 @@ def rail(name: str) -> Account:
 
 
 def unapplied(rail_name: str) -> Account:
-    """Customers' money that came by a rail and could not be applied."""
+    """Customers' money received by a rail that could not be applied to a payment."""
     return Account(f"unapplied:{rail_name}")
 
 
@@ -202,21 +202,21 @@ def income(
     return Account(f"income:{fee}")
 
 
-def expense(what: Literal["network_fee"]) -> Account:
-    """What the platform pays itself."""
-    return Account(f"expense:{what}")
+def expense(kind: Literal["network_fee"]) -> Account:
+    """The platform's costs."""
+    return Account(f"expense:{kind}")
 
 
 def payable(name: str) -> Account:
-    """What we owe to whoever delivers for us."""
+    """What the platform owes a supplier."""
     return Account(f"payable:{name}")
 
 
-def equity(what: Literal["adjustment", "test_funding"]) -> Account:
+def equity(kind: Literal["adjustment", "test_funding"]) -> Account:
     """Corrections by operators, and test money."""
-    return Account(f"equity:{what}")
+    return Account(f"equity:{kind}")
 
 
-def spare_ids(lines: Sequence[Line]) -> list[UUID]:
-    """Ids for the entries these lines can make: two each, and two more for the debt that it may repay."""
-    return [new_id() for _ in range(4 * len(lines))]
+def new_entry_ids(postings: Sequence[Posting]) -> list[UUID]:
+    """Ids for the entries of these postings: two each, and two more for a settlement of debt."""
+    return [new_id() for _ in range(4 * len(postings))]

@@ -1,42 +1,45 @@
-"""Posting: the one way by which money moves. The database judges; its verdicts become refusals here."""
+"""Posting: the only way money moves. PostgreSQL enforces the rules; its constraint violations become API errors here."""
 
 import asyncpg
 
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger import store
-from tollhouse.ledger.model import AlreadyPosted, BalanceLimitExceeded, InsufficientFunds, Posted, Posting
+from tollhouse.ledger.model import (
+    AlreadyPosted,
+    BalanceLimitExceeded,
+    InsufficientFunds,
+    JournalEntry,
+    PostedTransaction,
+)
 from tollhouse.platform.db import Tx
 
-FLOOR = "ledger_accounts_floor"
-LIMIT = "ledger_accounts_limit"
-ONCE = "ledger_transactions_once"
+ERROR_BY_CONSTRAINT = {
+    "ledger_accounts_floor": InsufficientFunds,
+    "ledger_accounts_limit": BalanceLimitExceeded,
+    "ledger_transactions_once": AlreadyPosted,
+}
 
 
-async def post(tx: Tx, posting: Posting) -> Posted:
-    """Write a posting in one round trip.
+async def post(tx: Tx, journal_entry: JournalEntry) -> PostedTransaction:
+    """Write a journal entry in one round trip.
 
-    Raises `InsufficientFunds`, `BalanceLimitExceeded` and `AlreadyPosted`; `tx` is lost with each of them.
+    Raises `InsufficientFunds`, `BalanceLimitExceeded` and `AlreadyPosted`; each aborts `tx`.
     """
     try:
-        return await store.post(tx, posting)
-    except asyncpg.CheckViolationError as fault:
-        if fault.constraint_name == FLOOR:
-            raise InsufficientFunds from fault
-        if fault.constraint_name == LIMIT:
-            raise BalanceLimitExceeded from fault
-        raise
-    except asyncpg.UniqueViolationError as fault:
-        if fault.constraint_name == ONCE:
-            raise AlreadyPosted from fault
-        raise
+        return await store.post(tx, journal_entry)
+    except (asyncpg.CheckViolationError, asyncpg.UniqueViolationError) as violation:
+        error = ERROR_BY_CONSTRAINT.get(str(violation.constraint_name))
+        if error is None:
+            raise
+        raise error from violation
 
 
-async def has_room(tx: Tx, env: MerchantEnv, currency: str, amount_minor: int) -> bool:
-    """Whether the balance can hold so much more; where it can, it can until this transaction ends."""
-    return await store.room(tx, env, currency) >= amount_minor
+async def fits_balance_limit(tx: Tx, env: MerchantEnv, currency: str, amount_minor: int) -> bool:
+    """Whether the balance limit allows this credit. The answer holds until the transaction ends."""
+    return await store.lock_headroom(tx, env, currency) >= amount_minor
 
 
-async def ensure_room(tx: Tx, env: MerchantEnv, currency: str, amount_minor: int) -> None:
-    """The same as a refusal, for those who write before they post: `tx` is not lost. Raises `BalanceLimitExceeded`."""
-    if not await has_room(tx, env, currency, amount_minor):
+async def ensure_balance_limit(tx: Tx, env: MerchantEnv, currency: str, amount_minor: int) -> None:
+    """Raise `BalanceLimitExceeded` before anything is written, so that `tx` stays usable."""
+    if not await fits_balance_limit(tx, env, currency, amount_minor):
         raise BalanceLimitExceeded

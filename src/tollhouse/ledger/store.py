@@ -1,5 +1,6 @@
 """Every SQL statement about postings, entries, balances and holds."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -10,10 +11,19 @@ from tollhouse.audit import author
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.ledger.model import Entry, Hold, Posted, Posting, Source, spare_ids
+from tollhouse.ledger.model import (
+    EntryType,
+    Hold,
+    JournalEntry,
+    LedgerEntry,
+    MerchantCode,
+    PostedTransaction,
+    Source,
+    new_entry_ids,
+)
 from tollhouse.platform.db import Pool, Row, Tx
 
-# The application's row names the transaction that the function writes: foreign keys are looked at when the statement ends.
+# Foreign keys are checked at the end of the statement, so the application's row may name the transaction before it exists.
 POST = """
     WITH application AS (
         INSERT INTO ledger_transaction_applications (transaction_id, mode, oauth_client_id)
@@ -65,12 +75,21 @@ ENTRY = """
     LEFT JOIN ledger_transaction_applications c ON c.transaction_id = t.id
     WHERE e.merchant_id = $1 AND e.mode = $2 AND e.id = $3
 """
-# Whoever is to be charged more than it may have is locked first: what it has then stays so until it is charged.
+# Read by postings: entries have no index by source.
+CHANGES_BY_SOURCE = """
+    SELECT t.created_at, p.type, p.currency, p.amount, a.code, a.id = p.credit_account_id AS credited
+    FROM unnest($3::text[], $4::uuid[]) AS s (source_type, source_id)
+    JOIN ledger_transactions t ON t.source_type = s.source_type AND t.source_id = s.source_id AND t.mode = $2
+    JOIN ledger_postings p ON p.transaction_id = t.id
+    JOIN ledger_accounts a ON a.id IN (p.debit_account_id, p.credit_account_id) AND a.owner = $1 AND a.mode = $2
+    ORDER BY t.created_at, t.id, p.line, a.id LIMIT $5
+"""
+# Locks the balance, so that it does not change before the merchant is charged.
 LOCK_AVAILABLE = """
     SELECT balance FROM ledger_accounts
     WHERE owner = $1 AND mode = $2 AND currency = $3 AND code = 'available' FOR NO KEY UPDATE
 """
-ROOM = "SELECT ledger_room($1, $2, $3)"
+LOCK_HEADROOM = "SELECT ledger_room($1, $2, $3)"
 INSERT_HOLD = """
     INSERT INTO ledger_holds (id, merchant_id, mode, currency, source_type, source_id, amount, status, created_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, 'active', $8)
@@ -87,7 +106,7 @@ RELEASE_HOLD = """
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'active'
     RETURNING id, merchant_id, currency, source_type, source_id, amount, captured, released, moves
 """
-# What is not captured now goes back: the hold is resolved, whatever the parts.
+# Captures an amount and releases the rest.
 SETTLE_HOLD = """
     UPDATE ledger_holds SET captured = captured + $4, released = amount - captured - $4, moves = moves + 1,
         status = 'resolved', resolved_at = $5
@@ -97,7 +116,7 @@ SETTLE_HOLD = """
 
 
 class Balance(Struct, frozen=True):
-    """What a merchant has in one currency. `version` rises with every entry."""
+    """The balance of a merchant in one currency. `version` rises with every entry."""
 
     currency: str
     available_minor: int = 0
@@ -113,12 +132,22 @@ class Balance(Struct, frozen=True):
 
     @property
     def total_minor(self) -> int:
-        """Everything that is the merchant's, less what it owes."""
+        """Available, pending and reserved, less the debt."""
         return self.available_minor + self.pending_minor + self.reserved_minor - self.debt_minor
 
 
+class AccountChange(Struct, frozen=True):
+    """One change of an account of the merchant, signed in the account's own terms."""
+
+    created_at: datetime
+    type: EntryType
+    account: MerchantCode
+    currency: str
+    delta_minor: int
+
+
 class EntryFilter(Struct, frozen=True):
-    """Which entries to list; None leaves a filter out."""
+    """Which entries to list; None matches all."""
 
     currency: str | None = None
     account: str | None = None
@@ -127,104 +156,112 @@ class EntryFilter(Struct, frozen=True):
     source_id: UUID | None = None
 
 
-async def post(tx: Tx, posting: Posting) -> Posted:
-    """Write a posting, in one round trip."""
-    transaction_id, lines, source = new_id(), posting.lines, posting.source
+async def post(tx: Tx, journal_entry: JournalEntry) -> PostedTransaction:
+    """Write a journal entry in one round trip."""
+    transaction_id, postings, source = new_id(), journal_entry.postings, journal_entry.source
     client_id = author.current().client_id
     rows = await tx.fetch(
         POST,
         transaction_id,
-        posting.mode,
-        posting.kind,
+        journal_entry.mode,
+        journal_entry.kind,
         source.type,
         source.id,
         source.step,
-        posting.at,
-        [line.type for line in lines],
-        [line.currency for line in lines],
-        [line.amount_minor for line in lines],
-        [line.debit.merchant_id for line in lines],
-        [line.debit.code for line in lines],
-        [line.credit.merchant_id for line in lines],
-        [line.credit.code for line in lines],
-        spare_ids(lines),
+        journal_entry.posted_at,
+        [posting.type for posting in postings],
+        [posting.currency for posting in postings],
+        [posting.amount_minor for posting in postings],
+        [posting.debit.merchant_id for posting in postings],
+        [posting.debit.code for posting in postings],
+        [posting.credit.merchant_id for posting in postings],
+        [posting.credit.code for posting in postings],
+        new_entry_ids(postings),
         client_id,
     )
-    return Posted(transaction_id, tuple(_entry(row, source, client_id) for row in rows))
+    return PostedTransaction(transaction_id, tuple(_entry(row, source, client_id) for row in rows))
 
 
-async def balances(db: Pool | Tx, env: MerchantEnv, currency: str | None = None) -> list[Balance]:
-    """The balances of a merchant, by currency, in one snapshot."""
+async def list_balances(db: Pool | Tx, env: MerchantEnv, currency: str | None = None) -> list[Balance]:
+    """The balances of a merchant in every currency with entries, in one snapshot."""
     rows = await db.fetch(BALANCES, env.merchant_id, env.mode, currency)
-    return [
-        Balance(
-            row["currency"],
-            row["available"],
-            row["pending"],
-            row["reserved"],
-            row["debt"],
-            row["version"],
-            row["updated_at"],
-            row["held_for_withdrawals"],
-            row["held_for_balance_payments"],
-            row["held_for_refunds"],
-            row["held_for_fulfillments"],
-        )
-        for row in rows
-    ]
+    return [Balance(*row.values()) for row in rows]
 
 
-async def entries(db: Pool, env: MerchantEnv, wanted: EntryFilter, window: Window) -> list[Entry]:
+async def get_balance(db: Pool | Tx, env: MerchantEnv, currency: str) -> Balance:
+    """The balance of a merchant in one currency; zero without entries."""
+    found = await list_balances(db, env, currency)
+    return found[0] if found else Balance(currency)
+
+
+async def list_entries(db: Pool, env: MerchantEnv, entry_filter: EntryFilter, window: Window) -> list[LedgerEntry]:
     """A page of a merchant's entries, newest first."""
-    which = (wanted.currency, wanted.account, wanted.type, wanted.source_type, wanted.source_id)
-    rows = await db.fetch_fresh(ENTRIES, env.merchant_id, env.mode, *which, *msgspec.structs.astuple(window))
+    values = (*msgspec.structs.astuple(entry_filter), *msgspec.structs.astuple(window))
+    rows = await db.fetch_fresh(ENTRIES, env.merchant_id, env.mode, *values)
     return [_entry(row) for row in rows]
 
 
-async def entry(db: Pool, env: MerchantEnv, entry_id: UUID) -> Entry | None:
-    """One entry of this merchant."""
+async def get_entry(db: Pool, env: MerchantEnv, entry_id: UUID) -> LedgerEntry | None:
+    """An entry of this merchant; None if there is none."""
     row = await db.fetchrow(ENTRY, env.merchant_id, env.mode, entry_id)
     return None if row is None else _entry(row)
 
 
+async def list_changes_by_source(
+    db: Pool, env: MerchantEnv, sources: Sequence[tuple[str, UUID]], limit: int
+) -> list[AccountChange]:
+    """What these objects (type and id) changed on this merchant's accounts, oldest first."""
+    types, ids = [name for name, _ in sources], [source_id for _, source_id in sources]
+    return [
+        AccountChange(
+            row["created_at"],
+            row["type"],
+            row["code"],
+            row["currency"],
+            row["amount"] if row["credited"] != (row["code"] == "debt") else -row["amount"],
+        )
+        for row in await db.fetch(CHANGES_BY_SOURCE, env.merchant_id, env.mode, types, ids, limit)
+    ]
+
+
 async def lock_available(tx: Tx, env: MerchantEnv, currency: str) -> int:
-    """What the merchant can spend, which nobody changes until this transaction ends."""
+    """Lock and return the available balance in minor units."""
     return await tx.fetchval(LOCK_AVAILABLE, env.merchant_id, env.mode, currency) or 0
 
 
-async def room(tx: Tx, env: MerchantEnv, currency: str) -> int:
-    """How much more the balance can hold, less what it owes; nobody makes it less until this transaction ends."""
-    return await tx.fetchval(ROOM, env.merchant_id, env.mode, currency)
+async def lock_headroom(tx: Tx, env: MerchantEnv, currency: str) -> int:
+    """Lock the balance; return by how many minor units it may grow, debt included."""
+    return await tx.fetchval(LOCK_HEADROOM, env.merchant_id, env.mode, currency)
 
 
 async def insert_hold(tx: Tx, hold: Hold, now: datetime) -> None:
-    """Record a hold. Its source can have one, ever."""
+    """Insert a hold. Its source can have one."""
     env, source = hold.env, hold.source
     values = (hold.currency, source.type, source.id, hold.amount_minor)
     await tx.execute(INSERT_HOLD, hold.id, env.merchant_id, env.mode, *values, now)
 
 
 async def capture_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, amount_minor: int, now: datetime) -> Hold | None:
-    """Take from an active hold that still holds as much; None when it does not, or is not this merchant's."""
+    """Capture from an active hold of this merchant that holds as much; None if there is none."""
     row = await tx.fetchrow(CAPTURE_HOLD, env.merchant_id, env.mode, hold_id, amount_minor, now)
     return None if row is None else _hold(row, env)
 
 
 async def settle_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, amount_minor: int, now: datetime) -> Hold | None:
-    """Resolve an active hold by taking so much and giving the rest back; None as for `capture_hold`."""
+    """Resolve an active hold: capture this amount, release the rest; None as for `capture_hold`."""
     row = await tx.fetchrow(SETTLE_HOLD, env.merchant_id, env.mode, hold_id, amount_minor, now)
     return None if row is None else _hold(row, env)
 
 
 async def release_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, now: datetime) -> Hold | None:
-    """Resolve an active hold by giving the rest back; None when it is not active, or not this merchant's."""
+    """Resolve an active hold: release what it holds; None as for `capture_hold`."""
     row = await tx.fetchrow(RELEASE_HOLD, env.merchant_id, env.mode, hold_id, now)
     return None if row is None else _hold(row, env)
 
 
-def _entry(row: Row, source: Source | None = None, client_id: str | None = None) -> Entry:
-    """`source` and `client_id` of a posting that was written just now; else they are in the row."""
-    return Entry(
+def _entry(row: Row, source: Source | None = None, client_id: str | None = None) -> LedgerEntry:
+    """`source` and `client_id` are given for a new entry; otherwise the row has them."""
+    return LedgerEntry(
         row["id"],
         row["transaction_id"],
         MerchantId(row["merchant_id"]),

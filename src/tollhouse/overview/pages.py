@@ -19,8 +19,7 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.periods import Period, period
-from tollhouse.ledger import balances
-from tollhouse.ledger.store import Balance
+from tollhouse.ledger.store import Balance, list_balances
 from tollhouse.overview import store
 from tollhouse.overview.model import Change, Counted, HomeQuery, Payment, change_of
 from tollhouse.overview.picture import draw
@@ -49,7 +48,7 @@ async def home(request: Request, caller: Person, mode: str, query: HomeQuery) ->
     async with request.services.db.connection() as tx:
         now = await store.counted(tx, env, looked_at.now)
         before = await store.counted(tx, env, looked_at.before)
-        held = await balances.of(tx, env)
+        held = await list_balances(tx, env)
         currency, choices = await _currency(tx, env, query.currency, now, held)
         facts: dict[str, Any] = {
             "setup": await store.setup(tx, env),

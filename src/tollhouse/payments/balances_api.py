@@ -10,10 +10,10 @@ from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound
-from tollhouse.ledger import balances, store
-from tollhouse.ledger.balances import BalanceView, EntryView, balance_view, entry_view
+from tollhouse.ledger import store
 from tollhouse.ledger.model import EntryType, MerchantCode
 from tollhouse.ledger.store import Balance, EntryFilter
+from tollhouse.ledger.views import BalanceView, EntryView, balance_view, entry_view
 from tollhouse.platform.db import Pool
 
 OPERATIONS = Operations(INTEGRATION)
@@ -48,7 +48,7 @@ class LedgerAnswer(Struct, frozen=True):
 @OPERATIONS.add("GET", "/balances", guard=scope("balances:read"))
 async def list_balances(caller: Caller, part: CataloguePart, db: Pool) -> BalancesAnswer:
     """List balances, zero ones too, all of one moment."""
-    found = {balance.currency: balance for balance in await balances.of(db, caller.env)}
+    found = {balance.currency: balance for balance in await store.list_balances(db, caller.env)}
     every = [
         found.get(one.code, Balance(one.code)) for one in CURRENCIES.values() if one.operations.balances or one.code in found
     ]
@@ -63,14 +63,14 @@ async def read_balance(caller: Caller, code: str, db: Pool) -> BalanceView:
     known = currency(code)
     if known is None:
         raise NotFound
-    return balance_view(await balances.in_currency(db, caller.env, code), caller.env, known.decimals)
+    return balance_view(await store.get_balance(db, caller.env, code), caller.env, known.decimals)
 
 
 @OPERATIONS.add("GET", "/ledger", guard=scope("balances:read"))
 async def list_entries(caller: Caller, query: LedgerQuery, part: Part, db: Pool) -> LedgerAnswer:
     """List ledger entries, newest first."""
-    wanted = EntryFilter(query.currency, query.account, query.type, query.source_type, query.source_id)
-    found, more, cursor = part.cut(await store.entries(db, caller.env, wanted, part.window))
+    entry_filter = EntryFilter(query.currency, query.account, query.type, query.source_type, query.source_id)
+    found, more, cursor = part.cut(await store.list_entries(db, caller.env, entry_filter, part.window))
     views = [entry_view(entry, caller.env, CURRENCIES[entry.currency].decimals) for entry in found]
     return LedgerAnswer(views, more, cursor)
 
@@ -78,7 +78,7 @@ async def list_entries(caller: Caller, query: LedgerQuery, part: Part, db: Pool)
 @OPERATIONS.add("GET", "/ledger/{entry_id}", guard=scope("balances:read"), errors=(NotFound,))
 async def read_entry(caller: Caller, entry_id: UUID, db: Pool) -> EntryView:
     """Read a ledger entry."""
-    entry = await store.entry(db, caller.env, entry_id)
+    entry = await store.get_entry(db, caller.env, entry_id)
     if entry is None:
         raise NotFound
     return entry_view(entry, caller.env, CURRENCIES[entry.currency].decimals)

@@ -12,7 +12,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import debts
 from tollhouse.ledger.debts import Charge
-from tollhouse.ledger.model import EntryType, Line, Posting, Source, available, income, rail
+from tollhouse.ledger.model import EntryType, JournalEntry, Posting, Source, available, income, rail
 from tollhouse.ledger.post import post
 from tollhouse.payments import notify, refunds, refunds_store, settle, verdict
 from tollhouse.payments.errors import ChargedBack, InvalidState
@@ -61,9 +61,9 @@ async def open_one(
     charges = [Charge("chargeback", taken_minor, rail(current.rail))]
     if chargeback.fee_minor:
         charges.append(Charge("chargeback_fee", chargeback.fee_minor, income("chargeback_fee")))
-    lines = await debts.lines_for(tx, env, current.currency, charges)
+    postings = await debts.charge_postings(tx, env, current.currency, charges)
     await notify.payment(tx, "payment.chargeback", changed, services, now, chargeback=chargeback)
-    await _post(tx, changed, chargeback, "chargeback", lines, services, now)
+    await _post(tx, changed, chargeback, "chargeback", postings, services, now)
     return changed
 
 
@@ -87,8 +87,8 @@ async def decide(
     new = msgspec.structs.replace(current, charged_back_minor=kept_minor, chargeback=closed)
     changed = await settle.change(tx, verdict.settled(new), f"chargeback {status}", now)
     if won:
-        line = Line("chargeback_reversal", current.currency, closed.amount_minor, rail(current.rail), available(env))
-        await _post(tx, changed, closed, "chargeback_reversal", (line,), services, now)
+        posting = Posting("chargeback_reversal", current.currency, closed.amount_minor, rail(current.rail), available(env))
+        await _post(tx, changed, closed, "chargeback_reversal", (posting,), services, now)
     return changed
 
 
@@ -97,10 +97,10 @@ async def _post(
     transaction: Transaction,
     chargeback: Chargeback,
     kind: EntryType,
-    lines: tuple[Line, ...],
+    postings: tuple[Posting, ...],
     services: Services,
     now: datetime,
 ) -> None:
-    posted = await post(tx, Posting(transaction.env.mode, kind, Source(SOURCE, chargeback.id), lines, now))
+    posted = await post(tx, JournalEntry(transaction.env.mode, kind, Source(SOURCE, chargeback.id), postings, now))
     cause = Cause(SOURCE, chargeback.id, chargeback.status, transaction.version)
     await notify.moved(tx, transaction, posted, cause, services, now)

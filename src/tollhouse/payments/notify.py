@@ -6,7 +6,7 @@ from typing import Any
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.events.record import NewEvent, record
 from tollhouse.http.services import Services
-from tollhouse.ledger.model import Posted
+from tollhouse.ledger.model import PostedTransaction
 from tollhouse.payments.model import Chargeback, PaymentLink, Refund, Transaction
 from tollhouse.payments.views import chargeback_view, link_view, refund_view, transaction_view
 from tollhouse.platform.db import Tx
@@ -45,7 +45,9 @@ async def link_expired(tx: Tx, link: PaymentLink, services: Services, now: datet
     await record(tx, link.env, event, services=services, now=now)
 
 
-async def moved(tx: Tx, transaction: Transaction, posted: Posted, cause: Cause, services: Services, now: datetime) -> None:
+async def moved(
+    tx: Tx, transaction: Transaction, posted: PostedTransaction, cause: Cause, services: Services, now: datetime
+) -> None:
     """Record what a posting of this transaction did to its merchant's balance, if it did anything."""
     if posted.entries:
         await notify_balance(

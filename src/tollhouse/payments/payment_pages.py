@@ -22,9 +22,8 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
-from tollhouse.ledger import moved_store
 from tollhouse.ledger.model import BalanceLimitExceeded
-from tollhouse.ledger.moved_store import Moved
+from tollhouse.ledger.store import AccountChange, list_changes_by_source
 from tollhouse.payments import listed_store, settle, store, transactions_store
 from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.listed import ListedPayment, PaymentsQuery
@@ -53,7 +52,7 @@ class Story(Struct, frozen=True):
 
     payment: Transaction
     link: PaymentLink
-    moves: list[Moved]
+    moves: list[AccountChange]
     events: list[Told]
 
 
@@ -168,7 +167,7 @@ async def _payment(
         project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
         reasons=REFUND_REASONS,
         refund_failures=REFUND_FAILURES,
-        moves=[(stamp(one.at), one, _signed(one)) for one in story.moves],
+        moves=[(stamp(one.created_at), one, _signed(one)) for one in story.moves],
         events=[(stamp(one.created_at), one) for one in story.events],
         message=form_errors.message,
     )
@@ -182,7 +181,7 @@ async def _story(db: Pool, env: MerchantEnv, transaction_id: UUID) -> Story:
     sources = [("transaction", found.id), *(("refund", one.id) for one in found.refunds)]
     if found.chargeback is not None:
         sources.append(("chargeback", found.chargeback.id))
-    moves = await moved_store.of_sources(db, env, sources, MOVES_SHOWN)
+    moves = await list_changes_by_source(db, env, sources, MOVES_SHOWN)
     return Story(found, link, moves, await _events(db, env, found))
 
 
@@ -191,5 +190,5 @@ async def _events(db: Pool, env: MerchantEnv, found: Transaction) -> list[Told]:
     return await events_about_store.of_source(db, env, "transaction", found.id, sorted(moments))
 
 
-def _signed(one: Moved) -> str:
+def _signed(one: AccountChange) -> str:
     return f"{'+' if one.delta_minor > 0 else ''}{format_amount(one.delta_minor, one.currency)}"

@@ -22,8 +22,8 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id_text, parse_id
-from tollhouse.ledger import balances
 from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.ledger.store import get_balance
 from tollhouse.outgoing.errors import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
 from tollhouse.payments import refunds, refunds_store, settle, transactions_store
 from tollhouse.payments.errors import ChargedBack, MethodUnavailable, ReceiverRequired, RefundNotAllowed, RefundTooLarge
@@ -151,7 +151,7 @@ async def _review(
     except ApiError as error:
         return await _form_anew(request, person, env, transaction_id, typed, _said(error, typed))
     found = offer.payment
-    there = (await balances.in_currency(request.services.db, env, found.currency)).available_minor
+    there = (await get_balance(request.services.db, env, found.currency)).available_minor
     return page(
         request,
         "payments/refund_review.html",
@@ -195,7 +195,7 @@ async def _form(
     request: Request, person: Person, env: MerchantEnv, found: Transaction, typed: Typed, form_errors: FormErrors = NO_ERRORS
 ) -> Response:
     payer = await payer_of(request.services.db, found)
-    there = (await balances.in_currency(request.services.db, env, found.currency)).available_minor
+    there = (await get_balance(request.services.db, env, found.currency)).available_minor
     return page(
         request,
         "payments/refund.html",

@@ -18,9 +18,20 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import holds
-from tollhouse.ledger.balances import in_currency
-from tollhouse.ledger.model import Account, InsufficientFunds, Line, Posted, Posting, Source, available, rail, unapplied
-from tollhouse.ledger.post import ensure_room, post
+from tollhouse.ledger.holds import HoldCapture
+from tollhouse.ledger.model import (
+    Account,
+    InsufficientFunds,
+    JournalEntry,
+    PostedTransaction,
+    Posting,
+    Source,
+    available,
+    rail,
+    unapplied,
+)
+from tollhouse.ledger.post import ensure_balance_limit, post
+from tollhouse.ledger.store import get_balance
 from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.payments import notify, refunds_store, settle, verdict
@@ -69,7 +80,7 @@ async def offer(
     offered = Offer(current, goes_to, amount_minor, min(amount_minor, current.unapplied_free_minor))
     of_merchant = offered.of_merchant_minor
     if of_merchant:
-        there = (await in_currency(tx, env, current.currency)).available_minor
+        there = (await get_balance(tx, env, current.currency)).available_minor
         if there < of_merchant:
             details = {"available_minor": there, "required_minor": of_merchant, "currency": current.currency}
             raise InsufficientFunds(details)
@@ -131,10 +142,11 @@ async def succeed(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services,
     changed = await _change(tx, current, refund, "refunded", now, refunded=refund.amount_minor, freed=True)
     given = _from_unapplied(current, refund, out)
     if refund.hold_id is None:
-        posted = await post(tx, Posting(env.mode, "refund", Source(SOURCE, refund.id), given, now))
+        posted = await post(tx, JournalEntry(env.mode, "refund", Source(SOURCE, refund.id), given, now))
     else:
         of_merchant = refund.amount_minor - refund.unapplied_minor
-        _, posted = await holds.capture(tx, env, refund.hold_id, of_merchant, now, entry_type="refund", to=out, along=given)
+        captures = (HoldCapture("refund", of_merchant, out),)
+        _, posted = await holds.capture(tx, env, refund.hold_id, captures, now, extra_postings=given)
     await notify.payment(tx, "payment.refunded", changed, services, now, refund=refund)
     await _notify_balance(tx, changed, refund, posted, services, now)
     return refund
@@ -172,16 +184,16 @@ async def come_back(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Service
     changed = await _change(tx, current, refund, "refund returned", now, refunded=-refund.amount_minor)
     of_merchant = refund.amount_minor - refund.unapplied_minor
     to_merchant = (
-        Line("refund_reversal", refund.currency, of_merchant, rail(current.rail), available(env)) if of_merchant else None
+        Posting("refund_reversal", refund.currency, of_merchant, rail(current.rail), available(env)) if of_merchant else None
     )
     unapplied_minor = refund.unapplied_minor
     back = (
-        Line("refund_reversal", refund.currency, unapplied_minor, rail(current.rail), unapplied(current.rail))
+        Posting("refund_reversal", refund.currency, unapplied_minor, rail(current.rail), unapplied(current.rail))
         if unapplied_minor
         else None
     )
-    lines = tuple(line for line in (to_merchant, back) if line is not None)
-    posted = await post(tx, Posting(env.mode, "refund_reversal", Source(SOURCE, refund.id), lines, now))
+    postings = tuple(posting for posting in (to_merchant, back) if posting is not None)
+    posted = await post(tx, JournalEntry(env.mode, "refund_reversal", Source(SOURCE, refund.id), postings, now))
     await gate.close_by_id(tx, refund.id, now)
     await _notify_balance(tx, changed, refund, posted, services, now)
     return refund
@@ -214,7 +226,7 @@ async def _ensure_room(tx: Tx, current: Transaction, refund_id: UUID) -> None:
     """See to it that the balance can hold what a refund gave. Raises `BalanceLimitExceeded`; nothing is written then."""
     refund = next(one for one in current.refunds if one.id == refund_id)
     if refund.hold_id is not None:
-        await ensure_room(tx, current.env, refund.currency, refund.amount_minor - refund.unapplied_minor)
+        await ensure_balance_limit(tx, current.env, refund.currency, refund.amount_minor - refund.unapplied_minor)
 
 
 async def _admit(tx: Tx, offered: Offer, refund_id: UUID, now: datetime) -> OutgoingTransfer:
@@ -294,9 +306,9 @@ async def _give_back(tx: Tx, changed: Transaction, refund: Refund, services: Ser
         await _notify_balance(tx, changed, refund, posted, services, now)
 
 
-def _from_unapplied(current: Transaction, refund: Refund, out: Account) -> tuple[Line, ...]:
+def _from_unapplied(current: Transaction, refund: Refund, out: Account) -> tuple[Posting, ...]:
     unapplied_minor = refund.unapplied_minor
-    return (Line("refund", refund.currency, unapplied_minor, unapplied(current.rail), out),) if unapplied_minor else ()
+    return (Posting("refund", refund.currency, unapplied_minor, unapplied(current.rail), out),) if unapplied_minor else ()
 
 
 def _with(refunds: Sequence[Refund], changed: Refund) -> tuple[Refund, ...]:
@@ -304,7 +316,7 @@ def _with(refunds: Sequence[Refund], changed: Refund) -> tuple[Refund, ...]:
 
 
 async def _notify_balance(
-    tx: Tx, transaction: Transaction, refund: Refund, posted: Posted | None, services: Services, now: datetime
+    tx: Tx, transaction: Transaction, refund: Refund, posted: PostedTransaction | None, services: Services, now: datetime
 ) -> None:
     if posted is not None:
         await notify.moved(tx, transaction, posted, Cause(SOURCE, refund.id, refund.status, refund.version), services, now)

@@ -20,9 +20,9 @@ from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode, new_id
-from tollhouse.ledger.balances import BalanceView
-from tollhouse.ledger.model import BalanceLimitExceeded, Line, Posting, Source, available, equity
+from tollhouse.ledger.model import BalanceLimitExceeded, JournalEntry, Posting, Source, available, equity
 from tollhouse.ledger.post import post
+from tollhouse.ledger.views import BalanceView
 from tollhouse.payments import (
     expiry,
     refund_review,
@@ -178,8 +178,8 @@ async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, services: S
     known, amount_minor = CURRENCIES[body.currency], _minor(body.amount, CURRENCIES[body.currency])
     # The database judges the room on the balance below, and its verdict refuses everything.
     funding_id = new_id()
-    line = Line("test_funding", known.code, amount_minor, equity("test_funding"), available(caller.env))
-    posted = await post(tx, Posting("test", "test_funding", Source(SOURCE, funding_id), (line,), now))
+    posting = Posting("test_funding", known.code, amount_minor, equity("test_funding"), available(caller.env))
+    posted = await post(tx, JournalEntry("test", "test_funding", Source(SOURCE, funding_id), (posting,), now))
     cause = Cause(SOURCE, funding_id, "succeeded", 1)
     return await notify_balance(tx, caller.env, known.code, posted, cause, None, services, now)
 

@@ -20,8 +20,8 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import Mode, new_id
 from tollhouse.kernel.money import MINOR_MAX
-from tollhouse.ledger.model import Line, Posting, Source, available, income, rail, unapplied
-from tollhouse.ledger.post import has_room, post
+from tollhouse.ledger.model import JournalEntry, Posting, Source, available, income, rail, unapplied
+from tollhouse.ledger.post import fits_balance_limit, post
 from tollhouse.payments import notify, store, transactions_store, verdict
 from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.model import Transaction
@@ -95,11 +95,11 @@ async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Servi
     fee_minor = max(current.fee_minor, fees_of(current.method_id).of(taken.credited_minor))
     taken = msgspec.structs.replace(taken, fee_minor=fee_minor, succeeded_at=current.succeeded_at or now)
     accepted = await change(tx, taken, "accepted", now)
-    lines = [Line("payment", current.currency, current.unapplied_minor, unapplied(current.rail), available(env))]
+    postings = [Posting("payment", current.currency, current.unapplied_minor, unapplied(current.rail), available(env))]
     if current.status == "refund_required":
         await store.count_payment(tx, env, current.payment_link_id, current.id, current.unapplied_minor, now)
         await notify.payment(tx, "payment.succeeded", accepted, services, now)
-    await _post(tx, accepted, [*lines, *_fee(accepted, fee_minor - current.fee_minor)], services, now)
+    await _post(tx, accepted, [*postings, *_fee(accepted, fee_minor - current.fee_minor)], services, now)
     about = made(amount=priced(current.unapplied_minor, current.currency))
     await record.note(tx, env, "payment.accepted", now, subject=current.id, changed=about)
     return accepted
@@ -145,27 +145,27 @@ async def _receive(
     judged = verdict.receive(current, arrived_minor, settings, now)
     fee_minor = fees.of(judged.credited_minor) if judged.credited_minor else 0
     credited_minor = judged.credited_minor
-    if credited_minor and (in_part or not await has_room(tx, env, currency, credited_minor - fee_minor)):
+    if credited_minor and (in_part or not await fits_balance_limit(tx, env, currency, credited_minor - fee_minor)):
         judged = verdict.overflow(current, arrived_minor)
         credited_minor = fee_minor = 0
     unapplied_minor = judged.unapplied_minor - current.unapplied_minor
     detail = judged.refund_required_reason or (None if exact else f"{CURRENCIES[currency].format(arrived_minor)} received")
     received = await change(tx, msgspec.structs.replace(judged, fee_minor=fee_minor), detail, now)
-    lines: list[Line] = []
+    postings: list[Posting] = []
     if unapplied_minor < 0:  # what was kept apart before is applied now, together with what has just come
-        lines.append(Line("payment", currency, arrived_minor, rail(current.rail), unapplied(current.rail)))
-        lines.append(Line("payment", currency, credited_minor, unapplied(current.rail), available(env)))
+        postings.append(Posting("payment", currency, arrived_minor, rail(current.rail), unapplied(current.rail)))
+        postings.append(Posting("payment", currency, credited_minor, unapplied(current.rail), available(env)))
     else:
         if credited_minor:
-            lines.append(Line("payment", currency, credited_minor, rail(current.rail), available(env)))
+            postings.append(Posting("payment", currency, credited_minor, rail(current.rail), available(env)))
         if unapplied_minor:
-            lines.append(Line("payment", currency, unapplied_minor, rail(current.rail), unapplied(current.rail)))
+            postings.append(Posting("payment", currency, unapplied_minor, rail(current.rail), unapplied(current.rail)))
     if received.status == "succeeded":
         await store.count_payment(tx, env, current.payment_link_id, current.id, credited_minor, now)
         await notify.payment(tx, "payment.succeeded", received, services, now)
     if received.status == "refund_required" or (received.status == "succeeded" and received.unapplied_minor > 0):
         await notify.payment(tx, "payment.refund_required", received, services, now)
-    await _post(tx, received, [*lines, *_fee(received, fee_minor)], services, now)
+    await _post(tx, received, [*postings, *_fee(received, fee_minor)], services, now)
     return received
 
 
@@ -179,8 +179,10 @@ async def _take_unmatched(
     if unmatched is None:
         raise AssertionError("it was begun just now")
     await notify.payment(tx, "payment.refund_required", unmatched, services, now)
-    line = Line("payment", unmatched.currency, unmatched.received_minor, rail(unmatched.rail), unapplied(unmatched.rail))
-    await _post(tx, unmatched, [line], services, now)
+    posting = Posting(
+        "payment", unmatched.currency, unmatched.received_minor, rail(unmatched.rail), unapplied(unmatched.rail)
+    )
+    await _post(tx, unmatched, [posting], services, now)
     return unmatched
 
 
@@ -196,15 +198,15 @@ async def _follow(tx: Tx, current: Transaction, seen: Observation, now: datetime
     return await change(tx, msgspec.structs.replace(current, status="processing", **facts), None, now)
 
 
-async def _post(tx: Tx, transaction: Transaction, lines: list[Line], services: Services, now: datetime) -> None:
+async def _post(tx: Tx, transaction: Transaction, postings: list[Posting], services: Services, now: datetime) -> None:
     """Post a transition, and tell what it did to the balance."""
     source = Source(SOURCE, transaction.id, transaction.version)
-    posted = await post(tx, Posting(transaction.env.mode, "payment", source, tuple(lines), now))
+    posted = await post(tx, JournalEntry(transaction.env.mode, "payment", source, tuple(postings), now))
     cause = Cause(SOURCE, transaction.id, transaction.status, transaction.version)
     await notify.moved(tx, transaction, posted, cause, services, now)
 
 
-def _fee(transaction: Transaction, fee_minor: int) -> list[Line]:
+def _fee(transaction: Transaction, fee_minor: int) -> list[Posting]:
     if fee_minor <= 0:
         return []
-    return [Line("payment_fee", transaction.currency, fee_minor, available(transaction.env), income("payment_fee"))]
+    return [Posting("payment_fee", transaction.currency, fee_minor, available(transaction.env), income("payment_fee"))]

@@ -13,8 +13,8 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import holds
-from tollhouse.ledger.balances import in_currency
 from tollhouse.ledger.model import InsufficientFunds, Source
+from tollhouse.ledger.store import get_balance
 from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import Count, OutgoingTransfer
 from tollhouse.platform.db import Tx
@@ -141,7 +141,7 @@ async def _refuse_second(tx: Tx, env: MerchantEnv, external_id: str | None) -> N
 
 
 async def _refuse_without_funds(tx: Tx, env: MerchantEnv, currency: str, needed_minor: int) -> None:
-    there_minor = (await in_currency(tx, env, currency)).available_minor
+    there_minor = (await get_balance(tx, env, currency)).available_minor
     if there_minor < needed_minor:
         raise InsufficientFunds({"available_minor": there_minor, "required_minor": needed_minor, "currency": currency})
 

@@ -23,8 +23,8 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import parse_id
-from tollhouse.ledger import balances
 from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.ledger.store import get_balance, list_balances
 from tollhouse.outgoing.errors import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.errors import (
@@ -77,7 +77,7 @@ class Typed(Struct, frozen=True):
 async def choose(request: Request, caller: Person, mode: str) -> Response:
     """The methods of this environment: those first for whose currency there is money."""
     env = caller.env(mode)
-    there = {balance.currency: balance.available_minor for balance in await balances.of(request.services.db, env)}
+    there = {balance.currency: balance.available_minor for balance in await list_balances(request.services.db, env)}
     choices = [_choice(method, env, there.get(method.currency, 0)) for method in methods.listed(env.mode)]
     return page(
         request,
@@ -194,7 +194,7 @@ async def _form(
     form_errors: FormErrors = NO_ERRORS,
 ) -> Response:
     currency = CURRENCIES[method.currency]
-    choice = _choice(method, env, (await balances.in_currency(request.services.db, env, method.currency)).available_minor)
+    choice = _choice(method, env, (await get_balance(request.services.db, env, method.currency)).available_minor)
     label, hint = RECEIVERS[method.receiver_type]
     return page(
         request,

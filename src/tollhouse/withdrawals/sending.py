@@ -9,9 +9,9 @@ from uuid import UUID
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger import holds
-from tollhouse.ledger.holds import Part
-from tollhouse.ledger.model import Account, Line, Posting, Source, available, expense, income, rail
-from tollhouse.ledger.post import ensure_room, post
+from tollhouse.ledger.holds import HoldCapture
+from tollhouse.ledger.model import Account, JournalEntry, Posting, Source, available, expense, income, rail
+from tollhouse.ledger.post import ensure_balance_limit, post
 from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import PayoutFault, PayoutState, Submission
@@ -65,8 +65,8 @@ async def complete(
         completed_at=now,
     )
     out = gate.outgoing_side(await gate.lock(tx, done.id))
-    along = _overpaid(done, paid_minor, out)
-    _, posted = await holds.spend(tx, env, done.hold_id, _parts(done, paid_minor, out), now, along=along)
+    extra_postings = _overpaid(done, paid_minor, out)
+    _, posted = await holds.capture(tx, env, done.hold_id, _parts(done, paid_minor, out), now, extra_postings=extra_postings)
     await notify.state(tx, "withdrawal.completed", done, services, now)
     await notify.moved(tx, done, posted, services, now)
     return done
@@ -86,31 +86,31 @@ async def come_back(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Ser
     Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`, before anything is written.
     """
     current = await changes.in_state(tx, env, withdrawal_id, "completed")
-    await ensure_room(tx, env, current.currency, current.receive_minor)
+    await ensure_balance_limit(tx, env, current.currency, current.receive_minor)
     back = await changes.change(tx, current, now, status="failed", failure_code="returned")
     await gate.close_by_id(tx, back.id, now)
-    line = Line("withdrawal_return", back.currency, back.receive_minor, rail(back.rail), available(env))
-    posted = await post(tx, Posting(env.mode, "withdrawal_return", Source(notify.SOURCE, back.id), (line,), now))
+    posting = Posting("withdrawal_return", back.currency, back.receive_minor, rail(back.rail), available(env))
+    posted = await post(tx, JournalEntry(env.mode, "withdrawal_return", Source(notify.SOURCE, back.id), (posting,), now))
     await notify.state(tx, "withdrawal.failed", back, services, now)
     await notify.moved(tx, back, posted, services, now)
     return back
 
 
-def _parts(done: Withdrawal, paid_minor: int, out: Account) -> tuple[Part, ...]:
+def _parts(done: Withdrawal, paid_minor: int, out: Account) -> tuple[HoldCapture, ...]:
     """Where the money on hold goes: to the receiver, to the rail for its way, and to the platform."""
     by_rail_minor = min(paid_minor, done.network_fee_minor)
     parts = (
-        Part("withdrawal", done.receive_minor, out),
-        Part("network_fee", by_rail_minor, out),
-        Part("network_fee", done.network_fee_minor - by_rail_minor, expense("network_fee")),
-        Part("withdrawal_fee", done.system_fee_minor, income("withdrawal_fee")),
+        HoldCapture("withdrawal", done.receive_minor, out),
+        HoldCapture("network_fee", by_rail_minor, out),
+        HoldCapture("network_fee", done.network_fee_minor - by_rail_minor, expense("network_fee")),
+        HoldCapture("withdrawal_fee", done.system_fee_minor, income("withdrawal_fee")),
     )
     return tuple(part for part in parts if part.amount_minor)
 
 
-def _overpaid(done: Withdrawal, paid_minor: int, out: Account) -> tuple[Line, ...]:
+def _overpaid(done: Withdrawal, paid_minor: int, out: Account) -> tuple[Posting, ...]:
     """What the rail took for the way beyond what the merchant was charged is the platform's to pay."""
     beyond_minor = paid_minor - done.network_fee_minor
     if beyond_minor <= 0:
         return ()
-    return (Line("network_fee", done.currency, beyond_minor, expense("network_fee"), out),)
+    return (Posting("network_fee", done.currency, beyond_minor, expense("network_fee"), out),)

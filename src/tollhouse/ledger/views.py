@@ -1,4 +1,4 @@
-"""Balances and entries as the interface shows them, read in one snapshot."""
+"""Balances and ledger entries as the API shows them."""
 
 from typing import Any, Literal
 from uuid import UUID
@@ -9,10 +9,8 @@ from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import format_minor
-from tollhouse.ledger import store
-from tollhouse.ledger.model import Entry, EntryType, MerchantCode
+from tollhouse.ledger.model import EntryType, LedgerEntry, MerchantCode
 from tollhouse.ledger.store import Balance
-from tollhouse.platform.db import Pool, Tx
 
 DESCRIPTIONS: dict[EntryType, str] = {
     "payment": "A payment was received.",
@@ -40,11 +38,11 @@ DESCRIPTIONS: dict[EntryType, str] = {
     "adjustment": "An operator adjusted the balance.",
     "test_funding": "Test money was added.",
 }
-"""What each type of entry says to people."""
+"""The description of each type of entry."""
 
 
-class Breakdown(Struct, frozen=True):
-    """What the reserved money is reserved for."""
+class ReservedBreakdown(Struct, frozen=True):
+    """What the reserved amount is reserved for."""
 
     withdrawals: str
     withdrawals_minor: int
@@ -72,7 +70,7 @@ class BalanceView(Struct, frozen=True, kw_only=True):
     debt_minor: int
     total: str
     total_minor: int
-    reserved_breakdown: Breakdown
+    reserved_breakdown: ReservedBreakdown
     version: int
     updated_at: Timestamp | None
     mode: Mode
@@ -80,16 +78,16 @@ class BalanceView(Struct, frozen=True, kw_only=True):
 
 
 class EntrySource(Struct, frozen=True):
-    """What an entry came from, such as a `transaction`."""
+    """The object an entry belongs to, such as a `transaction`."""
 
     type: str
     id: UUID
 
 
 class EntryView(Struct, frozen=True, kw_only=True):
-    """GET /ledger/{id}. `amount` is positive; `signed_amount_minor` has the direction's sign in the account's own terms.
+    """GET /ledger/{id}. `amount` is positive; `signed_amount_minor` is signed in the account's own terms.
 
-    `oauth_client_id` is the application that asked for it; null where a person, an API key or the service itself did.
+    `oauth_client_id` is the application that requested the change, or null.
     """
 
     id: UUID
@@ -113,19 +111,8 @@ class EntryView(Struct, frozen=True, kw_only=True):
     livemode: bool
 
 
-async def of(db: Pool | Tx, env: MerchantEnv) -> list[Balance]:
-    """The balances of a merchant in every currency with any history."""
-    return await store.balances(db, env)
-
-
-async def in_currency(db: Pool | Tx, env: MerchantEnv, currency: str) -> Balance:
-    """The balance of a merchant in one currency; all zero where nothing ever happened."""
-    found = await store.balances(db, env, currency)
-    return found[0] if found else Balance(currency)
-
-
 def balance_view(balance: Balance, env: MerchantEnv, decimals: int) -> BalanceView:
-    """A balance as answers and events show it."""
+    """A balance as responses and events show it."""
     amounts = {
         "available": balance.available_minor,
         "pending": balance.pending_minor,
@@ -142,8 +129,8 @@ def balance_view(balance: Balance, env: MerchantEnv, decimals: int) -> BalanceVi
     return BalanceView(
         currency=balance.currency,
         decimals=decimals,
-        **_pairs(amounts, decimals),
-        reserved_breakdown=Breakdown(**_pairs(held, decimals)),
+        **_money_members(amounts, decimals),
+        reserved_breakdown=ReservedBreakdown(**_money_members(held, decimals)),
         version=balance.version,
         updated_at=stamp_or_none(balance.updated_at),
         mode=env.mode,
@@ -151,15 +138,15 @@ def balance_view(balance: Balance, env: MerchantEnv, decimals: int) -> BalanceVi
     )
 
 
-def entry_view(entry: Entry, env: MerchantEnv, decimals: int) -> EntryView:
-    """An entry as answers and events show it."""
-    raised = entry.delta_minor > 0
+def entry_view(entry: LedgerEntry, env: MerchantEnv, decimals: int) -> EntryView:
+    """An entry as responses and events show it."""
+    is_increase = entry.delta_minor > 0
     grows_by_debit = entry.account == "debt"
     return EntryView(
         id=entry.id,
         ledger_transaction_id=entry.transaction_id,
         account=entry.account,
-        direction="debit" if raised == grows_by_debit else "credit",
+        direction="debit" if is_increase == grows_by_debit else "credit",
         amount=format_minor(abs(entry.delta_minor), decimals),
         amount_minor=abs(entry.delta_minor),
         signed_amount_minor=entry.delta_minor,
@@ -177,7 +164,7 @@ def entry_view(entry: Entry, env: MerchantEnv, decimals: int) -> EntryView:
     )
 
 
-def _pairs(minors: dict[str, int], decimals: int) -> dict[str, Any]:
-    """Each amount as the two members that every answer carries: `name` and `name_minor`."""
+def _money_members(minors: dict[str, int], decimals: int) -> dict[str, Any]:
+    """Each amount as two members: `name` and `name_minor`."""
     strings = {name: format_minor(minor, decimals) for name, minor in minors.items()}
     return {**strings, **{f"{name}_minor": minor for name, minor in minors.items()}}
