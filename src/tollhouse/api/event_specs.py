@@ -5,7 +5,6 @@ from msgspec import Struct
 from tollhouse.conversions.views import ConversionView
 from tollhouse.events.balances import Cause
 from tollhouse.http.openapi_webhooks import EventSpec
-from tollhouse.ledger.balances import BalanceView, EntryView
 from tollhouse.ledger.views import BalanceView, EntryView
 from tollhouse.payments.views import ChargebackView, LinkView, RefundView, TransactionView
 from tollhouse.withdrawals.views import WithdrawalView
