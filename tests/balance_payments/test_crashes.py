@@ -64,7 +64,7 @@ def caller_of(till: Till) -> Caller:
 
 
 async def survive(till: Till, services: Services, action: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:
-    """Kill the deed everywhere, then let it be; the books are in order."""
+    """Kill the action at every fault point, then let it be; the books are in order."""
 
     async def look() -> list[Any]:
         rows: list[Any] = []

@@ -44,7 +44,7 @@ def env_of(depot: Depot) -> MerchantEnv:
 
 
 async def survive(depot: Depot, action: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:
-    """Kill the deed everywhere, then let it be; the books are in order."""
+    """Kill the action at every fault point, then let it be; the books are in order."""
 
     async def look() -> list[Any]:
         rows: list[Any] = []

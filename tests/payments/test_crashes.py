@@ -74,7 +74,7 @@ def env_of(actor: Actor) -> MerchantEnv:
 
 
 async def survive(actor: Actor, services: Services, action: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:
-    """Kill the deed everywhere, then let it be; the books are in order."""
+    """Kill the action at every fault point, then let it be; the books are in order."""
     assert isinstance(services.db, FusedPool)
     steps, _ = await kill_everywhere(services.db, lambda: services.db.transact(action), lambda: look(actor))
     assert steps >= at_least

@@ -42,7 +42,7 @@ async def look(actor: Actor) -> list[Any]:
 
 
 async def survive(actor: Actor, services: Services, action: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:
-    """Kill the deed everywhere, then let it be."""
+    """Kill the action at every fault point, then let it be."""
     assert isinstance(services.db, FusedPool)
     steps, _ = await kill_everywhere(services.db, lambda: services.db.transact(action), lambda: look(actor))
     assert steps >= at_least

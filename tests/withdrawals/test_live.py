@@ -16,8 +16,8 @@ from tollhouse.approvals.model import ApprovedBefore
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
 from tollhouse.http.services import Services
 from tollhouse.kernel.errors import NotFound
+from tollhouse.orders.errors import InvalidState
 from tollhouse.rails.provider import PayoutState
-from tollhouse.withdrawals.errors import InvalidState
 
 
 @pytest.fixture(autouse=True)

@@ -10,15 +10,7 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.balance_payments import store
-from tollhouse.balance_payments.errors import (
-    ApplicationRevoked,
-    CurrencyNotSupported,
-    DuplicateExternalId,
-    InvalidState,
-    MoreThanLeft,
-    MoreThanReserved,
-    SelfPayment,
-)
+from tollhouse.balance_payments.errors import ApplicationRevoked, CaptureTooLarge, SelfPayment
 from tollhouse.balance_payments.model import CAPTURED, Application, BalancePayment
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount, check, part_of
 from tollhouse.events.balances import Cause, notify_balance
@@ -31,9 +23,10 @@ from tollhouse.kernel.ids import ClientId, MerchantId, new_id
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.ledger import holds
 from tollhouse.ledger.holds import HoldCapture
-from tollhouse.ledger.model import InsufficientFunds, JournalEntry, PostedTransaction, Posting, Source, available
+from tollhouse.ledger.model import JournalEntry, PostedTransaction, Posting, Source, available
 from tollhouse.ledger.post import post
-from tollhouse.ledger.store import get_balance
+from tollhouse.orders.errors import CurrencyNotSupported, DuplicateExternalId, InvalidState, RefundTooLarge
+from tollhouse.orders.funds import ensure_available
 from tollhouse.platform.db import Tx
 
 SOURCE = "balance_payment"
@@ -55,7 +48,7 @@ async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, services: Services
         raise SelfPayment
     await _refuse_suspended(tx, application.client_id)
     payment = _fresh(caller.env, application, priced.currency.code, priced.amount_minor, new, now)
-    await _refuse_short(tx, payment)
+    await ensure_available(tx, payment.env, payment.currency, payment.amount_minor)
     # The database judges balance and external_id once more below, and its verdict refuses everything.
     if new.capture:
         posting = Posting(
@@ -85,7 +78,7 @@ async def capture(
 ) -> BalancePayment:
     """Pay what is reserved, or a part of it; the rest is given back. A public client pays all of it.
 
-    Raises `NotFound`, `ValidationFailed`, `ApplicationSuspended`, `InvalidState`, `MoreThanReserved` and
+    Raises `NotFound`, `ValidationFailed`, `ApplicationSuspended`, `InvalidState`, `CaptureTooLarge` and
     `ConfidentialClientRequired`.
     """
     payment = await _held(tx, caller, payment_id)
@@ -103,7 +96,7 @@ async def refund(
 ) -> BalancePayment:
     """Pay back what was captured, or a part of it, from the owner's balance.
 
-    Raises `NotFound`, `ValidationFailed`, `InvalidState`, `MoreThanLeft` and `InsufficientFunds`, whose details are the
+    Raises `NotFound`, `ValidationFailed`, `InvalidState`, `RefundTooLarge` and `InsufficientFunds`, whose details are the
     owner's
     own and not told to whoever holds a merchant's token.
     """
@@ -191,15 +184,6 @@ def _fresh(
     )
 
 
-async def _refuse_short(tx: Tx, payment: BalancePayment) -> None:
-    """Tell how much there is. Raises `InsufficientFunds`."""
-    there_minor = (await get_balance(tx, payment.env, payment.currency)).available_minor
-    if there_minor < payment.amount_minor:
-        raise InsufficientFunds(
-            {"available_minor": there_minor, "required_minor": payment.amount_minor, "currency": payment.currency}
-        )
-
-
 async def _held(tx: Tx, caller: Caller, payment_id: UUID) -> BalancePayment:
     payment = await store.lock(tx, caller.env, caller.client_id, payment_id)
     if payment is None:
@@ -229,7 +213,7 @@ async def _capture(
     await _refuse_suspended(tx, payment.client_id)
     hold_id = _hold_of(payment, now)
     if amount_minor > payment.amount_minor:
-        raise MoreThanReserved({"reserved_minor": payment.amount_minor, "currency": payment.currency})
+        raise CaptureTooLarge({"reserved_minor": payment.amount_minor, "currency": payment.currency})
     if whole and amount_minor != payment.amount_minor:
         raise ConfidentialClientRequired
     # Nothing below this line may refuse.
@@ -249,7 +233,7 @@ async def _refund(tx: Tx, payment: BalancePayment, part: PartialAmount, services
     left_minor = payment.refundable_minor
     amount_minor = asked_minor or left_minor
     if amount_minor > left_minor:
-        raise MoreThanLeft({"remaining_minor": left_minor, "currency": payment.currency})
+        raise RefundTooLarge({"remaining_minor": left_minor, "currency": payment.currency})
     # The database judges the owner's balance below, and its verdict refuses everything.
     changed = payment.refunded(amount_minor, now)
     await store.change(tx, changed)

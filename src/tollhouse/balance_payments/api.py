@@ -6,14 +6,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.balance_payments import actions, store
-from tollhouse.balance_payments.errors import (
-    CurrencyNotSupported,
-    DuplicateExternalId,
-    InvalidState,
-    MoreThanLeft,
-    MoreThanReserved,
-    SelfPayment,
-)
+from tollhouse.balance_payments.errors import CaptureTooLarge, SelfPayment
 from tollhouse.balance_payments.model import Status
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
 from tollhouse.balance_payments.store import PaymentFilter
@@ -25,6 +18,7 @@ from tollhouse.identity.guards import ApplicationCredential, scope
 from tollhouse.identity.model import ApplicationRequired, Caller, ConfidentialClientRequired
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
+from tollhouse.orders.errors import CurrencyNotSupported, DuplicateExternalId, InvalidState, RefundTooLarge
 from tollhouse.platform.db import Pool, Tx
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
@@ -102,7 +96,7 @@ async def read_balance_payment(caller: Caller, payment_id: UUID, db: Pool, now: 
         NotFound,
         ValidationFailed,
         InvalidState,
-        MoreThanReserved,
+        CaptureTooLarge,
         ConfidentialClientRequired,
         BalanceLimitExceeded,
     ),
@@ -139,7 +133,7 @@ async def release_balance_payment(
         NotFound,
         ValidationFailed,
         InvalidState,
-        MoreThanLeft,
+        RefundTooLarge,
         InsufficientFunds,
         BalanceLimitExceeded,
     ),

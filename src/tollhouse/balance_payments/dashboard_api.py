@@ -5,7 +5,7 @@ from uuid import UUID
 
 from tollhouse.balance_payments import actions, store
 from tollhouse.balance_payments.api import BalancePaymentsAnswer
-from tollhouse.balance_payments.errors import ApplicationRevoked, InvalidState, MoreThanReserved
+from tollhouse.balance_payments.errors import ApplicationRevoked, CaptureTooLarge
 from tollhouse.balance_payments.model import Status
 from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
@@ -17,6 +17,7 @@ from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
+from tollhouse.orders.errors import InvalidState
 from tollhouse.platform.db import Pool, Tx
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
@@ -64,7 +65,7 @@ async def read_owned_balance_payment(
         ApplicationRevoked,
         ApplicationSuspended,
         InvalidState,
-        MoreThanReserved,
+        CaptureTooLarge,
         BalanceLimitExceeded,
     ),
 )

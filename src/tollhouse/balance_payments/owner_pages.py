@@ -5,7 +5,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.balance_payments import actions, store
-from tollhouse.balance_payments.errors import ApplicationRevoked, InvalidState, MoreThanReserved
+from tollhouse.balance_payments.errors import ApplicationRevoked, CaptureTooLarge
 from tollhouse.balance_payments.model import Application, BalancePayment
 from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.pages import STATUSES, PaymentsPage
@@ -21,6 +21,7 @@ from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
+from tollhouse.orders.errors import InvalidState
 
 OPERATIONS = Operations(PAGES)
 PATH = "/{mode}/balance-payments/received"
@@ -81,7 +82,7 @@ async def capture(request: Request, caller: Person, mode: str, client_id: str, p
         await services.db.transact(
             lambda tx: actions.capture_as_owner(tx, owner, client_id, payment_id, part, services, request.now)
         )
-    except (ValidationFailed, MoreThanReserved) as error:
+    except (ValidationFailed, CaptureTooLarge) as error:
         form_errors = form_errors_of(error, {"amount"}, "amount")
         return await _payment(request, caller, env, client_id, payment_id, form_errors, amount)
     except (InvalidState, ApplicationRevoked, ApplicationSuspended) as error:

@@ -7,7 +7,6 @@ from tollhouse.audit import record
 from tollhouse.audit.changes import made
 from tollhouse.catalogue.currencies import priced
 from tollhouse.conversions import notify, prices, quotes_store, store
-from tollhouse.conversions.errors import PriceChanged, QuoteAlreadyUsed, QuoteExpired
 from tollhouse.conversions.model import Conversion, Exchange, Quote, getting, giving
 from tollhouse.conversions.new_conversion import (
     Asked,
@@ -25,7 +24,6 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.ledger.model import (
     Account,
     EntryType,
-    InsufficientFunds,
     JournalEntry,
     PostedTransaction,
     Posting,
@@ -34,7 +32,8 @@ from tollhouse.ledger.model import (
     income,
 )
 from tollhouse.ledger.post import post
-from tollhouse.ledger.store import get_balance
+from tollhouse.orders.errors import PriceChanged, QuoteAlreadyUsed, QuoteExpired
+from tollhouse.orders.funds import ensure_available
 from tollhouse.platform.db import Tx
 
 QUOTE_LASTS = timedelta(seconds=30)
@@ -51,7 +50,7 @@ async def quote(tx: Tx, env: MerchantEnv, new: NewQuote, now: datetime) -> Quote
 async def offer(tx: Tx, env: MerchantEnv, new: NewQuote, now: datetime) -> Quote:
     """A quote for a conversion that the balance covers now. Raises as `quote`, and `InsufficientFunds`."""
     exchange = await _at_the_price_of_now(tx, env, understand_quote(new), now)
-    await _refuse_without_funds(tx, env, exchange)
+    await ensure_available(tx, env, exchange.from_currency, exchange.from_amount_minor)
     # Nothing below this line may refuse.
     return await quotes_store.insert(tx, new_id(), env, exchange, now, QUOTE_LASTS)
 
@@ -65,7 +64,7 @@ async def convert(tx: Tx, env: MerchantEnv, new: NewConversion, services: Servic
         exchange = await _as_quoted(tx, env, new.quote_id, now)
     else:
         raise AssertionError("a quote or a pair is asked for")
-    await _refuse_without_funds(tx, env, exchange)
+    await ensure_available(tx, env, exchange.from_currency, exchange.from_amount_minor)
     # The database judges quote and balance once more below, and its verdict refuses everything.
     if new.quote_id is not None and not await quotes_store.use(tx, env, new.quote_id, now):
         raise await _why_not_quote(tx, env, new.quote_id)
@@ -103,13 +102,6 @@ async def carry_out(tx: Tx, conversion: Conversion, services: Services, now: dat
     return posted
 
 
-async def _refuse_without_funds(tx: Tx, env: MerchantEnv, exchange: Exchange) -> None:
-    there_minor = (await get_balance(tx, env, exchange.from_currency)).available_minor
-    if there_minor < exchange.from_amount_minor:
-        details = {"available_minor": there_minor, "required_minor": exchange.from_amount_minor}
-        raise InsufficientFunds(details | {"currency": exchange.from_currency})
-
-
 async def _at_the_price_of_now(tx: Tx, env: MerchantEnv, asked: Asked, now: datetime) -> Exchange:
     offer = await prices.offer_of(tx, env.mode, asked.pair, now)
     refuse_unusable(offer)
@@ -121,7 +113,7 @@ async def _at_the_price_of_now(tx: Tx, env: MerchantEnv, asked: Asked, now: date
         exchange = getting(asked.pair, offer.rate, asked.to_amount_minor or 0)
     refuse_unfitting(asked.pair, exchange)
     if exchange.to_amount_minor < asked.minimum_minor:
-        raise PriceChanged(exchange.to_amount_minor)
+        raise PriceChanged({"to_amount_minor": exchange.to_amount_minor})
     return exchange
 
 

@@ -7,15 +7,7 @@ from msgspec import Struct
 
 from tollhouse.catalogue.conversion_pairs import pairs
 from tollhouse.conversions import actions, prices, store
-from tollhouse.conversions.errors import (
-    AmountAboveMaximum,
-    AmountBelowMinimum,
-    CurrencyNotSupported,
-    PairUnavailable,
-    PriceChanged,
-    QuoteAlreadyUsed,
-    QuoteExpired,
-)
+from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.model import ConversionStatus
 from tollhouse.conversions.new_conversion import NewConversion, NewQuote
 from tollhouse.conversions.store import ConversionFilter
@@ -27,6 +19,14 @@ from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
+from tollhouse.orders.errors import (
+    AmountAboveMaximum,
+    AmountBelowMinimum,
+    CurrencyNotSupported,
+    PriceChanged,
+    QuoteAlreadyUsed,
+    QuoteExpired,
+)
 from tollhouse.platform.db import Pool, Tx
 
 OPERATIONS = Operations(INTEGRATION)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
 from tollhouse.catalogue.conversion_pairs import ConversionPair, pair
 from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.conversions.errors import AmountAboveMaximum, AmountBelowMinimum, CurrencyNotSupported, PairUnavailable
+from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.model import Exchange, getting
 from tollhouse.conversions.prices import Offer
 from tollhouse.events.destination import check_destination_url
@@ -19,6 +19,7 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.money import MINOR_MAX
+from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, CurrencyNotSupported
 from tollhouse.platform.config import Settings
 
 

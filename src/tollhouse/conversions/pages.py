@@ -10,13 +10,7 @@ from starlette.responses import Response
 
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
 from tollhouse.conversions import actions, store
-from tollhouse.conversions.errors import (
-    AmountAboveMaximum,
-    AmountBelowMinimum,
-    PairUnavailable,
-    QuoteAlreadyUsed,
-    QuoteExpired,
-)
+from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.new_conversion import NewConversion, NewQuote
 from tollhouse.conversions.store import ConversionFilter
 from tollhouse.conversions.views import conversion_view, quote_view
@@ -33,6 +27,7 @@ from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import parse_id
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.ledger.store import list_balances
+from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, QuoteAlreadyUsed, QuoteExpired
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("from_currency", "to_currency", "amount", "to_amount", "external_id", "webhook_url")

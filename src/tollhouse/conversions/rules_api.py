@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.conversions import rules, rules_store
-from tollhouse.conversions.errors import CurrencyNotSupported, RuleChanged, RuleConflict
+from tollhouse.conversions.errors import RuleChanged, RuleConflict
 from tollhouse.conversions.model import CreatedBy
 from tollhouse.conversions.rules import ChangedRule, NewRule
 from tollhouse.conversions.views import RuleView, rule_view
@@ -16,6 +16,7 @@ from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
+from tollhouse.orders.errors import CurrencyNotSupported
 from tollhouse.platform.db import Pool, Tx
 
 OPERATIONS = Operations(INTEGRATION)

@@ -11,7 +11,6 @@ from tollhouse.catalogue.currencies import priced
 from tollhouse.catalogue.products import Product
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.fulfillments import store
-from tollhouse.fulfillments.errors import DuplicateExternalId, InvalidProject, InvalidState
 from tollhouse.fulfillments.model import Fulfillment
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment, check, refuse_unavailable
 from tollhouse.http.services import Services
@@ -20,8 +19,9 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import holds
 from tollhouse.ledger.holds import HoldCapture
-from tollhouse.ledger.model import InsufficientFunds, PostedTransaction, Source, income, payable
-from tollhouse.ledger.store import get_balance
+from tollhouse.ledger.model import PostedTransaction, Source, income, payable
+from tollhouse.orders.errors import DuplicateExternalId, InvalidProject, InvalidState
+from tollhouse.orders.funds import ensure_available
 from tollhouse.platform.db import Tx
 from tollhouse.rails.grants import GrantAnswer
 
@@ -36,7 +36,7 @@ async def offer(tx: Tx, env: MerchantEnv, new: NewFulfillment, services: Service
     refuse_unavailable(new, product, env)
     if new.project_id is not None and await projects.seller(tx, env, new.project_id) is None:
         raise InvalidProject
-    await _refuse_short(tx, env, product, new.quantity)
+    await ensure_available(tx, env, product.currency, product.unit_price_minor * new.quantity)
     return product
 
 
@@ -125,14 +125,6 @@ async def _refuse_duplicate(tx: Tx, env: MerchantEnv, new: NewFulfillment) -> No
     existing_id = None if new.external_id is None else await store.named(tx, env, new.external_id)
     if existing_id is not None:
         raise DuplicateExternalId(existing_id)
-
-
-async def _refuse_short(tx: Tx, env: MerchantEnv, product: Product, quantity: int) -> None:
-    """Tell how much there is. Raises `InsufficientFunds`."""
-    cost_minor = product.unit_price_minor * quantity
-    there_minor = (await get_balance(tx, env, product.currency)).available_minor
-    if there_minor < cost_minor:
-        raise InsufficientFunds({"available_minor": there_minor, "required_minor": cost_minor, "currency": product.currency})
 
 
 async def _not_now(tx: Tx, env: MerchantEnv, fulfillment_id: UUID) -> NotFound | InvalidState:

@@ -8,13 +8,7 @@ from msgspec import Struct
 
 from tollhouse.catalogue import products
 from tollhouse.fulfillments import actions, simulator, statistics, store
-from tollhouse.fulfillments.errors import (
-    DuplicateExternalId,
-    InvalidProject,
-    InvalidState,
-    PriceChanged,
-    ProductUnavailable,
-)
+from tollhouse.fulfillments.errors import ProductUnavailable
 from tollhouse.fulfillments.model import Status
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment
 from tollhouse.fulfillments.statistics import Statistics, StatisticsQuery
@@ -27,6 +21,7 @@ from tollhouse.identity.guards import TestCredential, scope
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.orders.errors import DuplicateExternalId, InvalidProject, InvalidState, PriceChanged
 from tollhouse.platform.db import Pool, Tx
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)

@@ -11,13 +11,14 @@ from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.products import PRODUCTS, SANDBOX, Product, Quantity
 from tollhouse.catalogue.provider_fields import fields_faults
 from tollhouse.events.destination import check_destination_url
-from tollhouse.fulfillments.errors import PriceChanged, ProductUnavailable
+from tollhouse.fulfillments.errors import ProductUnavailable
 from tollhouse.http.bodies import RequestFacts
 from tollhouse.http.references import reference_faults
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.money import MINOR_MAX
+from tollhouse.orders.errors import PriceChanged
 from tollhouse.platform.config import Settings
 
 

@@ -13,7 +13,6 @@ from tollhouse.catalogue import products
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.catalogue.products import PRODUCTS, Product, UnavailableReason
 from tollhouse.fulfillments import actions
-from tollhouse.fulfillments.errors import DuplicateExternalId, PriceChanged
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
@@ -29,6 +28,7 @@ from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.ledger.store import get_balance
+from tollhouse.orders.errors import DuplicateExternalId, PriceChanged
 from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)

@@ -10,7 +10,6 @@ from starlette.responses import Response
 from tollhouse.catalogue import products
 from tollhouse.catalogue.products import PRODUCTS
 from tollhouse.fulfillments import actions, statistics, statistics_picture, store
-from tollhouse.fulfillments.errors import InvalidState
 from tollhouse.fulfillments.model import Status
 from tollhouse.fulfillments.statistics import Statistics, StatisticsQuery
 from tollhouse.fulfillments.store import FulfillmentFilter
@@ -27,6 +26,7 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode
+from tollhouse.orders.errors import InvalidState
 
 OPERATIONS = Operations(PAGES)
 STATUSES = statuses_of(Status)

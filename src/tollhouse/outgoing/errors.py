@@ -18,24 +18,6 @@ class MethodUnavailable(ApiError):
         super().__init__(field_errors=[FieldError("method_id", self.code, self.message)], members=details)
 
 
-class AmountBelowMinimum(ApiError):
-    """422: less than the method takes."""
-
-    code, status, message = "amount_below_minimum", 422, "The amount is below the minimum of the method."
-
-    def __init__(self, minimum_minor: int) -> None:
-        super().__init__(members={"details": {"minimum_minor": minimum_minor}})
-
-
-class AmountAboveMaximum(ApiError):
-    """422: more than the method takes."""
-
-    code, status, message = "amount_above_maximum", 422, "The amount is above the maximum of the method."
-
-    def __init__(self, maximum_minor: int) -> None:
-        super().__init__(members={"details": {"maximum_minor": maximum_minor}})
-
-
 class DailyLimitExceeded(ApiError):
     """422: more than is left of the method's limit for this day."""
 

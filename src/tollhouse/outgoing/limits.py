@@ -4,8 +4,9 @@ from datetime import UTC, datetime, time, timedelta
 
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, WithdrawalMethod
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum
 from tollhouse.outgoing import store
-from tollhouse.outgoing.errors import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
+from tollhouse.outgoing.errors import DailyLimitExceeded
 from tollhouse.outgoing.model import Count
 from tollhouse.platform.db import Tx
 

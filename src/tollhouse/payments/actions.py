@@ -14,8 +14,9 @@ from tollhouse.identity.verified import require_verified_email
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
+from tollhouse.orders.errors import InvalidProject
 from tollhouse.payments import sandbox_store, settle, store, transactions_store
-from tollhouse.payments.errors import InvalidProject, LinkNotActive, MethodUnavailable
+from tollhouse.payments.errors import LinkNotActive, MethodUnavailable
 from tollhouse.payments.model import NO_LEAD, CreatedBy, PaymentLink, new_token
 from tollhouse.payments.new_link import NewLink, check
 from tollhouse.payments.offers import offers_for

@@ -15,8 +15,9 @@ from tollhouse.identity.model import Caller
 from tollhouse.identity.verified import EmailUnverified
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded
+from tollhouse.orders.errors import CurrencyNotSupported, InvalidProject, InvalidState
 from tollhouse.payments import actions, settle, store, transactions_store
-from tollhouse.payments.errors import CurrencyNotSupported, InvalidProject, InvalidState, LinkNotActive
+from tollhouse.payments.errors import LinkNotActive
 from tollhouse.payments.model import CreatedBy, LinkStatus, TransactionStatus
 from tollhouse.payments.new_link import NewLink
 from tollhouse.payments.store import LinkFilter

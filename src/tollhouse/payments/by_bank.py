@@ -7,8 +7,8 @@ from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.orders.errors import InvalidState
 from tollhouse.payments import by_bank_store, chargebacks, refunds, settle, transactions_store
-from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.model import Refund
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer import NAME, Payout

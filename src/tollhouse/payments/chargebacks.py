@@ -14,8 +14,9 @@ from tollhouse.ledger import debts
 from tollhouse.ledger.debts import Charge
 from tollhouse.ledger.model import EntryType, JournalEntry, Posting, Source, available, income, rail
 from tollhouse.ledger.post import post
+from tollhouse.orders.errors import InvalidState
 from tollhouse.payments import notify, refunds, refunds_store, settle, verdict
-from tollhouse.payments.errors import ChargedBack, InvalidState
+from tollhouse.payments.errors import ChargedBack
 from tollhouse.payments.model import CREDITED, Chargeback, ChargebackStatus, Transaction
 from tollhouse.platform.db import Tx
 

@@ -1,32 +1,11 @@
 """How requests about payments are refused."""
 
-from collections.abc import Mapping
 from typing import Literal
 
 from tollhouse.kernel.errors import ApiError, FieldError
-from tollhouse.payments.model import LinkStatus, TransactionStatus
+from tollhouse.payments.model import LinkStatus
 
 NotRefundable = Literal["not_refundable_method", "status", "window_passed"]
-
-
-class CurrencyNotSupported(ApiError):
-    """422: links cannot be paid in this currency."""
-
-    code, status = "currency_not_supported", 422
-    message = "Payments are not possible in this currency."
-
-    def __init__(self) -> None:
-        super().__init__(field_errors=[FieldError("currency", self.code, self.message)])
-
-
-class InvalidProject(ApiError):
-    """422: no such approved project in this environment, or not said which of several."""
-
-    code, status = "invalid_project", 422
-    message = "Name an approved project of this environment."
-
-    def __init__(self) -> None:
-        super().__init__(field_errors=[FieldError("project_id", self.code, self.message)])
 
 
 class LinkNotActive(ApiError):
@@ -51,16 +30,6 @@ class LinkCanceled(ApiError):
 
     code, status = "payment_link_canceled", 410
     message = "This payment link was canceled."
-
-
-class InvalidState(ApiError):
-    """409: the state of the object does not allow this."""
-
-    code, status = "invalid_state", 409
-    message = "The present state does not allow this."
-
-    def __init__(self, status: TransactionStatus | str) -> None:
-        super().__init__(members={"details": {"status": status}})
 
 
 class MethodUnavailable(ApiError):
@@ -92,16 +61,6 @@ class ReceiverRequired(ApiError):
 
     def __init__(self) -> None:
         super().__init__(field_errors=[FieldError("receiver", self.code, self.message)])
-
-
-class RefundTooLarge(ApiError):
-    """422: more than is left of the payment, the refunds under way counted as gone."""
-
-    code, status = "refund_amount_exceeds_remaining", 422
-    message = "The refund is larger than what is left of the payment."
-
-    def __init__(self, details: Mapping[str, object]) -> None:
-        super().__init__(members={"details": dict(details)})
 
 
 class ChargedBack(ApiError):

@@ -19,7 +19,7 @@ from tollhouse.kernel import limits, messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.names import is_readable
-from tollhouse.payments.errors import CurrencyNotSupported
+from tollhouse.orders.errors import CurrencyNotSupported
 from tollhouse.platform.config import Settings
 
 CURRENCY_CODE = re.compile(r"[A-Z0-9]{2,12}")

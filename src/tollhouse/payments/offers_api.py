@@ -24,7 +24,7 @@ from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode
-from tollhouse.payments.errors import InvalidProject
+from tollhouse.orders.errors import InvalidProject
 from tollhouse.payments.offers import rail_fault
 from tollhouse.platform.db import Pool
 

@@ -27,9 +27,10 @@ from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode, parse_id
 from tollhouse.kernel.money import parse_amount
+from tollhouse.orders.errors import InvalidState
 from tollhouse.payments import actions, branding, store
 from tollhouse.payments.checkout import CHOOSING, PAID, WAITING, Scene, State, attempt_to_play, scene
-from tollhouse.payments.errors import InvalidState, LinkCanceled, LinkExpired, MethodUnavailable
+from tollhouse.payments.errors import LinkCanceled, LinkExpired, MethodUnavailable
 from tollhouse.payments.model import FAILURES, Transaction
 from tollhouse.payments.offers import offers_for
 from tollhouse.payments.payment_uri import payment_uri

@@ -24,8 +24,8 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.ledger.store import AccountChange, list_changes_by_source
+from tollhouse.orders.errors import InvalidState
 from tollhouse.payments import listed_store, settle, store, transactions_store
-from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.listed import ListedPayment, PaymentsQuery
 from tollhouse.payments.model import (
     CREDITED,

@@ -24,9 +24,10 @@ from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFa
 from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.ledger.store import get_balance
-from tollhouse.outgoing.errors import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
+from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, RefundTooLarge
+from tollhouse.outgoing.errors import DailyLimitExceeded
 from tollhouse.payments import refunds, refunds_store, settle, transactions_store
-from tollhouse.payments.errors import ChargedBack, MethodUnavailable, ReceiverRequired, RefundNotAllowed, RefundTooLarge
+from tollhouse.payments.errors import ChargedBack, MethodUnavailable, ReceiverRequired, RefundNotAllowed
 from tollhouse.payments.model import REFUND_REASONS, Transaction
 from tollhouse.payments.new_refund import NewRefund
 from tollhouse.payments.refund_destination import payer_of

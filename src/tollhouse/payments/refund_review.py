@@ -10,10 +10,10 @@ from tollhouse.approvals.model import Reviewer
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
+from tollhouse.orders.errors import InvalidState
 from tollhouse.outgoing import gate
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.payments import refunds, refunds_store, settle
-from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.model import Refund, Transaction
 from tollhouse.platform.db import Tx
 

@@ -32,10 +32,11 @@ from tollhouse.ledger.model import (
 )
 from tollhouse.ledger.post import ensure_balance_limit, post
 from tollhouse.ledger.store import get_balance
+from tollhouse.orders.errors import InvalidState, RefundTooLarge
 from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.payments import notify, refunds_store, settle, verdict
-from tollhouse.payments.errors import ChargedBack, InvalidState, RefundNotAllowed, RefundTooLarge
+from tollhouse.payments.errors import ChargedBack, RefundNotAllowed
 from tollhouse.payments.model import Refund, RefundStatus, Transaction
 from tollhouse.payments.new_refund import NewRefund, check
 from tollhouse.payments.refund_destination import Destination, destination

@@ -13,15 +13,10 @@ from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
-from tollhouse.outgoing.errors import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
+from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, RefundTooLarge
+from tollhouse.outgoing.errors import DailyLimitExceeded
 from tollhouse.payments import refunds, refunds_store, transactions_store
-from tollhouse.payments.errors import (
-    ChargedBack,
-    MethodUnavailable,
-    ReceiverRequired,
-    RefundNotAllowed,
-    RefundTooLarge,
-)
+from tollhouse.payments.errors import ChargedBack, MethodUnavailable, ReceiverRequired, RefundNotAllowed
 from tollhouse.payments.model import RefundStatus
 from tollhouse.payments.new_refund import NewRefund
 from tollhouse.payments.refund_destination import SCOPE_FOR_OTHERS

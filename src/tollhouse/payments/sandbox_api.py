@@ -23,6 +23,7 @@ from tollhouse.kernel.ids import Mode, new_id
 from tollhouse.ledger.model import BalanceLimitExceeded, JournalEntry, Posting, Source, available, equity
 from tollhouse.ledger.post import post
 from tollhouse.ledger.views import BalanceView
+from tollhouse.orders.errors import InvalidState
 from tollhouse.payments import (
     expiry,
     refund_review,
@@ -33,7 +34,6 @@ from tollhouse.payments import (
     store,
     transactions_store,
 )
-from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.simulator import Outcome, Simulated
 from tollhouse.payments.views import RefundView, TransactionView, refund_view, transaction_view
 from tollhouse.platform.db import Tx

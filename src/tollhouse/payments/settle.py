@@ -22,8 +22,8 @@ from tollhouse.kernel.ids import Mode, new_id
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.ledger.model import JournalEntry, Posting, Source, available, income, rail, unapplied
 from tollhouse.ledger.post import fits_balance_limit, post
+from tollhouse.orders.errors import InvalidState
 from tollhouse.payments import notify, store, transactions_store, verdict
-from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.model import Transaction
 from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log

@@ -10,8 +10,8 @@ from tollhouse.catalogue.methods import METHODS, Method
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
+from tollhouse.orders.errors import InvalidState
 from tollhouse.payments import chargebacks, expiry, sandbox_store, settle, store, transactions_store
-from tollhouse.payments.errors import InvalidState
 from tollhouse.payments.model import CREDITED, PaymentLink, Transaction
 from tollhouse.platform.db import Tx
 from tollhouse.rails import sandbox

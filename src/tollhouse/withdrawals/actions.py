@@ -13,14 +13,14 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import holds
-from tollhouse.ledger.model import InsufficientFunds, Source
-from tollhouse.ledger.store import get_balance
+from tollhouse.ledger.model import Source
+from tollhouse.orders.errors import DuplicateExternalId, InvalidState, QuoteAlreadyUsed, QuoteExpired
+from tollhouse.orders.funds import ensure_available
 from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import Count, OutgoingTransfer
 from tollhouse.platform.db import Tx
 from tollhouse.rails import configured
 from tollhouse.withdrawals import changes, notify, quotes_store, store
-from tollhouse.withdrawals.errors import DuplicateExternalId, InvalidState, QuoteAlreadyUsed, QuoteExpired
 from tollhouse.withdrawals.model import CANCELABLE, Quote, Terms, Withdrawal, terms
 from tollhouse.withdrawals.new_withdrawal import (
     Asked,
@@ -55,7 +55,7 @@ async def offer(tx: Tx, env: MerchantEnv, new: NewWithdrawal, services: Services
     refuse_receiver(asked.method, env.mode, new.receiver)
     costs = terms(asked.method, asked.amount_minor, asked.network_fee_mode)
     refuse_unfitting(asked.method, costs)
-    await _refuse_without_funds(tx, env, asked.method.currency, costs.debit_minor)
+    await ensure_available(tx, env, asked.method.currency, costs.debit_minor)
     # Nothing below this line may refuse.
     return await _keep(tx, env, asked, costs, now)
 
@@ -68,7 +68,7 @@ async def request(tx: Tx, env: MerchantEnv, new: NewWithdrawal, services: Servic
     refuse_unusable(asked.method, env.mode)
     refuse_receiver(asked.method, env.mode, new.receiver)
     refuse_unfitting(asked.method, costs)
-    await _refuse_without_funds(tx, env, asked.method.currency, costs.debit_minor)
+    await ensure_available(tx, env, asked.method.currency, costs.debit_minor)
     # The database judges quote, limit, balance and external id once more below, and its verdict refuses everything.
     if new.quote_id is not None and not await quotes_store.use(tx, env, new.quote_id, now):
         raise await _why_not_quote(tx, env, new.quote_id)
@@ -138,12 +138,6 @@ async def _why_not_quote(tx: Tx, env: MerchantEnv, quote_id: UUID) -> QuoteAlrea
 async def _refuse_second(tx: Tx, env: MerchantEnv, external_id: str | None) -> None:
     if external_id is not None and (existing := await store.id_of_external(tx, env, external_id)) is not None:
         raise DuplicateExternalId(existing)
-
-
-async def _refuse_without_funds(tx: Tx, env: MerchantEnv, currency: str, needed_minor: int) -> None:
-    there_minor = (await get_balance(tx, env, currency)).available_minor
-    if there_minor < needed_minor:
-        raise InsufficientFunds({"available_minor": there_minor, "required_minor": needed_minor, "currency": currency})
 
 
 def _withdrawal(

@@ -12,17 +12,18 @@ from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
-from tollhouse.outgoing.errors import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded, MethodUnavailable
-from tollhouse.platform.db import Pool, Tx
-from tollhouse.withdrawals import actions, methods, store
-from tollhouse.withdrawals.errors import (
-    AmountBelowFees,
+from tollhouse.orders.errors import (
+    AmountAboveMaximum,
+    AmountBelowMinimum,
     DuplicateExternalId,
-    InvalidReceiver,
     InvalidState,
     QuoteAlreadyUsed,
     QuoteExpired,
 )
+from tollhouse.outgoing.errors import DailyLimitExceeded, MethodUnavailable
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.withdrawals import actions, methods, store
+from tollhouse.withdrawals.errors import AmountBelowFees, InvalidReceiver
 from tollhouse.withdrawals.model import WithdrawalStatus
 from tollhouse.withdrawals.new_withdrawal import NewQuote, NewWithdrawal
 from tollhouse.withdrawals.store import WithdrawalFilter

@@ -10,10 +10,10 @@ from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.ledger import holds
+from tollhouse.orders.errors import InvalidState
 from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
 from tollhouse.withdrawals import notify, store
-from tollhouse.withdrawals.errors import InvalidState
 from tollhouse.withdrawals.model import FailureCode, Withdrawal, WithdrawalStatus
 
 

@@ -25,14 +25,16 @@ from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import parse_id
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.ledger.store import get_balance, list_balances
-from tollhouse.outgoing.errors import AmountAboveMaximum, AmountBelowMinimum, DailyLimitExceeded
-from tollhouse.withdrawals import actions, methods, store
-from tollhouse.withdrawals.errors import (
-    AmountBelowFees,
+from tollhouse.orders.errors import (
+    AmountAboveMaximum,
+    AmountBelowMinimum,
     DuplicateExternalId,
     QuoteAlreadyUsed,
     QuoteExpired,
 )
+from tollhouse.outgoing.errors import DailyLimitExceeded
+from tollhouse.withdrawals import actions, methods, store
+from tollhouse.withdrawals.errors import AmountBelowFees
 from tollhouse.withdrawals.methods import UnavailableReason
 from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
 from tollhouse.withdrawals.views import quote_view

@@ -19,8 +19,9 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import MINOR_MAX
+from tollhouse.orders.errors import AmountAboveMaximum
 from tollhouse.outgoing import limits
-from tollhouse.outgoing.errors import AmountAboveMaximum, MethodUnavailable
+from tollhouse.outgoing.errors import MethodUnavailable
 from tollhouse.platform.config import Settings
 from tollhouse.rails.configured import rail
 from tollhouse.withdrawals.errors import AmountBelowFees, InvalidReceiver

@@ -15,8 +15,8 @@ from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
+from tollhouse.orders.errors import InvalidState
 from tollhouse.withdrawals import actions, methods, store
-from tollhouse.withdrawals.errors import InvalidState
 from tollhouse.withdrawals.model import WithdrawalStatus
 from tollhouse.withdrawals.store import WithdrawalFilter
 from tollhouse.withdrawals.views import withdrawal_view

@@ -8,11 +8,11 @@ import msgspec
 from tollhouse.approvals.model import Reviewer
 from tollhouse.http.services import Services
 from tollhouse.kernel.errors import NotFound
+from tollhouse.orders.errors import InvalidState
 from tollhouse.outgoing import gate
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
 from tollhouse.withdrawals import changes, review_store
-from tollhouse.withdrawals.errors import InvalidState
 from tollhouse.withdrawals.model import CANCELABLE, Withdrawal
 
 

@@ -11,8 +11,8 @@ from tollhouse.identity.guards import TestCredential
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel.errors import NotFound
 from tollhouse.ledger.model import BalanceLimitExceeded
+from tollhouse.orders.errors import InvalidState
 from tollhouse.platform.db import Tx
-from tollhouse.withdrawals.errors import InvalidState
 from tollhouse.withdrawals.simulator import Outcome, play
 from tollhouse.withdrawals.views import WithdrawalView, withdrawal_view
 

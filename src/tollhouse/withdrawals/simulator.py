@@ -6,11 +6,11 @@ from uuid import UUID
 
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.orders.errors import InvalidState
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import PayoutState, Submission
 from tollhouse.rails.sandbox import PAYOUT_TAKES
 from tollhouse.withdrawals import changes, review, sending
-from tollhouse.withdrawals.errors import InvalidState
 from tollhouse.withdrawals.model import Withdrawal
 
 Outcome = Literal["approve", "reject", "process", "complete", "fail", "return", "stick"]

@@ -1,0 +1,1 @@
+"""What withdrawals, conversions, balance payments and fulfillments share: errors, quotes, external ids and funds."""
