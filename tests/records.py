@@ -1,4 +1,4 @@
-"""The records that are committed and compared: routes, schema, the list of its objects. Run as a module, it writes them."""
+"""The records that are committed and compared: routes, schema, the list of its objects, who uses which table. Run as a module, it writes them."""
 
 import asyncio
 import re
@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tests import tables
 from tests.running import new_database
 from tollhouse import main
 from tollhouse.api import OPERATIONS
@@ -17,6 +18,7 @@ from tollhouse.platform.migrations import migrate
 HERE = Path(__file__).parent.parent
 ROUTES = HERE / "docs" / "routes.txt"
 SCHEMA = HERE / "schema.sql"
+TABLES = HERE / "docs" / "tables.txt"
 OBJECTS = HERE / "src" / "tollhouse" / "checks" / schema_store.RECORD
 NOISE = re.compile(r"^(--.*|SET .*|SELECT pg_catalog\.set_config.*|\\(un)?restrict .*|)$")
 
@@ -76,6 +78,7 @@ def write() -> None:
         try:
             SCHEMA.write_text(schema(server))
             OBJECTS.write_text(schema_objects(server))
+            TABLES.write_text(tables.report(SCHEMA.read_text()))
         finally:
             server.stop()
 

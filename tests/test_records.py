@@ -1,35 +1,26 @@
 """The committed records are true: routes, schema; and every SQL statement of the package prepares."""
 
-import importlib
-import pkgutil
 import re
-from collections.abc import Iterator
 
 import asyncpg
 import pytest
 
-import tollhouse
-from tests import records
+from tests import records, tables
 from tests.running import Service
-from tollhouse.platform import digests_store, embedded
-
-VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
-
-
-def statements() -> Iterator[tuple[str, str]]:
-    """Every upper-case string constant of the package that is a statement."""
-    for module in pkgutil.walk_packages(tollhouse.__path__, "tollhouse."):
-        if module.name.endswith("__main__"):
-            continue
-        for name, value in vars(importlib.import_module(module.name)).items():
-            if name.isupper() and isinstance(value, str) and value.lstrip().startswith(VERBS):
-                yield f"{module.name}.{name}", value
-    for made in (digests_store.PAGES, digests_store.CHANGES):
-        yield from made.items()
-
+from tests.tables import statements
+from tollhouse.platform import embedded
 
 def test_the_route_table_is_committed() -> None:
     assert records.ROUTES.read_text() == records.routes(), "run `just records`"
+
+
+def test_the_owners_of_tables_are_committed() -> None:
+    assert records.TABLES.read_text() == tables.report(records.SCHEMA.read_text()), "run `just records`"
+
+
+def test_every_table_has_one_writer() -> None:
+    writers = {name: sorted(access.writers) for name, access in tables.access(records.SCHEMA.read_text()).items()}
+    assert {name: packages for name, packages in writers.items() if len(packages) > 1} == tables.SHARED
 
 
 def test_the_schema_is_committed(server: embedded.Server) -> None:
