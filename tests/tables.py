@@ -70,5 +70,7 @@ def report(schema: str) -> str:
     """One line for each table: its name, the package that writes it, and those that only read it."""
     lines = [f"{'table':32} {'written by':28} read by"]
     for name, table in access(schema).items():
-        lines.append(f"{name:32} {' '.join(sorted(table.writers)) or BY_FUNCTION:28} {' '.join(sorted(table.readers))}".rstrip())
+        lines.append(
+            f"{name:32} {' '.join(sorted(table.writers)) or BY_FUNCTION:28} {' '.join(sorted(table.readers))}".rstrip()
+        )
     return "\n".join(lines) + "\n"

@@ -10,6 +10,7 @@ from tests.running import Service
 from tests.tables import statements
 from tollhouse.platform import embedded
 
+
 def test_the_route_table_is_committed() -> None:
     assert records.ROUTES.read_text() == records.routes(), "run `just records`"
 
