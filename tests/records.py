@@ -1,4 +1,4 @@
-"""The records that are committed and compared: routes, schema, the list of its objects, who uses which table. Run as a module, it writes them."""
+"""The committed records: routes, schema, schema objects, access to tables. Run as a module, it writes them."""
 
 import asyncio
 import re
