@@ -9,7 +9,7 @@ from tollhouse.kernel.errors import ServerError
 from tollhouse.oauth.model import InvalidScope, UnsupportedResponseType
 from tollhouse.platform.config import load
 
-TEXT = (Path(__file__).parents[2] / "docs" / "oauth.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "oauth-reference.md").read_text()
 ROW = re.compile(r"^\| (.+?) \| (.+?) \|$", re.MULTILINE)
 BY_REDIRECT = {InvalidScope, UnsupportedResponseType, ServerError}
 
@@ -24,27 +24,27 @@ def section(title: str) -> str:
 def test_the_limits_are_ours() -> None:
     settings = load({})
     assert dict(ROW.findall(section("## Limits"))[1:]) == {
-        "callbacks of an application": f"1 to {limits.CALLBACK_URLS_MAX}",
-        "characters of a callback or website": f"{limits.URL_CHARS_MAX:,}",
-        "characters of a name": f"{limits.APPLICATION_NAME_CHARS_MAX}",
-        "characters of a description": f"{limits.DESCRIPTION_CHARS_MAX:,}",
-        "characters of `state`": f"1 to {limits.STATE_CHARS_MAX}",
-        "characters of `code_verifier`": f"{limits.VERIFIER_CHARS_MIN} to {limits.VERIFIER_CHARS_MAX}",
-        "characters of `code_challenge`": f"{limits.CHALLENGE_CHARS}",
-        "seconds a merchant has to answer": f"{limits.AUTHORIZATION_REQUEST_S}",
+        "callback URLs per application": f"1 to {limits.CALLBACK_URLS_MAX}",
+        "characters in a callback or website URL": f"{limits.URL_CHARS_MAX:,}",
+        "characters in a name": f"{limits.APPLICATION_NAME_CHARS_MAX}",
+        "characters in a description": f"{limits.DESCRIPTION_CHARS_MAX:,}",
+        "characters in `state`": f"1 to {limits.STATE_CHARS_MAX}",
+        "characters in `code_verifier`": f"{limits.VERIFIER_CHARS_MIN} to {limits.VERIFIER_CHARS_MAX}",
+        "characters in `code_challenge`": f"{limits.CHALLENGE_CHARS}",
+        "seconds to answer the consent page": f"{limits.AUTHORIZATION_REQUEST_S}",
         "seconds to exchange a code": f"{limits.AUTHORIZATION_CODE_S}",
-        "seconds an access token lives": f"at most {limits.ACCESS_TOKEN_S}",
-        "days a connection lives": f"{limits.GRANT_S // 86_400}",
-        "bytes of a body": f"{limits.BODY_BYTES_MAX:,}",
-        "connections on a page of the owner's list": f"{limits.CONNECTIONS_PER_PAGE}",
-        "seconds between two notes of last use": f"{limits.ACTIVITY_EVERY_S}",
-        "failed client authentications a minute": f"{settings.rate_client_auth_per_min}",
-        "requests a minute of one connection or API key": f"{settings.rate_api_per_min:,}",
+        "lifetime of an access token in seconds": f"at most {limits.ACCESS_TOKEN_S}",
+        "lifetime of a connection in days": f"{limits.GRANT_S // 86_400}",
+        "bytes in a request body": f"{limits.BODY_BYTES_MAX:,}",
+        "connections per page of the owner's list": f"{limits.CONNECTIONS_PER_PAGE}",
+        "seconds between updates of the last use": f"{limits.ACTIVITY_EVERY_S}",
+        "failed client authentications per minute": f"{settings.rate_client_auth_per_min}",
+        "requests per minute of one connection or API key": f"{settings.rate_api_per_min:,}",
     }
 
 
 def test_every_error_of_the_protocol_has_its_cause() -> None:
-    told = section("### At the token and revoke addresses") + section("### On the way to the callback")
+    told = section("## Token and revocation endpoints") + section("## Authorization endpoint")
     declared = {error for operation in OPERATIONS for error in operation.errors}
     assert len(declared) >= 6
     for error in declared | BY_REDIRECT:

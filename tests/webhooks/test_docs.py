@@ -20,7 +20,8 @@ from tollhouse.kernel import limits
 from tollhouse.platform.config import load
 from tollhouse.webhooks import api, labels
 
-TEXT = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = "\n".join((DOCS / name).read_text() for name in ("webhooks.md", "webhook-reference.md"))
 ROW = re.compile(r"^\| (.+?) \| (.+?) \|$", re.MULTILINE)
 CODE = re.compile(r"^```(python|javascript|php|go)\n(.+?)^```$", re.MULTILINE | re.DOTALL)
 TICKED = re.compile(r"`([^`]+)`")
@@ -62,18 +63,18 @@ def section(title: str) -> str:
 
 def vector() -> dict[str, str]:
     """The published vector, by what each line is."""
-    rows = ROW.findall(section("### A vector to test with"))[1:]
+    rows = ROW.findall(section("### Test vector"))[1:]
     return {name.strip("`"): value.strip("`") for name, value in rows}
 
 
 @pytest.mark.covers("W-20")
 def test_the_vector_is_ours() -> None:
     given = vector()
-    secret, body = given["secret"], given["body, UTF-8, without a line break"].encode()
+    secret, body = given["Secret"], given["Body, UTF-8, without a line break"].encode()
     assert signature(secret, body) == given["X-Service-Signature"]
     triple = standard_headers(secret, UUID(given["webhook-id"]), int(given["webhook-timestamp"]), body)
     assert triple == {name: given[name] for name in triple}
-    arrives = section("## What arrives")
+    arrives = section("## Delivery request")
     for name in ("X-Service-Signature", *triple):
         assert f"{name}: {given[name]}\n" in arrives
 
@@ -84,11 +85,11 @@ def test_the_code_verifies_the_vector_and_nothing_else(language: str, tmp_path: 
     program, name, frame = PROGRAMS[language]
     if shutil.which(program[0]) is None:
         pytest.skip(f"there is no {language} here")
-    snippets: dict[str, str] = dict(CODE.findall(section("## Checking the signature")))
+    snippets: dict[str, str] = dict(CODE.findall(section("## Verify the signature")))
     (tmp_path / name).write_text(frame.replace("SNIPPET", snippets[language]))
     given = vector()
-    secret, right = given["secret"], given["X-Service-Signature"]
-    body = given["body, UTF-8, without a line break"].encode()
+    secret, right = given["Secret"], given["X-Service-Signature"]
+    body = given["Body, UTF-8, without a line break"].encode()
 
     def verdict(sent: bytes, claimed: str, key: str = secret) -> str:
         command = [*program, str(tmp_path / name), key, claimed]
@@ -102,15 +103,14 @@ def test_the_code_verifies_the_vector_and_nothing_else(language: str, tmp_path: 
 
 
 def test_states_errors_and_types_are_all_told() -> None:
-    told = section("### What became of an event")
-    states, errors = told.split("The `error` of an attempt")
+    states, errors = section("## Event statuses"), section("## Attempt errors")
     assert {name.strip("`"): words for name, words in ROW.findall(states)[1:]} == {
         status: meaning.sentence for status, meaning in labels.STATUSES.items()
     }
     rows = ROW.findall(errors)[1:]
     assert rows[0] == ("`http_500`, and so on", labels.of_error("http_500"))
     assert {name.strip("`"): words for name, words in rows[1:]} == labels.ERRORS
-    types = section("## What arrives").partition("The types:")[2]
+    types = section("## Delivery request").partition("Event types:")[2].partition("\n\n")[0]
     assert TICKED.findall(types) == [*EVENT_TYPES, TEST_EVENT]
 
 
@@ -123,7 +123,7 @@ async def test_the_states_are_those_of_the_database(alice: Actor) -> None:
 
 
 def test_every_refusal_of_the_operations_has_its_cause() -> None:
-    told = section("## Errors of the webhook operations")
+    told = section("## Errors")
     declared = {error for operation in api.INTEGRATION_OPERATIONS for error in operation.errors}
     for error in declared | {IdempotencyKeyRequired}:
         assert re.search(rf"^\| {error.status} \| `{error.code}` \|", told, re.MULTILINE), error
@@ -133,7 +133,7 @@ async def test_every_header_is_told(alice: Actor, receiver: Receiver, desk_of: O
     await (await desk_of(alice)).secret()
     await (await desk_of(alice)).record(receiver.url)
     [got] = await receiver.wait()
-    told = section("## What arrives")
+    told = section("## Delivery request")
     ours = [name for name in got.headers if name.lower().startswith(("x-", "webhook-"))]
     assert len(ours) == 8
     for name in ours:
@@ -147,21 +147,21 @@ async def test_every_header_is_told(alice: Actor, receiver: Receiver, desk_of: O
 def test_the_limits_are_ours() -> None:
     settings = load({})
     expected: dict[str, Any] = {
-        "seconds until the head of your answer": limits.DELIVERY_DEADLINE_S,
-        "bytes that are read of its body": f"{limits.DELIVERY_BODY_BYTES_MAX:,}",
+        "seconds until the response headers arrive": limits.DELIVERY_DEADLINE_S,
+        "bytes read of the response body": f"{limits.DELIVERY_BODY_BYTES_MAX:,}",
         "retries in live mode": limits.LIVE_RETRIES_MAX,
         "retries in test mode": 0,
-        "hours an event waits for a secret": limits.HELD_S // 3600,
-        "minutes a generated secret waits to be saved": limits.PENDING_SECRET_S // 60,
-        "characters of an address": f"{limits.URL_CHARS_MAX:,}",
-        "events on a page": f"{limits.PAGE_ROWS_DEFAULT}, at most {limits.PAGE_ROWS_MAX}",
-        "characters of an `Idempotency-Key`": limits.IDEMPOTENCY_KEY_CHARS_MAX,
-        "tests a minute": settings.rate_webhook_test_per_min,
+        "hours an event is held without a secret": limits.HELD_S // 3600,
+        "minutes to activate a generated secret": limits.PENDING_SECRET_S // 60,
+        "characters in a URL": f"{limits.URL_CHARS_MAX:,}",
+        "events per page": f"{limits.PAGE_ROWS_DEFAULT}, at most {limits.PAGE_ROWS_MAX}",
+        "characters in an `Idempotency-Key`": limits.IDEMPOTENCY_KEY_CHARS_MAX,
+        "tests per minute": settings.rate_webhook_test_per_min,
     }
     assert dict(ROW.findall(section("## Limits"))[1:]) == {name: str(value) for name, value in expected.items()}
     spans = [_span(seconds) for seconds in settings.webhook_retry_schedule]
     assert f"after {', '.join(spans)} (each 20 % more or less): {1 + len(spans)} in all" in section(
-        "## When an attempt fails"
+        "## Retries"
     )
 
 

@@ -13,20 +13,22 @@ from msgspec import Struct
 FOLDER = Path(__file__).parent / "chapters"
 """Links to the files of `docs` and to the changelog in a checkout; a wheel carries the files themselves."""
 CHAPTERS: Mapping[str, str] = {
-    "quickstart": "From the first command to a received webhook",
-    "payments": "Payment links, transactions, refunds and chargebacks",
-    "withdrawals": "Sending money out: costs, limits, review and states",
-    "conversions": "One currency into another: pairs, quotes and rules",
-    "balance-payments": "Charging the merchants that an application is connected to",
-    "fulfillments": "Delivering in-game currency, and what a game server must answer",
-    "oauth": "Permissions, tokens, refreshing, and every error of the way",
-    "webhooks": "Verifying what arrives, taking it once, and what happens when that fails",
-    "idempotency": "Sending a request twice without doing it twice",
-    "lists": "Reading lists: cursors, pages, filters, numbers and times",
-    "errors": "What every refusal looks like, and what to do about it",
-    "test-mode": "The test environment, its simulator and its clock",
-    "go-live": "What to check before real money moves",
-    "changelog": "What changed, newest first",
+    "quickstart": "Accept a test payment and receive a verified webhook",
+    "payments": "States of payments, settings, refunds and chargebacks",
+    "withdrawals": "Pay out a balance: fees, limits, review and states",
+    "conversions": "Convert a balance to another currency, once or by rule",
+    "balance-payments": "Charge connected merchants from their balance",
+    "fulfillments": "Order in-game currency, or deliver it from a game server",
+    "oauth": "Get permissions from merchants and call the API for them",
+    "oauth-reference": "Every OAuth error and limit",
+    "webhooks": "Receive, verify and process events",
+    "webhook-reference": "Headers, event types, statuses, retries and limits",
+    "idempotency": "Retry requests without repeating their effect",
+    "lists": "Pagination, filters, numbers and times",
+    "errors": "The error format, common errors and retries",
+    "test-mode": "Simulate payments, failures, deliveries and time",
+    "go-live": "The checklist for accepting real payments",
+    "changelog": "New features, changes and fixes",
 }
 """The names of the chapters in their order, and what each is about."""
 WIDE = '<div class="wide" tabindex="0" role="group" aria-label="Table">'
@@ -59,8 +61,8 @@ class Chapter(Listed, frozen=True):
 
 
 REFERENCE: tuple[Listed, ...] = (
-    Listed("api", "API reference", "Every endpoint, field, scope, error and event"),
-    Listed("try", "Try it", "Requests from this browser to the test environment, with a test key"),
+    Listed("api", "API reference", "Endpoints, fields, scopes, errors and events"),
+    Listed("try", "Try it", "Send requests to the test environment from your browser"),
 )
 """The pages that are made of the OpenAPI document."""
 
