@@ -160,9 +160,7 @@ def test_the_limits_are_ours() -> None:
     }
     assert dict(ROW.findall(section("## Limits"))[1:]) == {name: str(value) for name, value in expected.items()}
     spans = [_span(seconds) for seconds in settings.webhook_retry_schedule]
-    assert f"after {', '.join(spans)} (each 20 % more or less): {1 + len(spans)} in all" in section(
-        "## Retries"
-    )
+    assert f"after {', '.join(spans)} (each 20 % more or less): {1 + len(spans)} in all" in section("## Retries")
 
 
 def _span(seconds: float) -> str:
