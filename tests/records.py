@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests import tables
+from tests import layers_picture, tables
 from tests.running import new_database
 from tollhouse import main
 from tollhouse.api import OPERATIONS
@@ -73,6 +73,7 @@ def write() -> None:
     """Write all of them."""
     ROUTES.parent.mkdir(exist_ok=True)
     ROUTES.write_text(routes())
+    layers_picture.PICTURE.write_text(layers_picture.draw())
     with tempfile.TemporaryDirectory() as folder:
         server = embedded.start(Path(folder))
         try:

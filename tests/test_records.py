@@ -5,7 +5,7 @@ import re
 import asyncpg
 import pytest
 
-from tests import records, tables
+from tests import layers_picture, records, tables
 from tests.running import Service
 from tests.tables import statements
 from tollhouse.platform import embedded
@@ -13,6 +13,10 @@ from tollhouse.platform import embedded
 
 def test_the_route_table_is_committed() -> None:
     assert records.ROUTES.read_text() == records.routes(), "run `just records`"
+
+
+def test_the_picture_of_the_layers_is_committed() -> None:
+    assert layers_picture.PICTURE.read_text() == layers_picture.draw(), "run `just records`"
 
 
 def test_the_owners_of_tables_are_committed() -> None:
