@@ -15,9 +15,9 @@ from benchmarks.money.actions import CAPTURE, LINK, PATHS, Action
 from benchmarks.money.seed import Shop
 from benchmarks.money.trace import Ear, Trace, understand
 from tollhouse import main
+from tollhouse.http.asgi import AsgiApplication
 from tollhouse.kernel import clock, tokens
 from tollhouse.platform import config
-from tollhouse.http.asgi import AsgiApplication
 
 KEY = "the-key-of-the-request-that-is-watched"
 

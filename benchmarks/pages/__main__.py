@@ -15,11 +15,11 @@ from uuid import UUID
 
 from msgspec import Struct
 from tests.cast import Actor, sign_up
+from tests.http.test_weight import MINE
 from tests.payments.bank import sell
 from tests.processes import Serving
 from tests.request_log.reading import all_written
 from tests.running import KEY, Service, settings_for
-from tests.http.test_weight import MINE
 
 from benchmarks.pages import history
 from tollhouse.platform import embedded

@@ -24,7 +24,7 @@ from msgspec import Struct
 from benchmarks.webhooks import processes
 from benchmarks.webhooks.ground import Ground
 from tollhouse import main as root
-from tollhouse.events.lanes import ROOMS, Kind
+from tollhouse.events.bulkheads import BULKHEADS, CallKind
 from tollhouse.platform import config, embedded
 from tollhouse.platform.migrations import migrate
 
@@ -108,16 +108,16 @@ async def measure(rounds: int, events: int, seconds: int) -> Findings:
 async def take_turns(rounds: int, who: dict[str, Measure]) -> dict[str, list[float]]:
     """All rounds; every other time the other way about."""
     rates: dict[str, list[float]] = {name: [] for name in who}
-    for turn in range(rounds):
-        for name in list(who)[:: 1 if turn % 2 == 0 else -1]:
+    for batch in range(rounds):
+        for name in list(who)[:: 1 if batch % 2 == 0 else -1]:
             rates[name].append(await who[name]())
-        talk(f"{turn + 1}/{rounds}: " + "  ".join(f"{name} {found[-1]:,.0f}/s" for name, found in rates.items()))
+        talk(f"{batch + 1}/{rounds}: " + "  ".join(f"{name} {found[-1]:,.0f}/s" for name, found in rates.items()))
     return rates
 
 
 async def client(dsn: str, port: int, events: int) -> float:
     """The client alone, as many calls at once as the worker makes."""
-    return await asyncio.to_thread(processes.client_per_s, dsn, port, ROOMS[Kind.PROMPT].calls, events)
+    return await asyncio.to_thread(processes.client_per_s, dsn, port, BULKHEADS[CallKind.PROMPT].calls, events)
 
 
 async def delivered(ground: Ground, events: int, worker: Callable[[], AbstractContextManager[None]]) -> float:

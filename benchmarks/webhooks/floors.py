@@ -15,8 +15,8 @@ from tollhouse.api.worker import run, work
 from benchmarks.webhooks.ground import MERCHANTS, OBJECT
 from tollhouse import main
 from tollhouse.events import delivery
-from tollhouse.events.letter import USER_AGENT
-from tollhouse.events.record import NewEvent, body_of
+from tollhouse.events.record import NewEvent, encode_payload
+from tollhouse.events.signed_request import USER_AGENT
 from tollhouse.events.signing import signature, standard_headers
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -32,7 +32,7 @@ async def client(port: int, calls: int, count: int) -> None:
     """Send, and print the rate."""
     event_id, now, left = new_id(), clock.now(), iter(range(count))
     env = MerchantEnv(MerchantId(event_id), "live")
-    body = body_of(event_id, env, NewEvent("payment.succeeded", "transaction", event_id, 1, OBJECT), now)
+    body = encode_payload(event_id, env, NewEvent("payment.succeeded", "transaction", event_id, 1, OBJECT), now)
     headers = {
         "Content-Type": "application/json; charset=utf-8", "User-Agent": USER_AGENT, "X-Service-Event-Id": str(event_id),
         "X-Service-Event-Type": "payment.succeeded", "X-Service-Mode": "live", "X-Service-Attempt": "1",

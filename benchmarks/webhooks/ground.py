@@ -7,12 +7,12 @@ from uuid import UUID
 
 from tollhouse.events import secrets, store
 from tollhouse.events.destination import destination_key
-from tollhouse.events.record import PATIENCE, NewEvent, body_of
+from tollhouse.events.record import HELD_FOR, NewEvent, encode_payload
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform.db import Tx
-from tollhouse.http.services import Services
 
 MERCHANTS = 50
 LOOK_EVERY_S = 0.02
@@ -89,8 +89,8 @@ class Ground:
     def _event(self, number: int) -> Sequence[object]:
         env, url, now, event_id = self._envs[number % MERCHANTS], self.url(number), clock.now(), new_id()
         event = NewEvent("payment.succeeded", "transaction", event_id, 1, OBJECT, url)
-        body = body_of(event_id, env, event, now)
+        body = encode_payload(event_id, env, event, now)
         return (
             event_id, env.merchant_id, env.mode, event.type, event.source_type, event.source_id, event.sequence, body,
-            url, destination_key(env, url), "request", False, now, PATIENCE,
+            url, destination_key(env, url), "request", False, now, HELD_FOR,
         )  # fmt: skip

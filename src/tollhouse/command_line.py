@@ -177,16 +177,16 @@ def status(*, as_json: Json = False) -> None:
         print(msgspec.json.encode(seen).decode())
         return
     for lane in seen.lanes:
-        print(f"{lane.lane:<6} {lane.destinations:>6} destinations, oldest {lane.oldest_ms} ms")
+        print(f"{lane.lane:<8} {lane.destinations:>6} destinations, oldest {lane.oldest_ms} ms")
     print(f"ready {seen.ready}, later {seen.later}, held {seen.held}; claim {seen.claim_ms} ms")
     for result, count in seen.results.items():
         print(f"{result:<24} {count}")
 
 
-async def _status(dsn: str) -> delivery_status.Status:
+async def _status(dsn: str) -> delivery_status.DeliveryStatus:
     pool = Pool(dsn, 1)
     try:
-        return await delivery_status.status(pool)
+        return await delivery_status.read_status(pool)
     finally:
         await pool.close()
 

@@ -13,7 +13,7 @@ from tollhouse.catalogue import extension, scales
 from tollhouse.checks.run import CheckUnfinishedError, Scope, check
 from tollhouse.console import jobs as operator_jobs
 from tollhouse.conversions import jobs as conversions_jobs
-from tollhouse.events import cleaning as events_cleaning
+from tollhouse.events import retention as events_retention
 from tollhouse.events import status as events_status
 from tollhouse.fulfillments import jobs as fulfillments_jobs
 from tollhouse.http.asgi import AsgiApplication
@@ -49,7 +49,7 @@ JOBS: list[Job] = [
     *mail_jobs.JOBS,
     *oauth_cleaning.JOBS,
     *operator_jobs.JOBS,
-    *events_cleaning.JOBS,
+    *events_retention.JOBS,
     *request_log_cleaning.JOBS,
     *audit_log_cleaning.JOBS,
     *events_status.JOBS,

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
-from tollhouse.events.delivery import SWEEP_EVERY_S, Worker, engine_services
+from tollhouse.events.delivery import SWEEP_EVERY_S, DeliveryWorker, engine_services
 from tollhouse.events.results import sweep
 from tollhouse.http.services import Services
 from tollhouse.platform.log import log
@@ -36,7 +36,7 @@ def run(working: Coroutine[Any, Any, None]) -> None:
 async def work(services: Services, stop: asyncio.Event, jobs: Sequence[Job] = ()) -> None:
     """Run the delivery engine and the jobs until `stop` is set, then end them gracefully and close the database."""
     engine = engine_services(services)
-    worker = Worker(engine)
+    worker = DeliveryWorker(engine)
     delivering = asyncio.create_task(worker.run())
     chores = [
         asyncio.create_task(_repeat(engine, stop, SWEEP_EVERY_S, sweep)),

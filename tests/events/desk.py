@@ -8,12 +8,12 @@ from uuid import UUID
 
 from aiohttp import web
 
-from tollhouse.events import delivery_store, invariants, letter, secrets
-from tollhouse.events.delivery import Worker
-from tollhouse.events.lanes import Lane
-from tollhouse.events.letter import Claim
+from tollhouse.events import delivery_store, invariants, secrets, signed_request
+from tollhouse.events.bulkheads import Lane
+from tollhouse.events.delivery import DeliveryWorker
 from tollhouse.events.record import NewEvent, record
 from tollhouse.events.results import LEASE, sweep
+from tollhouse.events.signed_request import Claim
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -110,18 +110,18 @@ class Desk:
         assert row is not None
         return row
 
-    async def claim_all(self, room: int = 4) -> list[Row]:
+    async def claim_all(self, limit: int = 4) -> list[Row]:
         """Claim what is due, so much of each destination."""
-        turns = [
+        batches = [
             (lane, row["key"]) for lane in Lane for row in await self.services.db.fetch(delivery_store.WALK, lane, -1, 1000)
         ]
-        lanes, keys = [lane for lane, _ in turns], [key for _, key in turns]
-        return await self.services.db.fetch(delivery_store.CLAIM, lanes, keys, [room] * len(turns), new_id(), LEASE)
+        lanes, keys = [lane for lane, _ in batches], [key for _, key in batches]
+        return await self.services.db.fetch(delivery_store.CLAIM, lanes, keys, [limit] * len(batches), new_id(), LEASE)
 
     @asynccontextmanager
-    async def working(self) -> AsyncIterator[Worker]:
+    async def working(self) -> AsyncIterator[DeliveryWorker]:
         """A worker that runs meanwhile, and sweeps often."""
-        worker = Worker(self.services)
+        worker = DeliveryWorker(self.services)
         running = asyncio.create_task(worker.run())
         sweeping = asyncio.create_task(self._sweep())
         try:
@@ -166,6 +166,6 @@ async def open_desk(services: Services, mode: Mode) -> Desk:
     return Desk(services, MerchantEnv(merchant_id, mode))
 
 
-def claim_of(row: Row) -> Claim:
+def claim_from_row(row: Row) -> Claim:
     """The claim that a delivery's lease stands for."""
-    return letter.claim_of({**row, "started_at": row["lease_until"] - LEASE}, row["lease_token"])  # pyright: ignore[reportArgumentType]
+    return signed_request.claim_from_row({**row, "started_at": row["lease_until"] - LEASE}, row["lease_token"])  # pyright: ignore[reportArgumentType]

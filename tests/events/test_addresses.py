@@ -172,7 +172,7 @@ async def error(actor: Actor, url: str) -> dict[str, str]:
 
 def fits_json(url: str) -> bool:
     """NUL and half a character are refused with the body (400), before anybody reads them as part of an address."""
-    return not any(letter == "\0" or 0xD800 <= ord(letter) < 0xE000 for letter in url)
+    return not any(char == "\0" or 0xD800 <= ord(char) < 0xE000 for char in url)
 
 
 def filled(url: str, port: int = 8080) -> str:

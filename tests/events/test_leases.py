@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 from aiohttp import web
 
-from tests.events.desk import Desk, claim_of, eventually
+from tests.events.desk import Desk, claim_from_row, eventually
 from tests.receiver import Receiver
-from tollhouse.events.delivery import Worker
-from tollhouse.events.results import Result, sweep, write_down
+from tollhouse.events.delivery import DeliveryWorker
+from tollhouse.events.results import AttemptResult, record_results, sweep
 from tollhouse.platform.outbound import Outcome
 
 
@@ -49,17 +49,17 @@ async def test_a_late_result_changes_the_history_and_not_the_state(live: Desk) -
     await live.secret()
     event_id = await live.record("http://127.0.0.1:1099/")
     row = await live.claim()
-    mine = claim_of(row)
+    mine = claim_from_row(row)
     await live.execute("UPDATE webhook_deliveries SET lease_until = now() - interval '1 ms'")
     await sweep(live.services)
     before = await live.event(event_id)
     waits = await live.delivery(event_id)
-    await write_down(live.services, [Result(mine, 1, Outcome(None, 200, 31_000))])
+    await record_results(live.services, [AttemptResult(mine, 1, Outcome(None, 200, 31_000))])
     assert await live.event(event_id) == before
     assert await live.delivery(event_id) == waits
     assert await live.history(event_id) == [(1, "automatic", None)]
     other = await live.claim()
-    await write_down(live.services, [Result(mine, 1, Outcome("http_500", 500, 31_000))])
+    await record_results(live.services, [AttemptResult(mine, 1, Outcome("http_500", 500, 31_000))])
     assert await live.delivery(event_id) == other
     assert await live.history(event_id) == [(1, "automatic", None)]
     assert not await live.broken()
@@ -68,9 +68,9 @@ async def test_a_late_result_changes_the_history_and_not_the_state(live: Desk) -
 async def test_a_result_written_twice_counts_once(live: Desk) -> None:
     await live.secret()
     event_id = await live.record("http://127.0.0.1:1099/")
-    mine = claim_of(await live.claim())
+    mine = claim_from_row(await live.claim())
     for _ in range(2):
-        await write_down(live.services, [Result(mine, 1, Outcome("http_500", 500, 3))])
+        await record_results(live.services, [AttemptResult(mine, 1, Outcome("http_500", 500, 3))])
     assert await live.history(event_id) == [(1, "automatic", "http_500")]
     assert (await live.event(event_id))["attempts"] == 1
     assert not await live.broken()
@@ -80,7 +80,7 @@ async def test_many_claims_at_once_never_share_a_delivery(test: Desk) -> None:
     await test.secret()
     for place in range(80):
         await test.record(f"http://127.0.0.{place % 40 + 1}:1099/")
-    claims = await asyncio.gather(*(test.claim_all(room) for room in (1, 1, 2, 2, 1, 1, 2, 2)))
+    claims = await asyncio.gather(*(test.claim_all(limit) for limit in (1, 1, 2, 2, 1, 1, 2, 2)))
     taken = [row["event_id"] for rows in claims for row in rows]
     assert len(taken) == len(set(taken))
     assert len(taken) + len(await test.claim_all()) == 80
@@ -155,7 +155,7 @@ async def test_stopping_waits_for_what_is_under_way(test: Desk, receiver: Receiv
         return web.Response(status=200)
 
     receiver.answer = answer
-    worker = Worker(test.services)
+    worker = DeliveryWorker(test.services)
     running = asyncio.create_task(worker.run())
     event_id = await test.record(receiver.url)
     await receiver.wait()
@@ -182,7 +182,7 @@ async def test_what_does_not_end_in_time_is_given_back(
         return web.Response(status=200)
 
     receiver.answer = answer
-    worker = Worker(test.services)
+    worker = DeliveryWorker(test.services)
     running = asyncio.create_task(worker.run())
     event_id = await test.record(receiver.url)
     await receiver.wait()

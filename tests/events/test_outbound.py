@@ -324,7 +324,7 @@ async def test_the_ingress_is_never_called_though_its_network_is_allowed() -> No
 
 
 @pytest.mark.covers("W-60", "W-61")
-@pytest.mark.parametrize("answers", [["93.184.216.34", "127.0.0.1"], ["127.0.0.1", "93.184.216.34"], ["127.0.0.1"]])
+@pytest.mark.parametrize("responses", [["93.184.216.34", "127.0.0.1"], ["127.0.0.1", "93.184.216.34"], ["127.0.0.1"]])
 async def test_one_blocked_address_refuses_the_whole_name(responses: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 

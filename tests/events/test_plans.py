@@ -46,7 +46,7 @@ NEXT = """
     ("statement", "values"),
     [
         (delivery_store.CLAIM, f"array_fill(0, ARRAY[90]), {ONES}, {ONES}, gen_random_uuid(), '30 s'"),
-        (delivery_store.SET_ASIDE, ONES),
+        (delivery_store.DEFER, ONES),
         (delivery_store.PROMOTE, "1000"),
         (
             delivery_store.SETTLE,

@@ -147,8 +147,8 @@ async def test_patience_ends_after_72_hours(test: Desk) -> None:
     assert await test.delivery(event_id) is None
     planned = await test.planned(event_id)
     assert planned is not None
-    patience = planned["run_at"] - (await test.event(event_id))["created_at"]
-    assert patience.total_seconds() == pytest.approx(72 * 3600, abs=5)
+    held_for = planned["run_at"] - (await test.event(event_id))["created_at"]
+    assert held_for.total_seconds() == pytest.approx(72 * 3600, abs=5)
     await test.execute("UPDATE webhook_deliveries_later SET run_at = now() WHERE event_id = $1", event_id)
     async with test.working():
         await test.until(event_id, "canceled")
@@ -165,7 +165,7 @@ async def test_secrets_are_sealed_and_bound_to_their_place(test: Desk) -> None:
     assert len(rows) == 1
     assert secret.encode() not in b"".join(str(dict(row)).encode() + bytes(row["ciphertext"]) for row in rows)
     encrypted = Encrypted(rows[0]["key_id"], rows[0]["nonce"], rows[0]["ciphertext"])
-    assert secrets.reveal(test.services.keys, test.env, 1, encrypted) == secret
+    assert secrets.decrypt(test.services.keys, test.env, 1, encrypted) == secret
     for env, version in ((test.env, 2), (msgspec.structs.replace(test.env, mode="live"), 1)):
         with pytest.raises(DecryptionError):
-            secrets.reveal(test.services.keys, env, version, encrypted)
+            secrets.decrypt(test.services.keys, env, version, encrypted)

@@ -111,7 +111,7 @@ async def opened(actor: Actor, ring: str) -> tuple[dict[int, str], dict[str, int
     counts: dict[str, int] = {}
     for row in await actor.sql(SEALED, actor.merchant_id):
         encrypted = Encrypted(row["key_id"], row["nonce"], row["ciphertext"])
-        found[row["version"]] = secrets.reveal(keys, live(actor), row["version"], encrypted)
+        found[row["version"]] = secrets.decrypt(keys, live(actor), row["version"], encrypted)
         counts[row["key_id"]] = counts.get(row["key_id"], 0) + 1
     return found, counts
 

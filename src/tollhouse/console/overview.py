@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tollhouse.events.status import SHOWN_MAX, Status
+from tollhouse.events.status import COUNT_MAX, DeliveryStatus
 
 HEARTBEAT_EVERY_S = 15
 SILENT_AFTER = timedelta(seconds=4 * HEARTBEAT_EVERY_S)
@@ -54,7 +54,7 @@ class Overview(Struct, frozen=True, kw_only=True):
     migration: str
     workers: list[WorkerHeartbeat]
     watch: Watch | None
-    deliveries: Status
+    deliveries: DeliveryStatus
     oldest_undelivered: datetime | None
     projects_in_review: int
     withdrawals_in_review: int
@@ -115,7 +115,7 @@ class Overview(Struct, frozen=True, kw_only=True):
 
 def many(count: int) -> str:
     """`1,000`; what is counted no further is more."""
-    return f"more than {SHOWN_MAX:,}" if count > SHOWN_MAX else f"{count:,}"
+    return f"more than {COUNT_MAX:,}" if count > COUNT_MAX else f"{count:,}"
 
 
 def span(time: timedelta) -> str:

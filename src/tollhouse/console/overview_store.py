@@ -59,7 +59,7 @@ KEEP_FAILED_WATCH = """
 
 async def overview(db: Pool, version: str, now: datetime) -> Overview:
     """How the house is."""
-    deliveries = await delivery_status.status(db)
+    deliveries = await delivery_status.read_status(db)
     async with db.connection() as tx:
         database = await tx.fetchrow(DATABASE)
         waiting = await tx.fetchrow(WAITING)

@@ -1,1 +1,1 @@
-"""Events: what happened to a merchant's money, recorded in the transaction of the deed, and their delivery by webhook."""
+"""Webhook events: recorded in the transaction that causes them, delivered by the worker."""

@@ -1,4 +1,4 @@
-"""Telling a merchant that its balance changed, in the transaction of the posting that changed it."""
+"""Records `balance.updated` events in the transaction that changed the balance."""
 
 from datetime import datetime
 from uuid import UUID
@@ -16,7 +16,7 @@ from tollhouse.platform.db import Tx
 
 
 class Cause(Struct, frozen=True):
-    """What moved the balance: an object, in the state and version it came into."""
+    """The object that changed the balance, with its new status and version."""
 
     type: str
     id: UUID
@@ -34,9 +34,9 @@ async def notify_balance(
     services: Services,
     now: datetime,
 ) -> BalanceView:
-    """Record that the balance in one currency changed, once for each ledger transaction; the balance as it is now.
+    """Record `balance.updated` for the entries of one currency. Returns the current balance.
 
-    The event's source is the first of the entries it tells: so a ledger transaction that touches two currencies tells twice.
+    The event's source is the first of these entries: a ledger transaction in two currencies records two events.
     """
     decimals = CURRENCIES[currency].decimals
     view = balance_view(await get_balance(tx, env, currency), env, decimals)

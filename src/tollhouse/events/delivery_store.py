@@ -1,12 +1,11 @@
-"""SQL of the delivery engine. Every end of an attempt is fenced by the lease it was made under.
+"""SQL of the delivery worker. Every result is fenced by its lease.
 
-The worker says these on connections that plan by index alone (`BY_INDEX`): a plan made while the tables were empty must
-not read them from end to end when a million rows wait. For the same reason rows of the tables that fill and empty are
-found by `= ANY` or in a LATERAL that locks, and never by a join whose order the planner may turn round: while vacuum has
-last seen them empty, it takes reading all of them for cheaper than looking each up.
+The worker's connections plan by index only (`INDEX_PLANS`): a plan made while the tables were empty must not scan a million
+rows later. For the same reason rows of the queue tables are found by `= ANY` or in a locking LATERAL, never by a join whose
+order the planner may reverse.
 """
 
-# Which destinations have something due in a lane, from a cursor on: one step of the index for each, however much waits.
+# Destinations with deliveries in a lane after a cursor: one index step each, whatever the backlog.
 WALK = """
     WITH RECURSIVE keys (key, step) AS (
         (SELECT destination_key, 1 FROM webhook_deliveries
@@ -19,16 +18,16 @@ WALK = """
     )
     SELECT key FROM keys WHERE key IS NOT NULL
 """
-# The oldest few of each destination, as many as its turn allows, with what is sent: what delivery, destination and secret
-# are now decides. All of the event is null where it was dropped with its month.
+# Leases the oldest deliveries of each destination up to its batch's limit, and reads what is sent: the current destination,
+# secret and delivery setting. The event's columns are null if its month was dropped.
 CLAIM = """
     WITH due AS MATERIALIZED (
         SELECT few.event_id
-        FROM unnest($1::smallint[], $2::bigint[], $3::int[]) AS turn (lane, key, room)
+        FROM unnest($1::smallint[], $2::bigint[], $3::int[]) AS batch (lane, key, max_rows)
         CROSS JOIN LATERAL (
             SELECT d.event_id FROM webhook_deliveries d
-            WHERE d.lane = turn.lane AND d.destination_key = turn.key AND d.lease_until IS NULL AND d.run_at <= now()
-            ORDER BY d.run_at LIMIT turn.room FOR UPDATE SKIP LOCKED
+            WHERE d.lane = batch.lane AND d.destination_key = batch.key AND d.lease_until IS NULL AND d.run_at <= now()
+            ORDER BY d.run_at LIMIT batch.max_rows FOR UPDATE SKIP LOCKED
         ) AS few
     ), mine AS (
         UPDATE webhook_deliveries d
@@ -47,20 +46,20 @@ CLAIM = """
         WHERE k.merchant_id = mine.merchant_id AND k.mode = mine.mode AND k.state = 'active' LIMIT 1
     ) AS s ON true
 """
-# Takes rows of destinations that cannot be called now out of the way of those that can: a few hundred at a time.
-SET_ASIDE = """
-    WITH aside AS MATERIALIZED (
+# Moves rows of destinations without a free slot out of the way of the others, a few of each at a time.
+DEFER = """
+    WITH deferred AS MATERIALIZED (
         SELECT few.event_id
-        FROM unnest($1::bigint[]) AS turn (key)
+        FROM unnest($1::bigint[]) AS batch (key)
         CROSS JOIN LATERAL (
             SELECT d.event_id FROM webhook_deliveries d
-            WHERE d.lane = 0 AND d.destination_key = turn.key AND d.lease_until IS NULL
+            WHERE d.lane = 0 AND d.destination_key = batch.key AND d.lease_until IS NULL
             ORDER BY d.run_at LIMIT 8 FOR UPDATE SKIP LOCKED
         ) AS few
     )
-    UPDATE webhook_deliveries SET lane = 2 WHERE event_id = ANY (ARRAY(SELECT event_id FROM aside))
+    UPDATE webhook_deliveries SET lane = 2 WHERE event_id = ANY (ARRAY(SELECT event_id FROM deferred))
 """
-# What its time has come for. A row that is here already stands for a redelivery, and takes the plan over.
+# Moves scheduled deliveries that are due. An existing row is a redelivery, and takes over the schedule.
 PROMOTE = """
     WITH due AS MATERIALIZED (
         SELECT event_id FROM webhook_deliveries_later WHERE run_at <= now()
@@ -76,11 +75,11 @@ PROMOTE = """
     SET automatic_at = excluded.automatic_at, trigger = excluded.trigger, tries = excluded.tries, lost = excluded.lost
 """
 
-# How attempts ended, and what follows: nothing more, the next attempt of the schedule after `wait` (null: it is over), or
-# a redelivery at once. The row is taken out whole and written where it belongs, so that what was asked for while the call
-# was under way is seen. `by_hand` is how many redeliveries this attempt was. Nothing follows where delivery is off.
+# Records attempts and what follows: nothing, the next attempt of the schedule after `wait` (null: over), or a redelivery at
+# once. The row is deleted and inserted again, so that redeliveries requested during the call are seen. `by_hand` is how many
+# redeliveries this attempt was. Nothing follows while delivery is disabled.
 SETTLE = """
-    WITH told AS MATERIALIZED (
+    WITH result AS MATERIALIZED (
         SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::int[], $7::timestamptz[],
                              $8::int[], $9::interval[], $10::int[], $11::int[], $12::int[])
             AS t (event_id, token, attempt, sent, error, http_status, started_at, duration_ms, wait, tries, lost, by_hand)
@@ -89,17 +88,17 @@ SETTLE = """
                d.merchant_id, d.mode, d.destination_key, d.trigger, d.tries + t.tries AS tries, d.lost + t.lost AS lost,
                d.redeliveries - t.by_hand AS redeliveries,
                CASE t.sent WHEN 'manual' THEN d.automatic_at ELSE now() + t.wait END AS automatic_at
-        FROM told t CROSS JOIN LATERAL (
+        FROM result t CROSS JOIN LATERAL (
             SELECT * FROM webhook_deliveries d WHERE d.event_id = t.event_id AND d.lease_token = t.token FOR UPDATE
         ) AS d
-    ), gone AS (
+    ), deleted AS (
         DELETE FROM webhook_deliveries WHERE event_id = ANY (ARRAY(SELECT event_id FROM mine)) RETURNING event_id
     ), next AS (
         SELECT mine.*, n.delivery_disabled_at IS NOT NULL AS disabled,
                n.delivery_disabled_at IS NULL AND (redeliveries > 0 OR automatic_at <= now()) AS again,
                n.delivery_disabled_at IS NULL AND redeliveries = 0 AND automatic_at > now() AS later
         FROM mine LEFT JOIN webhook_environments n ON n.merchant_id = mine.merchant_id AND n.mode = mine.mode
-        WHERE (SELECT count(*) FROM gone) > 0  -- all of them, before any is written again
+        WHERE (SELECT count(*) FROM deleted) > 0  -- delete all before inserting any
     ), history AS (
         INSERT INTO webhook_attempts (event_id, attempt, trigger, status, error, http_status, started_at, duration_ms)
         SELECT event_id, attempt, sent, CASE WHEN error IS NULL THEN 'succeeded' ELSE 'failed' END, error, http_status,
@@ -125,8 +124,8 @@ SETTLE = """
     FROM next WHERE e.id = next.event_id
     RETURNING e.id
 """
-# The lease was lost, the request was made all the same: the history learns how it ended, the state stays as it is.
-LATE = """
+# A result after its lease was lost: the history is corrected, the state stays.
+UPDATE_LOST_ATTEMPT = """
     UPDATE webhook_attempts SET status = $3, error = $4, http_status = $5, duration_ms = $6
     WHERE event_id = $1 AND attempt = $2 AND error = 'worker_lost'
 """
@@ -137,18 +136,18 @@ CANCEL = """
         status = CASE WHEN e.status IN ('pending', 'retrying', 'held') THEN 'canceled' ELSE e.status END
     FROM mine WHERE e.id = mine.event_id
 """
-GIVE_BACK = """
+RELEASE_LEASE = """
     UPDATE webhook_deliveries SET lease_token = NULL, lease_until = NULL, sending = NULL
     WHERE event_id = $1 AND lease_token = $2
 """
-RAN_OUT = """
+EXPIRED_LEASES = """
     SELECT d.event_id, d.lease_token, d.mode, d.lane, d.destination_key, d.held, d.sending, d.tries, d.lost, e.attempts,
            d.lease_until - $1::interval AS started_at
     FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event_id
     WHERE d.lease_until < now() ORDER BY d.lease_until LIMIT 100
 """
-# Steps from environment to environment, so that much that is held for one costs one step.
-FREE_LEFT_BEHIND = """
+# Steps from environment to environment: one index step each, however many events it holds.
+RELEASE_ALL_HELD = """
     WITH RECURSIVE waiting (merchant_id, mode) AS (
         (SELECT merchant_id, mode FROM webhook_deliveries_later WHERE held ORDER BY merchant_id, mode LIMIT 1)
         UNION ALL
@@ -158,7 +157,7 @@ FREE_LEFT_BEHIND = """
             WHERE l.held AND (l.merchant_id, l.mode) > (w.merchant_id, w.mode)
             ORDER BY l.merchant_id, l.mode LIMIT 1
         ) AS more
-    ), free AS (
+    ), released AS (
         DELETE FROM webhook_deliveries_later l USING waiting w JOIN webhook_secrets s
             ON s.merchant_id = w.merchant_id AND s.mode = w.mode AND s.state = 'active'
         WHERE l.merchant_id = w.merchant_id AND l.mode = w.mode AND l.held
@@ -166,10 +165,10 @@ FREE_LEFT_BEHIND = """
     ), ready AS (
         INSERT INTO webhook_deliveries
             (event_id, merchant_id, mode, destination_key, run_at, automatic_at, trigger, tries, lost)
-        SELECT event_id, merchant_id, mode, destination_key, now(), now(), trigger, tries, lost FROM free
+        SELECT event_id, merchant_id, mode, destination_key, now(), now(), trigger, tries, lost FROM released
         ON CONFLICT (event_id) DO UPDATE SET automatic_at = excluded.automatic_at
     )
-    UPDATE webhook_events e SET status = 'pending', next_attempt_at = now() FROM free WHERE e.id = free.event_id
+    UPDATE webhook_events e SET status = 'pending', next_attempt_at = now() FROM released WHERE e.id = released.event_id
 """
-# What waits for an event that was dropped with its month.
-FORGET = "DELETE FROM webhook_deliveries WHERE event_id = $1 AND lease_token = $2"
+# The delivery of an event whose month was dropped.
+DELETE = "DELETE FROM webhook_deliveries WHERE event_id = $1 AND lease_token = $2"

@@ -1,4 +1,4 @@
-"""Where events may be sent: the rules that the text of an address shows, told when it is saved."""
+"""Checks of a webhook address that need no DNS, and the key of a destination."""
 
 import hashlib
 
@@ -8,9 +8,9 @@ from tollhouse.platform.outbound import Gate, TargetRefusedError, is_local_name,
 
 
 def check_destination_url(url: str, *, livemode: bool, settings: Settings) -> str | None:
-    """None where events may be sent to this address, else a sentence for the caller.
+    """None if the address is allowed, else the message for the caller.
 
-    Only the text is judged; what the name leads to is checked each time something is sent.
+    Only the text is checked here; the resolved addresses are checked on each delivery.
     """
     try:
         target = parse_target(url)
@@ -29,8 +29,8 @@ def check_destination_url(url: str, *, livemode: bool, settings: Settings) -> st
 def destination_key(env: MerchantEnv, url: str) -> int:
     """A number for a merchant's environment and a receiving host.
 
-    One merchant's keys are neighbours, and two merchants that send to one host have each their own. An address that was
-    saved under older rules has a key too: a deed of money must not fail for it, its delivery will.
+    The upper bits are the environment's, so that a merchant's keys are adjacent. An address saved under older rules has
+    a key too: its delivery fails, the transaction must not.
     """
     try:
         target = parse_target(url)

@@ -1,4 +1,4 @@
-"""What can happen, by name. A saved address chooses from these; the test event is sent only where a test asks for it."""
+"""The event types. A saved address subscribes to some of them; the test event is sent on request only."""
 
 EVENT_TYPES = (
     "payment.succeeded",

@@ -1,4 +1,4 @@
-"""What must always be true of events and their deliveries. Tests and `tollhouse check` ask the same questions."""
+"""The invariants of events and deliveries, run by tests and `tollhouse check`."""
 
 from tollhouse.events.invariants_store import INVARIANTS
 from tollhouse.platform import invariants
@@ -6,5 +6,5 @@ from tollhouse.platform.db import Tx
 
 
 async def broken(tx: Tx) -> list[str]:
-    """A line for each row that breaks an invariant, best read in one snapshot; empty when all is well."""
+    """A line for each violation; empty if there is none. Read it in one snapshot."""
     return await invariants.broken(tx, INVARIANTS)

@@ -1,54 +1,54 @@
-"""SQL that finds breaches of the events' invariants. `$1` are the ids of the events that are looked at."""
+"""SQL that finds violations of the events' invariants. `$1` are the ids of the events to check."""
 
 from tollhouse.platform.invariants import Invariant
 
-LEFT_BEHIND = """
+PENDING_WITHOUT_DELIVERY = """
     SELECT format('event %s', e.id) AS line
     FROM webhook_events e
     WHERE e.id = ANY ($1::uuid[]) AND e.status IN ('pending', 'retrying', 'held')
       AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id)
       AND NOT EXISTS (SELECT FROM webhook_deliveries_later l WHERE l.event_id = e.id)
 """
-NOT_OVER = """
+ENDED_WITH_SCHEDULE = """
     SELECT format('event %s', e.id) AS line
     FROM webhook_events e
     WHERE e.id = ANY ($1::uuid[]) AND e.status IN ('failed', 'skipped', 'canceled')
       AND (EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id AND d.automatic_at IS NOT NULL)
            OR EXISTS (SELECT FROM webhook_deliveries_later l WHERE l.event_id = e.id))
 """
-HELD_APART = """
+HELD_MISMATCH = """
     SELECT format('event %s', e.id) AS line
     FROM webhook_events e
     CROSS JOIN LATERAL (SELECT held FROM webhook_deliveries WHERE event_id = e.id
                         UNION ALL SELECT held FROM webhook_deliveries_later WHERE event_id = e.id) d
     WHERE e.id = ANY ($1::uuid[]) AND d.held <> (e.status = 'held')
 """
-PLANNED_TWICE = """
+SCHEDULED_TWICE = """
     SELECT format('event %s', d.event_id) AS line
     FROM webhook_deliveries d JOIN webhook_deliveries_later l ON l.event_id = d.event_id
     WHERE d.event_id = ANY ($1::uuid[])
 """
-STRANGERS = """
+FOREIGN_DELIVERIES = """
     SELECT format('event %s', d.event_id) AS line
     FROM (SELECT event_id, merchant_id, mode FROM webhook_deliveries
           UNION ALL SELECT event_id, merchant_id, mode FROM webhook_deliveries_later) d
     LEFT JOIN webhook_events e ON e.id = d.event_id
     WHERE (d.merchant_id, d.mode) IS DISTINCT FROM (e.merchant_id, e.mode)
 """
-UNKEYED = """
+MISSING_KEY = """
     SELECT format('event %s', e.id) AS line
     FROM webhook_events e
     WHERE e.id = ANY ($1::uuid[])
       AND NOT EXISTS (SELECT FROM webhook_event_keys k WHERE k.source_id = e.source_id AND k.source_type = e.source_type
                                                          AND k.type = e.type AND k.sequence = e.sequence)
 """
-MISCOUNTED = """
+ATTEMPT_COUNT = """
     SELECT format('event %s', e.id) AS line
     FROM webhook_events e
     CROSS JOIN LATERAL (SELECT count(*) AS made, max(attempt) AS last FROM webhook_attempts WHERE event_id = e.id) a
     WHERE e.id = ANY ($1::uuid[]) AND (e.attempts, e.attempts) <> (a.made, coalesce(a.last, 0))
 """
-NEVER_TAKEN = """
+DELIVERED_WITHOUT_SUCCESS = """
     SELECT format('event %s', e.id) AS line
     FROM webhook_events e
     WHERE e.id = ANY ($1::uuid[]) AND e.status = 'delivered'
@@ -56,12 +56,12 @@ NEVER_TAKEN = """
 """
 
 INVARIANTS: tuple[Invariant, ...] = (
-    Invariant("I11", "waiting events without a delivery", LEFT_BEHIND, "event"),
-    Invariant("I11", "ended events with a schedule", NOT_OVER, "event"),
-    Invariant("I11", "deliveries held apart from their event", HELD_APART, "event"),
-    Invariant("I11", "events planned twice", PLANNED_TWICE, "event"),
-    Invariant("I11", "deliveries of another merchant or mode than their event, or of none", STRANGERS, costly=True),
-    Invariant("I11", "events that could be told again", UNKEYED, "event"),
-    Invariant("I11", "events whose attempts are not their history", MISCOUNTED, "event"),
-    Invariant("I11", "delivered events that nobody took", NEVER_TAKEN, "event"),
+    Invariant("I11", "waiting events without a delivery", PENDING_WITHOUT_DELIVERY, "event"),
+    Invariant("I11", "ended events with a schedule", ENDED_WITH_SCHEDULE, "event"),
+    Invariant("I11", "deliveries held apart from their event", HELD_MISMATCH, "event"),
+    Invariant("I11", "events planned twice", SCHEDULED_TWICE, "event"),
+    Invariant("I11", "deliveries of another merchant or mode than their event, or of none", FOREIGN_DELIVERIES, costly=True),
+    Invariant("I11", "events that could be told again", MISSING_KEY, "event"),
+    Invariant("I11", "events whose attempts are not their history", ATTEMPT_COUNT, "event"),
+    Invariant("I11", "delivered events that nobody took", DELIVERED_WITHOUT_SUCCESS, "event"),
 )

@@ -1,4 +1,4 @@
-"""Recording an event in the transaction of the deed: its bytes are made here, once, and never again."""
+"""Records an event in the transaction that causes it. The body is encoded once, here."""
 
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -18,14 +18,14 @@ from tollhouse.kernel.limits import HELD_S
 from tollhouse.platform.db import Tx
 
 API_VERSION = "v2"
-PATIENCE = timedelta(seconds=HELD_S)
+HELD_FOR = timedelta(seconds=HELD_S)
 ENCODER = msgspec.json.Encoder()
 
 
 class NewEvent(Struct, frozen=True):
-    """What happened to which object. `object` is what GET of that resource shows; `sequence` rises per object.
+    """A change of an object. `object` is the resource as GET returns it; `sequence` rises per object.
 
-    `destination_url` is the request's own address, already checked; `extra` stands beside `object` in the payload.
+    `destination_url` is the `webhook_url` of the request, already checked; `extra` stands beside `object` in the payload.
     """
 
     type: str
@@ -38,23 +38,23 @@ class NewEvent(Struct, frozen=True):
 
 
 async def record(tx: Tx, env: MerchantEnv, event: NewEvent, *, services: Services, now: datetime) -> UUID:
-    """Store the event, and its delivery when it will be sent, in one statement; the event's id.
+    """Insert the event, and its delivery if it is to be sent, in one statement. Returns the event's id.
 
-    The destination is the request's address, else the saved one while that still works and takes this type. Telling
-    the same change of an object twice is a fault and fails the transaction.
+    The destination is the request's address, else the saved one in compatibility mode. Recording the same change of an
+    object twice violates a constraint.
     """
-    return await _store(tx, env, event, source="request", services=services, now=now)
+    return await _insert(tx, env, event, source="request", services=services, now=now)
 
 
 async def record_test(tx: Tx, env: MerchantEnv, url: str, *, services: Services, now: datetime) -> UUID:
-    """Store a `webhook.test` event for this address, which is sent once in either mode; its id."""
+    """Insert a `webhook.test` event for this address, which is sent once in either mode. Returns its id."""
     event_id = new_id()
     subject = {"message": "This is a test event. Nothing happened."}
     event = NewEvent(TEST_EVENT, "webhook_test", event_id, 1, subject, destination_url=url)
-    return await _store(tx, env, event, source="test", services=services, now=now)
+    return await _insert(tx, env, event, source="test", services=services, now=now)
 
 
-async def _store(
+async def _insert(
     tx: Tx, env: MerchantEnv, event: NewEvent, *, source: Literal["request", "test"], services: Services, now: datetime
 ) -> UUID:
     event_id = event.source_id if source == "test" else new_id()
@@ -67,19 +67,19 @@ async def _store(
         event.source_type,
         event.source_id,
         event.sequence,
-        body_of(event_id, env, event, now),
+        encode_payload(event_id, env, event, now),
         event.destination_url,
         None if event.destination_url is None else destination_key(env, event.destination_url),
         source,
         services.settings.deprecated_webhooks,
         now,
-        PATIENCE,
+        HELD_FOR,
     )
     return event_id
 
 
-def body_of(event_id: UUID, env: MerchantEnv, event: NewEvent, now: datetime) -> bytes:
-    """The payload, as it is stored, signed and sent."""
+def encode_payload(event_id: UUID, env: MerchantEnv, event: NewEvent, now: datetime) -> bytes:
+    """The payload as it is stored, signed and sent."""
     return ENCODER.encode(
         {
             "id": event_id,

@@ -1,6 +1,6 @@
-"""How attempts ended, written down many at a time; each of them counts only while its own lease is ours.
+"""Records the results of attempts in batches; a result counts only while its lease is valid.
 
-A result waits a few milliseconds for others, and for the statement before it, so that a hundred cost one commit.
+A result waits `GATHER_MS` for others and for the previous statement, so that a hundred results cost one commit.
 """
 
 import asyncio
@@ -11,8 +11,8 @@ import asyncpg
 from msgspec import Struct
 
 from tollhouse.events import delivery_store
-from tollhouse.events.letter import Claim, claim_of
-from tollhouse.events.schedule import WORKER_LOST, following
+from tollhouse.events.schedule import WORKER_LOST, next_attempt
+from tollhouse.events.signed_request import Claim, claim_from_row
 from tollhouse.http.services import Services
 from tollhouse.kernel.clock import seconds
 from tollhouse.kernel.errors import TemporarilyUnavailable
@@ -22,85 +22,85 @@ from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outcome
 
 GATHER_MS = 5
-TOGETHER_MAX = 200
-AFTER_FAULT_S = 1
+BATCH_MAX = 200
+AFTER_ERROR_S = 1
 LEASE = seconds(DELIVERY_LEASE_S)
-DATABASE_FAULTS = (*LOST, asyncpg.PostgresError, TemporarilyUnavailable)
-POISONED = (asyncpg.IntegrityConstraintViolationError, asyncpg.DataError)
-"""The database will never take this."""
+DATABASE_ERRORS = (*LOST, asyncpg.PostgresError, TemporarilyUnavailable)
+PERMANENT_ERRORS = (asyncpg.IntegrityConstraintViolationError, asyncpg.DataError)
+"""Errors that a retry of the same statement would raise again."""
 
 
-class Result(Struct, frozen=True):
-    """An attempt that was made, the number it has, and how it ended."""
+class AttemptResult(Struct, frozen=True):
+    """An attempt, its number, and its outcome."""
 
     claim: Claim
     attempt: int
     outcome: Outcome
 
 
-class Results:
-    """The results of a worker, on their way into the database. `add` never waits."""
+class ResultWriter:
+    """Writes the results of a worker to the database. `add` never waits."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._waiting: deque[Result] = deque()
-        self._some = asyncio.Event()
+        self._queue: deque[AttemptResult] = deque()
+        self._has_results = asyncio.Event()
         self._closed = False
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._queue)
 
-    def add(self, result: Result) -> None:
-        """Have it written down soon."""
-        self._waiting.append(result)
-        self._some.set()
+    def add(self, result: AttemptResult) -> None:
+        """Queue a result."""
+        self._queue.append(result)
+        self._has_results.set()
 
     def close(self) -> None:
-        """Nothing more will come: `run` returns when all is written."""
+        """Accept no more results: `run` returns when all are written."""
         self._closed = True
-        self._some.set()
+        self._has_results.set()
 
     async def run(self) -> None:
-        """Write down what comes, until closed. What the database cannot take now is tried again until it can."""
-        while self._waiting or not self._closed:
-            await self._some.wait()
-            if len(self._waiting) < TOGETHER_MAX and not self._closed:
+        """Write queued results until closed, retrying while the database is unavailable."""
+        while self._queue or not self._closed:
+            await self._has_results.wait()
+            if len(self._queue) < BATCH_MAX and not self._closed:
                 await asyncio.sleep(GATHER_MS / 1000)
-            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), TOGETHER_MAX))]
-            if not self._waiting and not self._closed:
-                self._some.clear()
-            if batch and not await self._written(batch):
-                self._waiting.extendleft(reversed(batch))
-                self._some.set()
-                await asyncio.sleep(AFTER_FAULT_S)
+            batch = [self._queue.popleft() for _ in range(min(len(self._queue), BATCH_MAX))]
+            if not self._queue and not self._closed:
+                self._has_results.clear()
+            if batch and not await self._write(batch):
+                self._queue.extendleft(reversed(batch))
+                self._has_results.set()
+                await asyncio.sleep(AFTER_ERROR_S)
 
-    async def _written(self, batch: list[Result]) -> bool:
-        """Whether it is done with. Where the database refuses a batch, one of them alone is to blame, and is given up."""
+    async def _write(self, batch: list[AttemptResult]) -> bool:
+        """Write a batch; False if it must be retried. A result with a permanent error is dropped alone."""
         try:
-            await write_down(self._services, batch)
-        except POISONED as fault:
+            await record_results(self._services, batch)
+        except PERMANENT_ERRORS as error:
             if len(batch) > 1:
-                return all([await self._written([result]) for result in batch])
-            log.error("attempt cannot be written down", event_id=str(batch[0].claim.event_id), exc_info=fault)
-        except DATABASE_FAULTS as fault:
-            log.error("cannot write down attempts", error=type(fault).__name__, count=len(batch))
+                return all([await self._write([result]) for result in batch])
+            log.error("attempt_dropped", event_id=str(batch[0].claim.event_id), exc_info=error)
+        except DATABASE_ERRORS as error:
+            log.error("attempts_write_failed", error=type(error).__name__, count=len(batch))
             return False
         return True
 
 
-async def write_down(services: Services, results: list[Result]) -> None:
-    """Record how attempts ended, and plan what follows, in one statement. What lost its lease changes the history alone."""
-    results = sorted(results, key=lambda result: result.claim.event_id)  # as everybody, so that no two can lock crosswise
-    rows = zip(*(_told(services, result) for result in results), strict=True)
+async def record_results(services: Services, results: list[AttemptResult]) -> None:
+    """Record attempts and schedule what follows, in one statement. A result whose lease is lost only updates the history."""
+    results = sorted(results, key=lambda result: result.claim.event_id)  # one lock order everywhere, against deadlocks
+    rows = zip(*(_columns(services, result) for result in results), strict=True)
     settled = {row["id"] for row in await services.db.fetch(delivery_store.SETTLE, *map(list, rows))}
     for result in results:
         outcome = result.outcome
         if result.claim.event_id in settled or outcome.error == WORKER_LOST:
             continue
-        log.warning("lease lost", event_id=str(result.claim.event_id), attempt=result.attempt)
+        log.warning("lease_lost", event_id=str(result.claim.event_id), attempt=result.attempt)
         status = "succeeded" if outcome.succeeded else "failed"
         await services.db.execute(
-            delivery_store.LATE,
+            delivery_store.UPDATE_LOST_ATTEMPT,
             result.claim.event_id,
             result.attempt,
             status,
@@ -111,24 +111,28 @@ async def write_down(services: Services, results: list[Result]) -> None:
 
 
 async def sweep(services: Services) -> None:
-    """Take back the leases that ran out, and let go what is held although a secret has become active."""
-    rows = await services.db.fetch(delivery_store.RAN_OUT, LEASE)
+    """Record expired leases as `worker_lost`, and release events held without need because a secret is active."""
+    rows = await services.db.fetch(delivery_store.EXPIRED_LEASES, LEASE)
     lost = Outcome(WORKER_LOST, None, DELIVERY_LEASE_S * 1000)
     if rows:
-        await write_down(services, [Result(claim_of(row, row["lease_token"]), row["attempts"] + 1, lost) for row in rows])
-    await services.db.execute(delivery_store.FREE_LEFT_BEHIND)
+        await record_results(
+            services,
+            [AttemptResult(claim_from_row(row, row["lease_token"]), row["attempts"] + 1, lost) for row in rows],
+        )
+    await services.db.execute(delivery_store.RELEASE_ALL_HELD)
 
 
-async def give_back(services: Services, claims: list[Claim]) -> None:
-    """Let somebody else make these attempts, which were not made."""
+async def release_claims(services: Services, claims: list[Claim]) -> None:
+    """End the leases of attempts that were not made."""
     for claim in claims:
-        with suppress(*DATABASE_FAULTS):
-            await services.db.execute(delivery_store.GIVE_BACK, claim.event_id, claim.token)
+        with suppress(*DATABASE_ERRORS):
+            await services.db.execute(delivery_store.RELEASE_LEASE, claim.event_id, claim.token)
 
 
-def _told(services: Services, result: Result) -> tuple[object, ...]:
+def _columns(services: Services, result: AttemptResult) -> tuple[object, ...]:
+    """The arguments of `SETTLE` for one result."""
     claim, outcome = result.claim, result.outcome
-    plan = following(
+    following = next_attempt(
         mode=claim.mode,
         trigger=claim.trigger,
         error=outcome.error,
@@ -146,8 +150,8 @@ def _told(services: Services, result: Result) -> tuple[object, ...]:
         outcome.http_status,
         claim.started_at,
         outcome.duration_ms,
-        plan.after,
-        plan.tries,
-        plan.lost,
-        int(claim.trigger == "manual" and not plan.again),
+        following.delay,
+        following.tries,
+        following.lost,
+        int(claim.trigger == "manual" and not following.keeps_redelivery),
     )

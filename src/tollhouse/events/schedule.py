@@ -1,4 +1,4 @@
-"""What follows an attempt, as a pure rule: when the next one is, if any, and what the failed one used up."""
+"""The retry schedule as a pure function: the wait before the next attempt, and what the last one used up."""
 
 import random
 from datetime import timedelta
@@ -11,21 +11,20 @@ from tollhouse.kernel.ids import Mode
 Trigger = Literal["automatic", "manual", "test"]
 WORKER_LOST = "worker_lost"
 FREE_LOSSES = 2
-"""Lost workers use up nothing, until the third one of an event: an event must not kill workers for ever."""
+"""Lost workers of an event that use up no attempt. Later ones do, so that an event cannot keep killing workers."""
 JITTER = 0.2
-AT_ONCE = timedelta(0)
 
 
-class Next(Struct, frozen=True):
-    """`after` is the wait before the next attempt of the schedule, null when it is over. `again` keeps a redelivery."""
+class NextAttempt(Struct, frozen=True):
+    """`delay` is the wait before the next attempt; None ends the schedule. `tries` and `lost` are to be added."""
 
-    after: timedelta | None
+    delay: timedelta | None
     tries: int
     lost: int
-    again: bool = False
+    keeps_redelivery: bool = False
 
 
-def following(
+def next_attempt(
     *,
     mode: Mode,
     trigger: Trigger,
@@ -34,21 +33,21 @@ def following(
     lost: int,
     schedule: tuple[float, ...],
     retry_after_s: float | None = None,
-) -> Next:
-    """The rule. `tries` and `lost` are what was counted before this attempt, and in the answer what to add.
+) -> NextAttempt:
+    """What follows an attempt. `tries` and `lost` are the counts before it.
 
-    A redelivery is never retried and leaves the schedule alone; test mode has one attempt, live mode one and the
-    schedule; `retry_after_s` is honoured between one and two times the delay.
+    A redelivery is never retried and leaves the schedule alone. Test mode has one attempt, live mode one and the schedule.
+    `retry_after_s` is honoured between one and two times the delay.
     """
     was_lost = int(error == WORKER_LOST)
     if was_lost and lost < FREE_LOSSES:
-        return Next(AT_ONCE, 0, 1, again=True)
+        return NextAttempt(timedelta(0), 0, 1, keeps_redelivery=True)
     if trigger == "manual":
-        return Next(None, 0, was_lost)
+        return NextAttempt(None, 0, was_lost)
     if error is None or trigger == "test" or mode == "test" or tries >= len(schedule):
-        return Next(None, 1, was_lost)
-    delay = schedule[tries]
-    wait = delay * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - spreading, not secrecy
+        return NextAttempt(None, 1, was_lost)
+    delay_s = schedule[tries]
+    wait_s = delay_s * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - spreading, not secrecy
     if retry_after_s is not None:
-        wait = max(wait, min(retry_after_s, 2 * delay))
-    return Next(timedelta(seconds=wait), 1, was_lost)
+        wait_s = max(wait_s, min(retry_after_s, 2 * delay_s))
+    return NextAttempt(timedelta(seconds=wait_s), 1, was_lost)

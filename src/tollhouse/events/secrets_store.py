@@ -1,6 +1,6 @@
-"""SQL of signing secrets. Whoever changes them holds the lock on the environment's row."""
+"""SQL of signing secrets. Every change requires the lock on the environment's row."""
 
-MAKE_ENVIRONMENT = "INSERT INTO webhook_environments (merchant_id, mode) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+INSERT_ENVIRONMENT = "INSERT INTO webhook_environments (merchant_id, mode) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 LOCK_ENVIRONMENT = "SELECT merchant_id FROM webhook_environments WHERE merchant_id = $1 AND mode = $2 FOR UPDATE"
 ACTIVE = """
     SELECT activated_at FROM webhook_secrets WHERE merchant_id = $1 AND mode = $2 AND state = 'active'
@@ -14,7 +14,7 @@ NEXT_VERSION = """
 RETIRE = """
     UPDATE webhook_secrets SET state = 'retired', retired_at = $4 WHERE merchant_id = $1 AND mode = $2 AND state = $3
 """
-ADD = """
+INSERT = """
     INSERT INTO webhook_secrets (merchant_id, mode, version, state, key_id, nonce, ciphertext, created_at, activated_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE $4::text WHEN 'active' THEN $8::timestamptz END)
 """

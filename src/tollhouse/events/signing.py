@@ -1,4 +1,4 @@
-"""Signatures over the untouched bytes of an event: our own header, and the Standard Webhooks triple beside it."""
+"""Signatures over the exact body of an event: `X-Service-Signature` and the three Standard Webhooks headers."""
 
 import base64
 import binascii
@@ -10,12 +10,12 @@ STANDARD_PREFIX = "whsec_"
 
 
 def signature(secret: str, body: bytes) -> str:
-    """64 lower-case hex digits of HMAC-SHA256. The key is the secret's text exactly as it was shown."""
+    """HMAC-SHA256 as 64 lower-case hex digits. The key is the secret's text as it was shown."""
     return hmac.digest(secret.encode(), body, "sha256").hex()
 
 
 def standard_headers(secret: str, event_id: UUID, sent_at_s: int, body: bytes) -> dict[str, str]:
-    """The triple of the Standard Webhooks specification 1.0: id, time and body are signed, with the decoded secret."""
+    """The headers of Standard Webhooks 1.0: id, time and body are signed with the decoded secret."""
     webhook_id, timestamp = str(event_id), str(sent_at_s)
     signed = f"{webhook_id}.{timestamp}.".encode() + body
     digest = base64.b64encode(hmac.digest(_decoded(secret), signed, "sha256")).decode()

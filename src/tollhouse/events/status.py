@@ -1,4 +1,4 @@
-"""How delivery is doing: the age of the oldest undelivered event in each lane, what waits, and how attempts ended."""
+"""The delivery status: the age of the oldest undelivered event in each lane, the backlog, and recent results."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -7,28 +7,28 @@ from datetime import timedelta
 from msgspec import Struct
 
 from tollhouse.events import delivery_store, status_store
-from tollhouse.events.lanes import Lane
+from tollhouse.events.bulkheads import Lane
 from tollhouse.http.services import Services
 from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
 
-SHOWN_MAX = 1_000
-LATELY = timedelta(minutes=5)
-TOLD_EVERY_S = 60
-OLD_MS = 60_000
-"""Older than this and undelivered though its time has come: worth a warning in the log."""
+COUNT_MAX = 1_000
+RESULTS_WINDOW = timedelta(minutes=5)
+LOG_EVERY_S = 60
+OVERDUE_MS = 60_000
+"""A delivery overdue for longer is logged as a warning."""
 
 
 class LaneStatus(Struct, frozen=True):
-    """A lane: how many destinations have something due in it, and for how long the oldest of all that has been due."""
+    """A lane: destinations with due deliveries, and for how long the oldest has been due."""
 
     lane: str
     destinations: int
     oldest_ms: int
 
 
-class Status(Struct, frozen=True):
-    """Counts end at 1,001, which stands for more. `results` are of the attempts for events of the last five minutes."""
+class DeliveryStatus(Struct, frozen=True):
+    """Counts stop at 1,001. `results` are of events of the last five minutes; `claim_ms` is how long a walk takes."""
 
     lanes: list[LaneStatus]
     ready: int
@@ -38,35 +38,40 @@ class Status(Struct, frozen=True):
     results: dict[str, int]
 
 
-async def status(db: Pool) -> Status:
-    """What the database shows at this moment. `claim_ms` is how long the first step of a claim took."""
+async def read_status(db: Pool) -> DeliveryStatus:
+    """Read the current status."""
     lanes = await db.fetch(status_store.LANES)
-    waiting = await db.fetchrow(status_store.WAITING)
-    results = await db.fetch(status_store.RESULTS, LATELY)
-    began = time.monotonic()
-    await db.fetch(delivery_store.WALK, Lane.FIRST, -1, SHOWN_MAX)
-    claim_ms = round((time.monotonic() - began) * 1000)
-    if waiting is None:
-        raise AssertionError("a count is always one row")
-    return Status(
+    backlog = await db.fetchrow(status_store.BACKLOG)
+    results = await db.fetch(status_store.RESULTS, RESULTS_WINDOW)
+    started = time.monotonic()
+    await db.fetch(delivery_store.WALK, Lane.FIRST, -1, COUNT_MAX)
+    claim_ms = round((time.monotonic() - started) * 1000)
+    if backlog is None:
+        raise AssertionError("count returns one row")
+    return DeliveryStatus(
         [LaneStatus(Lane(row["lane"]).name.lower(), row["destinations"], row["oldest_ms"]) for row in lanes],
-        waiting["ready"],
-        waiting["later"],
-        waiting["held"],
+        backlog["ready"],
+        backlog["later"],
+        backlog["held"],
         claim_ms,
         {row["result"]: row["count"] for row in results},
     )
 
 
-async def notify(services: Services) -> None:
-    """A line in the log; a warning while something has been due for a minute."""
-    seen = await status(services.db)
-    oldest_ms = max(lane.oldest_ms for lane in seen.lanes)
-    say = log.warning if oldest_ms > OLD_MS else log.info
-    lanes = ", ".join(f"{lane.lane} {lane.oldest_ms} ms" for lane in seen.lanes)
-    results = ", ".join(f"{name} {count}" for name, count in seen.results.items())
-    say("deliveries", count=seen.ready, duration_ms=seen.claim_ms, detail=f"oldest: {lanes}; attempts: {results or 'none'}")
+async def log_status(services: Services) -> None:
+    """Log the status; as a warning while a delivery is overdue."""
+    current = await read_status(services.db)
+    oldest_ms = max(lane.oldest_ms for lane in current.lanes)
+    write = log.warning if oldest_ms > OVERDUE_MS else log.info
+    lanes = ", ".join(f"{lane.lane} {lane.oldest_ms} ms" for lane in current.lanes)
+    results = ", ".join(f"{name} {count}" for name, count in current.results.items())
+    write(
+        "deliveries_checked",
+        count=current.ready,
+        duration_ms=current.claim_ms,
+        detail=f"oldest: {lanes}; attempts: {results or 'none'}",
+    )
 
 
-JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(TOLD_EVERY_S, notify)]
-"""Seconds between two runs, and what is done."""
+JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(LOG_EVERY_S, log_status)]
+"""Interval in seconds, and the job."""

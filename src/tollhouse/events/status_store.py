@@ -1,7 +1,6 @@
-"""SQL that tells how delivery is doing. Its cost does not grow with what waits: counting ends at a thousand."""
+"""SQL of the delivery status. Counts stop at 1,001, so that the cost does not grow with the backlog."""
 
-# The oldest that is due and not delivered, whether it waits or is on its way, in each lane; nothing is left out.
-# Destinations are walked as the worker does, so that a backlog costs one step.
+# The oldest due delivery of each lane, queued or leased. Destinations are walked as the worker does: one step each.
 LANES = """
     WITH RECURSIVE keys (lane, key) AS (
         SELECT lane::smallint, (SELECT d.destination_key FROM webhook_deliveries d
@@ -27,12 +26,12 @@ LANES = """
     FROM generate_series(0, 2) AS lanes (lane) LEFT JOIN due ON due.lane = lanes.lane
     GROUP BY lanes.lane ORDER BY lanes.lane
 """
-WAITING = """
-    SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries LIMIT 1001) AS few) AS ready,
-           (SELECT count(*) FROM (SELECT FROM webhook_deliveries_later WHERE NOT held LIMIT 1001) AS few) AS later,
-           (SELECT count(*) FROM (SELECT FROM webhook_deliveries_later WHERE held LIMIT 1001) AS few) AS held
+BACKLOG = """
+    SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries LIMIT 1001) AS counted) AS ready,
+           (SELECT count(*) FROM (SELECT FROM webhook_deliveries_later WHERE NOT held LIMIT 1001) AS counted) AS later,
+           (SELECT count(*) FROM (SELECT FROM webhook_deliveries_later WHERE held LIMIT 1001) AS counted) AS held
 """
-# The events of these minutes, by their ids, so that nothing else is read: an attempt of an older event is not counted.
+# By the ids of recent events; attempts of older events are not counted.
 RESULTS = """
     SELECT coalesce(error, 'succeeded') AS result, count(*) AS count
     FROM webhook_attempts WHERE event_id >= webhook_first_id(now() - $1::interval)

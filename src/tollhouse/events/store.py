@@ -1,7 +1,16 @@
-"""SQL of recording events, of asking for them again, and of letting go or ending what waits."""
+"""SQL of recording, redelivering, releasing and canceling events."""
 
-# Every branch is decided here, in one statement: where to, whether at all, and whether a secret is there to sign with.
-# An event that finds no secret is held; one whose transaction overlaps the activation is freed by the worker's sweep.
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.platform.db import Pool, Tx
+
+# One statement decides the destination, whether the event is sent, and whether a secret can sign it. Without a secret it is
+# held; if its transaction overlaps the activation of one, the worker's sweep releases it.
 RECORD = """
     WITH found AS (
         SELECT n.delivery_disabled_at IS NOT NULL AS disabled,
@@ -34,23 +43,22 @@ RECORD = """
     SELECT $1, $2, $3, destination_key, now(), now(), trigger FROM route WHERE status = 'pending'
 """
 
-FREE_HELD = """
-    WITH free AS (
+RELEASE_HELD = """
+    WITH released AS (
         DELETE FROM webhook_deliveries_later WHERE merchant_id = $1 AND mode = $2 AND held
         RETURNING event_id, destination_key, trigger, tries, lost
     ), ready AS (
         INSERT INTO webhook_deliveries
             (event_id, merchant_id, mode, destination_key, run_at, automatic_at, trigger, tries, lost)
-        SELECT event_id, $1, $2, destination_key, now(), now(), trigger, tries, lost FROM free
+        SELECT event_id, $1, $2, destination_key, now(), now(), trigger, tries, lost FROM released
         ON CONFLICT (event_id) DO UPDATE SET automatic_at = excluded.automatic_at
     )
     UPDATE webhook_events e SET status = 'pending', next_attempt_at = now()
-    FROM free WHERE e.id = free.event_id AND e.merchant_id = $1 AND e.mode = $2
+    FROM released WHERE e.id = released.event_id AND e.merchant_id = $1 AND e.mode = $2
 """
 
-# An event that is to be sent has one row: a redelivery joins the row that waits, takes it over from those that wait for
-# later, or is noted on the one that is on its way. The row is locked before the event, as everywhere, so that no two can
-# wait for each other.
+# A pending event has one delivery row: a redelivery updates the queued or leased one, or moves the scheduled one. The row is
+# locked before the event, as everywhere, against deadlocks.
 REDELIVER = """
     WITH planned AS (
         DELETE FROM webhook_deliveries_later WHERE merchant_id = $1 AND mode = $2 AND event_id = $3
@@ -65,9 +73,8 @@ REDELIVER = """
     SET redeliveries = d.redeliveries + 1, held = false, run_at = now(),
         automatic_at = coalesce(d.automatic_at, excluded.automatic_at)
 """
-# An attempt that ended just while the statement above waited for it may have planned the next one where that no longer
-# looked. From here on the row is ours, and nothing moves any more.
-REDELIVER_BESIDE = """
+# An attempt that ended while the statement above waited for its row may have scheduled the next one. The row is locked now.
+REDELIVER_RESCHEDULED = """
     WITH planned AS (
         DELETE FROM webhook_deliveries_later WHERE merchant_id = $1 AND mode = $2 AND event_id = $3
         RETURNING event_id, run_at, trigger, tries, lost
@@ -76,15 +83,15 @@ REDELIVER_BESIDE = """
     SET automatic_at = p.run_at, trigger = p.trigger, tries = p.tries, lost = p.lost
     FROM planned p WHERE d.event_id = p.event_id
 """
-EXPECT_REDELIVERY = """
+MARK_REDELIVERY = """
     UPDATE webhook_events
     SET next_attempt_at = now(), status = CASE WHEN status IN ('skipped', 'canceled', 'held') THEN 'pending' ELSE status END
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
 
-# What is on its way ends by itself; the worker asks again whether delivery is on before each attempt and each retry.
-CANCEL_WAITING = """
-    WITH gone AS (
+# Attempts under way end by themselves: the worker checks before each attempt whether delivery is enabled.
+CANCEL_PENDING = """
+    WITH deleted AS (
         DELETE FROM webhook_deliveries WHERE merchant_id = $1 AND mode = $2 AND lease_until IS NULL RETURNING event_id
     ), later AS (
         DELETE FROM webhook_deliveries_later WHERE merchant_id = $1 AND mode = $2 RETURNING event_id
@@ -92,6 +99,41 @@ CANCEL_WAITING = """
     UPDATE webhook_events e
     SET next_attempt_at = NULL,
         status = CASE WHEN e.status IN ('pending', 'retrying', 'held') THEN 'canceled' ELSE e.status END
-    FROM (SELECT event_id FROM gone UNION SELECT event_id FROM later) AS ended
+    FROM (SELECT event_id FROM deleted UNION SELECT event_id FROM later) AS ended
     WHERE e.id = ended.event_id AND e.merchant_id = $1 AND e.mode = $2
 """
+# An event has the time of the change it reports, which leads to it through the index on time.
+BY_SOURCE = """
+    SELECT id, type, status, created_at FROM webhook_events
+    WHERE merchant_id = $1 AND mode = $2 AND created_at = ANY ($3::timestamptz[]) AND source_type = $4 AND source_id = $5
+    ORDER BY created_at, id
+"""
+
+
+class SourceEvent(Struct, frozen=True):
+    """An event of an object, and the status of its delivery."""
+
+    id: UUID
+    type: str
+    status: str
+    created_at: datetime
+
+
+async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, destination_key: int) -> None:
+    """Send an event once more, now, beside its schedule."""
+    await tx.execute(REDELIVER, env.merchant_id, env.mode, event_id, destination_key)
+    await tx.execute(REDELIVER_RESCHEDULED, env.merchant_id, env.mode, event_id)
+    await tx.execute(MARK_REDELIVERY, env.merchant_id, env.mode, event_id)
+
+
+async def cancel_pending(tx: Tx, env: MerchantEnv) -> None:
+    """Cancel the pending events of this environment. Attempts under way end by themselves."""
+    await tx.execute(CANCEL_PENDING, env.merchant_id, env.mode)
+
+
+async def list_by_source(
+    db: Pool, env: MerchantEnv, source_type: str, source_id: UUID, times: Sequence[datetime]
+) -> list[SourceEvent]:
+    """The retained events of an object that were recorded at one of these times, oldest first."""
+    rows = await db.fetch(BY_SOURCE, env.merchant_id, env.mode, times, source_type, source_id)
+    return [SourceEvent(*row.values()) for row in rows]

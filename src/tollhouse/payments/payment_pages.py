@@ -9,8 +9,7 @@ from starlette.responses import Response
 from tollhouse.catalogue import store as projects
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
 from tollhouse.catalogue.methods import METHODS
-from tollhouse.events import events_about_store
-from tollhouse.events.events_about_store import Told
+from tollhouse.events.store import SourceEvent, list_by_source
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.keyset import turn_by
 from tollhouse.http.operations import PAGES, Operations
@@ -53,7 +52,7 @@ class Story(Struct, frozen=True):
     payment: Transaction
     link: PaymentLink
     moves: list[AccountChange]
-    events: list[Told]
+    events: list[SourceEvent]
 
 
 @OPERATIONS.add("GET", "/{mode}/payments", guard=signed_in_page)
@@ -185,9 +184,9 @@ async def _story(db: Pool, env: MerchantEnv, transaction_id: UUID) -> Story:
     return Story(found, link, moves, await _events(db, env, found))
 
 
-async def _events(db: Pool, env: MerchantEnv, found: Transaction) -> list[Told]:
+async def _events(db: Pool, env: MerchantEnv, found: Transaction) -> list[SourceEvent]:
     moments: set[datetime] = {step.at for step in found.timeline}
-    return await events_about_store.of_source(db, env, "transaction", found.id, sorted(moments))
+    return await list_by_source(db, env, "transaction", found.id, sorted(moments))
 
 
 def _signed(one: AccountChange) -> str:

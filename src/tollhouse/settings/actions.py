@@ -36,7 +36,7 @@ async def save(tx: Tx, env: MerchantEnv, new: NewSettings, now: datetime) -> Set
 
 
 async def _view(db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, now: datetime) -> SettingsView:
-    signs = await secrets.state_of(db, env, now)
+    signs = await secrets.get_state(db, env, now)
     ours = _methods_of(env)
     return SettingsView(
         default_currency=settings.default_currency,

@@ -8,7 +8,8 @@ import msgspec
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import changes
-from tollhouse.events import secrets, waiting
+from tollhouse.events import secrets
+from tollhouse.events import store as events_store
 from tollhouse.events.destination import destination_key
 from tollhouse.events.record import record_test
 from tollhouse.http.services import Services
@@ -58,8 +59,8 @@ async def save(
     key = destination_key(env, new.url)
     await tx.execute(store.SAVE, env.merchant_id, env.mode, new.url, key, new.event_types, new.enabled, now)
     if not new.enabled:
-        await waiting.cancel(tx, env)
-    state = await secrets.state_of(tx, env, now)
+        await events_store.cancel_pending(tx, env)
+    state = await secrets.get_state(tx, env, now)
     secret = None if state.has_secret else await secrets.replace(tx, env, services.keys, now)
     saved = await store.configuration(tx, env)
     if saved is None:
@@ -75,7 +76,7 @@ async def switch_off(tx: Tx, env: MerchantEnv, services: Services, now: datetime
     await secrets.lock(tx, env)
     was_on = await store.delivery_is_on(tx, env)
     await tx.execute(store.SWITCH_OFF, env.merchant_id, env.mode, now)
-    await waiting.cancel(tx, env)
+    await events_store.cancel_pending(tx, env)
     if was_on:
         await record.note(tx, env, "webhooks.off", now)
     return await configuration_of(tx, env, services)
@@ -112,7 +113,7 @@ async def activate_secret(tx: Tx, env: MerchantEnv, now: datetime) -> SecretStat
 
 async def secret_state(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SecretStateView:
     """Whether a secret signs, since when, and whether one waits."""
-    state = await secrets.state_of(db, env, now)
+    state = await secrets.get_state(db, env, now)
     return SecretStateView(state.has_secret, state.pending, stamp_or_none(state.activated_at))
 
 
@@ -122,7 +123,7 @@ async def send_test(tx: Tx, env: MerchantEnv, url: str, services: Services, now:
         raise ValidationFailed(*field_errors)
     await secrets.lock(tx, env)  # so that tests at once are counted one after another
     await _refuse_too_many(tx, env, services, now)
-    if not (await secrets.state_of(tx, env, now)).has_secret:
+    if not (await secrets.get_state(tx, env, now)).has_secret:
         raise WebhookSecretMissing
     # Nothing below this line may refuse.
     return await _seen(tx, env, await record_test(tx, env, url, services=services, now=now))
@@ -151,10 +152,10 @@ async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, services: Services
         url = None if saved is None else saved.url
     if url is None:
         raise WebhookDestinationMissing
-    if not (await secrets.state_of(tx, env, now)).has_secret:
+    if not (await secrets.get_state(tx, env, now)).has_secret:
         raise WebhookSecretMissing
     # Nothing below this line may refuse.
-    await waiting.send_again(tx, env, event_id, destination_key(env, url))
+    await events_store.redeliver(tx, env, event_id, destination_key(env, url))
     return await _seen(tx, env, event_id)
 
 

@@ -5,7 +5,8 @@ from uuid import UUID
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import made
-from tollhouse.events import secrets, waiting
+from tollhouse.events import secrets
+from tollhouse.events import store as events_store
 from tollhouse.events.destination import destination_key
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
@@ -68,7 +69,7 @@ async def _obstacle(tx: Tx, env: MerchantEnv, now: datetime) -> WebhookDeliveryD
     """Why nothing can be sent in this environment."""
     if not await store.delivery_is_on(tx, env):
         return WebhookDeliveryDisabled()
-    if not (await secrets.state_of(tx, env, now)).has_secret:
+    if not (await secrets.get_state(tx, env, now)).has_secret:
         return WebhookSecretMissing()
     return None
 
@@ -81,5 +82,5 @@ async def _send_again(tx: Tx, run: Run, failure: Failure, services: Services) ->
         url = None if saved is None else saved.url
     if not failure.failed or url is None:
         return False
-    await waiting.send_again(tx, run.env, failure.event_id, destination_key(run.env, url))
+    await events_store.redeliver(tx, run.env, failure.event_id, destination_key(run.env, url))
     return True

@@ -9,8 +9,8 @@ import pytest
 
 from tests.events.desk import Desk
 from tests.receiver import Receiver
-from tollhouse.events.cleaning import drop_ended, drop_months
-from tollhouse.events.status import notify, status
+from tollhouse.events.retention import drop_expired_months, drop_months_before
+from tollhouse.events.status import log_status, read_status
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform import partitions
@@ -45,12 +45,12 @@ async def test_a_month_stays_while_anything_of_it_is_to_be_sent(test: Desk, rece
     await test.secret()
     source_id = new_id()
     event_id = await test.record(receiver.url, source_id=source_id)
-    assert await drop_ended(test.services.db, ended_by) == 0
+    assert await drop_months_before(test.services.db, ended_by) == 0
     async with test.working():
         await test.until(event_id, "delivered")
     before = await months(test)
     assert await test.services.db.execute("SELECT FROM row_digests WHERE kind = 'event' AND id = $1", event_id) == 1
-    assert await drop_ended(test.services.db, ended_by) == 2
+    assert await drop_months_before(test.services.db, ended_by) == 2
     assert await test.services.db.execute("SELECT FROM row_digests WHERE kind = 'event' AND id = $1", event_id) == 0
     assert await months(test) == before - 2
     await partitions.make(test.services.db)
@@ -61,7 +61,7 @@ async def test_a_month_stays_while_anything_of_it_is_to_be_sent(test: Desk, rece
 
 async def test_nothing_is_dropped_before_its_days_are_over(test: Desk) -> None:
     before = await months(test)
-    await drop_months(test.services)
+    await drop_expired_months(test.services)
     assert await months(test) == before
 
 
@@ -84,9 +84,9 @@ async def test_the_status_shows_what_waits_and_for_how_long(test: Desk, receiver
     for _ in range(3):
         await test.record("http://127.0.0.1:1099/")
     await test.execute("UPDATE webhook_deliveries SET run_at = now() - interval '90 s', lane = 2")
-    seen = await status(test.services.db)
-    assert [(lane.lane, lane.destinations) for lane in seen.lanes] == [("first", 0), ("again", 0), ("aside", 1)]
+    seen = await read_status(test.services.db)
+    assert [(lane.lane, lane.destinations) for lane in seen.lanes] == [("first", 0), ("retry", 0), ("deferred", 1)]
     assert seen.lanes[2].oldest_ms >= 90_000
     assert (seen.ready, seen.later, seen.held) == (3, 0, 0)
     assert seen.results == {"succeeded": 1}
-    await notify(test.services)
+    await log_status(test.services)

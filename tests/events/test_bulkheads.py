@@ -13,8 +13,8 @@ from tests.events.desk import Desk, eventually, open_desk
 from tests.events.raw import RawServer, stays_silent
 from tests.receiver import Receiver
 from tollhouse.events import delivery_store
+from tollhouse.events.bulkheads import BULKHEADS, LINGERING_MAX, Call, CallKind, DestinationHealth, Lane, Slots
 from tollhouse.events.delivery import engine_services
-from tollhouse.events.lanes import LINGERING_MAX, ROOMS, Call, Kind, Lane, Memory, Places
 from tollhouse.events.results import LEASE
 from tollhouse.http.services import Services
 from tollhouse.kernel.ids import new_id
@@ -25,80 +25,85 @@ def key_of(merchant: int, host: int = 0) -> int:
     return merchant << 31 | host
 
 
-def remembering(**durations_ms: int) -> Memory:
-    memory = Memory()
+def remembering(**durations_ms: int) -> DestinationHealth:
+    health = DestinationHealth()
     for key, duration_ms in durations_ms.items():
-        memory.learn(int(key[1:]), duration_ms, delivered=False)
-    return memory
+        health.observe(int(key[1:]), duration_ms, delivered=False)
+    return health
 
 
-def rooms_of(places: Places, lane: Lane, keys: list[int]) -> list[tuple[int, int, Kind]]:
-    return [(turn.key, turn.room, turn.kind) for turn in places.share_out(lane, keys).turns]
+def batches(slots: Slots, lane: Lane, keys: list[int]) -> list[tuple[int, int, CallKind]]:
+    return [(batch.key, batch.limit, batch.kind) for batch in slots.allocate(lane, keys).batches]
 
 
 def test_what_a_destination_is_follows_its_last_call() -> None:
-    memory = remembering(k1=80, k2=1_001, k3=5_001)
-    assert [memory.kind(key, Lane.FIRST) for key in (1, 2, 3, 4)] == [Kind.PROMPT, Kind.SLOW, Kind.DEAD, Kind.TRIAL]
-    assert memory.kind(1, Lane.AGAIN) is Kind.TRIAL
-    assert memory.kind(1, Lane.ASIDE) is Kind.PROMPT
-    memory.learn(3, 40, delivered=False)
-    assert memory.kind(3, Lane.FIRST) is Kind.PROMPT
+    health = remembering(k1=80, k2=1_001, k3=5_001)
+    assert [health.kind(key, Lane.FIRST) for key in (1, 2, 3, 4)] == [
+        CallKind.PROMPT,
+        CallKind.SLOW,
+        CallKind.DEAD,
+        CallKind.PROBE,
+    ]
+    assert health.kind(1, Lane.RETRY) is CallKind.PROBE
+    assert health.kind(1, Lane.DEFERRED) is CallKind.PROMPT
+    health.observe(3, 40, delivered=False)
+    assert health.kind(3, Lane.FIRST) is CallKind.PROMPT
 
 
 def test_where_the_last_call_delivered_retries_have_the_full_share() -> None:
-    memory = Memory()
-    for delivered, kind, places in ((False, Kind.TRIAL, 1), (True, Kind.PROMPT, 4), (False, Kind.TRIAL, 1)):
-        memory.learn(1, 80, delivered=delivered)
-        assert rooms_of(Places([], memory, 0), Lane.AGAIN, [1]) == [(1, places, kind)]
-        assert memory.any_prompt(Lane.AGAIN, [2, 1]) is delivered
-    memory.learn(1, 1_001, delivered=True)
-    assert memory.kind(1, Lane.AGAIN) is Kind.SLOW
+    health = DestinationHealth()
+    for delivered, kind, limit in ((False, CallKind.PROBE, 1), (True, CallKind.PROMPT, 4), (False, CallKind.PROBE, 1)):
+        health.observe(1, 80, delivered=delivered)
+        assert batches(Slots([], health, 0), Lane.RETRY, [1]) == [(1, limit, kind)]
+        assert health.any_prompt(Lane.RETRY, [2, 1]) is delivered
+    health.observe(1, 1_001, delivered=True)
+    assert health.kind(1, Lane.RETRY) is CallKind.SLOW
 
 
 def test_each_gets_as_much_as_there_is_room_for() -> None:
-    places = Places([Call(1, Kind.PROMPT, 0)] * 3, remembering(k1=80, k2=80, k3=6_000), 100)
-    assert rooms_of(places, Lane.FIRST, [1, 2, 3, 4]) == [
-        (1, 1, Kind.PROMPT),
-        (2, 4, Kind.PROMPT),
-        (3, 1, Kind.DEAD),
-        (4, 1, Kind.TRIAL),
+    slots = Slots([Call(1, CallKind.PROMPT, 0)] * 3, remembering(k1=80, k2=80, k3=6_000), 100)
+    assert batches(slots, Lane.FIRST, [1, 2, 3, 4]) == [
+        (1, 1, CallKind.PROMPT),
+        (2, 4, CallKind.PROMPT),
+        (3, 1, CallKind.DEAD),
+        (4, 1, CallKind.PROBE),
     ]
-    assert rooms_of(places, Lane.FIRST, [1, 2, 3, 4]) == []
+    assert batches(slots, Lane.FIRST, [1, 2, 3, 4]) == []
 
 
 def test_one_merchant_cannot_fill_a_room() -> None:
-    memory = Memory()
+    health = DestinationHealth()
     crowd, other = [key_of(7, host) for host in range(1_000)], key_of(8)
-    places = Places([], memory, 0)
-    assert len(places.share_out(Lane.FIRST, crowd).turns) == ROOMS[Kind.TRIAL].per_merchant
-    assert rooms_of(places, Lane.FIRST, [other]) == [(other, 1, Kind.TRIAL)]
+    slots = Slots([], health, 0)
+    assert len(slots.allocate(Lane.FIRST, crowd).batches) == BULKHEADS[CallKind.PROBE].per_merchant
+    assert batches(slots, Lane.FIRST, [other]) == [(other, 1, CallKind.PROBE)]
 
 
-@pytest.mark.parametrize("kind", [Kind.TRIAL, Kind.SLOW, Kind.DEAD])
-def test_nobody_else_fills_the_room_of_the_prompt(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [CallKind.PROBE, CallKind.SLOW, CallKind.DEAD])
+def test_nobody_else_fills_the_room_of_the_prompt(kind: CallKind) -> None:
     calls = [Call(key_of(merchant), kind, 0) for merchant in range(100, 1_000)]
-    memory = Memory()
-    memory.learn(key_of(1), 50, delivered=True)
-    assert rooms_of(Places(calls, memory, 9_000), Lane.FIRST, [key_of(1)]) == [(key_of(1), 4, Kind.PROMPT)]
+    health = DestinationHealth()
+    health.observe(key_of(1), 50, delivered=True)
+    assert batches(Slots(calls, health, 9_000), Lane.FIRST, [key_of(1)]) == [(key_of(1), 4, CallKind.PROMPT)]
 
 
 def test_a_call_that_lasts_leaves_its_room() -> None:
-    calls = [Call(key_of(merchant), Kind.PROMPT, 0) for merchant in range(ROOMS[Kind.PROMPT].calls)]
-    memory = Memory()
-    memory.learn(key_of(999), 50, delivered=True)
-    full, later = Places(calls, memory, 1_000), Places(calls, memory, 1_001)
-    assert rooms_of(full, Lane.FIRST, [key_of(999)]) == []
-    assert rooms_of(later, Lane.FIRST, [key_of(999)]) == [(key_of(999), 4, Kind.PROMPT)]
+    calls = [Call(key_of(merchant), CallKind.PROMPT, 0) for merchant in range(BULKHEADS[CallKind.PROMPT].calls)]
+    health = DestinationHealth()
+    health.observe(key_of(999), 50, delivered=True)
+    full, later = Slots(calls, health, 1_000), Slots(calls, health, 1_001)
+    assert batches(full, Lane.FIRST, [key_of(999)]) == []
+    assert batches(later, Lane.FIRST, [key_of(999)]) == [(key_of(999), 4, CallKind.PROMPT)]
 
 
 def test_while_too_many_linger_no_stranger_is_tried() -> None:
-    calls = [Call(key_of(merchant), Kind.TRIAL, 0) for merchant in range(LINGERING_MAX)]
-    memory = Memory()
-    memory.learn(key_of(999), 50, delivered=True)
-    places = Places(calls, memory, 2_000)
-    shared = places.share_out(Lane.FIRST, [key_of(998), key_of(999)])
-    assert [turn.key for turn in shared.turns] == [key_of(999)]
-    assert shared.aside == [key_of(998)]
+    calls = [Call(key_of(merchant), CallKind.PROBE, 0) for merchant in range(LINGERING_MAX)]
+    health = DestinationHealth()
+    health.observe(key_of(999), 50, delivered=True)
+    slots = Slots(calls, health, 2_000)
+    allocation = slots.allocate(Lane.FIRST, [key_of(998), key_of(999)])
+    assert [batch.key for batch in allocation.batches] == [key_of(999)]
+    assert allocation.deferred == [key_of(998)]
 
 
 @asynccontextmanager
@@ -143,14 +148,14 @@ async def test_a_thousand_events_to_a_receiver_that_hangs_do_not_hold_up_another
     async with test.working(), RawServer(stays_silent) as silent:
         await record_many(test, [f"http://127.0.0.1:{silent.port}/"] * 1_000)
         await all_delivered(test, await record_many(test, [receiver.url] * 100))
-        assert len(silent.requests) <= ROOMS[Kind.PROMPT].per_destination
+        assert len(silent.requests) <= BULKHEADS[CallKind.PROMPT].per_destination
         row = await test.services.db.fetchrow("SELECT count(*) AS n FROM webhook_deliveries")
         assert row is not None
         assert row["n"] == 1_000
 
 
 @pytest.mark.covers("W-53", "W-56")
-@pytest.mark.parametrize("lane", [Lane.FIRST, Lane.AGAIN])
+@pytest.mark.parametrize("lane", [Lane.FIRST, Lane.RETRY])
 async def test_a_thousand_hosts_that_hang_do_not_hold_up_another(services: Services, receiver: Receiver, lane: Lane) -> None:
     seller, *strangers = [await open_desk(services, "test") for _ in range(5)]
     for desk in (seller, *strangers):
@@ -162,7 +167,7 @@ async def test_a_thousand_hosts_that_hang_do_not_hold_up_another(services: Servi
         await seller.execute("UPDATE webhook_deliveries SET lane = $1 WHERE lease_until IS NULL", lane)
 
         async def as_many_hang_as_may() -> bool:
-            return len(heard) >= ROOMS[Kind.TRIAL].calls
+            return len(heard) >= BULKHEADS[CallKind.PROBE].calls
 
         await eventually(as_many_hang_as_may)
         await all_delivered(seller, await record_many(seller, [receiver.url] * 50))
@@ -173,7 +178,7 @@ async def test_a_thousand_hosts_that_hang_do_not_hold_up_another(services: Servi
 
 async def test_what_piled_up_is_sent_when_its_destination_is_healthy_again(test: Desk, receiver: Receiver) -> None:
     """With as many calls at once as for first attempts, from the first call on that delivers."""
-    together = ROOMS[Kind.PROMPT].per_destination
+    together = BULKHEADS[CallKind.PROMPT].per_destination
     waiting, most = 0, 0
     all_there = asyncio.Event()
 
@@ -191,7 +196,7 @@ async def test_what_piled_up_is_sent_when_its_destination_is_healthy_again(test:
     receiver.answer = answer
     await test.secret()
     events = await record_many(test, [receiver.url] * 200)
-    await test.execute("UPDATE webhook_deliveries SET lane = $1", Lane.AGAIN)
+    await test.execute("UPDATE webhook_deliveries SET lane = $1", Lane.RETRY)
     async with test.working():
         await all_delivered(test, events)
     assert most == together

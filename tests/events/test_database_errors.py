@@ -5,18 +5,18 @@ from typing import Any, cast
 
 import pytest
 
-from tollhouse.events.delivery import Worker
-from tollhouse.events.results import DATABASE_FAULTS
+from tollhouse.events.delivery import DeliveryWorker
+from tollhouse.events.results import DATABASE_ERRORS
 from tollhouse.http.services import Services
 from tollhouse.platform.db import LOST
 
 
 def test_every_way_to_lose_a_connection_is_one_that_a_worker_survives() -> None:
-    assert [fault for fault in LOST if not issubclass(fault, DATABASE_FAULTS)] == []
+    assert [fault for fault in LOST if not issubclass(fault, DATABASE_ERRORS)] == []
 
 
 async def test_a_worker_ends_when_nobody_writes_down_results(services: Services) -> None:
-    worker = Worker(services)
+    worker = DeliveryWorker(services)
     worker._results.add(cast("Any", None))  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(AttributeError):
         await asyncio.wait_for(worker.run(), 15)

@@ -1,4 +1,4 @@
-"""What is sent: the address, the stored bytes, and the headers that say and prove whose they are."""
+"""The HTTP request of a delivery: its address, the stored body, and the signature headers."""
 
 from datetime import datetime
 from uuid import UUID
@@ -17,7 +17,7 @@ USER_AGENT = "Tollhouse-Webhooks/2"
 
 
 class Claim(Struct, frozen=True):
-    """One attempt that is ours to make, until the lease ends."""
+    """A delivery leased by this worker for one attempt."""
 
     event_id: UUID
     token: UUID
@@ -31,16 +31,16 @@ class Claim(Struct, frozen=True):
     started_at: datetime
 
 
-class Letter(Struct, frozen=True):
-    """One request, ready to be made."""
+class SignedRequest(Struct, frozen=True):
+    """A request that is ready to be sent."""
 
     url: str
     body: bytes
     headers: dict[str, str]
 
 
-def claim_of(row: Row, token: UUID) -> Claim:
-    """The claim that a leased row stands for."""
+def claim_from_row(row: Row, token: UUID) -> Claim:
+    """The claim of a leased row."""
     return Claim(
         event_id=row["event_id"],
         token=token,
@@ -55,11 +55,11 @@ def claim_of(row: Row, token: UUID) -> Claim:
     )
 
 
-def address(claim: Claim, row: Row, *, deprecated_webhooks: bool) -> str | None:
-    """Where it goes now; None when it goes nowhere any more.
+def destination_url(claim: Claim, row: Row, *, deprecated_webhooks: bool) -> str | None:
+    """The current address of the event; None if it is not to be sent.
 
-    A saved address counts only while compatibility lasts; a redelivery goes to the present one. What no secret came for in
-    time goes nowhere.
+    Saved addresses count only in compatibility mode (`deprecated_webhooks`); a manual redelivery uses the current one.
+    A held event without an active secret has expired.
     """
     if row["disabled"] or (claim.held and row["version"] is None):
         return None
@@ -70,12 +70,12 @@ def address(claim: Claim, row: Row, *, deprecated_webhooks: bool) -> str | None:
     return row["saved_url"] if claim.trigger == "manual" else row["destination_url"]
 
 
-def write(keys: KeyRing, claim: Claim, row: Row, url: str) -> Letter:
-    """Sign the stored bytes. Raises `DecryptionError` when there is nothing to sign with: nothing is ever sent unsigned."""
+def sign(keys: KeyRing, claim: Claim, row: Row, url: str) -> SignedRequest:
+    """Sign the stored body. Raises `DecryptionError` without a usable secret: nothing is sent unsigned."""
     if row["version"] is None:
         raise DecryptionError("no active secret")
     env = MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
-    secret = secrets.reveal(keys, env, row["version"], Encrypted(row["key_id"], row["nonce"], row["ciphertext"]))
+    secret = secrets.decrypt(keys, env, row["version"], Encrypted(row["key_id"], row["nonce"], row["ciphertext"]))
     body: bytes = row["body"]
     headers = {
         "Content-Type": "application/json; charset=utf-8",
@@ -87,4 +87,4 @@ def write(keys: KeyRing, claim: Claim, row: Row, url: str) -> Letter:
         "X-Service-Signature": signature(secret, body),
         **standard_headers(secret, claim.event_id, int(claim.started_at.timestamp()), body),
     }
-    return Letter(url, body, headers)
+    return SignedRequest(url, body, headers)

@@ -1,12 +1,12 @@
-"""SQL of the months of events: what of them is still to be sent."""
+"""SQL of dropping old events."""
 
 OLDEST_PENDING = """
     SELECT least((SELECT event_id FROM webhook_deliveries ORDER BY event_id LIMIT 1),
                  (SELECT event_id FROM webhook_deliveries_later ORDER BY event_id LIMIT 1)) AS event_id
 """
 
-# Of events whose month is gone: nobody can compare them any more.
-FORGET_DIGESTS = """
+# Digests of events whose partition was dropped.
+DELETE_DIGESTS = """
     DELETE FROM row_digests WHERE kind = 'event' AND id IN (
         SELECT id FROM row_digests
         WHERE kind = 'event'

@@ -1,0 +1,40 @@
+"""Drops events and attempts older than `TOLLHOUSE_WEBHOOK_EVENTS_KEPT_DAYS`, a month's partition at a time.
+
+`webhook_event_keys` stays, so that an old change is never recorded again. A month with pending deliveries stays as well.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from tollhouse.events import retention_store
+from tollhouse.http.services import Services
+from tollhouse.identity.cleaning import forget
+from tollhouse.kernel import clock
+from tollhouse.platform import partitions
+from tollhouse.platform.db import Pool
+
+
+async def drop_expired_months(services: Services) -> None:
+    """Drop the months that ended before the retention time; none if events are kept without limit."""
+    if days := services.settings.webhook_events_kept_days:
+        await drop_months_before(services.db, clock.now() - timedelta(days=days))
+
+
+async def drop_months_before(db: Pool, ended_by: datetime) -> int:
+    """Drop the partitions that ended by this time, unless they have pending deliveries. Returns how many."""
+    row = await db.fetchrow(retention_store.OLDEST_PENDING)
+    if row is not None and row["event_id"] is not None:
+        ended_by = min(ended_by, _created_at(row["event_id"]))
+    dropped = sum([await partitions.drop_past(db, table, ended_by) for table in ("webhook_attempts", "webhook_events")])
+    await forget(db, retention_store.DELETE_DIGESTS, ended_by)
+    return dropped
+
+
+def _created_at(event_id: UUID) -> datetime:
+    """The time in a UUID version 7."""
+    return datetime.fromtimestamp((event_id.int >> 80) / 1000, UTC)
+
+
+JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(6 * 3600, drop_expired_months)]
+"""Interval in seconds, and the job."""
