@@ -54,14 +54,14 @@ def with_keys(settings: Settings) -> Settings:
             )
             raise SettingsRefusedError([lost])
         data_folder.begin(settings.data_dir)
-        keep_keys(settings.data_dir, new_key("k1"))
+        write_keys(settings.data_dir, new_key("k1"))
     try:
         return msgspec.structs.replace(settings, secret_keys=key_ring(file.read_text().strip()))
     except ValueError as fault:
         raise SettingsRefusedError([f"{file} {fault}"]) from None
 
 
-def keep_keys(data_dir: Path, ring: str) -> None:
+def write_keys(data_dir: Path, ring: str) -> None:
     """Write the key file of a data folder, unless there is one."""
     file = data_dir / data_folder.KEYS
     aside = file.with_suffix(f".{secrets.token_hex(4)}")

@@ -21,12 +21,13 @@ from tests.merchants.authenticator import enrol, log_in
 from tests.receiver import Received, Receiver
 from tests.running import Service, settings_for
 from tests.webhooks.test_configuration import signed_with
-from tollhouse import keys_commands, main
+from tollhouse import main
+from tollhouse.cli import keys
+from tollhouse.cli.keys import KeyUse, Rotation
 from tollhouse.events import secrets
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.keys_commands import KeyUse, Rotation
 from tollhouse.platform import config
 from tollhouse.platform.encryption import Encrypted, KeyRing
 from tollhouse.supervisor import new_key, with_keys
@@ -38,7 +39,7 @@ SAID = ("key_id", "in_use", "signing_secrets", "second_factors", "needed_until")
 ALONE = "new  in use  1 signing secrets  1 second factors  0 connections  0 consent forms\n"
 MANY = 250
 SEALED = "SELECT version, key_id, nonce, ciphertext FROM webhook_secrets WHERE merchant_id = $1 AND mode = 'live'"
-# The row that would be sealed anew in the middle of the second batch waits until the test lets go of the lock.
+# The row that would be re-encrypted in the middle of the second batch waits until the test lets go of the lock.
 TRAP = """
     CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NEW; END $$;
@@ -68,7 +69,7 @@ async def rotate(service: Service, ring: str) -> Rotation:
     """What the command does, without a process of its own."""
     services = main.create_services(settings_for(service.dsn, TOLLHOUSE_SECRET_KEYS=ring), connections=1)
     try:
-        return await keys_commands.rotate_ring(services)
+        return await keys.rotate_ring(services)
     finally:
         await services.db.close()
 
@@ -148,7 +149,7 @@ async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[...
             "consent_forms": 1,
             "needed_until": old["needed_until"],
         }
-        assert f"Keep old: what it vouched for is over at {old['needed_until']}" in first.talk
+        assert f"Keep old: what is signed with it expires by {old['needed_until']}" in first.talk
         assert signed_with(secret, await arrived(alice, receiver))
         (await alice.form(started, [*form, ("scope", "account:read"), ("decision", "allow")])).ok(303)
         refreshed = (await app.refresh(tokens["refresh_token"])).ok().body
@@ -156,15 +157,15 @@ async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[...
         second = await rotate(service, BOTH)
         assert (second.rotated, use_of(second, "old").consent_forms) == (0, 0)
         assert use_of(second, "old").connections == 1  # its first refresh token would still be known as replaced
-        assert second.in_the_way == [use_of(second, "old")]
+        assert second.still_needed == [use_of(second, "old")]
         (await app.revoke(refreshed["refresh_token"])).ok()
-        assert (await rotate(service, BOTH)).in_the_way == []
+        assert (await rotate(service, BOTH)).still_needed == []
 
         restarted(TOLLHOUSE_SECRET_KEYS=NEW)
         assert signed_with(secret, await arrived(alice, receiver))
         (await log_in(alice, authenticator.code())).ok()
         alone = await command(service, NEW)
-        assert (alone.status, alone.out, alone.talk) == (0, ALONE, "Every older key may be taken out of the ring.")
+        assert (alone.status, alone.out, alone.talk) == (0, ALONE, "All older keys can be removed from the ring.")
 
 
 async def test_a_newer_key_stays_for_as_long_as_an_older_one(restarted: Callable[..., Service]) -> None:
@@ -185,11 +186,11 @@ async def test_a_newer_key_stays_for_as_long_as_an_older_one(restarted: Callable
         # Taken out all the same, the oldest is missed.
         restarted(TOLLHOUSE_SECRET_KEYS=f"{NEWEST},{NEW}")
         without = await rotate(service, f"{NEWEST},{NEW}")
-        assert without.in_the_way == [use_of(without, "old")]
+        assert without.still_needed == [use_of(without, "old")]
         assert not use_of(without, "old").in_ring
         restarted(TOLLHOUSE_SECRET_KEYS=ALL)
         (await app.refresh(replaced)).refused("invalid_grant", 400)  # a replay, known by the middle key
-        assert (await rotate(service, ALL)).in_the_way == []
+        assert (await rotate(service, ALL)).still_needed == []
 
 
 async def test_killed_in_the_middle_it_leaves_every_secret_whole(restarted: Callable[..., Service]) -> None:
@@ -208,12 +209,12 @@ async def test_killed_in_the_middle_it_leaves_every_secret_whole(restarted: Call
                     await asyncio.sleep(0.02)
             rotating.kill()
             assert rotating.stderr is not None
-            assert rotating.stderr.read().decode() == "100 signing secrets sealed anew.\n"
+            assert rotating.stderr.read().decode() == "100 signing secrets re-encrypted.\n"
         await holder.close()
         await eventually(lambda: alice.sql(ALL_FREE, MANY))
         assert await opened(alice, BOTH) == (made, {"new": 100, "old": 150})
         done = await rotate(service, BOTH)
-        assert (done.rotated, done.in_the_way) == (150, [])
+        assert (done.rotated, done.still_needed) == (150, [])
         assert await opened(alice, NEW) == (made, {"new": MANY})
         assert (await rotate(service, BOTH)).rotated == 0
 
@@ -232,7 +233,7 @@ async def test_beside_rotations_of_secrets_and_of_itself(restarted: Callable[...
         )
         rotations.append(await rotate(service, BOTH))  # what somebody had locked until then
         assert sum(done.rotated for done in rotations) == MANY + 1
-        assert rotations[-1].in_the_way == []
+        assert rotations[-1].still_needed == []
         found, counts = await opened(alice, NEW)
         assert set(counts) == {"new"}
         assert made.items() <= found.items()
@@ -258,13 +259,13 @@ async def test_what_cannot_be_opened_is_told_and_left(restarted: Callable[..., S
             ("lost", 1, False),
         ]
         assert [use["second_factors"] for use in done.json["keys"]] == [0, 0, 1]
-        assert "Keep old: 1 signing secrets were not sealed anew" in done.talk
-        assert "lost is needed and not in the ring" in done.talk
+        assert "Keep old: 1 signing secrets were not re-encrypted" in done.talk
+        assert "lost is needed but not in the ring" in done.talk
 
 
 def test_a_new_key_is_one_of_a_ring(capsys: pytest.CaptureFixture[str]) -> None:
-    keys_commands.new(key_id="k2")
-    keys_commands.new()
+    keys.new(key_id="k2")
+    keys.new()
     made = capsys.readouterr().out.split()
     [(name, key), (another, _)] = config.key_ring(",".join(made))
     assert (name, len(key)) == ("k2", 32)

@@ -221,6 +221,11 @@ class Decided(Struct, frozen=True):
     at: Timestamp
     action_id: UUID
 
+    @property
+    def summary(self) -> str:
+        """The outcome and its subject."""
+        return f"{self.outcome} {self.id}"
+
 
 class BankRefusedError(OperatorRefusedError):
     """What was asked cannot be done; the sentence says why. Nothing changed."""

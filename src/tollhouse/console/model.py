@@ -61,6 +61,11 @@ class OperatorAction(Struct, frozen=True, kw_only=True):
     at: Timestamp
     client_id: ClientId | None = None
 
+    @property
+    def summary(self) -> str:
+        """The action and its subject."""
+        return f"{self.action} {self.client_id or self.subject_id}"
+
 
 class Merchant(Struct, frozen=True):
     """A merchant in the operator's list."""

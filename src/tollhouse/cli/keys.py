@@ -1,32 +1,30 @@
-"""`tollhouse keys`: a new key for the ring, and the rotation that makes the older ones superfluous."""
+"""`tollhouse keys`: create keys for the key ring, and rotate the secrets encrypted with older keys."""
 
 from typing import Annotated
 
 import msgspec
 from cyclopts import App, Parameter
-from msgspec import Struct
-from rich.console import Console
+from msgspec import Struct, field
 
 from tollhouse import key_checks
+from tollhouse.cli.actions import Json, stderr
+from tollhouse.cli.database import NoDatabaseError, run_with_services
 from tollhouse.http.services import Services
 from tollhouse.identity import second_factor_keys
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.oauth import mac_keys_store
 from tollhouse.platform import connections
-from tollhouse.short_commands import NoDatabaseError, in_house
 from tollhouse.supervisor import new_key
 from tollhouse.webhooks import rotation
 
-talk = Console(stderr=True, highlight=False)
-app = App(name="keys", help="Make a key for the ring, and rotate the ring without downtime. See docs/keys.md.")
+app = App(name="keys", help="Create encryption keys and rotate them without downtime. See docs/keys.md.")
 
-Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
-Name = Annotated[str | None, Parameter(name="--id", help="Its id; left out, one from today's date.")]
+KeyId = Annotated[str | None, Parameter(name="--id", help="The key's ID. Default: made from today's date.")]
 
 
 class KeyUse(Struct, frozen=True):
-    """What a key is needed for. `needed_until` is when the last of what it vouched for is over by itself."""
+    """What a key is needed for. `needed_until` is when the last connection or form signed with it expires."""
 
     key_id: str
     in_ring: bool
@@ -40,76 +38,76 @@ class KeyUse(Struct, frozen=True):
 
 
 class Rotation(Struct, frozen=True):
-    """What a rotation did, and how every key stands after it, the one in use first."""
+    """The number of secrets rotated, and the status of every key, the one in use first."""
 
-    rotated: int
+    rotated: int = field(name="resealed")
     keys: list[KeyUse]
 
     @property
-    def in_the_way(self) -> list[KeyUse]:
-        """The keys that keep it from being over."""
+    def still_needed(self) -> list[KeyUse]:
+        """The older keys that cannot be removed yet."""
         return [key for key in self.keys if key.needed and not key.in_use]
 
 
 class OtherRingsError(Exception):
-    """Processes are running that seal with another key."""
+    """Running processes encrypt with another key."""
 
 
 @app.command
-def new(*, key_id: Name = None) -> None:
-    """Print a new key, to be put into TOLLHOUSE_SECRET_KEYS."""
+def new(*, key_id: KeyId = None) -> None:
+    """Print a new key for TOLLHOUSE_SECRET_KEYS."""
     print(new_key(key_id or f"k{clock.now():%Y%m%d}"))
 
 
 @app.command
 def rotate(*, as_json: Json = False) -> int:
-    """Seal everything under the first key of the ring; exit 1 while an older key is still needed."""
+    """Re-encrypt all secrets with the first key of the ring. Exits 1 while an older key is still needed."""
     try:
-        done = in_house(rotate_ring)
-    except (NoDatabaseError, OtherRingsError) as fault:
-        talk.print(str(fault), style="red", markup=False)
+        done = run_with_services(rotate_ring)
+    except (NoDatabaseError, OtherRingsError) as error:
+        stderr.print(str(error), style="red", markup=False)
         return 1
     if as_json:
         print(msgspec.json.encode(done).decode())
     else:
         for key in done.keys:
             print(_line(key))
-    for key in done.in_the_way:
-        talk.print(_reason(key), style="red", markup=False)
-    if not done.in_the_way:
-        talk.print("Every older key may be taken out of the ring.")
-    return 1 if done.in_the_way else 0
+    for key in done.still_needed:
+        stderr.print(_reason(key), style="red", markup=False)
+    if not done.still_needed:
+        stderr.print("All older keys can be removed from the ring.")
+    return 1 if done.still_needed else 0
 
 
 @app.command
 def forget(key_id: str) -> int:
-    """Give up a key that is lost for good: the service starts without it, what it encrypted stays unreadable."""
+    """Give up a lost key. The service starts without it, and the secrets encrypted with it stay unreadable."""
     try:
-        in_house(lambda services: key_checks.give_up(services.db, key_id))
-    except NoDatabaseError as fault:
-        talk.print(str(fault), style="red", markup=False)
+        run_with_services(lambda services: key_checks.give_up(services.db, key_id))
+    except NoDatabaseError as error:
+        stderr.print(str(error), style="red", markup=False)
         return 1
     return 0
 
 
 async def rotate_ring(services: Services) -> Rotation:
-    """Seal anew what is under an older key, and see what is left. Raises `OtherRingsError`, having done nothing."""
+    """Re-encrypt the secrets of older keys and list the keys. Raises `OtherRingsError` before any change."""
     if others := await connections.others(services.db, services.keys):
         raise OtherRingsError(
             f"{others} connections belong to processes that do not have {services.keys.in_use} first in their ring. "
-            "Start every process with the new ring, then run this again."
+            "Restart every process with the new ring, then run the command again."
         )
     rotated = await rotation.rotate(
-        services.db, services.keys, lambda total: talk.print(f"{total} signing secrets sealed anew.")
+        services.db, services.keys, lambda total: stderr.print(f"{total} signing secrets re-encrypted.")
     )
     rotated += await second_factor_keys.rotate(
-        services.db, services.keys, lambda total: talk.print(f"{total} second factors sealed anew.")
+        services.db, services.keys, lambda total: stderr.print(f"{total} second factors re-encrypted.")
     )
     return Rotation(rotated, await _uses(services))
 
 
 async def _uses(services: Services) -> list[KeyUse]:
-    """Every key of the ring in its order, then those that are needed and missing."""
+    """The keys of the ring in order, then those that are needed but missing."""
     now = clock.now()
     encrypted = await rotation.encrypted_by_key(services.db)
     factors = await second_factor_keys.encrypted_by_key(services.db)
@@ -120,9 +118,9 @@ async def _uses(services: Services) -> list[KeyUse]:
     uses: list[KeyUse] = []
     for place, name in enumerate([*ring, *missing]):
         in_use = name == services.keys.in_use
-        # A connection that began under an older key may have had refresh tokens of this one since.
-        vouched = [connections[older] for older in ring[place:] if older in connections]
-        ends = [need.until for need in (*vouched, *([forms[name]] if name in forms else []))]
+        # A connection signed with an older key may have refresh tokens signed with this one.
+        signed = [connections[older] for older in ring[place:] if older in connections]
+        ends = [need.until for need in (*signed, *([forms[name]] if name in forms else []))]
         use = KeyUse(
             key_id=name,
             in_ring=name in ring,
@@ -152,9 +150,11 @@ def _line(key: KeyUse) -> str:
 
 def _reason(key: KeyUse) -> str:
     if not key.in_ring:
-        return f"{key.key_id} is needed and not in the ring: put it back at its end."
+        return f"{key.key_id} is needed but not in the ring. Add it at the end."
     if key.second_factors:
-        return f"Keep {key.key_id}: {key.second_factors} second factors were not sealed anew. Run this again."
+        return f"Keep {key.key_id}: {key.second_factors} second factors were not re-encrypted. Run the command again."
     if key.signing_secrets:
-        return f"Keep {key.key_id}: {key.signing_secrets} signing secrets were not sealed anew. Run this again."
-    return f"Keep {key.key_id}: what it vouched for is over at {key.needed_until} at the latest. Run this again then."
+        return f"Keep {key.key_id}: {key.signing_secrets} signing secrets were not re-encrypted. Run the command again."
+    return (
+        f"Keep {key.key_id}: what is signed with it expires by {key.needed_until}. Run the command again then."
+    )

@@ -1,4 +1,4 @@
-"""What a short command needs: a house for one deed, on the set database or on the embedded one, lent for a while."""
+"""Settings and services for a command, on the configured database or on the embedded one, started for the command."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -19,23 +19,23 @@ T = TypeVar("T")
 
 
 class NoDatabaseError(Exception):
-    """The database is not there, not of this version, or too busy."""
+    """The database cannot be reached, has another schema version, or is busy."""
 
 
-def in_house(action: Callable[[Services], Awaitable[T]]) -> T:
-    """Do one deed; what came of it. Raises `NoDatabaseError` with a sentence for whoever typed the command."""
+def run_with_services(action: Callable[[Services], Awaitable[T]]) -> T:
+    """Run one action and return its result. Raises `NoDatabaseError` with a message for the operator."""
     try:
         with database() as settings:
-            return asyncio.run(_do(settings, action))
+            return asyncio.run(_run(settings, action))
     except (asyncpg.UndefinedTableError, asyncpg.InsufficientPrivilegeError):
-        raise NoDatabaseError("The database is not of this version: run `tollhouse migrate`.") from None
+        raise NoDatabaseError("The database has another schema version. Run `tollhouse migrate`.") from None
     except (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError):
-        raise NoDatabaseError("The database is busy: run it again.") from None
+        raise NoDatabaseError("The database is busy. Run the command again.") from None
     except TemporarilyUnavailable:
         raise NoDatabaseError("The database cannot be reached.") from None
 
 
-async def _do(settings: config.Settings, action: Callable[[Services], Awaitable[T]]) -> T:
+async def _run(settings: config.Settings, action: Callable[[Services], Awaitable[T]]) -> T:
     services = root.create_services(settings, connections=CONNECTIONS)
     try:
         return await action(services)
@@ -45,11 +45,11 @@ async def _do(settings: config.Settings, action: Callable[[Services], Awaitable[
 
 @contextmanager
 def database() -> Iterator[config.Settings]:
-    """The settings with the catalogue read and a database."""
+    """The settings with a database URL; starts the embedded database if none is configured and it is not running."""
     settings = config.load()
     if settings.database_url is not None:
         yield settings
         return
-    settings = supervisor.with_keys(settings)
+    settings = supervisor.with_keys(settings)  # a new data folder gets its keys before its database
     with embedded.borrowed(settings.data_dir) as cluster:
         yield msgspec.structs.replace(settings, database_url=cluster.application_dsn, migration_database_url=cluster.dsn)

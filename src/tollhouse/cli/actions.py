@@ -1,0 +1,134 @@
+"""What the commands of `tollhouse operator` share: parameters, the acting operator, and how results are printed."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any, Protocol, TypeVar
+from uuid import UUID
+
+import msgspec
+from cyclopts import Parameter
+from rich.console import Console
+
+from tollhouse.approvals import rules
+from tollhouse.approvals.model import LOCAL_ADMINISTRATOR, OperatorContext
+from tollhouse.cli.database import NoDatabaseError, run_with_services
+from tollhouse.console.model import REASON_RULE, OperatorRefusedError, is_reason
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.kernel.clock import Timestamp
+from tollhouse.platform.db import Tx
+
+T = TypeVar("T")
+stderr = Console(stderr=True, highlight=False)
+
+
+class UsageError(ValueError):
+    """An argument is invalid: exit status 2."""
+
+
+class Recorded(Protocol):
+    """An operator's action in the audit history."""
+
+    @property
+    def action_id(self) -> UUID:
+        """Its id in the history."""
+        ...
+
+    @property
+    def operator(self) -> str:
+        """The e-mail address of the operator, or the local administrator."""
+        ...
+
+    @property
+    def at(self) -> Timestamp:
+        """When it was done."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """The action and its subject."""
+        ...
+
+
+R = TypeVar("R", bound=Recorded)
+
+
+def _validate_reason(_: Any, value: Any) -> None:
+    if isinstance(value, str) and not is_reason(value):
+        raise ValueError(REASON_RULE)
+
+
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
+Reason = Annotated[str, Parameter(help="The reason, stored in the history.", validator=_validate_reason)]
+OptionalReason = Annotated[str | None, Parameter(help="The reason, stored in the history.", validator=_validate_reason)]
+By = Annotated[
+    str | None, Parameter(name="--as", help="E-mail address of the acting operator. Default: the local administrator.")
+]
+MerchantArgument = Annotated[UUID, Parameter(help="The merchant's ID.")]
+
+
+async def operator_context(services: Services, reason: str | None, by: str | None) -> OperatorContext:
+    """The context of the operator with this e-mail address, or of the local administrator.
+
+    Raises `OperatorRefusedError` if there is no such operator.
+    """
+    name = LOCAL_ADMINISTRATOR if by is None else await rules.ensure_operator(services.db, by)
+    return OperatorContext(name, clock.now(), reason, on_command_line=True)
+
+
+def act(change: Callable[[Tx, OperatorContext], Awaitable[R]], reason: str | None, by: str | None, *, as_json: bool) -> int:
+    """Run an operator's action in one transaction and print it. Returns the exit status."""
+    return print_action(
+        run_as(lambda services, context: services.db.transact(lambda tx: change(tx, context)), reason, by), as_json=as_json
+    )
+
+
+def print_action(action: Recorded | int, *, as_json: bool) -> int:
+    """Print the action with its subject and where the history has it. Returns the exit status."""
+    if isinstance(action, int):
+        return action
+    print(msgspec.json.encode(action).decode() if as_json else action.summary)
+    print_recorded(action)
+    return 0
+
+
+def print_recorded(action: Recorded, note: str = "") -> None:
+    """Print where the history has the action."""
+    stderr.print(f"Recorded as {action.action_id}: {action.operator}, {action.at}.{note}")
+
+
+def print_rows(name: str, read: Callable[[Services], Awaitable[Sequence[Any]]], *, as_json: bool) -> int:
+    """Print each row that `read` returns on a line. Returns the exit status."""
+    rows = run(read)
+    if isinstance(rows, int):
+        return rows
+    if as_json:
+        print(msgspec.json.encode({name: rows}).decode())
+        return 0
+    for row in rows:
+        fields: dict[str, Any] = msgspec.to_builtins(row)
+        print("  ".join(str(value) for value in fields.values() if value is not None))
+    stderr.print(f"{len(rows)} {name}.")
+    return 0
+
+
+def run_as(
+    action: Callable[[Services, OperatorContext], Awaitable[T]], reason: str | None = None, by: str | None = None
+) -> T | int:
+    """The result of an operator's action, or the exit status of a failure."""
+
+    async def with_context(services: Services) -> T:
+        return await action(services, await operator_context(services, reason, by))
+
+    return run(with_context)
+
+
+def run(action: Callable[[Services], Awaitable[T]]) -> T | int:
+    """The result of the action, or the exit status of a failure."""
+    try:
+        return run_with_services(action)
+    except UsageError as error:
+        stderr.print(str(error), style="red", markup=False)
+        return 2
+    except (OperatorRefusedError, NoDatabaseError) as error:
+        stderr.print(str(error), style="red", markup=False)
+        return 1

@@ -1,0 +1,145 @@
+"""`tollhouse operator statements` and `payouts`: bank statements to import, and payouts to send to the bank."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from cyclopts import App, Parameter
+
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.bank import actions, shown_store, store
+from tollhouse.bank import payouts as payout_actions
+from tollhouse.bank.model import BankRefusedError, Decided, Imported, PayoutStatus
+from tollhouse.cli.actions import By, Json, Reason, act, print_action, print_rows, run, run_as, stderr
+from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.rails.bank_transfer_batch import CURRENCY, Batch, total, write
+from tollhouse.rails.bank_transfer_xml import DOCUMENT_BYTES_MAX
+from tollhouse.rails.configured import bank_account
+
+statements = App(name="statements", help="Import bank statements and match transfers to payments.")
+payouts = App(name="payouts", help="List, export and refuse bank payouts.")
+
+File = Annotated[Path, Parameter(help="A camt.053 statement.")]
+TransferArgument = Annotated[UUID, Parameter(help="The transfer's ID, as `statements unmatched` prints it.")]
+PayoutArgument = Annotated[UUID, Parameter(help="The payout's ID.")]
+Status = Annotated[PayoutStatus | None, Parameter(help="Only payouts with this status.")]
+
+
+@statements.command(name="import")
+def import_statements(file: File, /, *, by: By = None, as_json: Json = False) -> int:
+    """Import a file of statements. Entries that were imported before are skipped."""
+
+    async def action(services: Services, context: OperatorContext) -> Imported:
+        return await actions.import_file(_read(file), bank_account(services.settings), BANK_PORTS, context, services)
+
+    imported = run_as(action, None, by)
+    if isinstance(imported, int):
+        return imported
+    if as_json:
+        print(msgspec.json.encode(imported).decode())
+    stderr.print(imported.words)
+    return 0
+
+
+@statements.command(name="list")
+def list_statements(*, as_json: Json = False) -> int:
+    """List imported statements, newest first."""
+    return print_rows("statements", lambda services: shown_store.statements(services.db), as_json=as_json)
+
+
+@statements.command
+def unmatched(*, as_json: Json = False) -> int:
+    """List unmatched transfers, oldest first."""
+    return print_rows("transfers", lambda services: store.unmatched(services.db), as_json=as_json)
+
+
+@statements.command
+def assign(transfer_id: TransferArgument, reference: str, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
+    """Assign an unmatched transfer to the payment with this reference."""
+
+    async def action(services: Services, context: OperatorContext) -> Decided:
+        return await services.db.transact(
+            lambda tx: actions.assign(tx, transfer_id, reference, BANK_PORTS, context, services)
+        )
+
+    return print_action(run_as(action, reason, by), as_json=as_json)
+
+
+@statements.command
+def dismiss(transfer_id: TransferArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
+    """Dismiss an unmatched transfer that concerns no merchant, for example a bank fee."""
+    return act(lambda tx, context: actions.dismiss(tx, transfer_id, BANK_PORTS, context), reason, by, as_json=as_json)
+
+
+@payouts.command(name="list")
+def list_payouts(*, status: Status = None, as_json: Json = False) -> int:
+    """List payouts, newest first. Prepared ones are part of the next export."""
+    return print_rows(
+        "payouts",
+        lambda services: services.db.transact(lambda tx: payout_actions.listed(tx, BANK_PORTS, status, clock.now())),
+        as_json=as_json,
+    )
+
+
+@payouts.command
+def export(*payout_ids: Annotated[UUID, Parameter(help="Export only these payouts.", negative=())], by: By = None) -> int:
+    """Write prepared payouts as a pain.001 file for the bank to standard output."""
+
+    async def action(services: Services, context: OperatorContext) -> Batch:
+        account, selected = bank_account(services.settings), payout_ids or None
+        return await services.db.transact(lambda tx: payout_actions.export(tx, account, selected, BANK_PORTS, context))
+
+    return _write(run_as(action, None, by))
+
+
+@payouts.command
+def batch(batch_id: Annotated[UUID, Parameter(help="The batch's ID.")], /) -> int:
+    """Write the file of an exported batch again. The bank recognizes it by its ID."""
+
+    async def action(services: Services) -> Batch:
+        found = await payout_actions.batch(services.db, batch_id)
+        if found is None:
+            raise BankRefusedError(f"There is no batch {batch_id}.")
+        return found
+
+    return _write(run(action))
+
+
+@payouts.command
+def approve(payout_id: PayoutArgument, /, *, by: By = None, as_json: Json = False) -> int:
+    """Approve, as second operator, a payout of a merchant whose password was reset in the last 72 hours."""
+    return act(lambda tx, context: payout_actions.approve(tx, payout_id, BANK_PORTS, context), None, by, as_json=as_json)
+
+
+@payouts.command
+def refuse(payout_id: PayoutArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
+    """Refuse a payout, or record that the bank did not carry it out. The money goes back to its balance."""
+
+    async def action(services: Services, context: OperatorContext) -> Decided:
+        return await services.db.transact(lambda tx: payout_actions.refuse(tx, payout_id, BANK_PORTS, context, services))
+
+    return print_action(run_as(action, reason, by), as_json=as_json)
+
+
+def _read(file: Path) -> bytes:
+    """The file, read up to one byte over the size limit. Raises `BankRefusedError`."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(DOCUMENT_BYTES_MAX + 1)
+    except OSError as error:
+        raise BankRefusedError(f"{file} cannot be read: {error.strerror}.") from None
+
+
+def _write(batch: Batch | int) -> int:
+    if isinstance(batch, int):
+        return batch
+    sys.stdout.buffer.write(write(batch))
+    sys.stdout.flush()
+    stderr.print(
+        f"Batch {batch.id}: {len(batch.transfers)} payouts, {total(batch)} {CURRENCY}. Submit this file to the bank."
+    )
+    return 0

@@ -1,0 +1,68 @@
+"""`tollhouse check`: verify the invariants. Exits 0 if all hold, 1 if some are broken, 2 if the check could not finish."""
+
+import asyncio
+import signal
+from typing import Annotated
+
+import msgspec
+from cyclopts import App, Parameter
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tollhouse.checks.run import CheckUnfinishedError, Report, Scope, check
+from tollhouse.cli.actions import Json, stderr
+from tollhouse.cli.database import database
+from tollhouse.platform import config, embedded
+
+BROKEN, UNFINISHED = 1, 2
+app = App(name="check", help="Check the invariants of money, events and schema.")
+
+Full = Annotated[
+    bool, Parameter(name="--full", negative=(), help="Verify all rows instead of new rows and a part of the others.")
+]
+
+
+@app.default
+def run_check(*, full: Full = False, as_json: Json = False) -> int:
+    """Print a line for each broken invariant. Exits 0 if none is, 1 if some are, 2 if the check could not finish."""
+    try:
+        with database() as settings:
+            report = asyncio.run(_check(settings.database_url or "", Scope(full=full)))
+    except (CheckUnfinishedError, config.SettingsRefusedError, embedded.EmbeddedError, OSError) as error:
+        return _unfinished(str(error), as_json=as_json)
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        return _unfinished("interrupted", as_json=as_json)
+    if as_json:
+        print(msgspec.json.encode({"finished": True} | msgspec.structs.asdict(report)).decode())
+    else:
+        for line in report.broken:
+            print(line)
+    verified = f"{report.rows:,} rows verified{'' if report.full else ': new rows and a part of the others'}."
+    stderr.print(f"{len(report.broken)} invariants are broken." if report.broken else "All invariants hold.", verified)
+    return BROKEN if report.broken else 0
+
+
+async def _check(dsn: str, scope: Scope) -> Report:
+    """Run the check with a progress bar. SIGINT and SIGTERM cancel it."""
+    task = asyncio.current_task()
+    if task is None:
+        raise AssertionError("this runs in a task")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=stderr, transient=True) as bar:
+        progress_task = bar.add_task("waiting", total=None)
+
+        def progress(part: str, done: int, total: int) -> None:
+            bar.update(progress_task, description=part, completed=done, total=total)
+
+        report = await check(dsn, scope, progress=progress)
+    if report is None:
+        raise AssertionError("a check that waits for its lock returns a report")
+    return report
+
+
+def _unfinished(reason: str, *, as_json: bool) -> int:
+    if as_json:
+        print(msgspec.json.encode({"finished": False, "reason": reason}).decode())
+    stderr.print(f"The check could not finish: {reason}", style="red", markup=False)
+    return UNFINISHED

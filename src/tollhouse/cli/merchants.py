@@ -1,0 +1,115 @@
+"""`tollhouse operator merchants`, `projects` and `adjust`."""
+
+import re
+from typing import Annotated, Literal
+from uuid import UUID
+
+from cyclopts import App, Parameter
+
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.catalogue.currencies import CURRENCIES, Currency
+from tollhouse.cli.actions import (
+    By,
+    Json,
+    MerchantArgument,
+    OptionalReason,
+    Reason,
+    UsageError,
+    act,
+    print_action,
+    print_rows,
+    run_as,
+)
+from tollhouse.console import actions, store
+from tollhouse.console.model import OperatorAction
+from tollhouse.http.services import Services
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.kernel.money import parse_amount
+
+SIGNED = re.compile(r"(?P<sign>-?)(?P<amount>[0-9.]+)")
+merchants = App(name="merchants", help="List, suspend and reactivate merchants, and remove a user's second factor.")
+projects = App(name="projects", help="List, approve and reject projects.")
+
+Email = Annotated[str, Parameter(name="--email", help="The e-mail address the user signs in with.")]
+ProjectArgument = Annotated[UUID, Parameter(help="The project's ID.")]
+ProjectStatus = Annotated[
+    Literal["in_review", "approved", "rejected"] | None, Parameter(name="--status", help="Only projects with this status.")
+]
+
+
+@merchants.command(name="list")
+def list_merchants(*, as_json: Json = False) -> int:
+    """List all merchants, newest first."""
+    return print_rows("merchants", lambda services: store.merchants(services.db), as_json=as_json)
+
+
+@merchants.command
+def suspend(merchant_id: MerchantArgument, /, *, reason: OptionalReason = None, by: By = None, as_json: Json = False) -> int:
+    """Suspend a merchant. Every request with its credentials fails; its grants stay."""
+    return act(lambda tx, context: actions.suspend(tx, MerchantId(merchant_id), context), reason, by, as_json=as_json)
+
+
+@merchants.command
+def reactivate(
+    merchant_id: MerchantArgument, /, *, reason: OptionalReason = None, by: By = None, as_json: Json = False
+) -> int:
+    """Reactivate a suspended merchant. Its credentials work again."""
+    return act(lambda tx, context: actions.reactivate(tx, MerchantId(merchant_id), context), reason, by, as_json=as_json)
+
+
+@merchants.command
+def drop_second_factor(*, email: Email, reason: Reason, by: By = None, as_json: Json = False) -> int:
+    """Remove the second factor of a user who lost authenticator and backup codes. All their sessions end."""
+    return act(lambda tx, context: actions.remove_second_factor(tx, email, context), reason, by, as_json=as_json)
+
+
+@projects.command(name="list")
+def list_projects(*, status: ProjectStatus = None, as_json: Json = False) -> int:
+    """List projects, newest first."""
+    return print_rows("projects", lambda services: store.projects(services.db, status=status or ""), as_json=as_json)
+
+
+@projects.command
+def approve(project_id: ProjectArgument, /, *, reason: OptionalReason = None, by: By = None, as_json: Json = False) -> int:
+    """Approve a project. It can accept live payments."""
+    return act(lambda tx, context: actions.approve(tx, project_id, context), reason, by, as_json=as_json)
+
+
+@projects.command
+def reject(project_id: ProjectArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
+    """Reject a project. Its merchant sees the reason and can change the project to have it reviewed again."""
+    return act(lambda tx, context: actions.reject(tx, project_id, context), reason, by, as_json=as_json)
+
+
+def adjust(
+    merchant_id: MerchantArgument,
+    /,
+    *,
+    mode: Annotated[Mode, Parameter(help="The environment.")],
+    currency: Annotated[str, Parameter(help="The currency code.")],
+    amount: Annotated[str, Parameter(help="For example 100.00; a negative amount debits.", allow_leading_hyphen=True)],
+    reason: Reason,
+    by: By = None,
+    as_json: Json = False,
+) -> int:
+    """Credit a merchant's available balance, or debit it with a negative amount."""
+    env = MerchantEnv(MerchantId(merchant_id), mode)
+
+    async def change(services: Services, context: OperatorContext) -> OperatorAction:
+        known = CURRENCIES.get(currency)
+        if known is None:
+            raise UsageError(f"Unknown currency {currency}. Use one of {', '.join(CURRENCIES)}.")
+        amount_minor = _signed_minor(amount, known)
+        return await services.db.transact(lambda tx: actions.adjust(tx, env, known, amount_minor, context, services))
+
+    return print_action(run_as(change, reason, by), as_json=as_json)
+
+
+def _signed_minor(text: str, currency: Currency) -> int:
+    """The minor units of an amount with an optional minus sign."""
+    parts = SIGNED.fullmatch(text)
+    amount_minor = parse_amount(parts["amount"], currency.decimals) if parts else None
+    if parts is None or amount_minor is None:
+        raise UsageError(f"{text} is not an amount in {currency.code}. Use at most {currency.decimals} decimals.")
+    return -amount_minor if parts["sign"] else amount_minor
