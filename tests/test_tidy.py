@@ -95,3 +95,9 @@ def test_no_set_outside_set_local() -> None:
     lingering = re.compile(r"\"\s*SET (?!LOCAL)[a-z_]+ (=|TO)|pg_advisory_lock|pg_try_advisory_lock|\"\s*LISTEN\b")
     for path in PACKAGE:
         assert not lingering.search(path.read_text()), path
+
+
+def test_chapters_are_links_to_the_documentation() -> None:
+    chapters = sorted((HERE / "src" / "tollhouse" / "docs" / "chapters").iterdir())
+    assert chapters
+    assert not [path.name for path in chapters if not path.is_symlink()], "a copy becomes outdated: link to docs/"
