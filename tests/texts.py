@@ -29,7 +29,7 @@ NO_PAGES = {"demo", "docs", "migrations", "platform", "chaos"}
 FOUNDATIONS = {"idempotency.py"}
 """Modules of the package itself whose refusals a page may show."""
 API_ONLY = re.compile(
-    r"(authorize|token|revoke|client_auth|reference|json_text|payment_settings|sandbox_api|offers_api|users|openapi\w*)\.py"
+    r"(authorize|token|revoke|client_auth|reference|json_text|payment_settings|catalogue_api|users|openapi\w*)\.py"
 )
 """Modules whose sentences only an API or a command says."""
 PHRASES = re.compile(

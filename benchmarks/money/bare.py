@@ -20,7 +20,7 @@ from uuid_utils.compat import uuid7
 from benchmarks.money import seed
 from benchmarks.money.trace import Fresh, FreshToken, Known, Moment, Several, Trace, kept
 from tollhouse.main import WEB_POOL
-from tollhouse.payments.model import new_token
+from tollhouse.payment_links.model import new_token
 
 ENCODER = msgspec.json.Encoder()
 JSON = (b"content-type", b"application/json")

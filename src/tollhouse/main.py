@@ -24,7 +24,6 @@ from tollhouse.idempotency import DatabaseIdempotencyStore
 from tollhouse.identity import cleaning as callers_cleaning
 from tollhouse.mail import jobs as mail_jobs
 from tollhouse.oauth import cleaning as oauth_cleaning
-from tollhouse.payments import jobs as payments_jobs
 from tollhouse.platform import common_passwords, partitions
 from tollhouse.platform.config import Settings
 from tollhouse.platform.connections import name_of
@@ -33,8 +32,11 @@ from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.log import log
 from tollhouse.platform.migrations import require_current
 from tollhouse.rails import configured
+from tollhouse.refunds import jobs as refunds_jobs
 from tollhouse.request_log import cleaning as request_log_cleaning
 from tollhouse.request_log.recorder import Recorder
+from tollhouse.sandbox import jobs as sandbox_jobs
+from tollhouse.transactions import jobs as transactions_jobs
 from tollhouse.webhooks import jobs as webhooks_jobs
 from tollhouse.withdrawals import jobs as withdrawals_jobs
 from tollhouse.worker import Job
@@ -53,7 +55,8 @@ JOBS: list[Job] = [
     *request_log_cleaning.JOBS,
     *audit_log_cleaning.JOBS,
     *events_status.JOBS,
-    *((0.5, job) for jobs in (payments_jobs, balance_payments_jobs, withdrawals_jobs) for job in jobs.JOBS),
+    *((0.5, job) for jobs in (transactions_jobs, refunds_jobs, sandbox_jobs) for job in jobs.JOBS),
+    *((0.5, job) for jobs in (balance_payments_jobs, withdrawals_jobs) for job in jobs.JOBS),
     *((0.5, job) for jobs in (conversions_jobs, fulfillments_jobs, webhooks_jobs) for job in jobs.JOBS),
     *((3600, job) for job in (*withdrawals_jobs.HOURLY, *conversions_jobs.HOURLY, *webhooks_jobs.HOURLY)),
     (WATCH_EVERY_S, lambda services: watch_invariants(services)),  # noqa: PLW0108 - it stands below

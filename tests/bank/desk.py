@@ -15,9 +15,9 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.payments.jobs import carry_refunds
 from tollhouse.rails.bank_transfer import BankAccount
 from tollhouse.rails.bank_transfer_batch import Batch
+from tollhouse.refunds.jobs import submit_refunds
 from tollhouse.withdrawals import changes, review
 from tollhouse.withdrawals.jobs import carry_withdrawals
 
@@ -134,7 +134,7 @@ async def withdrawn(actor: Actor, bank: Bank, amount: str = "4.00") -> str:
 
 async def _prepared(bank: Bank, order_id: str) -> str:
     """The same id, when the worker has handed the order to the rail."""
-    await carry_refunds(bank.services)
+    await submit_refunds(bank.services)
     await carry_withdrawals(bank.services)
     assert order_id in await bank.payouts()
     return order_id

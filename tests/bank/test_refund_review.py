@@ -23,8 +23,8 @@ from tollhouse.console import actions, reviews
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.payments.jobs import carry_refunds
 from tollhouse.rails.bank_transfer_batch import Batch
+from tollhouse.refunds.jobs import submit_refunds
 
 OTHER_IBAN = "NL91ABNA0417164300"
 
@@ -87,7 +87,7 @@ async def test_a_refund_goes_back_to_the_account_that_paid(alice: Actor, bank: B
     await bank.shows(paid(reference, 1_000, name="Erika Müller"))
     asked = (await request(alice, payment_id)).ok(201).body
     assert (asked["receiver"], asked["review"]) == (CUSTOMER_IBAN, "not_required")
-    await carry_refunds(bank.services)
+    await submit_refunds(bank.services)
     batch = await bank.export(asked["id"])
     assert said(batch, "p:CdtrAcct/p:Id/p:IBAN") == [CUSTOMER_IBAN]
     assert said(batch, "p:Cdtr/p:Nm") == ["Erika Muller"]
@@ -108,7 +108,7 @@ async def test_another_account_needs_the_permission_to_withdraw(alice: Actor, ba
 async def test_another_account_waits_for_an_operator(alice: Actor, bank: Bank) -> None:
     payment_id = await earned(alice, bank)
     refund_id = await elsewhere(alice, payment_id)
-    await carry_refunds(bank.services)
+    await submit_refunds(bank.services)
     assert refund_id not in await bank.payouts()
     assert (await refund(alice, refund_id))["provider_reference"] is None
     waiting = (await operator(alice.service, "refunds", "list", "--json")).json["refunds"]
@@ -116,7 +116,7 @@ async def test_another_account_waits_for_an_operator(alice: Actor, bank: Bank) -
     assert (listed["receiver"], listed["payer_account"], listed["approvals_needed"]) == (OTHER_IBAN, CUSTOMER_IBAN, 1)
     assert (await operator(alice.service, "refunds", "approve", refund_id, "--reason", "Asked by phone")).status == 0
     assert (await refund(alice, refund_id))["review"] == "approved"
-    await carry_refunds(bank.services)
+    await submit_refunds(bank.services)
     batch = await bank.export(refund_id)
     assert said(batch, "p:CdtrAcct/p:Id/p:IBAN") == [OTHER_IBAN]
     assert said(batch, "p:Cdtr/p:Nm") == ["NOTPROVIDED"]
@@ -296,11 +296,11 @@ async def test_nothing_of_a_suspended_merchant_leaves(alice: Actor, bank: Bank) 
     await approve(bank, waits)
     await suspend(alice, bank)
     await let_due(alice)
-    await carry_refunds(bank.services)
+    await submit_refunds(bank.services)
     assert waits not in await bank.payouts()  # approved, and not handed in
     await suspend(alice, bank, ended=True)
     await let_due(alice)
-    await carry_refunds(bank.services)
+    await submit_refunds(bank.services)
     await bank.export(waits, payout_id)
     assert await payouts.batch(bank.services.db, batch.id) is not None
 
@@ -321,7 +321,7 @@ async def test_approval_and_suspension_cross(alice: Actor, bank: Bank) -> None:
         refund_id = await elsewhere(alice, payment_id, "1.00")
         approved, _ = await asyncio.gather(approve(bank, refund_id), suspend(alice, bank), return_exceptions=True)
         await let_due(alice)
-        await carry_refunds(bank.services)
+        await submit_refunds(bank.services)
         assert refund_id not in await bank.payouts()
         await suspend(alice, bank, ended=True)
         shown = await refund(alice, refund_id)

@@ -11,7 +11,7 @@ from tests.forms import seen
 from tests.payments.shop import open_link, pay, visit
 from tollhouse.http.templates import Templates
 from tollhouse.kernel.zones import zone_of
-from tollhouse.payments.listed import PaymentsQuery
+from tollhouse.transactions.payment_list import PaymentsQuery
 
 KATHMANDU = "Asia/Kathmandu"
 TIME = re.compile(r'<time datetime="(?P<utc>[^"]+Z)">(?P<there>[^<]+)</time>')
@@ -62,6 +62,6 @@ def test_another_zone_compiles_no_template(monkeypatch: pytest.MonkeyPatch) -> N
         "back": "/",
         "theme": "",
     }
-    first = services.render("http/error.html", "en", **facts)
+    first = services.render("web/error.html", "en", **facts)
     monkeypatch.delattr(Environment, "compile")
-    assert services.render("http/error.html", "en", zone_of(KATHMANDU), **facts) == first
+    assert services.render("web/error.html", "en", zone_of(KATHMANDU), **facts) == first

@@ -13,7 +13,8 @@ from tests.bare_texts import bare_texts
 from tollhouse.books.pages import SOURCES
 from tollhouse.http.texts import Texts
 from tollhouse.ledger.model import MERCHANT_CODES, EntryType
-from tollhouse.payments.model import REFUND_FAILURES, REFUND_REASONS, LinkStatus, TransactionStatus
+from tollhouse.payment_links.model import LinkStatus
+from tollhouse.transactions.model import REFUND_FAILURES, REFUND_REASONS, TransactionStatus
 
 VALUE = re.compile(r"%\(\w+\)s|%%|</?\w+")
 GERMAN = Texts("de")

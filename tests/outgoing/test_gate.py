@@ -23,7 +23,7 @@ from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
 
 PACKAGE = Path(tollhouse.__file__).parent
-CREDITS_A_RAIL = {"outgoing/gate.py", "payments/chargebacks.py"}
+CREDITS_A_RAIL = {"outgoing/gate.py", "refunds/chargebacks.py"}
 """The gate, and what a rail takes by itself."""
 DEBIT = 3
 """Which argument of a `Posting` is debited."""

@@ -13,10 +13,11 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.payments import settle, transactions_store
-from tollhouse.payments.model import Transaction
 from tollhouse.rails.provider import Attempt, Observation, Payer, Provider, RefundOrder
 from tollhouse.rails.sandbox import PAYER
+from tollhouse.transactions import settlement
+from tollhouse.transactions import store as transaction_store
+from tollhouse.transactions.model import Transaction
 
 
 class RailContract:
@@ -50,13 +51,13 @@ class RailContract:
         link = (await actor.post("/payment-links", wanted, mode=self.provider.mode)).ok(201).body
         chosen = (await choose(link, self.method_id)).ok(303)
         env = MerchantEnv(MerchantId(UUID(actor.merchant_id)), self.provider.mode)
-        found = await transactions_store.one(services.db, env, UUID(chosen.query["payment"]))
+        found = await transaction_store.one(services.db, env, UUID(chosen.query["payment"]))
         assert found is not None
         return link, found, str(new_id())
 
     async def report(self, services: Services, *seen: Observation) -> list[Transaction | None]:
         """Let the rail report these, in this order."""
-        return [await settle.observe(services, self.provider.name, self.provider.mode, one, clock.now()) for one in seen]
+        return [await settlement.observe(services, self.provider.name, self.provider.mode, one, clock.now()) for one in seen]
 
     async def now(self, actor: Actor, transaction_id: UUID) -> dict[str, Any]:
         """The payment as it is now."""

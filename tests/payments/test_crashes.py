@@ -21,10 +21,13 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.payments import chargebacks, refund_review, refunds, settle
-from tollhouse.payments.simulator import Simulated
 from tollhouse.platform import embedded
 from tollhouse.platform.db import Tx
+from tollhouse.refunds import actions as refund_actions
+from tollhouse.refunds import chargebacks
+from tollhouse.refunds import review as refund_review
+from tollhouse.sandbox.simulator import Simulated
+from tollhouse.transactions import settlement
 
 TABLES = (
     "payment_links", "transactions", "transaction_steps", "rail_observations", "refunds", "chargebacks",
@@ -100,7 +103,7 @@ async def test_paying(shop: Actor, services: Services) -> None:
 async def test_accepting(shop: Actor, services: Services) -> None:
     late = await sell(shop, "late")
     await survive(
-        shop, services, lambda tx: settle.accept(tx, env_of(shop), UUID(late["id"]), services, clock.now()), at_least=7
+        shop, services, lambda tx: settlement.accept(tx, env_of(shop), UUID(late["id"]), services, clock.now()), at_least=7
     )
     assert await told(shop) == ["balance.updated", "payment.expired", "payment.refund_required", "payment.succeeded"]
 
@@ -186,11 +189,11 @@ async def test_ending_a_refund(shop: Actor, services: Services, ends: str) -> No
     back = (await refund(shop, await sell(shop), "4.00")).ok(201).body
     env, refund_id, now = env_of(shop), UUID(back["id"]), clock.now()
     if ends == "come_back":
-        await services.db.transact(lambda tx: refunds.succeed(tx, env, refund_id, services, now))
+        await services.db.transact(lambda tx: refund_actions.succeed(tx, env, refund_id, services, now))
     actions_listed: dict[str, Callable[[Tx], Awaitable[Any]]] = {
-        "succeed": lambda tx: refunds.succeed(tx, env, refund_id, services, now),
-        "fail": lambda tx: refunds.fail(tx, env, refund_id, "refund_declined", services, now),
-        "come_back": lambda tx: refunds.come_back(tx, env, refund_id, services, now),
+        "succeed": lambda tx: refund_actions.succeed(tx, env, refund_id, services, now),
+        "fail": lambda tx: refund_actions.fail(tx, env, refund_id, "refund_declined", services, now),
+        "come_back": lambda tx: refund_actions.come_back(tx, env, refund_id, services, now),
     }
     await survive(shop, services, actions_listed[ends], at_least=8)
 

@@ -12,9 +12,9 @@ from tests.forms import seen
 from tests.payments.bank import attempt, sell
 from tests.payments.shop import open_link
 from tests.running import Service
-from tollhouse.payments import export_pages, listed_store
-from tollhouse.payments.export_pages import HEADER
 from tollhouse.platform.db import Pool
+from tollhouse.transactions import export_pages, payment_list_store
+from tollhouse.transactions.export_pages import HEADER
 
 CROWD = """
     INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
@@ -96,7 +96,7 @@ async def test_a_page_deep_in_the_list_is_found_by_the_index(alice: Actor, servi
         await raw.execute(CROWD, paid["id"])
         await raw.execute("ANALYZE transactions")
         await raw.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        await raw.execute(f"PREPARE said AS {listed_store.LIST}")
+        await raw.execute(f"PREPARE said AS {payment_list_store.LIST}")
         asked = f"'{alice.merchant_id}', 'test', now(), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '{paid['id']}', 21"
         found = msgspec.json.decode(await raw.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE said({asked})"))
         await raw.execute("ROLLBACK")

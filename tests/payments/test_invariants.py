@@ -9,8 +9,9 @@ from tests.cast import Actor
 from tests.invariants import ours
 from tests.payments.bank import play, refund, sell
 from tollhouse.ledger import invariants as ledger_invariants
-from tollhouse.payments import invariants
+from tollhouse.platform import invariants
 from tollhouse.platform.db import Pool, Tx
+from tollhouse.transactions.invariants_store import INVARIANTS
 
 PAST_ALL_RULES = "SET LOCAL session_replication_role = replica"  # triggers and foreign keys sleep in this transaction
 SPOILS = [
@@ -64,10 +65,10 @@ async def tx(alice: Actor) -> AsyncIterator[Tx]:
 
 @pytest.mark.parametrize(("expected", "spoil"), SPOILS, ids=[f"{name}-{n}" for n, (name, _) in enumerate(SPOILS)])
 async def test_a_spoilt_history_is_noticed(alice: Actor, tx: Tx, expected: str, spoil: str) -> None:
-    assert await invariants.broken(tx) == []
+    assert await invariants.broken(tx, INVARIANTS) == []
     await tx.raw.execute(PAST_ALL_RULES)
     assert await tx.execute(spoil, UUID(alice.merchant_id)) >= 1
-    found = await invariants.broken(tx)
+    found = await invariants.broken(tx, INVARIANTS)
     assert any(line.startswith(expected) for line in found), found
 
 
@@ -79,5 +80,5 @@ async def test_an_adjustment_that_nobody_was_told_of_is_noticed(alice: Actor, tx
         UUID(alice.merchant_id),
     )
     assert ours(await ledger_invariants.broken(tx)) == []
-    [line] = await invariants.broken(tx)
+    [line] = await invariants.broken(tx, INVARIANTS)
     assert line.startswith("I14 every change of a balance is told once")

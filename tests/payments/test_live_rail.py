@@ -17,9 +17,9 @@ from tollhouse.catalogue.methods import METHODS
 from tollhouse.console import reviews
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.payments import settle
 from tollhouse.rails.configured import RAILS
 from tollhouse.rails.provider import Observation
+from tollhouse.transactions import settlement
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ async def test_a_refund_needs_its_receiver(alice: Actor, courier: Courier, servi
     seen = Observation(
         reference=f"ticket-{paid['id']}", outcome="confirmed", external_ref=str(uuid4()), amount_minor=420, currency="EUR"
     )
-    assert await settle.observe(services, courier.name, courier.mode, seen, clock.now()) is not None
+    assert await settlement.observe(services, courier.name, courier.mode, seen, clock.now()) is not None
 
     path = f"/transactions/{paid['id']}/refunds"
     missing = (await alice.post(path, {}, key="r", mode="live")).refused("receiver_required", 422)

@@ -5,7 +5,7 @@ import asyncio
 from tests.cast import Actor
 from tests.forms import forms, post, refuses_foreign_forms, seen
 from tests.payments.shop import open_link, pay
-from tollhouse.payments.sample import SAMPLES
+from tollhouse.sandbox.sample_data import SAMPLES
 
 MAKE = "/test/sample-data"
 

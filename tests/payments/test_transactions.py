@@ -15,9 +15,10 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, parse_id
-from tollhouse.payments import settle, transactions_store
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import Observation
+from tollhouse.transactions import settlement
+from tollhouse.transactions import store as transaction_store
 
 FIELDS = {
     "id", "object", "type", "payment_link_id", "project_id", "external_id", "status", "amount", "amount_minor", "currency",
@@ -58,13 +59,13 @@ async def settle_with(services: Services, actor: Actor, link: dict[str, Any], re
     merchant_id, attempt_id = parse_id(actor.merchant_id), parse_id(attempt["id"])
     assert merchant_id is not None
     assert attempt_id is not None
-    transaction = await transactions_store.one(services.db, MerchantEnv(MerchantId(merchant_id), "test"), attempt_id)
+    transaction = await transaction_store.one(services.db, MerchantEnv(MerchantId(merchant_id), "test"), attempt_id)
     assert transaction is not None
     reference = transaction.instructions.reference
     seen = Observation(reference=reference, outcome="confirmed", external_ref=reference, amount_minor=received_minor)
 
     async def action(tx: Tx) -> bool:
-        done = await settle.settle(tx, transaction.env, transaction.id, seen, services, clock.now(), fees=fees)
+        done = await settlement.settle(tx, transaction.env, transaction.id, seen, services, clock.now(), fees=fees)
         return done is not None
 
     return [await services.db.transact(action) for _ in range(2)]

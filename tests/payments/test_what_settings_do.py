@@ -11,7 +11,7 @@ from tests.payments.bank import fresh, play, purse, sell
 from tests.payments.shop import open_link, visit
 from tests.settings.test_settings import body
 from tollhouse.catalogue.payment_settings import Branding
-from tollhouse.payments import branding
+from tollhouse.checkout import branding
 
 DAY_S = 86_400
 LOGO = "https://cdn.harbour.example:8443/logo.png?v=1"

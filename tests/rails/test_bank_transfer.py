@@ -15,18 +15,18 @@ from tests.running import KEY
 from tollhouse import main
 from tollhouse.bank.model import BankRefusedError
 from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.checkout.payment_uri import payment_uri
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.payments import transactions_store
-from tollhouse.payments.model import Transaction
-from tollhouse.payments.payment_uri import payment_uri
 from tollhouse.platform import config
 from tollhouse.rails import configured
 from tollhouse.rails.bank_transfer import BankAccount, BankTransfer, reference_of
 from tollhouse.rails.bank_transfer_statement import read
 from tollhouse.rails.configured import bank_account
 from tollhouse.rails.provider import Attempt, Observation
+from tollhouse.transactions import store as transaction_store
+from tollhouse.transactions.model import Transaction
 
 EURO_ATTEMPT = Attempt(UUID("019a0000-0000-7000-8000-000000000000"), "sepa:EUR", "EUR", 1_050)
 
@@ -83,7 +83,7 @@ class TestBankTransfer(RailContract):
         find = "SELECT merchant_id, transaction_id FROM rail_observations ORDER BY at DESC, transaction_id DESC LIMIT 1"
         row = await services.db.fetchrow(find)
         assert row is not None
-        return await transactions_store.one(
+        return await transaction_store.one(
             services.db, MerchantEnv(MerchantId(row["merchant_id"]), "live"), row["transaction_id"]
         )
 

@@ -20,11 +20,11 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ApiKeyId, MerchantId, new_id, new_id_text
 from tollhouse.kernel.scopes import API
-from tollhouse.payments.balances_api import OPERATIONS
 from tollhouse.platform import embedded, partitions
 from tollhouse.platform.migrations import migrate
 from tollhouse.request_log import cleaning, recorder, store
 from tollhouse.request_log.recorder import Recorder
+from tollhouse.transactions.balances_api import OPERATIONS
 
 MINE = "SELECT count(*) AS n FROM api_requests WHERE merchant_id = $1"
 DAYS = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^api_requests_[0-9]{8}$' ORDER BY relname"

@@ -6,7 +6,8 @@ from tollhouse.conversions.views import ConversionView
 from tollhouse.events.balances import Cause
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.ledger.views import BalanceView, EntryView
-from tollhouse.payments.views import ChargebackView, LinkView, RefundView, TransactionView
+from tollhouse.payment_links.views import LinkView
+from tollhouse.transactions.views import ChargebackView, RefundView, TransactionView
 from tollhouse.withdrawals.views import WithdrawalView
 
 

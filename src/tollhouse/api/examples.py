@@ -148,7 +148,7 @@ OF_SCHEMA: Mapping[str, Mapping[str, Any]] = {
     "EventWithHistory": {"status": "delivered", "destination_url": HOOK, "delivered_at": MOMENT},
     "Attempt": {"status": "succeeded", "http_status": 204, "duration_ms": 41, "trigger": "automatic"},
     "SettingsView": {"link_expiry_minutes": 1440, "underpayment_tolerance_bps": 50, "late_monitoring_days": 14},
-    "PaymentsMethodView": {"currencies": ["EUR"]},
+    "PaymentMethodView": {"currencies": ["EUR"]},
     "Metadata": {
         "issuer": "https://pay.example",
         "authorization_endpoint": "https://pay.example/api/v2/oauth/authorize",

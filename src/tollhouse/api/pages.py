@@ -4,6 +4,7 @@ from tollhouse.api import choices, reference_pages
 from tollhouse.audit_log import pages as audit_log
 from tollhouse.balance_payments import operations as balance_payments
 from tollhouse.books import pages as books
+from tollhouse.checkout import pages as checkout
 from tollhouse.console import operations as console
 from tollhouse.conversions import operations as conversions
 from tollhouse.docs import pages as guide
@@ -13,10 +14,13 @@ from tollhouse.merchants import address_pages, business_pages, password_pages, s
 from tollhouse.merchants import pages as merchants
 from tollhouse.oauth import endpoints as oauth
 from tollhouse.overview import pages as home
-from tollhouse.payments import operations as payments
+from tollhouse.payment_links import operations as payment_links
+from tollhouse.refunds import pages as refunds
 from tollhouse.reports import pages as reports
 from tollhouse.request_log import pages as request_log
+from tollhouse.sandbox import sample_pages
 from tollhouse.settings import payment_pages, project_pages
+from tollhouse.transactions import operations as transactions
 from tollhouse.webhooks import pages as webhooks
 from tollhouse.webhooks import run_pages as webhook_runs
 from tollhouse.withdrawals import operations as withdrawals
@@ -34,7 +38,11 @@ OPERATIONS: list[Operation] = [
     *payment_pages.OPERATIONS,
     *business_pages.OPERATIONS,
     *oauth.PAGE_OPERATIONS,
-    *payments.PAGE_OPERATIONS,
+    *checkout.OPERATIONS,
+    *payment_links.PAGE_OPERATIONS,
+    *transactions.PAGE_OPERATIONS,
+    *refunds.OPERATIONS,
+    *sample_pages.OPERATIONS,
     *withdrawals.PAGE_OPERATIONS,
     *conversions.PAGE_OPERATIONS,
     *balance_payments.PAGE_OPERATIONS,

@@ -20,15 +20,15 @@ from tollhouse.fulfillments.invariants_store import INVARIANTS as FULFILLMENTS
 from tollhouse.kernel import clock
 from tollhouse.ledger.invariants_store import INVARIANTS as LEDGER
 from tollhouse.outgoing.invariants_store import INVARIANTS as OUTGOING
-from tollhouse.payments.invariants_store import INVARIANTS as PAYMENTS
 from tollhouse.platform import digests_store, migrations
 from tollhouse.platform.db import LOST, Tx, connect
 from tollhouse.platform.invariants import IDS_AT_ONCE, LINES_MAX, Invariant, breaches
+from tollhouse.transactions.invariants_store import INVARIANTS as TRANSACTIONS
 from tollhouse.withdrawals.invariants_store import INVARIANTS as WITHDRAWALS
 
 INVARIANTS: tuple[Invariant, ...] = (
     *LEDGER,
-    *PAYMENTS,
+    *TRANSACTIONS,
     *BALANCE_PAYMENTS,
     *WITHDRAWALS,
     *OUTGOING,

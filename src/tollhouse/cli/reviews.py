@@ -7,7 +7,7 @@ from cyclopts import App, Parameter
 
 from tollhouse.cli.actions import By, Json, OptionalReason, Reason, print_action, print_rows, run_as
 from tollhouse.console import reviews
-from tollhouse.payments import refund_review_store
+from tollhouse.refunds import review_store as refund_review_store
 from tollhouse.withdrawals import review_store
 from tollhouse.withdrawals.model import WithdrawalStatus
 

@@ -6,9 +6,9 @@ from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank.model import BankPorts, Doing, Origin
 from tollhouse.console import actions
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.payments import by_bank as payments_by_bank
-from tollhouse.payments import refunds
 from tollhouse.platform.db import Tx
+from tollhouse.refunds import actions as refund_actions
+from tollhouse.refunds import bank_port as payments_bank_port
 from tollhouse.withdrawals import by_bank as withdrawals_by_bank
 from tollhouse.withdrawals import sending
 
@@ -19,11 +19,13 @@ async def keep(tx: Tx, context: OperatorContext, doing: Doing, subject_id: UUID,
 
 
 BANK_PORTS = BankPorts(
-    payments_by_bank.owner,
-    payments_by_bank.observe,
-    payments_by_bank.take_back,
+    payments_bank_port.owner,
+    payments_bank_port.observe,
+    payments_bank_port.take_back,
     {
-        "refund": Origin(payments_by_bank.waiting, refunds.succeed, refunds.come_back, payments_by_bank.refuse),
+        "refund": Origin(
+            payments_bank_port.waiting, refund_actions.succeed, refund_actions.come_back, payments_bank_port.refuse
+        ),
         "withdrawal": Origin(
             withdrawals_by_bank.waiting, withdrawals_by_bank.complete, sending.come_back, withdrawals_by_bank.refuse
         ),

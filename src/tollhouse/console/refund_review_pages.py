@@ -21,7 +21,8 @@ from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import InvalidRequest, NotFound
 from tollhouse.outgoing import store as outgoing_store
-from tollhouse.payments import refund_review_store, refunds_store
+from tollhouse.refunds import review_store as refund_review_store
+from tollhouse.refunds import store as refund_store
 
 OPERATIONS = Operations(PAGES)
 ACTIONS_SHOWN = 50
@@ -97,11 +98,11 @@ async def _refund(
     field_errors: dict[str, str] | None = None,
 ) -> Response:
     db = request.services.db
-    whose = await refunds_store.of_id(db, refund_id)
+    whose = await refund_store.of_id(db, refund_id)
     if whose is None:
         raise NotFound
     env, _ = whose
-    found, transfer = await refunds_store.one(db, env, refund_id), await outgoing_store.one(db, refund_id)
+    found, transfer = await refund_store.one(db, env, refund_id), await outgoing_store.one(db, refund_id)
     merchant = await operator_store.merchant(db, env.merchant_id)
     if found is None or transfer is None or merchant is None:
         raise NotFound

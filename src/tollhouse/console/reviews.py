@@ -13,8 +13,8 @@ from tollhouse.console.model import Action, NothingThereError, OperatorAction, O
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
-from tollhouse.payments import refund_review
 from tollhouse.platform.db import Tx
+from tollhouse.refunds import review as refund_review
 from tollhouse.withdrawals import review
 
 

@@ -87,7 +87,7 @@ def _shortly_named(shown: Any, components: Json) -> tuple[Any, Json]:
 
 
 def _short_name(name: str) -> str:
-    """`PaymentsMethodView` for `tollhouse.payments.offers_api.MethodView`."""
+    """`WithdrawalsMethodView` for `tollhouse.withdrawals.views.MethodView`."""
     _, part, *_, kind = name.split(".")
     return part.title().replace("_", "") + kind
 

@@ -8,7 +8,8 @@ from tests.money_model.history import spelt
 from tests.money_model.oracle.balances import SHOP
 from tests.money_model.oracle.payments import Link, Payment
 from tests.money_model.oracle.simulating import simulate
-from tollhouse.payments import jobs
+from tollhouse.refunds import jobs as refunds_jobs
+from tollhouse.transactions import jobs as transactions_jobs
 
 LINK_LIVES_S = 86_400
 OPEN, PAID = {"pending", "processing"}, {"succeeded", "partially_refunded"}
@@ -124,12 +125,12 @@ class PaymentDeeds(Deeds):
             )
 
     @rule()
-    def carry_refunds(self) -> None:
+    def submit_refunds(self) -> None:
         """The worker hands refunds in, and looks what became of those it handed in before: time alone tells which.
 
         So no rule may be possible or not for what this does: a history has to play the same when it is played again.
         """
-        self.history.backstage.work(jobs.carry_refunds)
+        self.history.backstage.work(refunds_jobs.submit_refunds)
         pending = [refund for refund in self.books.refunds if refund.status == "pending"]
         if pending:
             refunds = self.history.every("refunds")
@@ -142,7 +143,7 @@ class PaymentDeeds(Deeds):
     @rule()
     def close_links(self) -> None:
         """The worker writes down what is over."""
-        self.history.backstage.work(jobs.close_links)
+        self.history.backstage.work(transactions_jobs.close_links)
         self.books.sweep()
 
     def open(self, currency: str, amount: int, max_payments: int | None) -> None:

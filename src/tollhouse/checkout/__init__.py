@@ -1,0 +1,1 @@
+"""The hosted checkout: the pages on which a customer pays a link."""

@@ -1,0 +1,55 @@
+"""What a merchant does with payment links, and how a payment of one begins. Each action is one transaction's worth."""
+
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.catalogue.methods import Method
+from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.kernel.ids import new_id
+from tollhouse.payment_links import store as link_store
+from tollhouse.payment_links.errors import MethodUnavailable
+from tollhouse.payment_links.model import PaymentLink
+from tollhouse.payment_links.offers import offers_for
+from tollhouse.platform.db import Tx
+from tollhouse.rails.configured import rail
+from tollhouse.rails.provider import Attempt, Instructions
+from tollhouse.transactions import store as transaction_store
+
+ATTEMPTS_OPEN_MAX = 100
+"""So many may stand open at one link; a visitor must not be able to fill the books."""
+
+
+async def start(link: PaymentLink, settings: PaymentSettings, method_id: str) -> tuple[UUID, Method, Instructions]:
+    """Ask the rail of the method for instructions, with no transaction open. Raises `MethodUnavailable`."""
+    offer = next((offer for offer in offers_for(link, settings) if offer.method.method_id == method_id), None)
+    if offer is None or not offer.available:
+        raise MethodUnavailable(None if offer is None else offer.unavailable_reason)
+    provider = rail(offer.method.rail, link.env.mode)
+    if provider is None:
+        raise AssertionError("an available offer has a rail")
+    attempt = Attempt(new_id(), method_id, link.currency, link.amount_minor)
+    return attempt.id, offer.method, await provider.start_payment(attempt)
+
+
+async def begin(
+    tx: Tx, shown: PaymentLink, attempt_id: UUID, method: Method, told: Instructions, now: datetime
+) -> UUID | None:
+    """Begin an attempt of a link that is still active; the attempt's id, None where the link is not active any more.
+
+    A link that is paid once has one attempt at a time: whoever comes while it runs gets that one. At other links every
+    customer has an attempt of their own, up to a bound: whoever comes beyond it shares the newest that uses the same method.
+    Everything that pays, cancels or expires a link locks the link first: so none of them can cross this.
+    """
+    link = await link_store.lock(tx, shown.env, shown.id)
+    if link is None or link.status_at(now) != "active":
+        return None
+    open_ones = await transaction_store.newest_open(tx, link, ATTEMPTS_OPEN_MAX)
+    if link.max_payments == 1 and open_ones:
+        return open_ones[0][0]
+    if len(open_ones) >= ATTEMPTS_OPEN_MAX:
+        shared = next((one_id for one_id, method_id in open_ones if method_id == method.method_id), None)
+        if shared is not None:
+            return shared
+    await transaction_store.begin(tx, link, attempt_id, method, told, now)
+    await link_store.note_attempt(tx, link, attempt_id, now)
+    return attempt_id

@@ -1,0 +1,239 @@
+"""The hosted checkout: a customer opens the link's page, chooses how to pay, and sees how it ends. Works without scripts.
+
+These forms carry no hidden token, and need none: there is no session here whose rights a foreign site could borrow. Whoever
+knows the address may begin a payment of the link, and in test mode say how it ends, with or without our page; what another
+site's form posts is refused all the same. There is no cookie either: after choosing, the customer's own payment is named in
+the address.
+"""
+
+import hashlib
+from datetime import datetime
+from typing import cast, get_args
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.catalogue import payment_settings
+from tollhouse.catalogue.currencies import CURRENCIES, format_amount
+from tollhouse.checkout import attempts, branding
+from tollhouse.checkout.payment_uri import payment_uri
+from tollhouse.checkout.state import CHOOSING, PAID, WAITING, Scene, State, attempt_to_play, scene
+from tollhouse.http.forms import parse_form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.qr import qr_image
+from tollhouse.http.request import Request
+from tollhouse.http.responses import ENCODER, json_response, page, see_other
+from tollhouse.identity.guards import anyone, visitor
+from tollhouse.kernel import messages
+from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
+from tollhouse.kernel.ids import Mode, parse_id
+from tollhouse.kernel.money import parse_amount
+from tollhouse.orders.errors import InvalidState
+from tollhouse.payment_links import store as link_store
+from tollhouse.payment_links.errors import LinkCanceled, LinkExpired, MethodUnavailable
+from tollhouse.payment_links.offers import offers_for
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.rails.configured import SANDBOX
+from tollhouse.sandbox.simulator import Outcome, Simulated
+from tollhouse.transactions.model import FAILURES, Transaction
+
+OPERATIONS = Operations(PAGES)
+OUTCOMES = frozenset(get_args(Outcome))
+REASONS = {
+    "provider_not_configured": "This way to pay is not set up yet.",
+    "provider_down": "This way to pay is out of order right now.",
+    "amount_out_of_range": "This amount cannot be paid this way.",
+}
+CHOOSE_AGAIN = "Choose one of the ways to pay below."
+
+
+class CheckoutStatus(Struct, frozen=True, kw_only=True):
+    """What the page asks for while it waits."""
+
+    status: State
+    amount_due: str
+    amount_due_minor: int
+    amount_received: str
+    amount_received_minor: int
+    currency: str
+    confirmations: int | None
+    required_confirmations: int | None
+    expires_at: Timestamp
+    redirect_url: str | None
+    mode: Mode
+    livemode: bool
+
+
+@OPERATIONS.add("GET", "/pay/{token}", guard=anyone, errors=(NotFound, LinkExpired, LinkCanceled))
+async def show(request: Request, token: str, db: Pool, now: datetime) -> Response:
+    """The checkout page of a payment link. A browser gets a page of a link that is over, too."""
+    found = await scene(db, token, _named(request), now)
+    if not request.wants_html:
+        _refuse_over(found)
+    return _page(request, found, now)
+
+
+@OPERATIONS.add("GET", "/pay/{token}/brand.css", guard=anyone, errors=(NotFound,))
+async def brand(token: str, db: Pool) -> Response:
+    """The stylesheet of the merchant's own colour."""
+    shown = await link_store.by_token(db, token)
+    color = None if shown is None else (await payment_settings.of(db, shown.link.env)).branding.accent_color
+    if color is None:
+        raise NotFound
+    return Response(branding.sheet(color), 200, {"Cache-Control": "public, max-age=3600"}, "text/css")
+
+
+@OPERATIONS.add("POST", "/pay/{token}/method", guard=visitor, errors=(NotFound, MethodUnavailable))
+async def choose(request: Request, token: str, db: Pool, now: datetime) -> Response:
+    """Choose how to pay: a payment begins, of this customer's own where the link can be paid more than once."""
+    found = await scene(db, token, _named(request), now)
+    link = found.link
+    if link.status_at(now) != "active" or found.shown.suspended:
+        return see_other(found.path)
+    if found.attempt is not None and found.state in WAITING:
+        return see_other(found.path)
+    try:
+        attempt_id, method, told = await attempts.start(link, found.settings, request.form().one("method_id") or "")
+    except MethodUnavailable as error:
+        return _page(request, found, now, error)
+
+    async def action(tx: Tx) -> UUID | None:
+        return await attempts.begin(tx, link, attempt_id, method, told, now)
+
+    begun = await db.transact(action)
+    return see_other(f"/pay/{token}" if begun is None else f"/pay/{token}?payment={begun}")
+
+
+@OPERATIONS.add("POST", "/pay/{token}/simulate", guard=visitor, errors=(NotFound, ValidationFailed))
+async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Response:
+    """Play the customer's bank, in test mode only."""
+    shown = await link_store.by_token(db, token)
+    if shown is None or shown.link.env.livemode:
+        raise NotFound
+    link = shown.link
+    form = request.form()
+    outcome, amount = form.one("outcome"), form.amount("amount")
+    amount_minor = parse_amount(amount, CURRENCIES[link.currency].decimals) if amount else None
+    if outcome not in OUTCOMES:
+        raise ValidationFailed(FieldError("outcome", "invalid_value", messages.A_CHOICE))
+    if amount and amount_minor is None:
+        raise ValidationFailed(FieldError("amount", "invalid_amount", messages.decimal(CURRENCIES[link.currency].decimals)))
+    attempt = await attempt_to_play(db, link, _named(request))
+    if attempt is None or attempt.rail != SANDBOX.name:
+        return see_other(f"/pay/{token}")
+
+    async def action(tx: Tx) -> Transaction:
+        return await Simulated(tx, link.env, attempt.id, request.services, now).play(cast("Outcome", outcome), amount_minor)
+
+    back = f"/pay/{token}?payment={attempt.id}"
+    try:
+        played = await db.transact(action)
+    except InvalidState:
+        return see_other(back)
+    if attempt.is_open and played.status == "succeeded":
+        return see_other((await scene(db, token, attempt.id, now)).return_address or back)
+    return see_other(back)
+
+
+@OPERATIONS.add("GET", "/pay/{token}/status", guard=anyone, errors=(NotFound, LinkExpired, LinkCanceled))
+async def status(request: Request, token: str, db: Pool, now: datetime) -> Response:
+    """The state of the checkout, for a page that waits. Answers 304 to the ETag of an unchanged state."""
+    found = await scene(db, token, _named(request), now)
+    _refuse_over(found)
+    link, attempt = found.link, found.attempt
+    received_minor = attempt.received_minor if attempt else 0
+    body = CheckoutStatus(
+        status=found.state,
+        amount_due=format_amount(found.due_minor, link.currency),
+        amount_due_minor=found.due_minor,
+        amount_received=format_amount(received_minor, link.currency),
+        amount_received_minor=received_minor,
+        currency=link.currency,
+        confirmations=attempt.confirmations if attempt else None,
+        required_confirmations=attempt.required_confirmations if attempt else None,
+        expires_at=stamp(link.expires_at),
+        redirect_url=found.return_address,
+        mode=link.env.mode,
+        livemode=link.env.livemode,
+    )
+    tag = f'"{hashlib.sha256(ENCODER.encode(body)).hexdigest()[:32]}"'
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"ETag": tag})
+    return json_response(body, headers={"ETag": tag})
+
+
+def _refuse_over(found: Scene) -> None:
+    """Refuse where the link is over, and no payment of it matters. Raises `LinkExpired` and `LinkCanceled`."""
+    if found.state == "expired":
+        raise LinkExpired
+    if found.state == "canceled":
+        raise LinkCanceled
+
+
+def _named(request: Request) -> UUID | None:
+    """The customer's own payment, which the address names."""
+    return parse_id(parse_form(request.query).one("payment") or "")
+
+
+def _page(request: Request, found: Scene, now: datetime, error: MethodUnavailable | None = None) -> Response:
+    link, attempt, state = found.link, found.attempt, found.state
+    look = found.settings.branding
+    code = (attempt.failure_code if attempt else None) or ""
+    showing_offers = state in CHOOSING or error is not None
+    return page(
+        request,
+        "checkout/checkout.html",
+        200 if error is None else error.status,
+        free_redirect=(link.success_url or found.settings.success_url) is not None,
+        pictures_from=branding.logo_origin(look),
+        shop=look.display_name or found.shown.business_name,
+        logo_url=None if branding.logo_origin(look) is None else look.logo_url,
+        sheet=None if look.accent_color is None else f"/pay/{link.token}/brand.css?v={found.settings.version}",
+        questions=branding.mail_address(look),
+        support_email=look.support_email,
+        link=link,
+        amount=format_amount(link.amount_minor, link.currency),
+        due=format_amount(found.due_minor, link.currency),
+        state=state if error is None else "open",
+        attempt=attempt,
+        currency=CURRENCIES[attempt.currency if attempt else link.currency],
+        failure=FAILURES.get(code, "The payment failed.") if state == "failed" else None,
+        message=None if error is None else CHOOSE_AGAIN,
+        offers=offers_for(link, found.settings) if showing_offers else [],
+        reasons=REASONS,
+        qr=_qr(found),
+        waiting=state in WAITING,
+        here=found.path,
+        query=found.path.partition("?")[2],
+        simulator=_simulator(found),
+        begun_at=stamp(link.created_at),
+        now=stamp(now + link.clock_offset),
+        expires_at=stamp(link.expires_at),
+        cancel_url=link.cancel_url or found.settings.cancel_url,
+        return_address=found.return_address if state in PAID else None,
+    )
+
+
+def _qr(found: Scene) -> str | None:
+    """The code to scan, where the customer sends the money and has not."""
+    attempt = found.attempt
+    if attempt is None or found.state not in {"pending", "underpaid"}:
+        return None
+    decimals = CURRENCIES[attempt.currency].decimals
+    return qr_image(payment_uri(attempt.instructions, attempt.method_id, found.due_minor, decimals))
+
+
+def _simulator(found: Scene) -> str | None:
+    """Which of the simulator's buttons there are."""
+    attempt = found.attempt
+    if attempt is None or found.link.env.livemode or attempt.rail != SANDBOX.name:
+        return None
+    if found.state in WAITING:
+        return "open"
+    if attempt.is_open and found.own and found.state == "completed":
+        return "twice"
+    if attempt.chargeback is not None and attempt.chargeback.status == "open":
+        return "disputed"
+    return "paid" if found.own and attempt.status in {"succeeded", "partially_refunded"} else None

@@ -1,0 +1,122 @@
+"""What a customer finds at a link: whose payment the page is about, and the state that link and payment make together."""
+
+from datetime import datetime
+from typing import Literal, cast
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.catalogue import payment_settings
+from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.kernel.errors import NotFound
+from tollhouse.payment_links import store as link_store
+from tollhouse.payment_links.model import PaymentLink
+from tollhouse.payment_links.store import Shown
+from tollhouse.platform.db import Pool
+from tollhouse.transactions import store as transaction_store
+from tollhouse.transactions.model import CREDITED, Transaction
+
+State = Literal[
+    "open",
+    "pending",
+    "underpaid",
+    "processing",
+    "failed",
+    "succeeded",
+    "completed",
+    "refund_required",
+    "refunded",
+    "chargeback",
+    "expired",
+    "canceled",
+    "paused",
+]
+DECISIVE = frozenset({"processing", "refund_required", "refunded", "chargeback"})
+"""States of an attempt that decide the page, whatever has become of the link."""
+
+WAITING: frozenset[State] = frozenset({"pending", "underpaid", "processing"})
+PAID: frozenset[State] = frozenset({"succeeded", "completed"})
+CHOOSING: frozenset[State] = frozenset({"open", "failed"})
+
+
+class Scene(Struct, frozen=True):
+    """The link, the attempt that matters to this customer, and their state. `own`: the address names the attempt."""
+
+    shown: Shown
+    attempt: Transaction | None
+    state: State
+    settings: PaymentSettings
+    own: bool
+
+    @property
+    def link(self) -> PaymentLink:
+        """The link of the page."""
+        return self.shown.link
+
+    @property
+    def path(self) -> str:
+        """The address of the page, as this customer has it."""
+        name = f"/pay/{self.link.token}"
+        return f"{name}?payment={self.attempt.id}" if self.own and self.attempt else name
+
+    @property
+    def due_minor(self) -> int:
+        """What is still to be paid."""
+        if self.state in CHOOSING:
+            return self.link.amount_minor
+        if self.state in WAITING and self.attempt is not None:
+            return max(0, self.attempt.amount_minor - self.attempt.received_minor)
+        return 0
+
+    @property
+    def return_address(self) -> str | None:
+        """Where the customer goes after paying, with the placeholders filled in. It proves nothing: the webhook does."""
+        address = self.link.success_url or self.settings.success_url
+        if address is None or self.attempt is None or self.state not in PAID:
+            return None
+        return address.replace("{PAYMENT_LINK_ID}", str(self.link.id)).replace("{TRANSACTION_ID}", str(self.attempt.id))
+
+
+async def scene(db: Pool, token: str, named: UUID | None, now: datetime) -> Scene:
+    """What the customer of this address finds; `named` is the payment in the address. Raises `NotFound`.
+
+    A link that is paid once is made for one customer: without a name its page shows the latest attempt, so that opening it
+    on a second device invites nobody to pay again. A link that many pay shows each only their own.
+    """
+    shown = await link_store.by_token(db, token)
+    if shown is None:
+        raise NotFound
+    link = shown.link
+    attempt = await _named(db, link, named)
+    own = attempt is not None
+    shared = link.max_payments == 1 or link.status_at(now) != "active"
+    if attempt is None and shared and link.latest_transaction_id is not None:
+        attempt = await transaction_store.one(db, link.env, link.latest_transaction_id)
+    settings = await payment_settings.of(db, link.env)
+    return Scene(shown, attempt, _state(shown, attempt, now, own=own), settings, own)
+
+
+async def attempt_to_play(db: Pool, link: PaymentLink, named: UUID | None) -> Transaction | None:
+    """The attempt that the simulator's buttons mean: the named one, else the latest."""
+    which = named or link.latest_transaction_id
+    return None if which is None else await _named(db, link, which)
+
+
+async def _named(db: Pool, link: PaymentLink, named: UUID | None) -> Transaction | None:
+    found = None if named is None else await transaction_store.one(db, link.env, named)
+    return found if found is not None and found.payment_link_id == link.id else None
+
+
+def _state(shown: Shown, attempt: Transaction | None, now: datetime, *, own: bool) -> State:
+    standing = shown.link.status_at(now)
+    if attempt is not None and attempt.status in DECISIVE:
+        return cast("State", attempt.status)
+    if attempt is not None and attempt.status in CREDITED and (own or standing in {"expired", "canceled"}):
+        return "succeeded"
+    if attempt is not None and attempt.status == "pending" and standing == "active":
+        return "underpaid" if attempt.received_minor > 0 else "pending"
+    if standing != "active":
+        return standing
+    if shown.suspended:
+        return "paused"
+    return "failed" if attempt is not None and attempt.status == "failed" else "open"

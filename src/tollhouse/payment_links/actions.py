@@ -1,0 +1,69 @@
+"""Creating a payment link."""
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from tollhouse.catalogue import payment_settings, projects
+from tollhouse.http.services import Services
+from tollhouse.identity.model import Person
+from tollhouse.identity.verified import require_verified_email
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import new_id
+from tollhouse.orders.errors import InvalidProject
+from tollhouse.payment_links import store
+from tollhouse.payment_links.model import NO_LEAD, CreatedBy, PaymentLink, new_token
+from tollhouse.payment_links.new_link import NewLink, check
+from tollhouse.platform.db import Tx
+
+
+async def open_link(
+    tx: Tx,
+    env: MerchantEnv,
+    new: NewLink,
+    created_by: CreatedBy,
+    services: Services,
+    now: datetime,
+    person: Person | None = None,
+) -> PaymentLink:
+    """Open a payment link; `person` does it at the dashboard.
+
+    Raises `ValidationFailed`, `CurrencyNotSupported`, `EmailUnverified` and `InvalidProject`.
+    """
+    # The clock of a test environment matters only to a time that was named; any other is reckoned where it is kept.
+    named = new.expires_at is not None and not env.livemode
+    clock_offset = await store.clock_offset(tx, env) if named else NO_LEAD
+    priced = check(new, env, services.settings, now + clock_offset)
+    await require_verified_email(tx, services.settings, env, person)
+    project = await projects.seller(tx, env, new.project_id)
+    if project is None:
+        raise InvalidProject
+    settings = await payment_settings.of(tx, env)
+    # Nothing below this line may refuse.
+    lifetime = timedelta(minutes=settings.link_expiry_minutes)
+    link = PaymentLink(
+        id=new_id(),
+        env=env,
+        token=new_token(),
+        project_id=project.id,
+        display_name=new.display_name.strip(),
+        description=new.description,
+        amount_minor=priced.amount_minor,
+        currency=priced.currency.code,
+        webhook_url=new.webhook_url,
+        external_id=new.external_id,
+        metadata=new.metadata or {},
+        payment_method_ids=None if new.payment_method_ids is None else tuple(new.payment_method_ids),
+        success_url=new.success_url,
+        cancel_url=new.cancel_url,
+        customer_email=new.customer_email,
+        max_payments=new.max_payments,
+        created_by=created_by,
+        created_at=now,
+        updated_at=now,
+        expires_at=new.expires_at or now + lifetime,
+        clock_offset=clock_offset,
+    )
+    expires_at = await store.insert(tx, link, new.expires_at, lifetime)
+    # A link is born active; what its merchant's clock shows was reckoned with.
+    return msgspec.structs.replace(link, expires_at=expires_at)

@@ -1,0 +1,223 @@
+"""Currencies, payment methods and projects as the Integration API offers them."""
+
+from collections.abc import Iterator
+from typing import Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.catalogue import payment_settings, store
+from tollhouse.catalogue.amounts import amount_fault, minor_of
+from tollhouse.catalogue.availability import Offer, Wanted, offers
+from tollhouse.catalogue.currencies import CURRENCIES, Chain, Currency, currency
+from tollhouse.catalogue.currencies import Operations as CurrencyOperations
+from tollhouse.catalogue.methods import Fees, MethodType, UnavailableReason
+from tollhouse.catalogue.model import Project
+from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.lists import CataloguePart, CatalogueQuery, ListPart, Part
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.identity.guards import any_credential, scope
+from tollhouse.identity.model import Caller
+from tollhouse.kernel import messages
+from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
+from tollhouse.kernel.ids import Mode
+from tollhouse.orders.errors import InvalidProject
+from tollhouse.payment_links.offers import rail_fault
+from tollhouse.platform.db import Pool
+
+OPERATIONS = Operations(INTEGRATION)
+
+
+class CurrencyView(Struct, frozen=True, kw_only=True):
+    """One currency. A chain's `deposit` does not imply its `withdrawal`."""
+
+    code: str
+    name: str
+    type: Literal["fiat", "crypto"]
+    decimals: int
+    symbol: str
+    operations: CurrencyOperations
+    balance_payment_supported: bool
+    chains: tuple[Chain, ...]
+    mode: Mode
+    livemode: bool
+
+
+class CurrencyList(Struct, frozen=True):
+    """A page of currencies."""
+
+    currencies: list[CurrencyView]
+    has_more: bool
+    next_cursor: str | None
+
+
+class PaymentMethodView(Struct, frozen=True, kw_only=True):
+    """One hosted checkout method, available or not."""
+
+    method_id: str
+    name: str
+    type: MethodType
+    network: str
+    asset: str
+    currencies: tuple[str, ...]
+    settlement_currency: str
+    minimum_minor: int
+    maximum_minor: int | None
+    fees: Fees
+    push: bool
+    refundable: bool
+    confirmation: Literal["instant", "minutes", "days"]
+    available: bool
+    unavailable_reason: UnavailableReason | None
+    mode: Mode
+    livemode: bool
+
+
+class MethodsQuery(CatalogueQuery, frozen=True):
+    """What the methods are wanted for: the ones that do not fit are listed as unavailable."""
+
+    currency: str | None = None
+    amount: str | None = None
+    project_id: UUID | None = None
+
+    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+        """Every parameter that is refused. An amount needs a currency."""
+        yield from CatalogueQuery.rule_errors(self, facts)
+        known = currency(self.currency or "")
+        if self.amount is not None and known is None:
+            yield FieldError("currency", "invalid_currency", messages.A_CURRENCY)
+        if self.amount is not None and minor_of(self.amount, known) is None:
+            yield amount_fault(known)
+
+
+class PaymentMethodList(Struct, frozen=True):
+    """A page of methods."""
+
+    payment_methods: list[PaymentMethodView]
+    has_more: bool
+    next_cursor: str | None
+
+
+class ProjectView(Struct, frozen=True, kw_only=True):
+    """One approved project."""
+
+    id: UUID
+    object: Literal["project"] = "project"
+    name: str
+    status: Literal["approved"] = "approved"
+    website_url: str | None
+    description: str | None
+    default_currency: str
+    payment_method_ids: list[str]
+    webhook_url: str | None = None
+    created_at: Timestamp
+    mode: Mode
+    livemode: bool
+
+
+class ProjectList(Struct, frozen=True):
+    """A page of projects."""
+
+    projects: list[ProjectView]
+    has_more: bool
+    next_cursor: str | None
+
+
+@OPERATIONS.add("GET", "/currencies", guard=any_credential)
+async def list_currencies(caller: Caller, part: CataloguePart) -> CurrencyList:
+    """List currencies with their decimals, chains and supported operations."""
+    shown, more, cursor = part.pick(list(CURRENCIES.values()), lambda one: one.code)
+    return CurrencyList([_currency(one, caller.env) for one in shown], more, cursor)
+
+
+@OPERATIONS.add(
+    "GET",
+    "/payment-methods",
+    guard=scope("projects:read", "settings:read"),
+    errors=(ValidationFailed, InvalidProject),
+)
+async def list_methods(caller: Caller, query: MethodsQuery, part: Part, db: Pool) -> PaymentMethodList:
+    """List every hosted checkout method, the unavailable ones with the reason."""
+    amount_minor = minor_of(query.amount, currency(query.currency or ""))
+    project = None
+    if query.project_id is not None:
+        project = await store.status_of(db, caller.env, query.project_id)
+        if project is None:
+            raise InvalidProject
+    settings = await payment_settings.of(db, caller.env)
+    every = offers(caller.env.mode, settings, rail_fault, Wanted(query.currency, amount_minor, project))
+    shown, more, cursor = part.pick(every, lambda offer: offer.method.method_id)
+    return PaymentMethodList([_method(offer, caller.env) for offer in shown], more, cursor)
+
+
+@OPERATIONS.add("GET", "/projects", guard=scope("projects:read"))
+async def list_projects(caller: Caller, part: ListPart, db: Pool) -> ProjectList:
+    """List approved projects, newest first."""
+    shown, more, cursor = part.cut(await store.approved(db, caller.env, part.window))
+    settings = await payment_settings.of(db, caller.env)
+    return ProjectList([_project(project, caller.env, settings) for project in shown], more, cursor)
+
+
+@OPERATIONS.add("GET", "/projects/{project_id}", guard=scope("projects:read"), errors=(NotFound,))
+async def read_project(caller: Caller, project_id: UUID, db: Pool) -> ProjectView:
+    """Read an approved project."""
+    project = await store.approved_one(db, caller.env, project_id)
+    if project is None:
+        raise NotFound
+    return _project(project, caller.env, await payment_settings.of(db, caller.env))
+
+
+def _currency(one: Currency, env: MerchantEnv) -> CurrencyView:
+    return CurrencyView(
+        code=one.code,
+        name=one.name,
+        type=one.type,
+        decimals=one.decimals,
+        symbol=one.symbol,
+        operations=one.operations,
+        balance_payment_supported=one.balance_payment_supported,
+        chains=one.chains,
+        mode=env.mode,
+        livemode=env.livemode,
+    )
+
+
+def _method(offer: Offer, env: MerchantEnv) -> PaymentMethodView:
+    method = offer.method
+    return PaymentMethodView(
+        method_id=method.method_id,
+        name=method.name,
+        type=method.type,
+        network=method.network,
+        asset=method.asset,
+        currencies=(method.asset,),
+        settlement_currency=method.asset,
+        minimum_minor=method.minimum_minor,
+        maximum_minor=method.maximum_minor,
+        fees=method.fees,
+        push=method.push,
+        refundable=method.refundable,
+        confirmation=method.confirmation,
+        available=offer.available,
+        unavailable_reason=offer.unavailable_reason,
+        mode=env.mode,
+        livemode=env.livemode,
+    )
+
+
+def _project(project: Project, env: MerchantEnv, settings: PaymentSettings) -> ProjectView:
+    """A project, and how it can be paid now."""
+    return ProjectView(
+        id=project.id,
+        name=project.name,
+        website_url=project.website_url,
+        description=project.description,
+        default_currency=settings.default_currency,
+        payment_method_ids=[offer.method.method_id for offer in offers(env.mode, settings, rail_fault) if offer.available],
+        created_at=stamp(project.created_at),
+        mode=env.mode,
+        livemode=env.livemode,
+    )

@@ -1,0 +1,71 @@
+"""Payment links, without a database."""
+
+import base64
+import secrets
+from datetime import datetime, timedelta
+from typing import Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.kernel.environment import MerchantEnv
+
+LinkStatus = Literal["active", "completed", "expired", "canceled"]
+NO_LEAD = timedelta()
+
+
+class CreatedBy(Struct, frozen=True):
+    """Who made a link: an API key, an application, or a person at the dashboard."""
+
+    type: Literal["api_key", "oauth", "dashboard"]
+    oauth_client_id: str | None = None
+
+
+def standing(status: LinkStatus, expires_at: datetime, now: datetime) -> LinkStatus:
+    """The status of a link at a moment: it is expired when its time has come, whether or not anybody wrote it down."""
+    return "expired" if status == "active" and now >= expires_at else status
+
+
+class PaymentLink(Struct, frozen=True, kw_only=True):
+    """An offer to be paid a fixed price, until it is paid often enough, expires or is canceled.
+
+    `clock_offset` is how far the merchant has moved its test clock: product timers are compared with the time that it shows.
+    """
+
+    id: UUID
+    env: MerchantEnv
+    token: str
+    project_id: UUID
+    display_name: str
+    description: str | None
+    amount_minor: int
+    currency: str
+    webhook_url: str | None
+    external_id: str | None
+    metadata: dict[str, str]
+    payment_method_ids: tuple[str, ...] | None
+    success_url: str | None
+    cancel_url: str | None
+    customer_email: str | None
+    max_payments: int | None
+    created_by: CreatedBy
+    created_at: datetime
+    expires_at: datetime
+    updated_at: datetime
+    clock_offset: timedelta = NO_LEAD
+    payments_count: int = 0
+    amount_paid_minor: int = 0
+    latest_transaction_id: UUID | None = None
+    status: LinkStatus = "active"
+    version: int = 1
+    completed_at: datetime | None = None
+    canceled_at: datetime | None = None
+
+    def status_at(self, now: datetime) -> LinkStatus:
+        """The status at this moment."""
+        return standing(self.status, self.expires_at, now + self.clock_offset)
+
+
+def new_token() -> str:
+    """The public name of a checkout page: 128 random bits in 26 characters, which say nothing about the link's id."""
+    return base64.b32encode(secrets.token_bytes(16)).decode().rstrip("=").lower()

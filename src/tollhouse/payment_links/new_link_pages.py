@@ -1,0 +1,156 @@
+"""The dashboard's form for a new payment link. It has a key of its own: posted twice, it makes one link."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.catalogue import payment_settings
+from tollhouse.catalogue import store as projects
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import whole
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.idempotency import KeyReused, made_once
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.identity.verified import EmailUnverified
+from tollhouse.kernel import messages
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
+from tollhouse.kernel.ids import new_id_text, parse_id
+from tollhouse.payment_links import actions, store
+from tollhouse.payment_links.choices import PROJECTS_SHOWN, currency_choices, method_choices
+from tollhouse.payment_links.model import CreatedBy
+from tollhouse.payment_links.new_link import NewLink
+from tollhouse.platform.db import Tx
+
+OPERATIONS = Operations(PAGES)
+FIELDS = (
+    "display_name",
+    "amount",
+    "currency",
+    "project_id",
+    "description",
+    "expires",
+    "max_payments",
+    "customer_email",
+    "success_url",
+    "cancel_url",
+    "external_id",
+    "webhook_url",
+)
+METHODS_FIELD = "payment_method_ids"
+LIFETIMES: dict[str, tuple[timedelta, str]] = {
+    "1h": (timedelta(hours=1), "In an hour"),
+    "1d": (timedelta(days=1), "In a day"),
+    "7d": (timedelta(days=7), "In a week"),
+    "30d": (timedelta(days=30), "In 30 days"),
+    "90d": (timedelta(days=90), "In 90 days"),
+    "365d": (timedelta(days=365), "In a year"),
+}
+TIMES_DIGITS_MAX = 6
+ALREADY = "This form has made a link already. Post it again to make another one."
+
+
+class Typed(Struct, frozen=True):
+    """What stands in the form. No method ticked: all that fit."""
+
+    values: dict[str, str]
+    methods: list[str]
+
+    def meant(self, now: datetime) -> NewLink:
+        """The link that is asked for; `now` is the time by the merchant's clock."""
+        values = self.values
+        times = values["max_payments"]
+        known = times.isascii() and times.isdigit() and len(times) <= TIMES_DIGITS_MAX
+        return NewLink(
+            display_name=values["display_name"],
+            amount=values["amount"],
+            currency=values["currency"],
+            project_id=parse_id(values["project_id"]),
+            description=values["description"] or None,
+            expires_at=now + LIFETIMES[values["expires"]][0] if values["expires"] else None,
+            max_payments=(int(times) if known else 0) if times else None,
+            payment_method_ids=self.methods or None,
+            customer_email=values["customer_email"] or None,
+            success_url=values["success_url"] or None,
+            cancel_url=values["cancel_url"] or None,
+            external_id=values["external_id"] or None,
+            webhook_url=values["webhook_url"] or None,
+        )
+
+
+@OPERATIONS.add("GET", "/{mode}/payment-links/new", guard=signed_in_page)
+async def fill_in(request: Request, caller: Person, mode: str) -> Response:
+    """The form, for a link that can be paid once in the merchant's own currency."""
+    env = caller.env(mode)
+    settings = await payment_settings.of(request.services.db, env)
+    first = {"currency": settings.default_currency, "max_payments": "1"}
+    return await _form(request, caller, env, _typed(Form(list(first.items()))))
+
+
+@OPERATIONS.add("POST", "/{mode}/payment-links/new", guard=signed_in_page, errors=(EmailUnverified,))
+async def make(request: Request, caller: Person, mode: str) -> Response:
+    """Make the link; or the form again, with what is wrong in it."""
+    env, services = caller.env(mode), request.services
+    form = request.form()
+    typed = _typed(form)
+    key = form.one("key") or ""
+    if parse_id(key) is None:
+        return await _form(request, caller, env, typed)
+
+    async def action(tx: Tx) -> UUID:
+        async def open_link() -> UUID:
+            clock_offset = timedelta() if env.livemode else await store.clock_offset(tx, env)
+            new = typed.meant(request.now + clock_offset)
+            return (await actions.open_link(tx, env, new, CreatedBy("dashboard"), services, request.now, caller)).id
+
+        return await made_once(tx, request, env, key, typed, open_link)
+
+    try:
+        made_id = await services.db.transact(action)
+    except KeyReused as error:
+        return await _form(request, caller, env, typed, FormErrors(ALREADY, status=error.status))
+    except EmailUnverified:
+        raise
+    except ApiError as error:
+        return await _form(request, caller, env, typed, form_errors_of(error, (*FIELDS, METHODS_FIELD)), key)
+    return see_other(f"/{env.mode}/payment-links/{made_id}")
+
+
+def _typed(form: Form) -> Typed:
+    values = {name: form.one(name) or "" for name in FIELDS}
+    if values["expires"] and values["expires"] not in LIFETIMES:
+        raise ValidationFailed(FieldError("expires", "invalid_value", messages.A_CHOICE))
+    if values["project_id"] and parse_id(values["project_id"]) is None:
+        raise ValidationFailed(FieldError("project_id", "invalid_value", messages.A_PROJECT))
+    return Typed(values, form.all(METHODS_FIELD))
+
+
+async def _form(
+    request: Request, person: Person, env: MerchantEnv, typed: Typed, form_errors: FormErrors = NO_ERRORS, key: str = ""
+) -> Response:
+    db = request.services.db
+    approved = await projects.approved(db, env, whole(PROJECTS_SHOWN))
+    settings = await payment_settings.of(db, env)
+    return page(
+        request,
+        "payment_links/new_link.html",
+        form_errors.status,
+        person=person,
+        mode=env.mode,
+        here="payment-links",
+        key=key or new_id_text(),
+        projects=[(str(one.id), one.name) for one in approved],
+        currencies=currency_choices(),
+        methods=method_choices(env),
+        lifetimes=[(name, words) for name, (_, words) in LIFETIMES.items()],
+        usual_minutes=settings.link_expiry_minutes,
+        typed=typed.values,
+        ticked=typed.methods,
+        form_errors=form_errors,
+    )

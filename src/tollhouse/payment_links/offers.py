@@ -1,0 +1,25 @@
+"""Which methods a customer could pay with, and why the others cannot be used."""
+
+from tollhouse.catalogue.availability import Offer, Wanted, offers
+from tollhouse.catalogue.methods import Method, UnavailableReason
+from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.kernel.ids import Mode
+from tollhouse.payment_links.model import PaymentLink
+from tollhouse.rails.configured import fault
+
+
+def offers_for(link: PaymentLink, settings: PaymentSettings) -> list[Offer]:
+    """The methods that the checkout page of this link shows."""
+    wanted = Wanted(link.currency, link.amount_minor)
+    return [
+        offer
+        for offer in offers(link.env.mode, settings, rail_fault, wanted)
+        if offer.method.asset == link.currency
+        and offer.unavailable_reason not in {"not_in_environment", "disabled_by_merchant", "disabled_by_operator"}
+        and (link.payment_method_ids is None or offer.method.method_id in link.payment_method_ids)
+    ]
+
+
+def rail_fault(method: Method, mode: Mode) -> UnavailableReason | None:
+    """Why the rail of a method cannot be used in this environment now; None when it can."""
+    return fault(method.rail, mode)

@@ -1,0 +1,65 @@
+"""The dashboard's list of payment links."""
+
+from typing import Literal
+
+from starlette.responses import Response
+
+from tollhouse.http.keyset import KeysetQuery, turn_by
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import statuses_of
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel.ids import parse_id
+from tollhouse.payment_links import store
+from tollhouse.payment_links.choices import currency_choices, project_choices
+from tollhouse.payment_links.model import LinkStatus
+from tollhouse.payment_links.store import LinkSearch
+from tollhouse.payment_links.views import link_view
+
+OPERATIONS = Operations(PAGES)
+STATUSES = statuses_of(LinkStatus)
+
+
+class LinksPage(KeysetQuery, frozen=True, forbid_unknown_fields=True):
+    """The filters in the address of the list. Empty is no filter; what there is not matches nothing."""
+
+    status: Literal["", LinkStatus] = ""
+    currency: str = ""
+    project_id: str = ""
+    reference: str = ""
+
+    @property
+    def filters(self) -> int:
+        """By how many things the list is filtered."""
+        return sum(bool(one) for one in (self.status, self.currency, self.project_id, self.reference))
+
+    @property
+    def wanted(self) -> LinkSearch | None:
+        """What they mean; None where it is nothing that could be there."""
+        project_id = parse_id(self.project_id)
+        if self.project_id and project_id is None:
+            return None
+        return LinkSearch(self.status or None, self.currency or None, project_id, self.reference.strip() or None)
+
+
+@OPERATIONS.add("GET", "/{mode}/payment-links", guard=signed_in_page)
+async def links(request: Request, caller: Person, mode: str, query: LinksPage) -> Response:
+    """Payment links, newest first; those that the address means."""
+    env, db, wanted = caller.env(mode), request.services.db, query.wanted
+    found = [] if wanted is None else await store.listed_behind(db, env, wanted, request.now, query.before, query.fetch)
+    shown, more = query.cut(found)
+    return page(
+        request,
+        "payment_links/links.html",
+        person=caller,
+        mode=env.mode,
+        here="payment-links",
+        links=[link_view(one, request.services.settings.base_url, request.now) for one in shown],
+        query=query,
+        statuses=STATUSES,
+        currencies=currency_choices(),
+        projects=await project_choices(db, env),
+        turn=turn_by(query, f"/{env.mode}/payment-links", shown[-1].id if more else None),
+    )

@@ -1,0 +1,287 @@
+"""Every SQL statement about payment links."""
+
+from datetime import datetime, timedelta
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.http.paging import Window
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.payment_links.model import CreatedBy, LinkStatus, PaymentLink
+from tollhouse.platform.db import Pool, Row, Tx
+
+INSERT = """
+    INSERT INTO payment_links (id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency,
+                               webhook_url, external_id, metadata, payment_method_ids, success_url, cancel_url,
+                               customer_email, max_payments, created_by_type, created_by_client_id, status,
+                               created_at, updated_at, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 'active', $20, $20,
+            coalesce($21, $20::timestamptz + $22::interval
+                          + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($2, $3)), '0')))
+    RETURNING expires_at
+"""
+ONE = """
+    SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
+           external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
+           payments_count, amount_paid_minor, latest_transaction_id, created_by_type, created_by_client_id, status,
+           version, created_at, updated_at, expires_at, completed_at, canceled_at,
+           coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
+    FROM payment_links WHERE merchant_id = $1 AND mode = $2 AND id = $3
+"""
+LOCK = """
+    SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
+           external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
+           payments_count, amount_paid_minor, latest_transaction_id, created_by_type, created_by_client_id, status,
+           version, created_at, updated_at, expires_at, completed_at, canceled_at,
+           coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
+    FROM payment_links WHERE merchant_id = $1 AND mode = $2 AND id = $3 FOR NO KEY UPDATE
+"""
+# The customer knows the token alone; whose link it is comes out of it.
+BEHIND_ADDRESS = """
+    SELECT l.id, l.merchant_id, l.mode, l.token, l.project_id, l.display_name, l.description, l.amount_minor, l.currency,
+           l.webhook_url, l.external_id, l.metadata, l.payment_method_ids, l.success_url, l.cancel_url, l.customer_email,
+           l.max_payments, l.payments_count, l.amount_paid_minor, l.latest_transaction_id, l.created_by_type,
+           l.created_by_client_id, l.status, l.version, l.created_at, l.updated_at, l.expires_at, l.completed_at,
+           l.canceled_at, m.business_name, m.suspended_at,
+           coalesce((SELECT c.ahead FROM test_clocks c WHERE c.merchant_id = l.merchant_id AND c.mode = l.mode), '0')
+               AS ahead
+    FROM payment_links l JOIN merchants m ON m.id = l.merchant_id WHERE l.token = $1
+"""
+# A link is expired from its time on, though nobody may have written that down yet.
+LIST = """
+    SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
+           external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
+           payments_count, amount_paid_minor, latest_transaction_id, created_by_type, created_by_client_id, status,
+           version, created_at, updated_at, expires_at, completed_at, canceled_at,
+           coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
+    FROM payment_links
+    WHERE merchant_id = $1 AND mode = $2
+      AND ($4::text[] IS NULL OR CASE WHEN status = 'active' AND expires_at <= $3::timestamptz + coalesce(
+               (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')
+               THEN 'expired' ELSE status END = ANY($4))
+      AND ($5::text IS NULL OR currency = $5) AND ($6::uuid IS NULL OR project_id = $6)
+      AND ($7::text IS NULL OR external_id = $7)
+      AND created_at >= $8 AND (created_at, id) < ($9, $10)
+    ORDER BY created_at DESC, id DESC LIMIT $11 OFFSET $12
+"""
+# The same for the dashboard, behind a link of the page before; `$7` is the merchant's reference or the customer's e-mail.
+LIST_BEHIND = """
+    SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
+           external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
+           payments_count, amount_paid_minor, latest_transaction_id, created_by_type, created_by_client_id, status,
+           version, created_at, updated_at, expires_at, completed_at, canceled_at,
+           coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
+    FROM payment_links
+    WHERE merchant_id = $1 AND mode = $2
+      AND ($4::text IS NULL OR CASE WHEN status = 'active' AND expires_at <= $3::timestamptz + coalesce(
+               (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')
+               THEN 'expired' ELSE status END = $4)
+      AND ($5::text IS NULL OR currency = $5) AND ($6::uuid IS NULL OR project_id = $6)
+      AND ($7::text IS NULL OR external_id = $7 OR customer_email = $7)
+      AND (created_at, id) < (
+          coalesce((SELECT b.created_at FROM payment_links b WHERE b.merchant_id = $1 AND b.mode = $2 AND b.id = $8),
+                   'infinity'),
+          coalesce($8::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+    ORDER BY created_at DESC, id DESC LIMIT $9
+"""
+# The link is locked and was judged with the time of its clock.
+END_IF_ACTIVE = """
+    UPDATE payment_links SET status = $4, canceled_at = CASE $4 WHEN 'canceled' THEN $5::timestamptz END, updated_at = $5,
+        version = version + 1
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'active'
+"""
+NOTE_ATTEMPT = """
+    UPDATE payment_links SET latest_transaction_id = $4, updated_at = $5, version = version + 1
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3
+"""
+# Money may be honoured after the link has ended: then it stays as it ended.
+COUNT_PAYMENT = """
+    UPDATE payment_links SET payments_count = least(payments_count + 1, max_payments),
+        amount_paid_minor = amount_paid_minor + $5,
+        latest_transaction_id = $4, updated_at = $6, version = version + 1,
+        status = CASE WHEN status = 'active' AND payments_count + 1 = max_payments THEN 'completed' ELSE status END,
+        completed_at = CASE WHEN status = 'active' AND payments_count + 1 = max_payments THEN $6 ELSE completed_at END
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3
+    RETURNING status
+"""
+DUE = """
+    SELECT l.merchant_id, l.mode, l.id FROM payment_links l WHERE l.status = 'active' AND l.expires_at <= $1
+    ORDER BY l.expires_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
+"""
+# The same where a merchant has moved its test clock ahead.
+DUE_BY_CLOCK = """
+    SELECT l.merchant_id, l.mode, l.id FROM test_clocks c
+    CROSS JOIN LATERAL (SELECT * FROM payment_links p
+                        WHERE p.merchant_id = c.merchant_id AND p.mode = 'test' AND p.status = 'active'
+                          AND p.expires_at <= $1::timestamptz + c.ahead LIMIT $2) l
+    WHERE $3::uuid IS NULL OR c.merchant_id = $3
+    LIMIT $2
+"""
+CLOCK_OFFSET = "SELECT ahead FROM test_clocks WHERE merchant_id = $1 AND mode = $2"
+
+
+class LinkFilter(Struct, frozen=True):
+    """Which links to list; None leaves a filter out. In the order of the statement's parameters."""
+
+    status: list[str] | None = None
+    currency: str | None = None
+    project_id: UUID | None = None
+    external_id: str | None = None
+
+
+class LinkSearch(Struct, frozen=True):
+    """Which links the dashboard's list means; None leaves a filter out. In the order of the statement's parameters."""
+
+    status: str | None = None
+    currency: str | None = None
+    project_id: UUID | None = None
+    reference: str | None = None
+
+
+class Shown(Struct, frozen=True):
+    """A link as the customer finds it: with the name of the shop, and whether the shop may sell at all."""
+
+    link: PaymentLink
+    business_name: str
+    suspended: bool
+
+
+async def clock_offset(tx: Tx, env: MerchantEnv) -> timedelta:
+    """How far the merchant's test clock is ahead."""
+    return await tx.fetchval(CLOCK_OFFSET, env.merchant_id, env.mode) or timedelta()
+
+
+async def insert(tx: Tx, link: PaymentLink, expires_at: datetime | None, lifetime: timedelta) -> datetime:
+    """Keep a new link; when it expires: as said, else its lifetime from now on by the merchant's clock."""
+    row = await tx.fetchrow(
+        INSERT,
+        link.id,
+        link.env.merchant_id,
+        link.env.mode,
+        link.token,
+        link.project_id,
+        link.display_name,
+        link.description,
+        link.amount_minor,
+        link.currency,
+        link.webhook_url,
+        link.external_id,
+        msgspec.json.encode(link.metadata).decode(),
+        link.payment_method_ids,
+        link.success_url,
+        link.cancel_url,
+        link.customer_email,
+        link.max_payments,
+        link.created_by.type,
+        link.created_by.oauth_client_id,
+        link.created_at,
+        expires_at,
+        lifetime,
+    )
+    if row is None:
+        raise AssertionError("what is inserted is returned")
+    return row["expires_at"]
+
+
+async def one(db: Pool | Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink | None:
+    """This link of this merchant and mode."""
+    row = await db.fetchrow(ONE, env.merchant_id, env.mode, link_id)
+    return None if row is None else _link(row)
+
+
+async def lock(tx: Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink | None:
+    """The same, and nobody else changes it or begins a payment of it until this transaction ends."""
+    row = await tx.fetchrow(LOCK, env.merchant_id, env.mode, link_id)
+    return None if row is None else _link(row)
+
+
+async def by_token(db: Pool | Tx, token: str) -> Shown | None:
+    """The link of a checkout page."""
+    row = await db.fetchrow(BEHIND_ADDRESS, token)
+    return None if row is None else Shown(_link(row), row["business_name"], row["suspended_at"] is not None)
+
+
+async def listed(db: Pool, env: MerchantEnv, wanted: LinkFilter, now: datetime, window: Window) -> list[PaymentLink]:
+    """A page of links, newest first."""
+    rows = await db.fetch_fresh(
+        LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), *msgspec.structs.astuple(window)
+    )
+    return [_link(row) for row in rows]
+
+
+async def listed_behind(
+    db: Pool, env: MerchantEnv, wanted: LinkSearch, now: datetime, before: UUID | None, limit: int
+) -> list[PaymentLink]:
+    """Links behind the one of this id, newest first; from the newest on where none is named."""
+    rows = await db.fetch(LIST_BEHIND, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), before, limit)
+    return [_link(row) for row in rows]
+
+
+async def end_if_active(
+    tx: Tx, env: MerchantEnv, link_id: UUID, becomes: Literal["canceled", "expired"], now: datetime
+) -> bool:
+    """Close an active link; False when it is not active."""
+    return await tx.execute(END_IF_ACTIVE, env.merchant_id, env.mode, link_id, becomes, now) == 1
+
+
+async def note_attempt(tx: Tx, link: PaymentLink, transaction_id: UUID, now: datetime) -> None:
+    """Remember the attempt that is made now."""
+    await tx.execute(NOTE_ATTEMPT, link.env.merchant_id, link.env.mode, link.id, transaction_id, now)
+
+
+async def count_payment(
+    tx: Tx, env: MerchantEnv, link_id: UUID, transaction_id: UUID, credited_minor: int, now: datetime
+) -> LinkStatus:
+    """Count a payment, and complete an active link with its last one; the link's status then."""
+    row = await tx.fetchrow(COUNT_PAYMENT, env.merchant_id, env.mode, link_id, transaction_id, credited_minor, now)
+    if row is None:
+        raise AssertionError("links are never deleted")
+    return row["status"]
+
+
+async def due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:
+    """Active links whose time is over, which nobody has closed yet."""
+    rows = [*await db.fetch(DUE, now, limit), *await db.fetch(DUE_BY_CLOCK, now, limit, None)]
+    return [(MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["id"]) for row in rows]
+
+
+async def due_of(tx: Tx, env: MerchantEnv, now: datetime, limit: int) -> list[UUID]:
+    """The same of one merchant that has just moved its test clock."""
+    return [row["id"] for row in await tx.fetch(DUE_BY_CLOCK, now, limit, env.merchant_id)]
+
+
+def _link(row: Row) -> PaymentLink:
+    methods: list[str] | None = row["payment_method_ids"]
+    return PaymentLink(
+        id=row["id"],
+        env=MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
+        token=row["token"],
+        project_id=row["project_id"],
+        display_name=row["display_name"],
+        description=row["description"],
+        amount_minor=row["amount_minor"],
+        currency=row["currency"],
+        webhook_url=row["webhook_url"],
+        external_id=row["external_id"],
+        metadata=msgspec.json.decode(row["metadata"], type=dict[str, str]),
+        payment_method_ids=None if methods is None else tuple(methods),
+        success_url=row["success_url"],
+        cancel_url=row["cancel_url"],
+        customer_email=row["customer_email"],
+        max_payments=row["max_payments"],
+        created_by=CreatedBy(row["created_by_type"], row["created_by_client_id"]),
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        updated_at=row["updated_at"],
+        clock_offset=row["ahead"],
+        payments_count=row["payments_count"],
+        amount_paid_minor=row["amount_paid_minor"],
+        latest_transaction_id=row["latest_transaction_id"],
+        status=row["status"],
+        version=row["version"],
+        completed_at=row["completed_at"],
+        canceled_at=row["canceled_at"],
+    )

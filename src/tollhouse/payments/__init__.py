@@ -1,1 +1,0 @@
-"""Money in: payment links, the hosted checkout, transactions, and what they did to the balance."""

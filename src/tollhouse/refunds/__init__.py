@@ -1,0 +1,1 @@
+"""Refunds and chargebacks: money that goes back to the customer."""

@@ -1,0 +1,324 @@
+"""Refunds, in two phases: the money is set aside at once, and leaves, or comes back, when the rail says so."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.approvals.model import Approvals
+from tollhouse.audit import record
+from tollhouse.audit.changes import made
+from tollhouse.catalogue.currencies import CURRENCIES, priced
+from tollhouse.catalogue.methods import METHODS
+from tollhouse.events.balances import Cause
+from tollhouse.http.services import Services
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.ids import new_id
+from tollhouse.ledger import holds
+from tollhouse.ledger.holds import HoldCapture
+from tollhouse.ledger.model import (
+    Account,
+    InsufficientFunds,
+    JournalEntry,
+    PostedTransaction,
+    Posting,
+    Source,
+    available,
+    rail,
+    unapplied,
+)
+from tollhouse.ledger.post import ensure_balance_limit, post
+from tollhouse.ledger.store import get_balance
+from tollhouse.orders.errors import InvalidState, RefundTooLarge
+from tollhouse.outgoing import gate, limits
+from tollhouse.outgoing.model import OutgoingTransfer
+from tollhouse.platform.db import Tx
+from tollhouse.rails import configured
+from tollhouse.refunds import store
+from tollhouse.refunds.destination import Destination, destination
+from tollhouse.refunds.errors import ChargedBack, RefundNotAllowed
+from tollhouse.refunds.new_refund import NewRefund, check
+from tollhouse.transactions import notify, settlement, verdict
+from tollhouse.transactions.model import Refund, RefundStatus, Transaction
+
+SOURCE = "refund"
+WINDOW = timedelta(days=180)
+
+
+class Offer(Struct, frozen=True):
+    """A refund that can be asked for now: of which payment, how much, and how much of it the merchant never had."""
+
+    payment: Transaction
+    destination: Destination
+    amount_minor: int
+    unapplied_minor: int
+
+    @property
+    def of_merchant_minor(self) -> int:
+        """What leaves the merchant's balance."""
+        return self.amount_minor - self.unapplied_minor
+
+
+async def offer(
+    tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, now: datetime, *, may_withdraw: bool
+) -> Offer:
+    """What this refund would take of a payment, which is locked from now on, and where it would go.
+
+    Raises `NotFound`, `ValidationFailed`, `ChargedBack`, `RefundNotAllowed`, what `destination` does, `RefundTooLarge`, the
+    limits of an amount, and `InsufficientFunds`.
+    """
+    current = await settlement.lock(tx, env, transaction_id)
+    asked_minor = check(new, CURRENCIES[current.currency], configured.rail(current.rail, current.env.mode))
+    refused = objection(current, now)
+    if refused is not None:
+        raise refused
+    goes_to = await destination(tx, current, new, may_withdraw=may_withdraw)
+    amount_minor = _amount(current, asked_minor)
+    if goes_to.method is not None:
+        limits.ensure_amount(goes_to.method, amount_minor)
+    offered = Offer(current, goes_to, amount_minor, min(amount_minor, current.unapplied_free_minor))
+    of_merchant = offered.of_merchant_minor
+    if of_merchant:
+        there = (await get_balance(tx, env, current.currency)).available_minor
+        if there < of_merchant:
+            details = {"available_minor": there, "required_minor": of_merchant, "currency": current.currency}
+            raise InsufficientFunds(details)
+    return offered
+
+
+async def request(
+    tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, services: Services, now: datetime, *, may_withdraw: bool
+) -> tuple[Refund, Transaction]:
+    """Set money aside to be given back. Raises what `offer` raises, and `DailyLimitExceeded`."""
+    offered = await offer(tx, env, transaction_id, new, now, may_withdraw=may_withdraw)
+    current, amount_minor, from_unapplied = offered.payment, offered.amount_minor, offered.unapplied_minor
+    of_merchant = offered.of_merchant_minor
+    # The database judges the limit and the balance once more below, and its verdict refuses everything.
+    refund_id = new_id()
+    transfer = await _admit(tx, offered, refund_id, now)
+    hold_id, posted = None, None
+    if of_merchant:
+        hold, posted = await holds.reserve(tx, env, Source(SOURCE, refund_id), current.currency, of_merchant, now)
+        hold_id = hold.id
+    refund = Refund(
+        id=refund_id,
+        transaction_id=current.id,
+        currency=current.currency,
+        amount_minor=amount_minor,
+        unapplied_minor=from_unapplied,
+        hold_id=hold_id,
+        status="pending",
+        reason=new.reason,
+        receiver=transfer.receiver,
+        review=transfer.review,
+        failure_code=None,
+        provider_reference=None,
+        external_id=new.external_id,
+        metadata=new.metadata or {},
+        version=1,
+        created_at=now,
+        updated_at=now,
+    )
+    await store.insert(tx, current, refund)
+    held = msgspec.structs.replace(
+        current,
+        returning_minor=current.returning_minor + amount_minor,
+        returning_unapplied_minor=current.returning_unapplied_minor + from_unapplied,
+        refunds=(refund, *current.refunds),
+    )
+    changed = await settlement.change(tx, held, "refund requested", now)
+    await _notify_balance(tx, changed, refund, posted, services, now)
+    about = made(amount=priced(amount_minor, refund.currency), reason=refund.reason, external_id=refund.external_id)
+    await record.note(tx, env, "refund.requested", now, subject=current.id, changed=about)
+    return refund, changed
+
+
+async def succeed(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, now: datetime) -> Refund:
+    """The customer has the money. Raises `NotFound`, `InvalidState`, and what `gate.release` does."""
+    current = await _in_state(tx, env, refund_id, "pending")
+    out = gate.outgoing_side(await gate.release(tx, refund_id, now))
+    refund = await _end(tx, env, refund_id, "pending", "succeeded", None, now)
+    changed = await _change(tx, current, refund, "refunded", now, refunded=refund.amount_minor, freed=True)
+    given = _from_unapplied(current, refund, out)
+    if refund.hold_id is None:
+        posted = await post(tx, JournalEntry(env.mode, "refund", Source(SOURCE, refund.id), given, now))
+    else:
+        of_merchant = refund.amount_minor - refund.unapplied_minor
+        captures = (HoldCapture("refund", of_merchant, out),)
+        _, posted = await holds.capture(tx, env, refund.hold_id, captures, now, extra_postings=given)
+    await notify.payment(tx, "payment.refunded", changed, services, now, refund=refund)
+    await _notify_balance(tx, changed, refund, posted, services, now)
+    return refund
+
+
+async def fail(tx: Tx, env: MerchantEnv, refund_id: UUID, failure_code: str, services: Services, now: datetime) -> Refund:
+    """The rail refused it: the money comes back. Raises `NotFound`, `InvalidState`, and what `gate.release` does."""
+    current = await _in_state(tx, env, refund_id, "pending")
+    await gate.close(tx, await gate.release(tx, refund_id, now), now)
+    _, refund = await _fail(tx, current, refund_id, failure_code, services, now)
+    return refund
+
+
+async def unreleased(tx: Tx, current: Transaction) -> tuple[Refund, ...]:
+    """The pending refunds of a locked payment that were not released, and are not until this transaction ends."""
+    pending = [one for one in current.refunds if one.status == "pending"]
+    return tuple([one for one in pending if (await gate.lock(tx, one.id)).released_at is None])
+
+
+async def stop(
+    tx: Tx, current: Transaction, refunds: Sequence[Refund], failure_code: str, services: Services, now: datetime
+) -> Transaction:
+    """Fail refunds of a locked payment that were not released; the payment then."""
+    for one in refunds:
+        await gate.close_by_id(tx, one.id, now)
+        current, _ = await _fail(tx, current, one.id, failure_code, services, now)
+    return current
+
+
+async def come_back(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, now: datetime) -> Refund:
+    """The bank returned a refund that had succeeded. Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`."""
+    current = await _in_state(tx, env, refund_id, "succeeded")
+    await _ensure_room(tx, current, refund_id)
+    refund = await _end(tx, env, refund_id, "succeeded", "failed", "returned_by_bank", now)
+    changed = await _change(tx, current, refund, "refund returned", now, refunded=-refund.amount_minor)
+    of_merchant = refund.amount_minor - refund.unapplied_minor
+    to_merchant = (
+        Posting("refund_reversal", refund.currency, of_merchant, rail(current.rail), available(env)) if of_merchant else None
+    )
+    unapplied_minor = refund.unapplied_minor
+    back = (
+        Posting("refund_reversal", refund.currency, unapplied_minor, rail(current.rail), unapplied(current.rail))
+        if unapplied_minor
+        else None
+    )
+    postings = tuple(posting for posting in (to_merchant, back) if posting is not None)
+    posted = await post(tx, JournalEntry(env.mode, "refund_reversal", Source(SOURCE, refund.id), postings, now))
+    await gate.close_by_id(tx, refund.id, now)
+    await _notify_balance(tx, changed, refund, posted, services, now)
+    return refund
+
+
+def objection(current: Transaction, now: datetime) -> ChargedBack | RefundNotAllowed | None:
+    """What stands against any refund of this payment; None where nothing does."""
+    method = METHODS.get(current.method_id)
+    if current.status == "chargeback":
+        return ChargedBack()
+    if current.status not in {"succeeded", "partially_refunded", "refund_required"}:
+        return RefundNotAllowed("status")
+    if method is None or not method.refundable or configured.rail(current.rail, current.env.mode) is None:
+        return RefundNotAllowed("not_refundable_method")
+    if now >= (current.succeeded_at or current.updated_at) + WINDOW:
+        return RefundNotAllowed("window_passed")
+    return None
+
+
+def _amount(current: Transaction, asked_minor: int | None) -> int:
+    """How much, in minor units. Raises `RefundTooLarge`."""
+    left_minor = current.refundable_minor
+    amount_minor = asked_minor or left_minor
+    if not 0 < amount_minor <= left_minor:
+        raise RefundTooLarge({"remaining_minor": left_minor, "currency": current.currency})
+    return amount_minor
+
+
+async def _ensure_room(tx: Tx, current: Transaction, refund_id: UUID) -> None:
+    """See to it that the balance can hold what a refund gave. Raises `BalanceLimitExceeded`; nothing is written then."""
+    refund = next(one for one in current.refunds if one.id == refund_id)
+    if refund.hold_id is not None:
+        await ensure_balance_limit(tx, current.env, refund.currency, refund.amount_minor - refund.unapplied_minor)
+
+
+async def _admit(tx: Tx, offered: Offer, refund_id: UUID, now: datetime) -> OutgoingTransfer:
+    """What leaves by the rail: reviewed and counted where it goes to another account than the one that paid."""
+    current, goes_to, amount_minor = offered.payment, offered.destination, offered.amount_minor
+    method, needed = goes_to.method, goes_to.approvals_needed(amount_minor)
+    transfer = OutgoingTransfer(
+        id=refund_id,
+        kind="refund",
+        env=current.env,
+        rail=current.rail,
+        currency=current.currency,
+        amount_minor=amount_minor,
+        receiver=goes_to.account,
+        receiver_name=goes_to.name,
+        payer_account=goes_to.payer_account,
+        count=None if method is None else await limits.count(tx, current.env, method, amount_minor, now),
+        review="required" if needed else "not_required",
+        approvals=Approvals((), 0, needed),
+        created_at=now,
+    )
+    return await gate.admit(tx, transfer)
+
+
+async def _in_state(tx: Tx, env: MerchantEnv, refund_id: UUID, status: RefundStatus) -> Transaction:
+    """The locked payment of a refund in this state. Raises `NotFound`, and `InvalidState` where it is in another one."""
+    found = await store.one(tx, env, refund_id)
+    if found is None:
+        raise NotFound
+    current = await settlement.lock(tx, env, found.transaction_id)
+    now_is = next(one.status for one in current.refunds if one.id == refund_id)
+    if now_is != status:
+        raise InvalidState(now_is)
+    return current
+
+
+async def _end(
+    tx: Tx, env: MerchantEnv, refund_id: UUID, was: str, becomes: str, failure_code: str | None, now: datetime
+) -> Refund:
+    refund = await store.end_if(tx, env, refund_id, was, becomes, failure_code, now)
+    if refund is None:
+        raise AssertionError("refunds of a locked payment do not change")
+    return refund
+
+
+async def _fail(
+    tx: Tx, current: Transaction, refund_id: UUID, failure_code: str, services: Services, now: datetime
+) -> tuple[Transaction, Refund]:
+    """Fail a pending refund of a locked payment, whose transfer is closed; both then."""
+    refund = await _end(tx, current.env, refund_id, "pending", "failed", failure_code, now)
+    changed = await _change(tx, current, refund, f"refund failed: {failure_code}", now, freed=True)
+    await _give_back(tx, changed, refund, services, now)
+    return changed, refund
+
+
+async def _change(
+    tx: Tx, current: Transaction, refund: Refund, detail: str, now: datetime, *, refunded: int = 0, freed: bool = False
+) -> Transaction:
+    """Write what the end of a refund makes of its payment. `refunded` came to be given back; negative: came back."""
+    unapplied_minor = refund.unapplied_minor
+    left_unapplied_minor = unapplied_minor if refunded > 0 else -unapplied_minor if refunded < 0 else 0
+    new = msgspec.structs.replace(
+        current,
+        refunded_minor=current.refunded_minor + refunded,
+        unapplied_minor=current.unapplied_minor - left_unapplied_minor,
+        returning_minor=current.returning_minor - (refund.amount_minor if freed else 0),
+        returning_unapplied_minor=current.returning_unapplied_minor - (unapplied_minor if freed else 0),
+        refunds=_with(current.refunds, refund),
+    )
+    return await settlement.change(tx, verdict.settled(new), detail, now)
+
+
+async def _give_back(tx: Tx, changed: Transaction, refund: Refund, services: Services, now: datetime) -> None:
+    """Release what a failed refund had on hold."""
+    if refund.hold_id is not None:
+        _, posted = await holds.release(tx, changed.env, refund.hold_id, now)
+        await _notify_balance(tx, changed, refund, posted, services, now)
+
+
+def _from_unapplied(current: Transaction, refund: Refund, out: Account) -> tuple[Posting, ...]:
+    unapplied_minor = refund.unapplied_minor
+    return (Posting("refund", refund.currency, unapplied_minor, unapplied(current.rail), out),) if unapplied_minor else ()
+
+
+def _with(refunds: Sequence[Refund], changed: Refund) -> tuple[Refund, ...]:
+    return tuple(changed if one.id == changed.id else one for one in refunds)
+
+
+async def _notify_balance(
+    tx: Tx, transaction: Transaction, refund: Refund, posted: PostedTransaction | None, services: Services, now: datetime
+) -> None:
+    if posted is not None:
+        await notify.moved(tx, transaction, posted, Cause(SOURCE, refund.id, refund.status, refund.version), services, now)

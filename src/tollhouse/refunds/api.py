@@ -1,0 +1,106 @@
+"""Refunds as the Integration API offers them."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.http.lists import ListPart, ListQuery, Part
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Services
+from tollhouse.identity.guards import scope
+from tollhouse.identity.model import Caller
+from tollhouse.kernel.errors import NotFound, ValidationFailed
+from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, RefundTooLarge
+from tollhouse.outgoing.errors import DailyLimitExceeded
+from tollhouse.payment_links.errors import MethodUnavailable
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.refunds import actions, store
+from tollhouse.refunds.destination import SCOPE_FOR_OTHERS
+from tollhouse.refunds.errors import ChargedBack, ReceiverRequired, RefundNotAllowed
+from tollhouse.refunds.new_refund import NewRefund
+from tollhouse.refunds.store import RefundFilter
+from tollhouse.transactions import store as transaction_store
+from tollhouse.transactions.model import RefundStatus
+from tollhouse.transactions.views import RefundView, refund_view
+
+OPERATIONS = Operations(INTEGRATION)
+
+
+class RefundsQuery(ListQuery, frozen=True):
+    """Filters of GET /refunds."""
+
+    transaction_id: UUID | None = None
+    status: list[RefundStatus] | None = None
+    currency: str | None = None
+    external_id: str | None = None
+
+
+class RefundList(Struct, frozen=True):
+    """A page of refunds."""
+
+    refunds: list[RefundView]
+    has_more: bool
+    next_cursor: str | None
+
+
+@OPERATIONS.add(
+    "POST",
+    "/transactions/{transaction_id}/refunds",
+    guard=scope("payments:write"),
+    status=201,
+    idempotency="required",
+    errors=(
+        NotFound,
+        ValidationFailed,
+        ChargedBack,
+        RefundNotAllowed,
+        ReceiverRequired,
+        MethodUnavailable,
+        RefundTooLarge,
+        AmountBelowMinimum,
+        AmountAboveMaximum,
+        DailyLimitExceeded,
+        InsufficientFunds,
+    ),
+)
+async def request_refund(
+    caller: Caller, transaction_id: UUID, body: NewRefund, tx: Tx, now: datetime, services: Services
+) -> RefundView:
+    """Give money back to the customer: all that is left, or a part. It goes to the account that paid.
+
+    Another receiver also needs the permission to withdraw, counts against the limits of the withdrawal method, and waits
+    for an operator's approval.
+    """
+    may_withdraw = SCOPE_FOR_OTHERS in caller.scopes
+    refund, _ = await actions.request(tx, caller.env, transaction_id, body, services, now, may_withdraw=may_withdraw)
+    return refund_view(refund, caller.env)
+
+
+@OPERATIONS.add("GET", "/transactions/{transaction_id}/refunds", guard=scope("payments:read"), errors=(NotFound,))
+async def list_refunds_of(caller: Caller, transaction_id: UUID, part: ListPart, db: Pool) -> RefundList:
+    """List the refunds of a transaction, newest first."""
+    if await transaction_store.one(db, caller.env, transaction_id) is None:
+        raise NotFound
+    wanted = RefundFilter(transaction_id=transaction_id)
+    found, more, cursor = part.cut(await store.listed(db, caller.env, wanted, part.window))
+    return RefundList([refund_view(one, caller.env) for one in found], more, cursor)
+
+
+@OPERATIONS.add("GET", "/refunds", guard=scope("payments:read"))
+async def list_refunds(caller: Caller, query: RefundsQuery, part: Part, db: Pool) -> RefundList:
+    """List refunds, newest first."""
+    wanted = msgspec.convert(query, RefundFilter, from_attributes=True)
+    found, more, cursor = part.cut(await store.listed(db, caller.env, wanted, part.window))
+    return RefundList([refund_view(one, caller.env) for one in found], more, cursor)
+
+
+@OPERATIONS.add("GET", "/refunds/{refund_id}", guard=scope("payments:read"), errors=(NotFound,))
+async def read_refund(caller: Caller, refund_id: UUID, db: Pool) -> RefundView:
+    """Read a refund."""
+    refund = await store.one(db, caller.env, refund_id)
+    if refund is None:
+        raise NotFound
+    return refund_view(refund, caller.env)

@@ -1,0 +1,63 @@
+"""What the statements of the bank mean for payments: money that came, money that was taken back, refunds that left."""
+
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.http.services import Services
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.orders.errors import InvalidState
+from tollhouse.platform.db import Tx
+from tollhouse.rails.bank_transfer import NAME, Payout
+from tollhouse.rails.provider import Observation
+from tollhouse.refunds import actions, bank_port_store, chargebacks
+from tollhouse.transactions import settlement
+from tollhouse.transactions import store as transaction_store
+from tollhouse.transactions.model import Refund
+
+TAKEN_BACK = "bank_reversal"
+
+
+async def owner(tx: Tx, reference: str) -> MerchantId | None:
+    """Whose payment has this reference; None where none has."""
+    found = await transaction_store.by_reference(tx, NAME, "live", reference)
+    return None if found is None else found[0].merchant_id
+
+
+async def observe(tx: Tx, seen: Observation, services: Services, now: datetime) -> bool:
+    """Let what a statement shows take effect; False where no payment has the reference."""
+    found = await transaction_store.by_reference(tx, NAME, "live", seen.reference)
+    if found is None:
+        return False
+    await settlement.settle(tx, *found, seen, services, now)
+    return True
+
+
+async def take_back(tx: Tx, seen: Observation, services: Services, now: datetime) -> bool:
+    """The bank has taken a payment's money back, for good: the merchant loses it, as by a chargeback.
+
+    False, and nothing happens, where no payment has the reference, or its merchant has not kept so much of it.
+    """
+    found = await transaction_store.by_reference(tx, NAME, "live", seen.reference)
+    if found is None:
+        return False
+    current = await settlement.lock(tx, *found)
+    if current.currency != seen.currency or current.kept_minor < seen.amount_minor:
+        return False
+    try:
+        await chargebacks.open_one(tx, *found, services, now, amount_minor=seen.amount_minor, reason=TAKEN_BACK)
+    except (NotFound, InvalidState):  # refused before anything was written
+        return False
+    await chargebacks.decide(tx, *found, won=False, services=services, now=now)
+    return True
+
+
+async def refuse(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, now: datetime) -> Refund:
+    """A refund does not leave: the money is where it was. Raises `NotFound` and `InvalidState`."""
+    return await actions.fail(tx, env, refund_id, "refund_declined", services, now)
+
+
+async def waiting(tx: Tx) -> list[Payout]:
+    """The refunds that the bank rail has accepted, and that have not ended."""
+    return await bank_port_store.waiting_refunds(tx)

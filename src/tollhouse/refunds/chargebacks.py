@@ -1,0 +1,108 @@
+"""Chargebacks: the customer's bank takes the money back, whether the merchant still has it or not; some are won back."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from tollhouse.catalogue.methods import fees_of
+from tollhouse.events.balances import Cause
+from tollhouse.http.services import Services
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import new_id
+from tollhouse.ledger import debts
+from tollhouse.ledger.debts import Charge
+from tollhouse.ledger.model import EntryType, JournalEntry, Posting, Source, available, income, rail
+from tollhouse.ledger.post import post
+from tollhouse.orders.errors import InvalidState
+from tollhouse.platform.db import Tx
+from tollhouse.refunds import actions, store
+from tollhouse.refunds.errors import ChargedBack
+from tollhouse.transactions import notify, settlement, verdict
+from tollhouse.transactions.model import CREDITED, Chargeback, ChargebackStatus, Transaction
+
+SOURCE = "chargeback"
+
+
+async def open_one(
+    tx: Tx,
+    env: MerchantEnv,
+    transaction_id: UUID,
+    services: Services,
+    now: datetime,
+    *,
+    amount_minor: int | None = None,
+    reason: str = "fraudulent",
+) -> Transaction:
+    """Take back what the merchant has kept of the payment, at most, and its method's fee.
+
+    Raises `NotFound` and `InvalidState`.
+
+    Refunds that were released to the rail go on and are left out of it; the others fail.
+    """
+    current = await settlement.lock(tx, env, transaction_id)
+    stoppable = await actions.unreleased(tx, current)
+    on_the_way = sum(one.amount_minor - one.unapplied_minor for one in stoppable)
+    if current.status not in CREDITED or current.kept_minor + on_the_way <= 0:
+        raise InvalidState(current.status_at(now))
+    # Nothing below this line may refuse.
+    current = await actions.stop(tx, current, stoppable, ChargedBack.code, services, now)
+    taken_minor = min(amount_minor or current.kept_minor, current.kept_minor)
+    chargeback = Chargeback(
+        id=new_id(),
+        amount_minor=taken_minor,
+        fee_minor=fees_of(current.method_id).chargeback_minor,
+        reason=reason,
+        status="open",
+        opened_at=now,
+        closed_at=None,
+    )
+    await store.open_chargeback(tx, current, chargeback)
+    disputed = msgspec.structs.replace(current, charged_back_minor=taken_minor, chargeback=chargeback)
+    changed = await settlement.change(tx, verdict.settled(disputed), reason, now)
+    charges = [Charge("chargeback", taken_minor, rail(current.rail))]
+    if chargeback.fee_minor:
+        charges.append(Charge("chargeback_fee", chargeback.fee_minor, income("chargeback_fee")))
+    postings = await debts.charge_postings(tx, env, current.currency, charges)
+    await notify.payment(tx, "payment.chargeback", changed, services, now, chargeback=chargeback)
+    await _post(tx, changed, chargeback, "chargeback", postings, services, now)
+    return changed
+
+
+async def decide(
+    tx: Tx, env: MerchantEnv, transaction_id: UUID, *, won: bool, services: Services, now: datetime
+) -> Transaction:
+    """Close an open chargeback: won, the money comes back and the fee does not; lost, it stays where it is.
+
+    Raises `NotFound` and `InvalidState`.
+    """
+    current = await settlement.lock(tx, env, transaction_id)
+    standing = current.chargeback
+    if standing is None or standing.status != "open":
+        raise InvalidState(current.status_at(now))
+    # Nothing below this line may refuse.
+    status: ChargebackStatus = "won" if won else "lost"
+    if not await store.close_chargeback(tx, env, standing.id, status, now):
+        raise AssertionError("a chargeback of a held payment does not change")
+    closed = msgspec.structs.replace(standing, status=status, closed_at=now)
+    kept_minor = 0 if won else current.charged_back_minor
+    new = msgspec.structs.replace(current, charged_back_minor=kept_minor, chargeback=closed)
+    changed = await settlement.change(tx, verdict.settled(new), f"chargeback {status}", now)
+    if won:
+        posting = Posting("chargeback_reversal", current.currency, closed.amount_minor, rail(current.rail), available(env))
+        await _post(tx, changed, closed, "chargeback_reversal", (posting,), services, now)
+    return changed
+
+
+async def _post(
+    tx: Tx,
+    transaction: Transaction,
+    chargeback: Chargeback,
+    kind: EntryType,
+    postings: tuple[Posting, ...],
+    services: Services,
+    now: datetime,
+) -> None:
+    posted = await post(tx, JournalEntry(transaction.env.mode, kind, Source(SOURCE, chargeback.id), postings, now))
+    cause = Cause(SOURCE, chargeback.id, chargeback.status, transaction.version)
+    await notify.moved(tx, transaction, posted, cause, services, now)

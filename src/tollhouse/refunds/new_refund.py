@@ -1,0 +1,48 @@
+"""The body of POST /transactions/{id}/refunds, and everything that can be wrong with it, told at once."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
+from tollhouse.catalogue.currencies import Currency
+from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.references import reference_faults
+from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.rails.provider import Provider
+from tollhouse.transactions.model import RefundReason
+
+
+class NewRefund(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a merchant asks for. No amount: everything that is left. No receiver: the account that paid."""
+
+    amount: Amount = None
+    reason: RefundReason = "customer_request"
+    receiver: str | None = None
+    external_id: str | None = None
+    metadata: dict[str, str] | None = None
+
+    def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
+        """What is wrong whatever the payment is."""
+        yield from optional_amount_faults(self.amount)
+        yield from reference_faults(external_id=self.external_id, metadata=self.metadata)
+
+
+def check(new: NewRefund, currency: Currency, provider: Provider | None) -> int | None:
+    """The amount in minor units, None where everything is meant. Raises `ValidationFailed` with every fault."""
+    amount_minor = minor_of(new.amount, currency)
+    field_errors = [
+        *_faults(new, currency, amount_minor, provider),
+        *reference_faults(external_id=new.external_id, metadata=new.metadata),
+    ]
+    if field_errors:
+        raise ValidationFailed(*field_errors)
+    return amount_minor
+
+
+def _faults(new: NewRefund, currency: Currency, amount_minor: int | None, provider: Provider | None) -> Iterator[FieldError]:
+    if new.amount is not None and amount_minor is None:
+        yield amount_fault(currency)
+    form_errors = provider.receiver_fault(new.receiver) if provider is not None and new.receiver is not None else None
+    if form_errors is not None:
+        yield FieldError("receiver", "invalid_value", form_errors)

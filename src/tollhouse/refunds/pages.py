@@ -1,0 +1,235 @@
+"""The dashboard's pages for a refund: say how much and why, see what it takes from where, confirm.
+
+The page that is confirmed has a key of its own, and says which version of the payment was seen: so a form that is posted
+twice refunds once, and so do two that were open beside each other.
+"""
+
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.idempotency import made_once
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel import messages
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
+from tollhouse.kernel.ids import new_id_text, parse_id
+from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.ledger.store import get_balance
+from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, RefundTooLarge
+from tollhouse.outgoing.errors import DailyLimitExceeded
+from tollhouse.payment_links.errors import MethodUnavailable
+from tollhouse.platform.db import Tx
+from tollhouse.refunds import actions, store
+from tollhouse.refunds.actions import Offer
+from tollhouse.refunds.destination import payer_of
+from tollhouse.refunds.errors import ChargedBack, ReceiverRequired, RefundNotAllowed
+from tollhouse.refunds.new_refund import NewRefund
+from tollhouse.transactions import settlement
+from tollhouse.transactions import store as transaction_store
+from tollhouse.transactions.model import REFUND_REASONS, Transaction
+from tollhouse.transactions.views import transaction_view
+
+OPERATIONS = Operations(PAGES)
+FIELDS = ("amount", "reason", "receiver", "external_id")
+OF_THE_AMOUNT = (RefundTooLarge, InsufficientFunds, AmountBelowMinimum, AmountAboveMaximum, DailyLimitExceeded)
+OF_THE_RECEIVER = (ReceiverRequired, MethodUnavailable)
+NOT_REFUNDABLE = {
+    "status": "There is nothing of this payment that could be refunded.",
+    "not_refundable_method": "What was paid this way cannot be refunded here. Send the money yourself.",
+    "window_passed": f"A payment can be refunded for {actions.WINDOW.days} days, and they are over.",
+}
+LOOK_AGAIN = "The payment has changed since you looked. Look again before you confirm."
+
+
+class SeenOtherwise(Exception):
+    """The payment is not the one any more that was looked at."""
+
+
+class RefundPage(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?again=` names the failed refund that is to be tried again."""
+
+    again: UUID | None = None
+
+
+class Typed(Struct, frozen=True):
+    """What stands in the form, and what it asks for."""
+
+    values: dict[str, str]
+    new: NewRefund
+
+
+@OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page, recent_authentication="live")
+async def fill_in(request: Request, caller: Person, mode: str, transaction_id: UUID, query: RefundPage) -> Response:
+    """The form: everything that is left, unless said otherwise; or what a failed refund said, to try again."""
+    env, db = caller.env(mode), request.services.db
+    found = await transaction_store.one(db, env, transaction_id)
+    if found is None:
+        raise NotFound
+    values = {"amount": format_amount(found.refundable_minor, found.currency), "reason": "customer_request"}
+    earlier = None if query.again is None else await store.one(db, env, query.again)
+    if earlier is not None and earlier.transaction_id == found.id:
+        values = {
+            "amount": format_amount(earlier.amount_minor, earlier.currency),
+            "reason": earlier.reason,
+            "receiver": earlier.receiver or "",
+            "external_id": earlier.external_id or "",
+        }
+    return await _form(request, caller, env, found, _typed(Form(list(values.items()))))
+
+
+@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page, recent_authentication="live")
+async def review(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
+    """What it takes from where, to be confirmed; or the form again, with what is wrong in it."""
+    env = caller.env(mode)
+    form = request.form()
+    typed = _typed(form)
+    if form.one("change"):
+        return await _form_anew(request, caller, env, transaction_id, typed, NO_ERRORS)
+    return await _review(request, caller, env, transaction_id, typed)
+
+
+@OPERATIONS.add(
+    "POST", "/{mode}/payments/{transaction_id}/refund/confirm", guard=signed_in_page, recent_authentication="live"
+)
+async def confirm(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
+    """Ask for the refund that was shown, of the payment that was seen."""
+    env, services = caller.env(mode), request.services
+    form = request.form()
+    key, seen = form.one("key") or "", form.one("seen")
+    typed = _typed(form)
+    if parse_id(key) is None or seen is None:
+        return await _review(request, caller, env, transaction_id, typed)
+
+    async def refund(tx: Tx) -> UUID:
+        async def make() -> UUID:
+            current = await settlement.lock(tx, env, transaction_id)
+            if str(current.version) != seen:
+                raise SeenOtherwise
+            made, _ = await actions.request(tx, env, transaction_id, typed.new, services, request.now, may_withdraw=True)
+            return made.id
+
+        return await made_once(tx, request, env, key, typed.new, make)
+
+    try:
+        await services.db.transact(refund)
+    except SeenOtherwise:
+        return await _review(request, caller, env, transaction_id, typed, LOOK_AGAIN)
+    except NotFound:
+        raise
+    except ApiError as error:
+        return await _form_anew(request, caller, env, transaction_id, typed, _said(error, typed))
+    return see_other(f"/{env.mode}/payments/{transaction_id}")
+
+
+def _typed(form: Form) -> Typed:
+    values = {name: form.one(name) or "" for name in FIELDS}
+    if values["reason"] not in REFUND_REASONS:
+        raise ValidationFailed(FieldError("reason", "invalid_value", messages.A_CHOICE))
+    new = NewRefund(
+        amount=values["amount"] or None,
+        reason=values["reason"],
+        receiver=values["receiver"] or None,
+        external_id=values["external_id"] or None,
+    )
+    return Typed(values, new)
+
+
+async def _review(
+    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, typed: Typed, message: str = ""
+) -> Response:
+    try:
+        offer = await request.services.db.transact(
+            lambda tx: actions.offer(tx, env, transaction_id, typed.new, request.now, may_withdraw=True)
+        )
+    except NotFound:
+        raise
+    except ApiError as error:
+        return await _form_anew(request, person, env, transaction_id, typed, _said(error, typed))
+    found = offer.payment
+    there = (await get_balance(request.services.db, env, found.currency)).available_minor
+    return page(
+        request,
+        "refunds/refund_review.html",
+        409 if message else 200,
+        person=person,
+        mode=env.mode,
+        here="payments",
+        payment=transaction_view(found, request.now),
+        seen=found.version,
+        key=new_id_text(),
+        reason=REFUND_REASONS[typed.new.reason],
+        typed=typed.values,
+        message=message,
+        destination=offer.destination,
+        amounts=_amounts(offer, there),
+    )
+
+
+def _amounts(offer: Offer, there_minor: int) -> dict[str, str]:
+    """What a refund takes from where, and what is left then."""
+    minors = {
+        "refunded": offer.amount_minor,
+        "of_merchant": offer.of_merchant_minor,
+        "of_waiting": offer.unapplied_minor,
+        "available_after": there_minor - offer.of_merchant_minor,
+        "left_after": offer.payment.refundable_minor - offer.amount_minor,
+    }
+    return {name: format_amount(minor, offer.payment.currency) for name, minor in minors.items()}
+
+
+async def _form_anew(
+    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, typed: Typed, form_errors: FormErrors
+) -> Response:
+    found = await transaction_store.one(request.services.db, env, transaction_id)
+    if found is None:
+        raise NotFound
+    return await _form(request, person, env, found, typed, form_errors)
+
+
+async def _form(
+    request: Request, person: Person, env: MerchantEnv, found: Transaction, typed: Typed, form_errors: FormErrors = NO_ERRORS
+) -> Response:
+    payer = await payer_of(request.services.db, found)
+    there = (await get_balance(request.services.db, env, found.currency)).available_minor
+    return page(
+        request,
+        "refunds/refund.html",
+        form_errors.status,
+        person=person,
+        mode=env.mode,
+        here="payments",
+        payment=transaction_view(found, request.now),
+        unfit=_unfit(found, request),
+        left=format_amount(found.refundable_minor, found.currency),
+        on_the_way=format_amount(found.returning_minor, found.currency) if found.returning_minor else "",
+        available=format_amount(there, found.currency),
+        payer=payer,
+        receiver_label="IBAN" if found.method_type == "bank_transfer" else "Receiver",
+        reasons=list(REFUND_REASONS.items()),
+        typed=typed.values,
+        form_errors=form_errors,
+    )
+
+
+def _unfit(found: Transaction, request: Request) -> str:
+    """Why there can be no refund at all; empty where there can."""
+    refused = actions.objection(found, request.now)
+    if isinstance(refused, ChargedBack):
+        return refused.message
+    if isinstance(refused, RefundNotAllowed):
+        return NOT_REFUNDABLE[refused.reason]
+    return "" if found.refundable_minor > 0 else NOT_REFUNDABLE["status"]
+
+
+def _said(error: ApiError, typed: Typed) -> FormErrors:
+    field = "amount" if isinstance(error, OF_THE_AMOUNT) else "receiver" if isinstance(error, OF_THE_RECEIVER) else ""
+    return form_errors_of(error, typed.values, field)

@@ -1,0 +1,99 @@
+"""What operators' decisions about its transfer make of a refund."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.approvals.model import Reviewer
+from tollhouse.http.services import Services
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
+from tollhouse.orders.errors import InvalidState
+from tollhouse.outgoing import gate
+from tollhouse.outgoing.model import OutgoingTransfer
+from tollhouse.platform.db import Tx
+from tollhouse.refunds import actions, store
+from tollhouse.transactions import settlement
+from tollhouse.transactions.model import Refund, Transaction
+
+REJECTED = "review_rejected"
+
+
+class LockedRefund(Struct, frozen=True):
+    """A refund with its payment, which nobody else changes until this transaction ends."""
+
+    payment: Transaction
+    refund: Refund
+
+    @property
+    def env(self) -> MerchantEnv:
+        """Whose it is."""
+        return self.payment.env
+
+    @property
+    def version(self) -> int:
+        """Rises with every change and every approval."""
+        return self.refund.version
+
+    @property
+    def status(self) -> str:
+        """The refund's; while it is pending, how far its review is."""
+        refund = self.refund
+        return refund.review if refund.status == "pending" else refund.status
+
+
+async def lock(tx: Tx, refund_id: UUID) -> LockedRefund:
+    """The refund of this id, whoever's it is. Raises `NotFound`."""
+    found = await store.of_id(tx, refund_id)
+    if found is None:
+        raise NotFound
+    payment = await settlement.lock(tx, *found)
+    return LockedRefund(payment, next(one for one in payment.refunds if one.id == refund_id))
+
+
+async def lock_own(tx: Tx, env: MerchantEnv, refund_id: UUID) -> LockedRefund:
+    """The refund of this id, of this merchant and mode. Raises `NotFound`."""
+    found = await store.of_id(tx, refund_id)
+    if found is None or found[0] != env:
+        raise NotFound
+    return await lock(tx, refund_id)
+
+
+async def approve(
+    tx: Tx, current: LockedRefund, reviewer: Reviewer, note: str | None, now: datetime
+) -> tuple[Refund, OutgoingTransfer]:
+    """One operator's approval; the last one lets the worker hand it in.
+
+    Raises `InvalidState` and what `gate.approve` does.
+    """
+    refund = current.refund
+    if refund.status != "pending" or refund.review != "required":
+        raise InvalidState(refund.status)
+    transfer = await gate.approve(tx, refund.id, reviewer, note, now)
+    # Nothing below this line may refuse.
+    look_at = now if transfer.review == "approved" else None
+    await store.reviewed(tx, current.env, refund.id, look_at, now)
+    changed = msgspec.structs.replace(refund, review=transfer.review, version=refund.version + 1, updated_at=now)
+    return changed, transfer
+
+
+async def approve_as_simulator(tx: Tx, current: LockedRefund, now: datetime) -> None:
+    """The simulator plays the operators, in test mode. Raises `InvalidState`."""
+    refund = current.refund
+    if refund.status != "pending" or refund.review != "required":
+        raise InvalidState(current.status)
+    await gate.approve_as_simulator(tx, refund.id, now)
+    await store.reviewed(tx, current.env, refund.id, now, now)
+
+
+async def reject(tx: Tx, current: LockedRefund, reason: str, services: Services, now: datetime) -> Refund:
+    """Refuse a refund that was not released; the money is back where it was. Raises `InvalidState` and `NotReleased`."""
+    refund = current.refund
+    if refund.status != "pending":
+        raise InvalidState(refund.status)
+    await gate.reject(tx, refund.id, reason, now)
+    # Nothing below this line may refuse.
+    payment = await actions.stop(tx, current.payment, [refund], REJECTED, services, now)
+    return next(one for one in payment.refunds if one.id == refund.id)

@@ -1,0 +1,64 @@
+"""Every SQL statement about refunds that operators use: they see those of all merchants."""
+
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.ids import Mode
+from tollhouse.outgoing.model import Review
+from tollhouse.platform.db import Pool
+from tollhouse.transactions.model import RefundStatus
+
+QUEUE = """
+    SELECT r.id, r.merchant_id, m.business_name, r.mode, r.transaction_id, r.currency, r.amount_minor, o.receiver,
+           o.payer_account, r.status, o.review, o.approvals, o.approvals_needed, o.review_note, r.created_at
+    FROM outgoing_transfers o JOIN refunds r ON r.id = o.id JOIN merchants m ON m.id = r.merchant_id
+    WHERE o.kind = 'refund' AND o.review = $1 AND ($1 <> 'required' OR o.closed_at IS NULL)
+    ORDER BY o.created_at, o.id LIMIT $2 OFFSET $3
+"""
+
+
+class ListedRefund(Struct, frozen=True):
+    """A refund in the operator's list. `payer_account` paid, where that is known; `receiver` is to have it."""
+
+    refund_id: UUID
+    merchant_id: UUID
+    business_name: str
+    mode: Mode
+    transaction_id: UUID
+    amount: str
+    currency: str
+    receiver: str
+    payer_account: str | None
+    status: RefundStatus
+    review: Review
+    approvals: list[str]
+    approvals_needed: int
+    review_note: str | None
+    created_at: Timestamp
+
+
+async def queue(db: Pool, review: Review, limit: int, offset: int = 0) -> list[ListedRefund]:
+    """Refunds of all merchants whose review is so, oldest first."""
+    return [
+        ListedRefund(
+            row["id"],
+            row["merchant_id"],
+            row["business_name"],
+            row["mode"],
+            row["transaction_id"],
+            format_amount(row["amount_minor"], row["currency"]),
+            row["currency"],
+            row["receiver"],
+            row["payer_account"],
+            row["status"],
+            row["review"],
+            row["approvals"],
+            row["approvals_needed"],
+            row["review_note"],
+            stamp(row["created_at"]),
+        )
+        for row in await db.fetch(QUEUE, review, limit, offset)
+    ]

@@ -1,0 +1,191 @@
+"""Every SQL statement about refunds and chargebacks."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.http.paging import Window
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.rails.provider import RefundOrder
+from tollhouse.transactions.model import Chargeback, Refund, Transaction
+
+INSERT = """
+    INSERT INTO refunds (id, merchant_id, mode, transaction_id, rail, currency, amount_minor, unapplied_minor, hold_id,
+                         status, reason, receiver, external_id, metadata, next_look_at, created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'pending', $10, $11, $12, $13, $14, $15, $15)
+"""
+ONE = """
+    SELECT r.id, r.transaction_id, r.currency, r.amount_minor, r.unapplied_minor, r.hold_id, r.status, r.reason, r.receiver,
+           o.review, r.failure_code, r.provider_reference, r.external_id, r.metadata, r.version, r.created_at, r.updated_at
+    FROM refunds r JOIN outgoing_transfers o ON o.id = r.id WHERE r.merchant_id = $1 AND r.mode = $2 AND r.id = $3
+"""
+LIST = """
+    SELECT r.id, r.transaction_id, r.currency, r.amount_minor, r.unapplied_minor, r.hold_id, r.status, r.reason, r.receiver,
+           o.review, r.failure_code, r.provider_reference, r.external_id, r.metadata, r.version, r.created_at, r.updated_at
+    FROM refunds r JOIN outgoing_transfers o ON o.id = r.id
+    WHERE r.merchant_id = $1 AND r.mode = $2 AND ($3::uuid IS NULL OR r.transaction_id = $3)
+      AND ($4::text[] IS NULL OR r.status = ANY($4)) AND ($5::text IS NULL OR r.currency = $5)
+      AND ($6::text IS NULL OR r.external_id = $6)
+      AND r.created_at >= $7 AND (r.created_at, r.id) < ($8, $9)
+    ORDER BY r.created_at DESC, r.id DESC LIMIT $10 OFFSET $11
+"""
+END_IF = """
+    UPDATE refunds r SET status = $5, failure_code = $6, next_look_at = NULL, updated_at = $7, version = r.version + 1
+    FROM outgoing_transfers o
+    WHERE r.merchant_id = $1 AND r.mode = $2 AND r.id = $3 AND r.status = $4 AND o.id = r.id
+    RETURNING r.id, r.transaction_id, r.currency, r.amount_minor, r.unapplied_minor, r.hold_id, r.status, r.reason,
+              r.receiver, o.review, r.failure_code, r.provider_reference, r.external_id, r.metadata, r.version,
+              r.created_at, r.updated_at
+"""
+# An approval is a change of the refund too: whoever looks at it sees another version.
+REVIEWED = """
+    UPDATE refunds SET next_look_at = $4, updated_at = $5, version = version + 1
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'pending'
+"""
+ENV_OF = "SELECT merchant_id, mode, transaction_id FROM refunds WHERE id = $1"
+# Taken for a while by moving the next look: a worker that dies leaves it to the next one.
+TAKE_DUE = """
+    UPDATE refunds r SET next_look_at = $1::timestamptz + $2::interval
+    FROM (SELECT id FROM refunds WHERE status = 'pending' AND next_look_at <= $1
+          ORDER BY next_look_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED) due, transactions t, outgoing_transfers o
+    WHERE r.id = due.id AND t.id = r.transaction_id AND o.id = r.id
+    RETURNING r.merchant_id, r.mode, r.id, r.rail, r.currency, r.amount_minor, o.receiver, r.provider_reference,
+              r.created_at, t.rail_reference, t.amount_minor AS payment_minor, o.released_at IS NOT NULL AS released
+"""
+LOOK_AGAIN = """
+    UPDATE refunds SET next_look_at = $4, provider_reference = coalesce(provider_reference, $5)
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'pending'
+"""
+OPEN_CHARGEBACK = """
+    INSERT INTO chargebacks (id, merchant_id, mode, transaction_id, currency, amount_minor, fee_minor, reason, status,
+                             opened_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9)
+"""
+CLOSE_CHARGEBACK = """
+    UPDATE chargebacks SET status = $4, closed_at = $5 WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'open'
+"""
+
+
+class RefundFilter(Struct, frozen=True):
+    """Which refunds to list; None leaves a filter out. In the order of the statement's parameters."""
+
+    transaction_id: UUID | None = None
+    status: list[str] | None = None
+    currency: str | None = None
+    external_id: str | None = None
+
+
+class Due(Struct, frozen=True):
+    """A refund that a rail is to be asked about: whether it was released to it, and whether the rail has it already."""
+
+    env: MerchantEnv
+    rail: str
+    order: RefundOrder
+    released: bool
+    accepted: bool
+
+
+async def insert(tx: Tx, transaction: Transaction, refund: Refund) -> None:
+    """Keep a new refund; the worker hands it in, at once or when its review has ended."""
+    env = transaction.env
+    facts = (refund.amount_minor, refund.unapplied_minor, refund.hold_id, refund.reason, refund.receiver)
+    look_at = None if refund.review == "required" else refund.created_at
+    said = (refund.external_id, msgspec.json.encode(refund.metadata).decode(), look_at, refund.created_at)
+    whose = (transaction.id, transaction.rail, refund.currency)
+    await tx.execute(INSERT, refund.id, env.merchant_id, env.mode, *whose, *facts, *said)
+
+
+async def one(db: Pool | Tx, env: MerchantEnv, refund_id: UUID) -> Refund | None:
+    """This refund of this merchant and mode."""
+    row = await db.fetchrow(ONE, env.merchant_id, env.mode, refund_id)
+    return None if row is None else _refund(row)
+
+
+async def listed(db: Pool, env: MerchantEnv, wanted: RefundFilter, window: Window) -> list[Refund]:
+    """A page of refunds, newest first."""
+    rows = await db.fetch_fresh(
+        LIST, env.merchant_id, env.mode, *msgspec.structs.astuple(wanted), *msgspec.structs.astuple(window)
+    )
+    return [_refund(row) for row in rows]
+
+
+async def end_if(
+    tx: Tx, env: MerchantEnv, refund_id: UUID, was: str, becomes: str, failure_code: str | None, now: datetime
+) -> Refund | None:
+    """Move a refund from one state to another; None where it was in another one."""
+    row = await tx.fetchrow(END_IF, env.merchant_id, env.mode, refund_id, was, becomes, failure_code, now)
+    return None if row is None else _refund(row)
+
+
+async def reviewed(tx: Tx, env: MerchantEnv, refund_id: UUID, look_at: datetime | None, now: datetime) -> None:
+    """Note that an operator approved it. `look_at`: when the worker hands it in; None while another approval is needed."""
+    await tx.execute(REVIEWED, env.merchant_id, env.mode, refund_id, look_at, now)
+
+
+async def of_id(db: Pool | Tx, refund_id: UUID) -> tuple[MerchantEnv, UUID] | None:
+    """Whose refund it is, and of which transaction; None where there is none."""
+    row = await db.fetchrow(ENV_OF, refund_id)
+    return None if row is None else (MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["transaction_id"])
+
+
+async def take_due(db: Pool, now: datetime, patience: object, limit: int) -> list[Due]:
+    """Refunds whose time to be asked about has come, each for this caller alone until its patience ends."""
+    return [_due(row) for row in await db.fetch(TAKE_DUE, now, patience, limit)]
+
+
+async def look_again(db: Pool, due: Due, at: datetime, provider_reference: str | None) -> None:
+    """Ask about it again at this time; `provider_reference` says that the rail has it."""
+    await db.execute(LOOK_AGAIN, due.env.merchant_id, due.env.mode, due.order.id, at, provider_reference)
+
+
+async def open_chargeback(tx: Tx, transaction: Transaction, chargeback: Chargeback) -> None:
+    """Keep a new chargeback. A transaction has one that stands, at most."""
+    env = transaction.env
+    facts = (chargeback.amount_minor, chargeback.fee_minor, chargeback.reason, chargeback.opened_at)
+    await tx.execute(OPEN_CHARGEBACK, chargeback.id, env.merchant_id, env.mode, transaction.id, transaction.currency, *facts)
+
+
+async def close_chargeback(tx: Tx, env: MerchantEnv, chargeback_id: UUID, status: str, now: datetime) -> bool:
+    """Decide an open chargeback; False where it is decided."""
+    return await tx.execute(CLOSE_CHARGEBACK, env.merchant_id, env.mode, chargeback_id, status, now) == 1
+
+
+def _refund(row: Row) -> Refund:
+    return Refund(
+        id=row["id"],
+        transaction_id=row["transaction_id"],
+        currency=row["currency"],
+        amount_minor=row["amount_minor"],
+        unapplied_minor=row["unapplied_minor"],
+        hold_id=row["hold_id"],
+        status=row["status"],
+        reason=row["reason"],
+        receiver=row["receiver"],
+        review=row["review"],
+        failure_code=row["failure_code"],
+        provider_reference=row["provider_reference"],
+        external_id=row["external_id"],
+        metadata=msgspec.json.decode(row["metadata"], type=dict[str, str]),
+        version=row["version"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def _due(row: Row) -> Due:
+    mode: Mode = row["mode"]
+    order = RefundOrder(
+        row["id"],
+        row["rail_reference"],
+        row["currency"],
+        row["amount_minor"],
+        row["receiver"],
+        row["payment_minor"],
+        row["created_at"],
+    )
+    env = MerchantEnv(MerchantId(row["merchant_id"]), mode)
+    return Due(env, row["rail"], order, row["released"], row["provider_reference"] is not None)

@@ -1,0 +1,1 @@
+"""The sandbox of test mode: the payment simulator, test funds, the test clock and sample data."""

@@ -1,0 +1,219 @@
+"""The test endpoints of the Integration API: the simulator, test money, and the clock of a test environment."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
+from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
+from tollhouse.events.balances import Cause, notify_balance
+from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Services
+from tollhouse.identity.guards import TestCredential
+from tollhouse.identity.model import Caller, TestModeOnly
+from tollhouse.kernel import messages
+from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
+from tollhouse.kernel.ids import Mode, new_id
+from tollhouse.ledger.model import BalanceLimitExceeded, JournalEntry, Posting, Source, available, equity
+from tollhouse.ledger.post import post
+from tollhouse.ledger.views import BalanceView
+from tollhouse.orders.errors import InvalidState
+from tollhouse.payment_links import store as link_store
+from tollhouse.platform.db import Tx
+from tollhouse.rails.provider import Decline
+from tollhouse.refunds import actions as refund_actions
+from tollhouse.refunds import review as refund_review
+from tollhouse.refunds import store as refund_store
+from tollhouse.sandbox import simulator, store
+from tollhouse.sandbox.simulator import Outcome, Simulated
+from tollhouse.transactions import link_closing
+from tollhouse.transactions import store as transaction_store
+from tollhouse.transactions.views import RefundView, TransactionView, refund_view, transaction_view
+
+OPERATIONS = Operations(INTEGRATION)
+SOURCE = "test_funding"
+CLOCK_OFFSET_MAX = timedelta(days=3_600)
+"""Ten years, as PostgreSQL compares intervals: of months of thirty days."""
+EXPIRED_AT_ONCE = 100
+"""So many links are closed when the clock is moved; the worker closes the others."""
+
+
+class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What shall happen to a payment. `amount` is for those outcomes that move money; it has a usual value."""
+
+    outcome: Outcome
+    amount: Amount = None
+    failure_code: Decline | None = None
+
+    def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
+        """What is wrong whatever the payment is."""
+        return optional_amount_faults(self.amount)
+
+
+class RefundSimulation(Struct, frozen=True, forbid_unknown_fields=True):
+    """What shall become of a refund; `return`: the bank sends it back later. Before the bank has it, it is approved."""
+
+    outcome: Literal["approve", "reject", "succeed", "fail", "return"]
+
+
+class Funding(Struct, frozen=True, forbid_unknown_fields=True):
+    """How much test money."""
+
+    currency: str
+    amount: Amount
+
+    def rule_errors(self, _facts: RequestFacts | None = None) -> Iterator[FieldError]:
+        """Everything that is wrong."""
+        known = currency(self.currency)
+        if known is None or not known.operations.balances:
+            yield FieldError("currency", "invalid_currency", messages.A_CURRENCY)
+        if minor_of(self.amount, known) is None:
+            yield amount_fault(known)
+
+
+class ClockAdvance(Struct, frozen=True, forbid_unknown_fields=True):
+    """By how much to move the clock."""
+
+    seconds: Annotated[int, Meta(ge=1, le=CLOCK_OFFSET_MAX.days * 86_400)]
+
+
+class ClockView(Struct, frozen=True, kw_only=True):
+    """The clock that the expiry of links, quotes and the like is compared with, in this test environment."""
+
+    object: Literal["test_clock"] = "test_clock"
+    now: Timestamp
+    ahead_seconds: int
+    mode: Mode
+    livemode: bool
+
+
+@OPERATIONS.add(
+    "POST",
+    "/test/transactions/{transaction_id}/simulate",
+    guard=TestCredential("payments:write"),
+    idempotency="honoured",
+    errors=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
+)
+async def simulate_transaction(
+    caller: Caller, transaction_id: UUID, body: Simulation, tx: Tx, now: datetime, services: Services
+) -> TransactionView:
+    """Play the customer and the bank for a transaction."""
+    found = await transaction_store.one(tx, caller.env, transaction_id)
+    if found is None:
+        raise NotFound
+    return await _play(Simulated(tx, caller.env, transaction_id, services, now), body, found.currency)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/test/payment-links/{link_id}/simulate",
+    guard=TestCredential("payments:write"),
+    idempotency="honoured",
+    errors=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
+)
+async def simulate_link(
+    caller: Caller, link_id: UUID, body: Simulation, tx: Tx, now: datetime, services: Services
+) -> TransactionView:
+    """Let a new customer choose how to pay, and play them; the transaction that comes of it."""
+    link = await link_store.lock(tx, caller.env, link_id)
+    if link is None:
+        raise NotFound
+    attempt_id = await simulator.attempt(tx, link, now)
+    return await _play(Simulated(tx, caller.env, attempt_id, services, now), body, link.currency)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/test/refunds/{refund_id}/simulate",
+    guard=TestCredential("payments:write"),
+    idempotency="honoured",
+    errors=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded),
+)
+async def simulate_refund(
+    caller: Caller, refund_id: UUID, body: RefundSimulation, tx: Tx, now: datetime, services: Services
+) -> RefundView:
+    """Play the operator and the bank for a refund."""
+    env = caller.env
+    current = await refund_review.lock_own(tx, env, refund_id)
+    if body.outcome == "approve" or (current.status == "required" and body.outcome != "reject"):
+        await refund_review.approve_as_simulator(tx, current, now)
+    match body.outcome:
+        case "approve":
+            refund = (await refund_review.lock_own(tx, env, refund_id)).refund
+        case "reject":
+            refund = await refund_review.reject(tx, current, simulator.REJECTED_REASON, services, now)
+        case "succeed":
+            refund = await refund_actions.succeed(tx, env, refund_id, services, now)
+        case "fail":
+            refund = await refund_actions.fail(tx, env, refund_id, "refund_declined", services, now)
+        case "return":
+            found = await refund_store.one(tx, env, refund_id)
+            if found is not None and found.status == "pending":
+                await refund_actions.succeed(tx, env, refund_id, services, now)
+            refund = await refund_actions.come_back(tx, env, refund_id, services, now)
+    return refund_view(refund, env)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/test/balances/fund",
+    guard=TestCredential("payments:write"),
+    status=201,
+    idempotency="honoured",
+    errors=(TestModeOnly, ValidationFailed, BalanceLimitExceeded),
+)
+async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, services: Services) -> BalanceView:
+    """Put test money on a balance."""
+    if field_errors := list(body.rule_errors()):
+        raise ValidationFailed(*field_errors)
+    known, amount_minor = CURRENCIES[body.currency], _minor(body.amount, CURRENCIES[body.currency])
+    # The database judges the room on the balance below, and its verdict refuses everything.
+    funding_id = new_id()
+    posting = Posting("test_funding", known.code, amount_minor, equity("test_funding"), available(caller.env))
+    posted = await post(tx, JournalEntry("test", "test_funding", Source(SOURCE, funding_id), (posting,), now))
+    cause = Cause(SOURCE, funding_id, "succeeded", 1)
+    return await notify_balance(tx, caller.env, known.code, posted, cause, None, services, now)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/test/clock/advance",
+    guard=TestCredential("payments:write"),
+    idempotency="honoured",
+    errors=(TestModeOnly, ValidationFailed),
+)
+async def advance_clock(caller: Caller, body: ClockAdvance, tx: Tx, now: datetime, services: Services) -> ClockView:
+    """Move the clock of the test environment ahead; links whose time is over then expire."""
+    env = caller.env
+    if await link_store.clock_offset(tx, env) + timedelta(seconds=body.seconds) > CLOCK_OFFSET_MAX:
+        raise ValidationFailed(FieldError("seconds", "out_of_range", "This must leave the clock at most ten years ahead."))
+    clock_offset = await store.advance(tx, env, timedelta(seconds=body.seconds))
+    for link_id in await link_store.due_of(tx, env, now, EXPIRED_AT_ONCE):
+        await link_closing.expire_due(tx, env, link_id, services, now)
+    return _clock(env, clock_offset, now)
+
+
+async def _play(simulated: Simulated, body: Simulation, code: str) -> TransactionView:
+    """Let it happen; the transaction then. Raises `ValidationFailed`, and `InvalidState` where it cannot happen."""
+    amount_minor = None if body.amount is None else _minor(body.amount, CURRENCIES[code])
+    played = await simulated.play(body.outcome, amount_minor, body.failure_code)
+    return transaction_view(played, simulated.now)
+
+
+def _clock(env: MerchantEnv, clock_offset: timedelta, now: datetime) -> ClockView:
+    seconds = clock_offset // timedelta(seconds=1)
+    return ClockView(now=stamp(now + clock_offset), ahead_seconds=seconds, mode=env.mode, livemode=env.livemode)
+
+
+def _minor(amount: Any, known: Currency) -> int:
+    """The amount in minor units. Raises `ValidationFailed`."""
+    amount_minor = minor_of(amount, known)
+    if amount_minor is None:
+        raise ValidationFailed(amount_fault(known))
+    return amount_minor

@@ -1,0 +1,40 @@
+"""The background job that carries out what the simulator has scheduled."""
+
+from datetime import datetime, timedelta
+
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.kernel.errors import ApiError
+from tollhouse.platform.db import Tx
+from tollhouse.platform.log import log
+from tollhouse.refunds import chargebacks
+from tollhouse.sandbox import store
+from tollhouse.sandbox.simulator import Simulated
+from tollhouse.sandbox.store import Plan
+
+BATCH_SIZE = 50
+LEASE = timedelta(seconds=1)
+TRIES_MAX = 10
+
+
+async def run_plans(services: Services) -> None:
+    """Carry out due plans, and drop those that failed too often."""
+    now = clock.now()
+    for plan in await store.take_due(services.db, now, LEASE, BATCH_SIZE):
+        await services.db.transact(lambda tx, plan=plan: _run(tx, plan, services, now))
+    if dropped := await store.give_up(services.db, TRIES_MAX):
+        log.error("simulator_plans_dropped", count=dropped)
+
+
+JOBS = (run_plans,)
+
+
+async def _run(tx: Tx, plan: Plan, services: Services, now: datetime) -> None:
+    try:
+        if plan.outcome == "succeed":
+            await Simulated(tx, plan.env, plan.transaction_id, services, now).pay()
+        else:
+            await chargebacks.open_one(tx, plan.env, plan.transaction_id, services, now)
+    except ApiError as error:  # nothing was written: the payment has ended otherwise
+        log.info("simulator_plan_obsolete", detail=error.code)
+    await store.drop(tx, plan)

@@ -1,0 +1,98 @@
+"""Sample data of a test environment in which nobody has paid yet: a month of payments, made as real ones are.
+
+Each is made at its own moment of the last 30 days, oldest first, so that the books look as if it had been so.
+"""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from tollhouse.catalogue import payment_settings
+from tollhouse.catalogue import store as projects
+from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.http.paging import whole
+from tollhouse.http.services import Services
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.payment_links import actions as link_actions
+from tollhouse.payment_links import store as link_store
+from tollhouse.payment_links.model import CreatedBy
+from tollhouse.payment_links.new_link import NewLink
+from tollhouse.platform.db import Tx
+from tollhouse.refunds import actions as refund_actions
+from tollhouse.refunds.new_refund import NewRefund
+from tollhouse.sandbox import simulator, store
+from tollhouse.sandbox.simulator import Outcome, Simulated
+
+USUAL_CURRENCY = "EUR"
+HOUR = timedelta(hours=1)
+
+
+class Sample(NamedTuple):
+    """So many days ago somebody wanted to pay so much for this; `refund` of it was given back an hour later."""
+
+    days: int
+    name: str
+    amount: str
+    outcome: Outcome = "succeed"
+    refund: str = ""
+
+
+SAMPLES = (
+    Sample(29, "500 gems", "12"),
+    Sample(28, "Season pass", "25"),
+    Sample(26, "500 gems", "12"),
+    Sample(24, "Starter pack", "5"),
+    Sample(23, "2,000 gems", "40", "fail"),
+    Sample(23, "2,000 gems", "40"),
+    Sample(21, "Season pass", "25", refund="25"),
+    Sample(19, "Starter pack", "5"),
+    Sample(17, "500 gems", "12"),
+    Sample(15, "Collector's edition", "90"),
+    Sample(14, "2,000 gems", "40"),
+    Sample(12, "Starter pack", "5", "fail"),
+    Sample(11, "Season pass", "25"),
+    Sample(9, "2,000 gems", "40", refund="10"),
+    Sample(7, "500 gems", "12"),
+    Sample(6, "Season pass", "25", "chargeback"),
+    Sample(4, "Collector's edition", "90"),
+    Sample(3, "2,000 gems", "40"),
+    Sample(2, "Starter pack", "5"),
+    Sample(1, "Season pass", "25"),
+)
+
+
+async def make(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> None:
+    """Make it; nothing where somebody has tried to pay before."""
+    if env.livemode or await store.anybody_paid(tx, env):
+        return
+    approved = await projects.approved(tx, env, whole(1))
+    code = (await payment_settings.of(tx, env)).default_currency
+    currency = code if CURRENCIES[code].type == "fiat" else USUAL_CURRENCY
+    for sample in SAMPLES:
+        new = NewLink(
+            display_name=sample.name,
+            amount=sample.amount,
+            currency=currency,
+            project_id=approved[0].id if approved else None,
+            metadata={"sample": "true"},
+        )
+        await _play(tx, env, new, sample, services, now - timedelta(days=sample.days))
+
+
+async def _play(tx: Tx, env: MerchantEnv, new: NewLink, sample: Sample, services: Services, at: datetime) -> None:
+    opened = await link_actions.open_link(tx, env, new, CreatedBy("dashboard"), services, at)
+    link = await link_store.lock(tx, env, opened.id)
+    if link is None:
+        raise AssertionError("it was opened just now")
+    transaction_id = await simulator.attempt(tx, link, at)
+    simulated = Simulated(tx, env, transaction_id, services, at)
+    # An amount that is named has no magic digits.
+    await simulated.play(sample.outcome, link.amount_minor if sample.outcome == "succeed" else None)
+    if sample.refund:
+        await _refund(tx, env, transaction_id, sample.refund, services, at + HOUR)
+
+
+async def _refund(tx: Tx, env: MerchantEnv, transaction_id: UUID, amount: str, services: Services, at: datetime) -> None:
+    new = NewRefund(amount=amount)  # to the account that paid
+    refund, _ = await refund_actions.request(tx, env, transaction_id, new, services, at, may_withdraw=False)
+    await refund_actions.succeed(tx, env, refund.id, services, at + HOUR)

@@ -1,0 +1,38 @@
+"""The button of an empty test environment that fills it with sample data."""
+
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
+from tollhouse.idempotency import made_once
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.ids import new_id
+from tollhouse.platform.db import Tx
+from tollhouse.sandbox import sample_data
+
+OPERATIONS = Operations(PAGES)
+ONCE = "the sample data of this environment"
+"""The key under which it is made: one for each merchant, so that two clicks at once make it once."""
+
+
+@OPERATIONS.add("POST", "/{mode}/sample-data", guard=signed_in_page)
+async def make(request: Request, caller: Person, mode: str) -> Response:
+    """Make sample data, where nobody has tried to pay yet; then look at it."""
+    env = caller.env(mode)
+    if env.livemode:
+        raise NotFound
+
+    async def action(tx: Tx) -> None:
+        async def once() -> UUID:
+            await sample_data.make(tx, env, request.services, request.now)
+            return new_id()
+
+        await made_once(tx, request, env, ONCE, ONCE, once)
+
+    await request.services.db.transact(action)
+    return see_other(f"/{env.mode}/home")

@@ -1,0 +1,73 @@
+"""Every SQL statement about the simulator: its plans, and how far a merchant has moved its test clock ahead."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.platform.db import Pool, Tx
+
+ADVANCE = """
+    INSERT INTO test_clocks AS c (merchant_id, mode, ahead) VALUES ($1, $2, $3)
+    ON CONFLICT (merchant_id) DO UPDATE SET ahead = c.ahead + excluded.ahead
+    RETURNING ahead
+"""
+PLAN = """
+    INSERT INTO sandbox_plans (id, merchant_id, mode, transaction_id, outcome, due_at) VALUES ($1, $2, $3, $4, $5, $6)
+"""
+# Taken for a while by moving its time: one that fails is tried again, and one whose worker died too.
+TAKE_DUE = """
+    UPDATE sandbox_plans SET due_at = $1::timestamptz + $2::interval, tries = tries + 1
+    WHERE id IN (SELECT id FROM sandbox_plans WHERE due_at <= $1 ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+    RETURNING id, merchant_id, mode, transaction_id, outcome
+"""
+DROP = "DELETE FROM sandbox_plans WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+GIVE_UP = "DELETE FROM sandbox_plans WHERE tries >= $1"
+
+
+class Plan(Struct, frozen=True):
+    """What the simulator does by itself to this transaction."""
+
+    id: UUID
+    env: MerchantEnv
+    transaction_id: UUID
+    outcome: str
+
+
+ANY = "SELECT FROM transactions WHERE merchant_id = $1 AND mode = $2 LIMIT 1"
+
+
+async def advance(tx: Tx, env: MerchantEnv, by: timedelta) -> timedelta:
+    """Move the merchant's test clock; how far it is ahead then."""
+    return await tx.fetchval(ADVANCE, env.merchant_id, env.mode, by)
+
+
+async def plan(tx: Tx, env: MerchantEnv, transaction_id: UUID, outcome: str, due_at: datetime) -> None:
+    """Let the simulator do something later."""
+    await tx.execute(PLAN, new_id(), env.merchant_id, env.mode, transaction_id, outcome, due_at)
+
+
+async def take_due(db: Pool, now: datetime, patience: timedelta, limit: int) -> list[Plan]:
+    """Plans whose time has come, each for this caller alone until its patience ends."""
+    rows = await db.fetch(TAKE_DUE, now, patience, limit)
+    return [
+        Plan(row["id"], MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["transaction_id"], row["outcome"])
+        for row in rows
+    ]
+
+
+async def drop(tx: Tx, plan: Plan) -> None:
+    """It is done."""
+    await tx.execute(DROP, plan.env.merchant_id, plan.env.mode, plan.id)
+
+
+async def give_up(db: Pool, tries: int) -> int:
+    """Drop the plans that failed this often; how many there were."""
+    return await db.execute(GIVE_UP, tries)
+
+
+async def anybody_paid(tx: Tx, env: MerchantEnv) -> bool:
+    """Whether anybody has tried to pay in this environment."""
+    return await tx.fetchrow(ANY, env.merchant_id, env.mode) is not None

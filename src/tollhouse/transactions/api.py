@@ -1,0 +1,90 @@
+"""Payment links and transactions as the Integration API offers them."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.http.lists import ListQuery, Part
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Services
+from tollhouse.identity.guards import scope
+from tollhouse.identity.model import Caller
+from tollhouse.kernel.errors import NotFound
+from tollhouse.ledger.model import BalanceLimitExceeded
+from tollhouse.orders.errors import InvalidState
+from tollhouse.payment_links.errors import LinkNotActive
+from tollhouse.payment_links.views import LinkView, link_view
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.transactions import link_closing, settlement, store
+from tollhouse.transactions.model import TransactionStatus
+from tollhouse.transactions.store import TransactionFilter
+from tollhouse.transactions.views import TransactionView, transaction_view
+
+OPERATIONS = Operations(INTEGRATION)
+
+
+class TransactionsQuery(ListQuery, frozen=True):
+    """Filters of GET /transactions."""
+
+    status: list[TransactionStatus] | None = None
+    type: Literal["payment"] | None = None
+    currency: str | None = None
+    payment_link_id: UUID | None = None
+    method_id: str | None = None
+    project_id: UUID | None = None
+    external_id: str | None = None
+
+
+class TransactionList(Struct, frozen=True):
+    """A page of transactions."""
+
+    transactions: list[TransactionView]
+    has_more: bool
+    next_cursor: str | None
+
+
+@OPERATIONS.add(
+    "POST",
+    "/payment-links/{link_id}/cancel",
+    guard=scope("payments:write"),
+    idempotency="honoured",
+    errors=(NotFound, LinkNotActive),
+)
+async def cancel_link(caller: Caller, link_id: UUID, tx: Tx, now: datetime, services: Services) -> LinkView:
+    """Cancel an active payment link; canceling it again changes nothing."""
+    link = await link_closing.cancel(tx, caller.env, link_id, services, now)
+    return link_view(link, services.settings.base_url, now)
+
+
+@OPERATIONS.add("GET", "/transactions", guard=scope("payments:read"))
+async def list_transactions(
+    caller: Caller, query: TransactionsQuery, part: Part, db: Pool, now: datetime
+) -> TransactionList:
+    """List transactions, newest first."""
+    wanted = msgspec.convert(query, TransactionFilter, from_attributes=True)
+    found, more, cursor = part.cut(await store.listed(db, caller.env, wanted, now, part.window))
+    return TransactionList([transaction_view(one, now) for one in found], more, cursor)
+
+
+@OPERATIONS.add("GET", "/transactions/{transaction_id}", guard=scope("payments:read"), errors=(NotFound,))
+async def read_transaction(caller: Caller, transaction_id: UUID, db: Pool, now: datetime) -> TransactionView:
+    """Read a transaction."""
+    transaction = await store.one(db, caller.env, transaction_id)
+    if transaction is None:
+        raise NotFound
+    return transaction_view(transaction, now)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/transactions/{transaction_id}/accept",
+    guard=scope("payments:write"),
+    idempotency="honoured",
+    errors=(NotFound, InvalidState, BalanceLimitExceeded),
+)
+async def accept(caller: Caller, transaction_id: UUID, tx: Tx, now: datetime, services: Services) -> TransactionView:
+    """Accept money that came late, twice, after a cancel, or in another amount than asked."""
+    return transaction_view(await settlement.accept(tx, caller.env, transaction_id, services, now), now)

@@ -1,0 +1,27 @@
+"""The background job that closes expired links.
+
+No state depends on it: every reader of a link or an attempt compares its expiry with the current time.
+"""
+
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.payment_links import store as link_store
+from tollhouse.transactions import link_closing, store
+
+BATCH_SIZE = 50
+
+
+async def close_links(services: Services) -> None:
+    """Expire links whose time is over, and close partly paid attempts of links that ended otherwise."""
+    now = clock.now()
+    for env, link_id in await link_store.due(services.db, now, BATCH_SIZE):
+        await services.db.transact(
+            lambda tx, env=env, link_id=link_id: link_closing.expire_due(tx, env, link_id, services, now)
+        )
+    for env, attempt_id in await store.stranded(services.db, BATCH_SIZE):
+        await services.db.transact(
+            lambda tx, env=env, attempt_id=attempt_id: link_closing.end_stranded(tx, env, attempt_id, services, now)
+        )
+
+
+JOBS = (close_links,)

@@ -1,0 +1,84 @@
+"""The dashboard's pages about payment links: the list, one of them with its code to scan, and canceling."""
+
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.qr import qr_image
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
+from tollhouse.payment_links import store as link_store
+from tollhouse.payment_links.choices import method_names, project_choices
+from tollhouse.payment_links.errors import LinkNotActive
+from tollhouse.payment_links.model import PaymentLink
+from tollhouse.payment_links.views import link_view
+from tollhouse.transactions import link_closing, payment_list_store
+
+OPERATIONS = Operations(PAGES)
+PAYMENTS_SHOWN = 10
+NOT_ACTIVE = "It is not active any more. Nothing was canceled."
+
+
+@OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}", guard=signed_in_page)
+async def link(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
+    """One link: its address, its code to scan, who paid by it."""
+    return await _link(request, caller, caller.env(mode), link_id)
+
+
+@OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page)
+async def ask_before_canceling(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
+    """What canceling means, before it is done."""
+    env = caller.env(mode)
+    found = await _found(request, env, link_id)
+    if found.status_at(request.now) != "active":
+        return see_other(f"/{env.mode}/payment-links/{link_id}")
+    view = link_view(found, request.services.settings.base_url, request.now)
+    return page(request, "transactions/link_cancel.html", person=caller, mode=env.mode, here="payment-links", link=view)
+
+
+@OPERATIONS.add("POST", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page)
+async def cancel(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
+    """Cancel an active link. Clicked twice, it is canceled once and that is well."""
+    env, services = caller.env(mode), request.services
+    try:
+        await services.db.transact(lambda tx: link_closing.cancel(tx, env, link_id, services, request.now))
+    except LinkNotActive as error:
+        return await _link(request, caller, env, link_id, error)
+    return see_other(f"/{env.mode}/payment-links/{link_id}")
+
+
+async def _link(
+    request: Request, person: Person, env: MerchantEnv, link_id: UUID, error: LinkNotActive | None = None
+) -> Response:
+    found = await _found(request, env, link_id)
+    view = link_view(found, request.services.settings.base_url, request.now)
+    paid = await payment_list_store.of_link(request.services.db, env, link_id, request.now, PAYMENTS_SHOWN + 1)
+    return page(
+        request,
+        "transactions/link.html",
+        200 if error is None else error.status,
+        person=person,
+        mode=env.mode,
+        here="payment-links",
+        link=view,
+        qr=qr_image(view.url) if view.status == "active" else None,
+        project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
+        payments=paid[:PAYMENTS_SHOWN],
+        more=len(paid) > PAYMENTS_SHOWN,
+        names=method_names(),
+        amount=format_amount,
+        message="" if error is None else NOT_ACTIVE,
+    )
+
+
+async def _found(request: Request, env: MerchantEnv, link_id: UUID) -> PaymentLink:
+    found = await link_store.one(request.services.db, env, link_id)
+    if found is None:
+        raise NotFound
+    return found

@@ -1,0 +1,178 @@
+"""Payment links, the transactions that pay them, refunds and chargebacks: what they are, without a database."""
+
+from datetime import datetime, timedelta
+from typing import Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.outgoing.model import Review
+from tollhouse.payment_links.model import LinkStatus, standing
+from tollhouse.rails.provider import Instructions
+
+TransactionStatus = Literal[
+    "pending",
+    "processing",
+    "succeeded",
+    "failed",
+    "expired",
+    "refund_required",
+    "partially_refunded",
+    "refunded",
+    "chargeback",
+]
+RefundRequiredReason = Literal["underpaid", "late", "duplicate", "after_cancel", "wrong_asset", "balance_limit"]
+RefundStatus = Literal["pending", "succeeded", "failed"]
+RefundReason = Literal["duplicate", "fraudulent", "customer_request", "service_issue", "other"]
+NotRefundable = Literal["not_refundable_method", "status", "window_passed"]
+ChargebackStatus = Literal["open", "won", "lost"]
+OPEN: frozenset[TransactionStatus] = frozenset({"pending", "processing"})
+CREDITED: frozenset[TransactionStatus] = frozenset({"succeeded", "partially_refunded"})
+FAILURES = {
+    "card_declined": "The payment was declined.",
+    "insufficient_funds": "There was not enough money for the payment.",
+    "expired_method": "The way to pay has expired.",
+    "double_spend": "The money was spent elsewhere.",
+    "canceled_by_customer": "The payment was canceled.",
+    "link_canceled": "The payment link was canceled.",
+}
+REFUND_REASONS: dict[RefundReason, str] = {
+    "customer_request": "The customer asked for it",
+    "duplicate": "Paid twice",
+    "fraudulent": "Fraud",
+    "service_issue": "Something was wrong with what was sold",
+    "other": "Another reason",
+}
+REFUND_FAILURES = {
+    "refund_declined": "It was declined.",
+    "receiver_invalid": "The receiver cannot be paid.",
+    "returned_by_bank": "The customer's bank sent it back.",
+    "payment_charged_back": "The customer's bank took the money back itself.",
+    "review_rejected": "The refund was not approved.",
+}
+
+
+class Step(Struct, frozen=True):
+    """One state a transaction came into."""
+
+    status: TransactionStatus
+    at: datetime
+    detail: str | None = None
+
+
+class Refund(Struct, frozen=True, kw_only=True):
+    """Money on its way back to a customer. `unapplied_minor` of it was never the merchant's; the rest is on hold."""
+
+    id: UUID
+    transaction_id: UUID
+    currency: str
+    amount_minor: int
+    unapplied_minor: int
+    hold_id: UUID | None
+    status: RefundStatus
+    reason: RefundReason
+    receiver: str | None
+    review: Review
+    failure_code: str | None
+    provider_reference: str | None
+    external_id: str | None
+    metadata: dict[str, str]
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class Chargeback(Struct, frozen=True, kw_only=True):
+    """A customer's bank took the money back; `fee_minor` is what that costs the merchant, whoever wins."""
+
+    id: UUID
+    amount_minor: int
+    fee_minor: int
+    reason: str
+    status: ChargebackStatus
+    opened_at: datetime
+    closed_at: datetime | None
+
+
+class Transaction(Struct, frozen=True, kw_only=True):
+    """A customer's attempt to pay a link, and all money that came and went by it.
+
+    What was received is `credited_minor` (the merchant's, ever), `unapplied_minor` (waiting for a decision), or was given
+    back from there. `returning_minor` is in refunds that have not ended, `returning_unapplied_minor` of it unapplied.
+    """
+
+    id: UUID
+    env: MerchantEnv
+    payment_link_id: UUID
+    link_status: LinkStatus
+    link_expires_at: datetime
+    clock_offset: timedelta
+    project_id: UUID
+    external_id: str | None
+    metadata: dict[str, str]
+    webhook_url: str | None
+    method_id: str
+    method_type: str
+    rail: str
+    instructions: Instructions
+    currency: str
+    amount_minor: int
+    received_minor: int = 0
+    credited_minor: int = 0
+    unapplied_minor: int = 0
+    fee_minor: int = 0
+    refunded_minor: int = 0
+    returning_minor: int = 0
+    returning_unapplied_minor: int = 0
+    charged_back_minor: int = 0
+    confirmations: int | None = None
+    required_confirmations: int | None = None
+    status: TransactionStatus = "pending"
+    failure_code: str | None = None
+    refund_required_reason: RefundRequiredReason | None = None
+    late: bool = False
+    version: int = 1
+    created_at: datetime
+    updated_at: datetime
+    succeeded_at: datetime | None = None
+    timeline: tuple[Step, ...] = ()
+    refunds: tuple[Refund, ...] = ()
+    chargeback: Chargeback | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may still succeed or fail."""
+        return self.status in OPEN
+
+    @property
+    def unapplied_free_minor(self) -> int:
+        """What waits for a decision and is in no refund."""
+        return self.unapplied_minor - self.returning_unapplied_minor
+
+    @property
+    def kept_minor(self) -> int:
+        """What the merchant got by it and has not given back, nor is about to, nor was taken."""
+        given_back = self.refunded_minor - (self.received_minor - self.credited_minor - self.unapplied_minor)
+        on_hold = self.returning_minor - self.returning_unapplied_minor
+        return self.credited_minor - given_back - on_hold - self.charged_back_minor
+
+    @property
+    def refundable_minor(self) -> int:
+        """What can be refunded beside the refunds that are under way."""
+        return self.unapplied_free_minor + self.kept_minor
+
+    @property
+    def acceptable(self) -> bool:
+        """Whether money waits that the merchant may take: not while some of it is in a refund, nor in another currency."""
+        waits = self.status in {"refund_required", *CREDITED} and self.unapplied_minor > 0
+        return waits and self.returning_unapplied_minor == 0 and self.refund_required_reason != "wrong_asset"
+
+    def link_status_at(self, now: datetime) -> LinkStatus:
+        """The status of its link at this moment."""
+        return standing(self.link_status, self.link_expires_at, now + self.clock_offset)
+
+    def status_at(self, now: datetime) -> TransactionStatus:
+        """The status at this moment: an attempt is over when its link is, unless money is there or on its way."""
+        over = self.status == "pending" and self.received_minor == 0
+        return "expired" if over and self.link_status_at(now) in {"expired", "completed"} else self.status

@@ -1,0 +1,57 @@
+"""Telling the merchant: events of payments and of the balance, recorded in the transaction of the deed."""
+
+from datetime import datetime
+from typing import Any
+
+from tollhouse.events.balances import Cause, notify_balance
+from tollhouse.events.record import NewEvent, record
+from tollhouse.http.services import Services
+from tollhouse.ledger.model import PostedTransaction
+from tollhouse.payment_links.model import PaymentLink
+from tollhouse.payment_links.views import link_view
+from tollhouse.platform.db import Tx
+from tollhouse.transactions.model import Chargeback, Refund, Transaction
+from tollhouse.transactions.views import chargeback_view, refund_view, transaction_view
+
+
+async def payment(
+    tx: Tx,
+    event_type: str,
+    transaction: Transaction,
+    services: Services,
+    now: datetime,
+    *,
+    refund: Refund | None = None,
+    chargeback: Chargeback | None = None,
+) -> None:
+    """Record an event about a transaction as it is now."""
+    extra: dict[str, Any] = {} if refund is None else {"refund": refund_view(refund, transaction.env)}
+    if chargeback is not None:
+        extra["chargeback"] = chargeback_view(chargeback, transaction.currency)
+    event = NewEvent(
+        event_type,
+        "transaction",
+        transaction.id,
+        transaction.version,
+        transaction_view(transaction, now),
+        transaction.webhook_url,
+        extra,
+    )
+    await record(tx, transaction.env, event, services=services, now=now)
+
+
+async def link_expired(tx: Tx, link: PaymentLink, services: Services, now: datetime) -> None:
+    """Record that a link expired which nobody had tried to pay."""
+    view = link_view(link, services.settings.base_url, now)
+    event = NewEvent("payment.expired", "payment_link", link.id, link.version, view, link.webhook_url)
+    await record(tx, link.env, event, services=services, now=now)
+
+
+async def moved(
+    tx: Tx, transaction: Transaction, posted: PostedTransaction, cause: Cause, services: Services, now: datetime
+) -> None:
+    """Record what a posting of this transaction did to its merchant's balance, if it did anything."""
+    if posted.entries:
+        await notify_balance(
+            tx, transaction.env, transaction.currency, posted, cause, transaction.webhook_url, services, now
+        )

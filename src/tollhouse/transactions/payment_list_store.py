@@ -1,0 +1,100 @@
+"""The SQL behind the dashboard's list of payments and its export."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from tollhouse.http.keyset import all_parts
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.platform.db import Pool, Row
+from tollhouse.transactions.payment_list import ListedPayment, PaymentFilter
+
+# Without a row to begin behind, from the newest on: bounds that are always there keep the walk on the index. Links are
+# looked through once, and joined to what is shown alone. A pending attempt may read as expired: the last condition decides.
+LIST = """
+    SELECT t.id, t.created_at, t.updated_at, t.succeeded_at, t.currency, t.amount_minor, t.received_minor, t.credited_minor,
+           t.fee_minor, t.refunded_minor, t.method_id, t.failure_code, t.refund_required_reason, t.late, t.payment_link_id,
+           l.project_id, l.display_name, l.external_id, l.customer_email,
+           CASE WHEN t.status = 'pending' AND t.received_minor = 0
+                     AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
+                          + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')))
+                THEN 'expired' ELSE t.status END AS status
+    FROM transactions t JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
+    WHERE t.merchant_id = $1 AND t.mode = $2
+      AND ($4::text IS NULL OR t.status = $4 OR ($4 = 'expired' AND t.status = 'pending'))
+      AND ($5::text IS NULL OR t.currency = $5) AND ($6::uuid IS NULL OR t.payment_link_id = $6)
+      AND ($7::text IS NULL OR t.method_id = $7)
+      AND (($8::uuid IS NULL AND $9::text IS NULL) OR t.payment_link_id IN (
+           SELECT f.id FROM payment_links f WHERE f.merchant_id = $1 AND f.mode = $2 AND ($8 IS NULL OR f.project_id = $8)
+           AND ($9 IS NULL OR f.external_id = $9 OR f.customer_email = $9)))
+      AND t.created_at >= coalesce($10::timestamptz, '-infinity') AND t.created_at < coalesce($11::timestamptz, 'infinity')
+      AND (t.created_at, t.id) < (
+          coalesce((SELECT b.created_at FROM transactions b WHERE b.merchant_id = $1 AND b.mode = $2 AND b.id = $12),
+                   'infinity'),
+          coalesce($12::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+      AND ($4 IS NULL OR t.status <> 'pending'
+           OR ($4 = 'expired') = (t.received_minor = 0
+                     AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3
+                          + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')))))
+    ORDER BY t.created_at DESC, t.id DESC LIMIT $13
+"""
+COUNT = """
+    SELECT count(*) AS payments FROM transactions t
+    WHERE t.merchant_id = $1 AND t.mode = $2
+      AND ($4::text IS NULL OR t.status = $4 OR ($4 = 'expired' AND t.status = 'pending'))
+      AND ($5::text IS NULL OR t.currency = $5) AND ($6::uuid IS NULL OR t.payment_link_id = $6)
+      AND ($7::text IS NULL OR t.method_id = $7)
+      AND (($8::uuid IS NULL AND $9::text IS NULL) OR t.payment_link_id IN (
+           SELECT f.id FROM payment_links f WHERE f.merchant_id = $1 AND f.mode = $2 AND ($8 IS NULL OR f.project_id = $8)
+           AND ($9 IS NULL OR f.external_id = $9 OR f.customer_email = $9)))
+      AND t.created_at >= coalesce($10::timestamptz, '-infinity') AND t.created_at < coalesce($11::timestamptz, 'infinity')
+      AND ($4 IS NULL OR t.status <> 'pending' OR ($4 = 'expired') = (t.received_minor = 0 AND EXISTS (
+           SELECT FROM payment_links l WHERE l.merchant_id = $1 AND l.mode = $2 AND l.id = t.payment_link_id
+             AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
+                  + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))))))
+"""
+# Of one link; a page of them, by the link's own index.
+OF_LINK = """
+    SELECT t.id, t.created_at, t.updated_at, t.succeeded_at, t.currency, t.amount_minor, t.received_minor, t.credited_minor,
+           t.fee_minor, t.refunded_minor, t.method_id, t.failure_code, t.refund_required_reason, t.late, t.payment_link_id,
+           l.project_id, l.display_name, l.external_id, l.customer_email,
+           CASE WHEN t.status = 'pending' AND t.received_minor = 0
+                     AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
+                          + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')))
+                THEN 'expired' ELSE t.status END AS status
+    FROM transactions t JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
+    WHERE t.merchant_id = $1 AND t.mode = $2 AND t.payment_link_id = $4
+    ORDER BY t.created_at DESC, t.id DESC LIMIT $5
+"""
+
+
+async def listed(
+    db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: datetime, before: UUID | None, limit: int
+) -> list[ListedPayment]:
+    """Payments behind the one of this id, newest first; from the newest on where none is named."""
+    rows = await db.fetch(LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), before, limit)
+    return [_payment(row) for row in rows]
+
+
+async def of_link(db: Pool, env: MerchantEnv, link_id: UUID, now: datetime, limit: int) -> list[ListedPayment]:
+    """The newest payments of one link."""
+    return [_payment(row) for row in await db.fetch(OF_LINK, env.merchant_id, env.mode, now, link_id, limit)]
+
+
+async def counted(db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: datetime) -> int:
+    """How many payments a filter means."""
+    row = await db.fetchrow(COUNT, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted))
+    return 0 if row is None else row["payments"]
+
+
+def all_of(
+    db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: datetime, at_once: int
+) -> AsyncIterator[list[ListedPayment]]:
+    """All of them, newest first, some at once."""
+    return all_parts(lambda last: listed(db, env, wanted, now, None if last is None else last.id, at_once), at_once)
+
+
+def _payment(row: Row) -> ListedPayment:
+    return ListedPayment(**{name: row[name] for name in ListedPayment.__struct_fields__})

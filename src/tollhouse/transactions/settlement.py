@@ -1,0 +1,213 @@
+"""Settling: what a rail saw becomes the state of a payment, money on the balance, and events; all in one transaction.
+
+Everything that changes a payment locks its link first, then the accounts: always in this order.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from tollhouse.audit import record
+from tollhouse.audit.changes import made
+from tollhouse.catalogue import payment_settings
+from tollhouse.catalogue.currencies import CURRENCIES, priced
+from tollhouse.catalogue.methods import Fees, fees_of
+from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.events.balances import Cause
+from tollhouse.http.services import Services
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.ids import Mode, new_id
+from tollhouse.kernel.money import MINOR_MAX
+from tollhouse.ledger.model import JournalEntry, Posting, Source, available, income, rail, unapplied
+from tollhouse.ledger.post import fits_balance_limit, post
+from tollhouse.orders.errors import InvalidState
+from tollhouse.payment_links import store as link_store
+from tollhouse.platform.db import Tx
+from tollhouse.platform.log import log
+from tollhouse.rails.provider import Observation
+from tollhouse.transactions import notify, store, verdict
+from tollhouse.transactions.model import Transaction
+
+SOURCE = "transaction"
+
+
+async def observe(services: Services, rail_name: str, mode: Mode, seen: Observation, now: datetime) -> Transaction | None:
+    """Let a rail's observation take effect; the payment it changed. None: nothing did, such as for a repeated one."""
+
+    async def action(tx: Tx) -> Transaction | None:
+        found = await store.by_reference(tx, rail_name, mode, seen.reference)
+        if found is None:
+            log.error("observation of no payment", part=rail_name, mode=mode)
+            return None
+        return await settle(tx, *found, seen, services, now)
+
+    return await services.db.transact(action)
+
+
+async def settle(
+    tx: Tx,
+    env: MerchantEnv,
+    transaction_id: UUID,
+    seen: Observation,
+    services: Services,
+    now: datetime,
+    *,
+    fees: Fees | None = None,
+) -> Transaction | None:
+    """The same for the attempt of this id. `fees` are the method's own unless said."""
+    current = await lock(tx, env, transaction_id)
+    if seen.currency is not None and seen.currency not in CURRENCIES:
+        log.error("observation in an unknown currency", part=current.rail, mode=env.mode)
+        return None
+    if seen.outcome == "confirmed":
+        return await _confirm(tx, current, seen, fees or fees_of(current.method_id), services, now)
+    if not await store.note_observation(tx, current, seen, current.id, now):
+        return None
+    if seen.outcome == "failed":
+        return await fail(tx, current, seen.failure_code or "card_declined", services, now) if current.is_open else None
+    return await _follow(tx, current, seen, now)
+
+
+async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
+    """The payment, which nobody else changes until this transaction ends. Raises `NotFound`."""
+    found = await store.lock(tx, env, transaction_id)
+    if found is None:
+        raise NotFound
+    return found
+
+
+async def fail(tx: Tx, current: Transaction, failure_code: str, services: Services, now: datetime) -> Transaction:
+    """Let an open attempt fail, and say so; part of the money, where it is there, then waits for the merchant."""
+    failed = await change(tx, verdict.fail(current, failure_code), failure_code, now)
+    event_type = "payment.failed" if failed.status == "failed" else "payment.refund_required"
+    await notify.payment(tx, event_type, failed, services, now)
+    return failed
+
+
+async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Services, now: datetime) -> Transaction:
+    """Take money that waits for a decision. Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`."""
+    current = await lock(tx, env, transaction_id)
+    if not current.acceptable:
+        raise InvalidState(current.status_at(now))
+    # The database judges the room on the balance once more below, and its verdict refuses everything.
+    taken = verdict.accept(current)
+    fee_minor = max(current.fee_minor, fees_of(current.method_id).of(taken.credited_minor))
+    taken = msgspec.structs.replace(taken, fee_minor=fee_minor, succeeded_at=current.succeeded_at or now)
+    accepted = await change(tx, taken, "accepted", now)
+    postings = [Posting("payment", current.currency, current.unapplied_minor, unapplied(current.rail), available(env))]
+    if current.status == "refund_required":
+        await link_store.count_payment(tx, env, current.payment_link_id, current.id, current.unapplied_minor, now)
+        await notify.payment(tx, "payment.succeeded", accepted, services, now)
+    await _post(tx, accepted, [*postings, *_fee(accepted, fee_minor - current.fee_minor)], services, now)
+    about = made(amount=priced(current.unapplied_minor, current.currency))
+    await record.note(tx, env, "payment.accepted", now, subject=current.id, changed=about)
+    return accepted
+
+
+async def change(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction:
+    """Write a payment that is held still, as judged; as it is then."""
+    moved = await store.move(tx, new, detail, now)
+    if moved is None:
+        raise AssertionError("nobody else changes a payment whose link is locked")
+    return moved
+
+
+async def _confirm(
+    tx: Tx, current: Transaction, seen: Observation, fees: Fees, services: Services, now: datetime
+) -> Transaction | None:
+    """Money is there for good. What one payment cannot count is kept apart, and the rest of it as a payment of its own."""
+    fits_minor = MINOR_MAX - current.received_minor
+    unmatched = verdict.is_unmatched(current, seen.currency)
+    first = seen if unmatched or seen.amount_minor <= fits_minor else msgspec.structs.replace(seen, amount_minor=fits_minor)
+    target_id = new_id() if unmatched else current.id
+    if not await store.note_observation(tx, current, first, target_id, now):
+        return None
+    if unmatched:
+        return await _take_unmatched(tx, current, target_id, seen, services, now)
+    rest_minor = seen.amount_minor - first.amount_minor
+    received = await _receive(tx, current, first.amount_minor, fees, services, now, in_part=rest_minor > 0)
+    if rest_minor:
+        rest = msgspec.structs.replace(seen, amount_minor=rest_minor, external_ref=f"{seen.external_ref}/rest")
+        rest_id = new_id()
+        await store.note_observation(tx, current, rest, rest_id, now)
+        await _take_unmatched(tx, received, rest_id, rest, services, now)
+    return received
+
+
+async def _receive(
+    tx: Tx, current: Transaction, arrived_minor: int, fees: Fees, services: Services, now: datetime, *, in_part: bool
+) -> Transaction:
+    """Apply money or keep it apart. `in_part`: more came with it than a payment can count, and nothing of it is applied."""
+    env, currency = current.env, current.currency
+    exact = verdict.fits(current, arrived_minor, now)
+    settings = PaymentSettings() if exact else await payment_settings.of(tx, env)
+    judged = verdict.receive(current, arrived_minor, settings, now)
+    fee_minor = fees.of(judged.credited_minor) if judged.credited_minor else 0
+    credited_minor = judged.credited_minor
+    if credited_minor and (in_part or not await fits_balance_limit(tx, env, currency, credited_minor - fee_minor)):
+        judged = verdict.overflow(current, arrived_minor)
+        credited_minor = fee_minor = 0
+    unapplied_minor = judged.unapplied_minor - current.unapplied_minor
+    detail = judged.refund_required_reason or (None if exact else f"{CURRENCIES[currency].format(arrived_minor)} received")
+    received = await change(tx, msgspec.structs.replace(judged, fee_minor=fee_minor), detail, now)
+    postings: list[Posting] = []
+    if unapplied_minor < 0:  # what was kept apart before is applied now, together with what has just come
+        postings.append(Posting("payment", currency, arrived_minor, rail(current.rail), unapplied(current.rail)))
+        postings.append(Posting("payment", currency, credited_minor, unapplied(current.rail), available(env)))
+    else:
+        if credited_minor:
+            postings.append(Posting("payment", currency, credited_minor, rail(current.rail), available(env)))
+        if unapplied_minor:
+            postings.append(Posting("payment", currency, unapplied_minor, rail(current.rail), unapplied(current.rail)))
+    if received.status == "succeeded":
+        await link_store.count_payment(tx, env, current.payment_link_id, current.id, credited_minor, now)
+        await notify.payment(tx, "payment.succeeded", received, services, now)
+    if received.status == "refund_required" or (received.status == "succeeded" and received.unapplied_minor > 0):
+        await notify.payment(tx, "payment.refund_required", received, services, now)
+    await _post(tx, received, [*postings, *_fee(received, fee_minor)], services, now)
+    return received
+
+
+async def _take_unmatched(
+    tx: Tx, beside: Transaction, unmatched_id: UUID, seen: Observation, services: Services, now: datetime
+) -> Transaction:
+    """Keep money apart that came where nothing was to be paid, as a payment of its own."""
+    reason = verdict.unmatched_reason(beside, seen.currency, now)
+    await store.begin_stray(tx, beside, unmatched_id, seen, reason, now)
+    unmatched = await store.one(tx, beside.env, unmatched_id)
+    if unmatched is None:
+        raise AssertionError("it was begun just now")
+    await notify.payment(tx, "payment.refund_required", unmatched, services, now)
+    posting = Posting(
+        "payment", unmatched.currency, unmatched.received_minor, rail(unmatched.rail), unapplied(unmatched.rail)
+    )
+    await _post(tx, unmatched, [posting], services, now)
+    return unmatched
+
+
+async def _follow(tx: Tx, current: Transaction, seen: Observation, now: datetime) -> Transaction | None:
+    """Money on its way, or not any more: no money moves and nobody is told."""
+    facts = {"confirmations": seen.confirmations, "required_confirmations": seen.required_confirmations}
+    if seen.outcome == "vanished":
+        gone = msgspec.structs.replace(current, status="pending", confirmations=None, required_confirmations=None)
+        return await change(tx, gone, "vanished", now) if current.status == "processing" else None
+    in_time = current.status == "processing" or (current.status == "pending" and current.link_status_at(now) == "active")
+    if not in_time:
+        return None
+    return await change(tx, msgspec.structs.replace(current, status="processing", **facts), None, now)
+
+
+async def _post(tx: Tx, transaction: Transaction, postings: list[Posting], services: Services, now: datetime) -> None:
+    """Post a transition, and tell what it did to the balance."""
+    source = Source(SOURCE, transaction.id, transaction.version)
+    posted = await post(tx, JournalEntry(transaction.env.mode, "payment", source, tuple(postings), now))
+    cause = Cause(SOURCE, transaction.id, transaction.status, transaction.version)
+    await notify.moved(tx, transaction, posted, cause, services, now)
+
+
+def _fee(transaction: Transaction, fee_minor: int) -> list[Posting]:
+    if fee_minor <= 0:
+        return []
+    return [Posting("payment_fee", transaction.currency, fee_minor, available(transaction.env), income("payment_fee"))]

@@ -1,0 +1,270 @@
+"""Every SQL statement about transactions and their timelines."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.catalogue.methods import Method
+from tollhouse.http.paging import Window
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.payment_links.model import PaymentLink
+from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.rails.provider import Instructions, Observation, Payer
+from tollhouse.transactions.model import Chargeback, Refund, RefundRequiredReason, Step, Transaction
+
+BEGIN = """
+    WITH begun AS (
+        INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
+                                  instructions, currency, amount_minor, status, created_at, updated_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending', $12, $12)
+    )
+    INSERT INTO transaction_steps (transaction_id, version, status, at) VALUES ($1, 1, 'pending', $12)
+"""
+# A payment of its own for money that came where nothing was to be paid.
+BEGIN_STRAY = """
+    WITH begun AS (
+        INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
+                                  instructions, currency, amount_minor, received_minor, unapplied_minor, status,
+                                  refund_required_reason, late, created_at, updated_at)
+        SELECT $1, t.merchant_id, t.mode, t.payment_link_id, t.method_id, t.method_type, t.rail,
+               t.rail_reference || '/' || $5,
+               t.instructions, $6, $7, $7, $7, 'refund_required', $8, $8 = 'late', $9, $9
+        FROM transactions t WHERE t.merchant_id = $2 AND t.mode = $3 AND t.id = $4
+    )
+    INSERT INTO transaction_steps (transaction_id, version, status, detail, at) VALUES ($1, 1, 'refund_required', $8, $9)
+"""
+# A transfer that was confirmed or is gone is not on its way any more, whatever a straggler says.
+OBSERVE = """
+    INSERT INTO rail_observations (rail, mode, external_ref, outcome, merchant_id, transaction_id, currency, amount_minor,
+                                   confirmations, at, payer_account, payer_name)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
+    WHERE $4 <> 'seen' OR NOT EXISTS (
+        SELECT FROM rail_observations
+        WHERE rail = $1 AND mode = $2 AND external_ref = $3 AND outcome IN ('confirmed', 'vanished'))
+    ON CONFLICT DO NOTHING
+"""
+PAYER = """
+    SELECT min(payer_account) AS account, min(payer_name) AS name FROM rail_observations
+    WHERE transaction_id = $1 AND outcome = 'confirmed'
+    HAVING count(*) = count(payer_account) AND count(DISTINCT payer_account) = 1
+"""
+# Part of the money came, and then the link ended otherwise than by its time.
+STRANDED = """
+    SELECT t.merchant_id, t.mode, t.id FROM transactions t
+    JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
+    WHERE t.status = 'pending' AND t.received_minor > 0 AND l.status <> 'active' LIMIT $1
+"""
+BY_REFERENCE = "SELECT merchant_id, id FROM transactions WHERE rail = $1 AND mode = $2 AND rail_reference = $3"
+LOCK_LINK = """
+    SELECT l.id FROM payment_links l
+    WHERE l.merchant_id = $1 AND l.mode = $2
+      AND l.id = (SELECT t.payment_link_id FROM transactions t WHERE t.merchant_id = $1 AND t.mode = $2 AND t.id = $3)
+    FOR NO KEY UPDATE
+"""
+ONE = "SELECT * FROM whole_transactions WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+OPEN_OF_LINK = """
+    SELECT * FROM whole_transactions
+    WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
+    ORDER BY created_at DESC, id DESC
+"""
+NEWEST_OPEN = """
+    SELECT id, method_id FROM transactions
+    WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
+    ORDER BY created_at DESC, id DESC LIMIT $4
+"""
+# An attempt is over when its link is, though nobody may have written that down yet.
+LIST = """
+    SELECT * FROM whole_transactions
+    WHERE merchant_id = $1 AND mode = $2
+      AND ($4::text[] IS NULL OR CASE WHEN status = 'pending' AND received_minor = 0
+                                              AND (link_status = 'completed' OR (link_status = 'active'
+                                                   AND link_expires_at <= $3::timestamptz + ahead))
+                                     THEN 'expired' ELSE status END = ANY($4))
+      AND ($5::text IS NULL OR currency = $5)
+      AND ($6::uuid IS NULL OR payment_link_id = $6) AND ($7::text IS NULL OR method_id = $7)
+      AND ($8::uuid IS NULL OR project_id = $8) AND ($9::text IS NULL OR external_id = $9)
+      AND created_at >= $10 AND (created_at, id) < ($11, $12)
+    ORDER BY created_at DESC, id DESC LIMIT $13 OFFSET $14
+"""
+# Every change of a transaction: the whole row as it shall be, if it is still the version that was judged.
+MOVE_IF_SAME = """
+    WITH moved AS (
+        UPDATE transactions SET status = $5, received_minor = $6, credited_minor = $7, unapplied_minor = $8, fee_minor = $9,
+            refunded_minor = $10, returning_minor = $11, returning_unapplied_minor = $12, charged_back_minor = $13,
+            confirmations = $14, required_confirmations = $15, failure_code = $16, refund_required_reason = $17, late = $18,
+            succeeded_at = $19, updated_at = $20, version = version + 1
+        WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND version = $4
+        RETURNING id, version
+    )
+    INSERT INTO transaction_steps (transaction_id, version, status, detail, at)
+    SELECT id, version, $5, $21, $20 FROM moved
+"""
+
+
+class TransactionFilter(Struct, frozen=True):
+    """Which transactions to list; None leaves a filter out. In the order of the statement's parameters."""
+
+    status: list[str] | None = None
+    currency: str | None = None
+    payment_link_id: UUID | None = None
+    method_id: str | None = None
+    project_id: UUID | None = None
+    external_id: str | None = None
+
+
+async def begin(tx: Tx, link: PaymentLink, transaction_id: UUID, method: Method, told: Instructions, now: datetime) -> None:
+    """Begin an attempt."""
+    env = link.env
+    how = (method.method_id, method.type, method.rail, told.reference, msgspec.json.encode(told).decode())
+    price = (link.currency, link.amount_minor)
+    await tx.execute(BEGIN, transaction_id, env.merchant_id, env.mode, link.id, *how, *price, now)
+
+
+async def begin_stray(
+    tx: Tx,
+    beside: Transaction,
+    transaction_id: UUID,
+    seen: Observation,
+    reason: RefundRequiredReason,
+    now: datetime,
+) -> None:
+    """Begin a payment that waits for a decision, beside the one whose reference its money came with."""
+    env, currency = beside.env, seen.currency or beside.currency
+    facts = (seen.external_ref, currency, seen.amount_minor, reason, now)
+    await tx.execute(BEGIN_STRAY, transaction_id, env.merchant_id, env.mode, beside.id, *facts)
+
+
+async def note_observation(tx: Tx, of: Transaction, seen: Observation, transaction_id: UUID, now: datetime) -> bool:
+    """Note what the rail saw, for this transaction; False where it was noted before."""
+    step = (seen.confirmations or 0) if seen.outcome == "seen" else 0
+    whose = (of.env.merchant_id, transaction_id, seen.currency or of.currency, seen.amount_minor, step, now)
+    payer = (None, None) if seen.payer is None else (seen.payer.account, seen.payer.name)
+    return await tx.execute(OBSERVE, of.rail, of.env.mode, seen.external_ref, seen.outcome, *whose, *payer) == 1
+
+
+async def payer(db: Pool | Tx, transaction_id: UUID) -> Payer | None:
+    """The account that all of a payment's money came from; None where the rail does not know it, or there are several."""
+    row = await db.fetchrow(PAYER, transaction_id)
+    return None if row is None else Payer(row["account"], row["name"])
+
+
+async def stranded(db: Pool, limit: int) -> list[tuple[MerchantEnv, UUID]]:
+    """Partly paid attempts of links that have ended meanwhile."""
+    rows = await db.fetch(STRANDED, limit)
+    return [(MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["id"]) for row in rows]
+
+
+async def by_reference(db: Pool | Tx, rail: str, mode: Mode, reference: str) -> tuple[MerchantEnv, UUID] | None:
+    """Whose attempt carries this reference at the rail, and its id."""
+    row = await db.fetchrow(BY_REFERENCE, rail, mode, reference)
+    return None if row is None else (MerchantEnv(MerchantId(row["merchant_id"]), mode), row["id"])
+
+
+async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
+    """This transaction, and nobody else changes it or its link until this one of the database ends."""
+    if await tx.fetchrow(LOCK_LINK, env.merchant_id, env.mode, transaction_id) is None:
+        return None
+    return await one(tx, env, transaction_id)
+
+
+async def one(db: Pool | Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
+    """This transaction of this merchant and mode."""
+    row = await db.fetchrow(ONE, env.merchant_id, env.mode, transaction_id)
+    return None if row is None else _transaction(row)
+
+
+async def open_of(db: Pool | Tx, link: PaymentLink) -> list[Transaction]:
+    """The open attempts of a link, newest first."""
+    rows = await db.fetch(OPEN_OF_LINK, link.env.merchant_id, link.env.mode, link.id)
+    return [_transaction(row) for row in rows]
+
+
+async def newest_open(tx: Tx, link: PaymentLink, limit: int) -> list[tuple[UUID, str]]:
+    """The newest open attempts of a link: their ids and methods."""
+    rows = await tx.fetch(NEWEST_OPEN, link.env.merchant_id, link.env.mode, link.id, limit)
+    return [(row["id"], row["method_id"]) for row in rows]
+
+
+async def listed(db: Pool, env: MerchantEnv, wanted: TransactionFilter, now: datetime, window: Window) -> list[Transaction]:
+    """A page of transactions, newest first."""
+    rows = await db.fetch_fresh(
+        LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), *msgspec.structs.astuple(window)
+    )
+    return [_transaction(row) for row in rows]
+
+
+async def move(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction | None:
+    """Write `new` over the version it was made from; as it is now, None where somebody else was first."""
+    moved = await tx.execute(
+        MOVE_IF_SAME,
+        new.env.merchant_id,
+        new.env.mode,
+        new.id,
+        new.version,
+        new.status,
+        new.received_minor,
+        new.credited_minor,
+        new.unapplied_minor,
+        new.fee_minor,
+        new.refunded_minor,
+        new.returning_minor,
+        new.returning_unapplied_minor,
+        new.charged_back_minor,
+        new.confirmations,
+        new.required_confirmations,
+        new.failure_code,
+        new.refund_required_reason,
+        new.late,
+        new.succeeded_at,
+        now,
+        detail,
+    )
+    if moved != 1:
+        return None
+    timeline = (*new.timeline, Step(new.status, now, detail))
+    return msgspec.structs.replace(new, version=new.version + 1, updated_at=now, timeline=timeline)
+
+
+def _transaction(row: Row) -> Transaction:
+    return Transaction(
+        id=row["id"],
+        env=MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
+        payment_link_id=row["payment_link_id"],
+        link_status=row["link_status"],
+        link_expires_at=row["link_expires_at"],
+        clock_offset=row["ahead"],
+        project_id=row["project_id"],
+        external_id=row["external_id"],
+        metadata=msgspec.json.decode(row["metadata"], type=dict[str, str]),
+        webhook_url=row["webhook_url"],
+        method_id=row["method_id"],
+        method_type=row["method_type"],
+        rail=row["rail"],
+        instructions=msgspec.json.decode(row["instructions"], type=Instructions),
+        currency=row["currency"],
+        amount_minor=row["amount_minor"],
+        received_minor=row["received_minor"],
+        credited_minor=row["credited_minor"],
+        unapplied_minor=row["unapplied_minor"],
+        fee_minor=row["fee_minor"],
+        refunded_minor=row["refunded_minor"],
+        returning_minor=row["returning_minor"],
+        returning_unapplied_minor=row["returning_unapplied_minor"],
+        charged_back_minor=row["charged_back_minor"],
+        confirmations=row["confirmations"],
+        required_confirmations=row["required_confirmations"],
+        status=row["status"],
+        failure_code=row["failure_code"],
+        refund_required_reason=row["refund_required_reason"],
+        late=row["late"],
+        version=row["version"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        succeeded_at=row["succeeded_at"],
+        timeline=msgspec.json.decode(row["timeline"], type=tuple[Step, ...]),
+        refunds=msgspec.json.decode(row["refunds"], type=tuple[Refund, ...]),
+        chargeback=None if row["chargeback"] is None else msgspec.json.decode(row["chargeback"], type=Chargeback),
+    )
