@@ -19,7 +19,7 @@ def test_every_named_test_exists() -> None:
 
 def test_every_threat_has_a_test() -> None:
     threats = CHAPTER.split("## Threats, controls and tests")[1].split("## OWASP")[0]
-    rows = [row for row in threats.splitlines() if row.startswith("| ") and not row.startswith("| threat")]
+    rows = [row for row in threats.splitlines() if row.startswith("| ") and not row.startswith("| Threat")]
     assert rows
     assert not [row for row in rows if not NAMED_TEST.search(row)]
 
