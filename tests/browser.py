@@ -152,11 +152,12 @@ class Visitor:
         await self.click("Sign in")
 
     async def look_until_it_ended(self) -> None:
-        """Look again until the worker has done its part."""
+        """Refresh until the worker has done its part."""
         await self.page.wait_for_load_state("load")
-        while await self.page.locator("text=Look again").count():
+        refresh = self.page.locator("a:text-matches('^(Refresh|Look again)$')")
+        while await refresh.count():
             async with self.page.expect_navigation():
-                await self.page.click("text=Look again")
+                await refresh.click()
 
     async def press(self, wanted: str, key: str = "Enter") -> None:
         """Go there with the Tab key alone, and press this key. The focus must be seen, not covered as a whole."""

@@ -98,9 +98,9 @@ class Desk:
         """Ask for it once more."""
         await self.services.db.transact(lambda tx: actions.redeliver(tx, self.env, event_id, self.services, clock.now()))
 
-    async def switch_off(self) -> None:
+    async def disable_delivery(self) -> None:
         """End delivery in this environment."""
-        await self.services.db.transact(lambda tx: actions.switch_off(tx, self.env, self.services, clock.now()))
+        await self.services.db.transact(lambda tx: actions.disable_delivery(tx, self.env, self.services, clock.now()))
 
     async def claim(self) -> Row:
         """Claim the one due delivery, as a worker does, and do nothing with it."""

@@ -122,7 +122,7 @@ async def test_switching_off_cancels_what_waits(live: Desk, receiver: Receiver) 
     async with live.working():
         event_id = await live.record(receiver.url)
         await live.until(event_id, "retrying")
-        await live.switch_off()
+        await live.disable_delivery()
         assert (await live.event(event_id))["status"] == "canceled"
         assert await live.planned(event_id) is None
     assert len(receiver.received) == 1
@@ -131,19 +131,19 @@ async def test_switching_off_cancels_what_waits(live: Desk, receiver: Receiver) 
 
 async def test_switching_off_while_a_call_is_under_way(live: Desk, receiver: Receiver) -> None:
     await live.secret()
-    go_on = asyncio.Event()
+    proceed = asyncio.Event()
 
     async def answer(_request: web.Request) -> web.StreamResponse:
-        await go_on.wait()
+        await proceed.wait()
         return web.Response(status=500)
 
     receiver.answer = answer
     async with live.working():
         event_id = await live.record(receiver.url)
         await receiver.wait()
-        await live.switch_off()
+        await live.disable_delivery()
         assert (await live.event(event_id))["status"] == "pending"
-        go_on.set()
+        proceed.set()
         await live.until(event_id, "canceled")
     assert await live.history(event_id) == [(1, "automatic", "http_500")]
     assert len(receiver.received) == 1
@@ -153,7 +153,7 @@ async def test_switching_off_while_a_call_is_under_way(live: Desk, receiver: Rec
 async def test_what_was_recorded_while_delivery_was_switched_off_is_not_sent(test: Desk, receiver: Receiver) -> None:
     """The deed read before the switch and committed after it: the worker asks again before it sends."""
     await test.secret()
-    await test.switch_off()
+    await test.disable_delivery()
     event_id = await test.record(receiver.url)
     await test.execute("UPDATE webhook_events SET status = 'pending' WHERE id = $1", event_id)
     await test.execute(

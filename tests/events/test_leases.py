@@ -119,13 +119,13 @@ async def test_two_workers_send_each_delivery_once_and_never_twice_at_once(live:
 async def test_at_most_four_calls_to_one_destination(test: Desk, receiver: Receiver) -> None:
     await test.secret()
     under_way = worst = 0
-    go_on = asyncio.Event()
+    proceed = asyncio.Event()
 
     async def answer(_request: web.Request) -> web.StreamResponse:
         nonlocal under_way, worst
         under_way += 1
         worst = max(worst, under_way)
-        await go_on.wait()
+        await proceed.wait()
         under_way -= 1
         return web.Response(status=200)
 
@@ -140,7 +140,7 @@ async def test_at_most_four_calls_to_one_destination(test: Desk, receiver: Recei
         await receiver.wait(count=5)
         assert receiver.received[-1].headers["X-Service-Event-Id"] == str(elsewhere)
         assert worst == 5
-        go_on.set()
+        proceed.set()
         for event_id in events:
             await test.until(event_id, "delivered")
     assert worst == 5
@@ -148,10 +148,10 @@ async def test_at_most_four_calls_to_one_destination(test: Desk, receiver: Recei
 
 async def test_stopping_waits_for_what_is_under_way(test: Desk, receiver: Receiver) -> None:
     await test.secret()
-    go_on = asyncio.Event()
+    proceed = asyncio.Event()
 
     async def answer(_request: web.Request) -> web.StreamResponse:
-        await go_on.wait()
+        await proceed.wait()
         return web.Response(status=200)
 
     receiver.answer = answer
@@ -161,7 +161,7 @@ async def test_stopping_waits_for_what_is_under_way(test: Desk, receiver: Receiv
     await receiver.wait()
     worker.stop()
     left = await test.record(receiver.url)
-    go_on.set()
+    proceed.set()
     await asyncio.wait_for(running, 5)
     assert (await test.event(event_id))["status"] == "delivered"
     delivery = await test.delivery(left)

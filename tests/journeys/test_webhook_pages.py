@@ -43,13 +43,13 @@ async def save_a_secret(someone: Visitor) -> None:
     await someone.see("webhooks-events-empty")
     await someone.open_part("Webhooks")
     await someone.see("webhooks-none")
-    await expect(page.locator("button:has-text('Send a test event')")).to_have_count(0)
-    await someone.click("Generate a secret")
+    await expect(page.locator("button:has-text('Send test event')")).to_have_count(0)
+    await someone.click("Generate secret")
     await someone.see("webhooks-generated")
     assert re.fullmatch(r"whsec_[A-Za-z0-9+/]{43}=", await page.input_value("#new-secret"))
     await someone.click("Copy")
     await page.wait_for_selector("button:has-text('Copied'), button:has-text('Selected')")
-    await someone.click("Save the secret")
+    await someone.click("Activate secret")
     await someone.see("webhooks-saved")
     await expect(page.locator("#new-secret")).to_have_count(0)
 
@@ -58,7 +58,7 @@ async def try_an_address(someone: Visitor, receiver: Receiver) -> None:
     """A wrong address first, then one whose receiver fails, then the same event again."""
     page = someone.page
     await page.fill("#url", "http://10.0.0.1/")
-    await someone.click("Send a test event")
+    await someone.click("Send test event")
     await someone.see("webhooks-wrong-address")
     await expect(page.locator("#url")).to_have_attribute("aria-invalid", "true")
 
@@ -67,12 +67,12 @@ async def try_an_address(someone: Visitor, receiver: Receiver) -> None:
 
     receiver.answer = fails
     await page.fill("#url", receiver.url)
-    await someone.click("Send a test event")
+    await someone.click("Send test event")
     await someone.look_until_it_ended()
     await someone.see("webhooks-event-failed")
     await expect(page.locator("main")).to_contain_text("The receiver answered 503")
     receiver.answer = None
-    await someone.click("Send it again")
+    await someone.click("Resend event")
     await someone.look_until_it_ended()
     await someone.see("webhooks-event-delivered")
     assert [got.headers["X-Service-Attempt"] for got in receiver.received] == ["1", "2"]
@@ -92,7 +92,7 @@ async def find_events(someone: Visitor) -> None:
     await someone.click("Filter")
     await expect(page.locator("tbody tr")).to_have_count(1)
     await page.click(".modes a:has-text('Live')")
-    await expect(page.locator("main")).to_contain_text("Nothing has happened in the live environment")
+    await expect(page.locator("main")).to_contain_text("No events in the live environment yet")
     await page.click(".modes a:has-text('Test')")
 
 
@@ -100,16 +100,16 @@ async def switch_off_and_on(someone: Visitor) -> None:
     """While delivery is off, an event cannot be sent again, and the page says what to do."""
     page = someone.page
     await someone.open_part("Webhooks")
-    await someone.click("Switch delivery off")
-    await someone.agree("Switch delivery off in the test environment?")
+    await someone.click("Turn off delivery")
+    await someone.agree("Turn off delivery in the test environment? Pending events will be canceled.")
     await someone.see("webhooks-off")
     await someone.open_part("Events")
     await page.click("tbody a")
-    await someone.click("Send it again")
+    await someone.click("Resend event")
     await someone.see("webhooks-event-refused")
-    await expect(page.locator("[role=alert]")).to_contain_text("Switch delivery on under Webhooks")
+    await expect(page.locator("[role=alert]")).to_contain_text("Turn on delivery on the Webhooks page")
     await someone.open_part("Webhooks")
-    await someone.click("Switch delivery on")
+    await someone.click("Turn on delivery")
     await someone.see("webhooks-on")
 
 

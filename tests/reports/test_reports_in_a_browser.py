@@ -42,14 +42,14 @@ REPORT = """
 - region "Fees in EUR"
 """
 FAILED = """
-- heading "Send failed events again" [level=1]
-- search "Which events":
+- heading "Resend failed events" [level=1]
+- search "Filter events":
   - combobox "Failed in the last"
   - combobox "Type"
-  - button "Count them"
+  - button "Apply"
 - region "2 events":
   - heading "2 events" [level=2]
-  - button "Send 2 events again"
+  - button "Resend 2 events"
 """
 
 
@@ -61,7 +61,7 @@ async def test_reports_and_failed_events(
         await someone.sign_in(alice)
         await earn(alice, desk, receiver)
         await read_reports(someone)
-        await send_failed_events_again(someone)
+        await resend_failed_events(someone)
 
 
 async def earn(alice: Actor, desk: Desk, receiver: Receiver) -> None:
@@ -108,18 +108,18 @@ async def read_reports(someone: Visitor) -> None:
     await someone.glance("reports-wrong")
 
 
-async def send_failed_events_again(someone: Visitor) -> None:
+async def resend_failed_events(someone: Visitor) -> None:
     """All of them, and see how far it is."""
     page = someone.page
     await someone.open_part("Events")
     await page.select_option("#status", "failed")
     await someone.click("Filter")
-    await page.click("text=Send failed events again")
+    await page.click("text=Resend failed events")
     await page.select_option("#type", "payment.succeeded")
-    await someone.click("Count them")
+    await someone.click("Apply")
     await expect(page.locator("main")).to_match_aria_snapshot(FAILED)
     await someone.see("redeliver")
-    await someone.click("Send 2 events again")
-    await expect(page.locator("#progress")).to_have_text("Over")
-    await expect(page.locator("main")).to_contain_text("2 of 2 events sent again")
+    await someone.click("Resend 2 events")
+    await expect(page.locator("#progress")).to_have_text("Completed")
+    await expect(page.locator("main")).to_contain_text("2 of 2 events resent")
     await someone.glance("redeliver-over")

@@ -108,7 +108,7 @@ def test_states_errors_and_types_are_all_told() -> None:
         status: meaning.sentence for status, meaning in labels.STATUSES.items()
     }
     rows = ROW.findall(errors)[1:]
-    assert rows[0] == ("`http_500`, and so on", labels.of_error("http_500"))
+    assert rows[0] == ("`http_500`, and so on", labels.describe_error("http_500"))
     assert {name.strip("`"): words for name, words in rows[1:]} == labels.ERRORS
     types = section("## Delivery request").partition("Event types:")[2].partition("\n\n")[0]
     assert TICKED.findall(types) == [*EVENT_TYPES, TEST_EVENT]

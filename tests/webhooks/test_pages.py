@@ -38,21 +38,21 @@ async def rows(actor: Actor, query: str = "", mode: str = "test") -> list[str]:
 @pytest.mark.covers("W-75")
 async def test_a_secret_is_generated_copied_and_saved(alice: Actor) -> None:
     base = "/test/developers/webhooks"
-    assert "Send a test event" not in await seen(alice, base)
+    assert "Send test event" not in await seen(alice, base)
     assert (await post(alice, f"{base}/secret/activate")).location == f"{base}?done=expired"
-    assert "No secret was waiting" in await seen(alice, f"{base}?done=expired")
+    assert "There is no secret to activate" in await seen(alice, f"{base}?done=expired")
     first = SECRET.findall((await post(alice, f"{base}/secret", 200)).text)
     [second] = SECRET.findall((await post(alice, f"{base}/secret", 200)).text)
     assert first != [second]
     left = await seen(alice, base)
-    assert "waits to be saved" in left
+    assert "has not been activated" in left
     assert second not in left
     assert (await post(alice, f"{base}/secret/activate")).location == f"{base}?done=saved"
     saved = await seen(alice, f"{base}?done=saved")
-    assert "It signs every delivery from now on" in saved
-    assert "Send a test event" in saved
+    assert "It signs all deliveries from now on" in saved
+    assert "Send test event" in saved
     assert second not in saved
-    assert "Generate a secret" in await seen(alice, "/live/developers/webhooks")
+    assert "Generate secret" in await seen(alice, "/live/developers/webhooks")
     assert "<script>" not in await seen(alice, f"{base}?done=<script>")
 
 
@@ -62,10 +62,10 @@ async def test_a_test_is_sent_and_its_event_shown(alice: Actor, receiver: Receiv
     [got] = await receiver.wait()
     assert at.endswith(got.headers["X-Service-Event-Id"])
     async with asyncio.timeout(15):
-        while "The receiver has taken it." not in (shown := await seen(alice, at)):
+        while "Delivered. The receiver answered" not in (shown := await seen(alice, at)):
             await asyncio.sleep(0.02)
     assert got.body["created_at"] in shown
-    assert "Send it again" in shown
+    assert "Resend event" in shown
 
 
 async def test_refused_tests_keep_what_was_typed(alice: Actor) -> None:
@@ -89,7 +89,7 @@ async def test_too_many_tests(limited: Service) -> None:
 
 
 async def test_events_are_listed_filtered_and_paged(alice: Actor, desk_of: Open) -> None:
-    assert "Nothing has happened in the test environment" in await seen(alice, "/test/developers/events")
+    assert "No events in the test environment yet" in await seen(alice, "/test/developers/events")
     desk = await desk_of(alice)
     ids = [str(await desk.record(None, type=kind)) for kind in ["payment.succeeded", "balance.updated"] * 12]
     held = str(await desk.record(OWN))
@@ -105,7 +105,7 @@ async def test_events_are_listed_filtered_and_paged(alice: Actor, desk_of: Open)
     second = await seen(alice, "/test/developers/events?status=skipped&type=&page=2&limit=20")
     assert 'href="?status=skipped&page=1"' in second
     for query in ("?status=nonsense", "?type=payment.imagined", "?status=failed"):
-        assert "No event matches." in await seen(alice, f"/test/developers/events{query}")
+        assert "No events match these filters." in await seen(alice, f"/test/developers/events{query}")
     assert "There is nothing on page 9." in await seen(alice, "/test/developers/events?page=9")
     for query in ("?page=0", "?page=x", "?state=held", "?status=a&status=b"):
         await seen(alice, f"/test/developers/events{query}", 422)
@@ -129,8 +129,8 @@ async def test_two_clicks_send_once(alice: Actor, receiver: Receiver, desk_of: O
     assert {click.location for click in clicks} == {path}
     shown = await seen(alice, path)
     assert "<dd>1 of 1</dd>" in shown
-    assert "An attempt is due or on its way" in shown
-    assert "Send it again" not in shown
+    assert "An attempt is in progress" in shown
+    assert "Resend event" not in shown
     clicked.set()
     await over(desk, event_id, 2)
     assert await desk.delivery(event_id) is None
@@ -144,10 +144,10 @@ async def test_refused_redeliveries_say_what_to_do(alice: Actor, desk_of: Open) 
     assert "named no webhook_url" in (await post(alice, f"{nowhere}/redeliver", 409)).text
     await post(alice, "/test/developers/webhooks/off")
     assert "Delivery was switched off while it waited" in await seen(alice, held)
-    assert "Switch delivery on under Webhooks" in (await post(alice, f"{held}/redeliver", 409)).text
-    assert "would not be sent either" not in await seen(alice, "/live/developers/webhooks")
+    assert "Turn on delivery on the Webhooks page" in (await post(alice, f"{held}/redeliver", 409)).text
+    assert "Turn on delivery to send test events" not in await seen(alice, "/live/developers/webhooks")
     await post(alice, "/test/developers/webhooks/on")
-    assert "Switch delivery off" in await seen(alice, "/test/developers/webhooks?done=on")
+    assert "Turn off delivery" in await seen(alice, "/test/developers/webhooks?done=on")
 
 
 async def test_every_state_and_error_has_its_words(alice: Actor, desk_of: Open) -> None:

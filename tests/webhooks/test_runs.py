@@ -19,7 +19,7 @@ from tollhouse.webhooks import runs
 
 ASK = "/test/developers/events/redeliver"
 COUNTED = re.compile(r'<h2 id="found">([\d,]+) events?</h2>')
-SENT = re.compile(r"([\d,]+) of ([\d,]+) events? sent again")
+SENT = re.compile(r"([\d,]+) of ([\d,]+) events? resent")
 
 
 async def failed(desk: Desk, receiver: Receiver, count: int, **facts: str) -> list[UUID]:
@@ -51,7 +51,7 @@ async def counted(actor: Actor, query: str = "") -> int:
 async def ended(actor: Actor, path: str) -> str:
     """The page of a run that is over."""
     async with asyncio.timeout(15):
-        while "Under way" in (page := await seen(actor, path)):
+        while "In progress" in (page := await seen(actor, path)):
             await asyncio.sleep(0.02)
     return page
 
@@ -93,7 +93,7 @@ async def test_a_run_goes_step_by_step_and_passes_over_what_it_cannot_send(
     await desk.execute("UPDATE webhook_events SET next_attempt_at = now() WHERE id = $1", made[2])
     page = await ended(alice, (await post(alice, ASK, 303, **form)).location)
     assert SENT.findall(page) == [("3", "5")]
-    assert "2 were passed over" in page
+    assert "2 events were skipped" in page
     assert (await desk.event(made[2]))["attempts"] == 1
 
 
@@ -101,17 +101,17 @@ async def test_one_run_at_a_time(alice: Actor, receiver: Receiver, desk_of: Open
     await activate_secret(alice)
     desk = await desk_of(alice)
     await failed(desk, receiver, 1)
-    monkeypatch.setattr(runs, "go_on", _rest)
+    monkeypatch.setattr(runs, "run_step", _rest)
     first, second = hidden(await asked(alice)), hidden(await asked(alice))
     [path] = {(await post(alice, ASK, 303, **form)).location for form in (first, second)}
     page = await seen(alice, ASK)
-    assert "Failed events are being sent again just now." in page
+    assert "Failed events are being resent." in page
     assert ASK not in forms(page)
-    assert "Under way" in await seen(alice, path)
+    assert "In progress" in await seen(alice, path)
     await post(alice, "/test/developers/webhooks/off")
     monkeypatch.undo()
     page = await ended(alice, path)
-    assert "It ended early: delivery was switched off." in page
+    assert "Stopped: delivery was turned off." in page
     assert SENT.findall(page) == [("0", "1")]
 
 
@@ -125,12 +125,12 @@ async def test_what_is_refused(alice: Actor, receiver: Receiver, desk_of: Open) 
     await failed(desk, receiver, 1)
     form = hidden(await asked(alice))
     for changed in ({"key": "x"}, {"since": "x"}, {"since": "2020-01-01T00:00:00Z"}, {"type": "payment.imagined"}):
-        assert "This form was too old" in (await post(alice, ASK, 409, **form | changed)).text
+        assert "This form has expired" in (await post(alice, ASK, 409, **form | changed)).text
     later = clock.stamp(clock.now().replace(year=2999))
     await post(alice, ASK, 409, **form | {"since": later})
     await post(alice, "/test/developers/webhooks/off")
     refused = (await post(alice, ASK, 409, **form)).text
-    assert "Switch delivery on under Webhooks" in refused
+    assert "Turn on delivery on the Webhooks page" in refused
     assert len(receiver.received) == 0
     for query in ("?hours=5", "?days=1"):
         await seen(alice, f"{ASK}{query}", 422)

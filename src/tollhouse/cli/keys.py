@@ -109,7 +109,7 @@ async def rotate_ring(services: Services) -> Rotation:
 async def _uses(services: Services) -> list[KeyUse]:
     """The keys of the ring in order, then those that are needed but missing."""
     now = clock.now()
-    encrypted = await rotation.encrypted_by_key(services.db)
+    encrypted = await rotation.count_by_key(services.db)
     factors = await second_factor_keys.encrypted_by_key(services.db)
     connections = await mac_keys_store.connections_by_key(services.db, now)
     forms = await mac_keys_store.forms_by_key(services.db, now)

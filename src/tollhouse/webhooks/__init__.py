@@ -1,1 +1,1 @@
-"""Webhooks: the saved address, signing secrets, and reading, testing and repeating deliveries."""
+"""Webhook settings, signing secrets, test events, and the history and redelivery of events."""

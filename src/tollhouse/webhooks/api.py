@@ -1,4 +1,4 @@
-"""The webhook operations of the Integration API, and the signing secret in the dashboard's settings."""
+"""Webhook operations of the Integration API, and signing secrets in the dashboard API."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -16,17 +16,17 @@ from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.webhooks import actions, store
 from tollhouse.webhooks.model import (
-    Configuration,
     DeprecatedWebhookRemoved,
     EventList,
     EventView,
     EventWithHistory,
-    InMode,
-    ListedEventsQuery,
+    ListEventsQuery,
+    ModeQuery,
     NewConfiguration,
+    NewTestEvent,
     SecretStateView,
     SecretView,
-    TestAddress,
+    WebhookConfiguration,
     WebhookDeliveryDisabled,
     WebhookDestinationMissing,
     WebhookSecretMissing,
@@ -41,19 +41,19 @@ SAVED_ADDRESSES = Deprecated(datetime(2026, 11, 1, tzinfo=UTC), "/docs/webhooks#
 
 
 class SavedAddressCredential(Credential):
-    """A credential that may save an address, while saved addresses are still used."""
+    """A credential for saving a URL, while saved URLs are supported."""
 
     async def admit(self, request: Request) -> Caller:
-        """As ever, and then 410 whatever the body is. Raises `DeprecatedWebhookRemoved`."""
+        """Check the credential, then raise `DeprecatedWebhookRemoved` whatever the body is."""
         caller = await super().admit(request)
-        actions.ensure_compatible(request.services)
+        actions.ensure_saved_urls_supported(request.services)
         return caller
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook", guard=READ, deprecated=SAVED_ADDRESSES)
-async def read_configuration(caller: Caller, db: Pool, services: Services) -> Configuration | None:
+async def read_configuration(caller: Caller, db: Pool, services: Services) -> WebhookConfiguration | None:
     """The saved webhook configuration; null before the first PUT and after the end of compatibility."""
-    return await actions.configuration_of(db, caller.env, services)
+    return await actions.get_configuration(db, caller.env, services)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -65,22 +65,22 @@ async def read_configuration(caller: Caller, db: Pool, services: Services) -> Co
 )
 async def save_configuration(
     caller: Caller, body: NewConfiguration, tx: Tx, services: Services, now: datetime
-) -> Configuration:
+) -> WebhookConfiguration:
     """Save the webhook configuration. The first answer includes the new signing secret."""
     saved, secret = await actions.save(tx, caller.env, body, services, now)
     return saved if secret is None else msgspec.structs.replace(saved, secret=secret)
 
 
 @INTEGRATION_OPERATIONS.add("DELETE", "/webhook", guard=WRITE)
-async def switch_delivery_off(caller: Caller, tx: Tx, services: Services, now: datetime) -> Configuration | None:
+async def switch_delivery_off(caller: Caller, tx: Tx, services: Services, now: datetime) -> WebhookConfiguration | None:
     """Disable webhook delivery for the current environment."""
-    return await actions.switch_off(tx, caller.env, services, now)
+    return await actions.disable_delivery(tx, caller.env, services, now)
 
 
 @INTEGRATION_OPERATIONS.add("POST", "/webhook/rotate-secret", guard=WRITE)
 async def rotate_secret(caller: Caller, tx: Tx, services: Services, now: datetime) -> SecretView:
     """Replace the signing secret. The new value is returned once."""
-    return SecretView(await actions.renew_secret(tx, caller.env, services, now))
+    return SecretView(await actions.rotate_secret(tx, caller.env, services, now))
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -91,23 +91,23 @@ async def rotate_secret(caller: Caller, tx: Tx, services: Services, now: datetim
     idempotency="honoured",
     errors=(ValidationFailed, RateLimited, WebhookSecretMissing),
 )
-async def send_test_event(caller: Caller, body: TestAddress, tx: Tx, services: Services, now: datetime) -> EventView:
+async def send_test_event(caller: Caller, body: NewTestEvent, tx: Tx, services: Services, now: datetime) -> EventView:
     """Send and record a signed test event to the given address."""
     return await actions.send_test(tx, caller.env, body.url, services, now)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events", guard=READ, errors=(ValidationFailed,))
-async def list_events(caller: Caller, query: ListedEventsQuery, part: Part, db: Pool) -> EventList:
+async def list_events(caller: Caller, query: ListEventsQuery, part: Part, db: Pool) -> EventList:
     """Events with their delivery state, newest first."""
-    wanted = EventFilter(query.status, query.type, query.resource_id)
-    shown, more, cursor = part.cut(await store.events(db, caller.env, wanted, part.window), lambda row: row[1])
+    event_filter = EventFilter(query.status, query.type, query.resource_id)
+    shown, more, cursor = part.cut(await store.list_events(db, caller.env, event_filter, part.window), lambda row: row[1])
     return EventList([event for event, _ in shown], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events/{event_id}", guard=READ, errors=(NotFound,))
 async def read_event(caller: Caller, event_id: UUID, db: Pool) -> EventWithHistory:
     """One event with its delivery history."""
-    return await actions.event_with_history(db, caller.env, event_id)
+    return await actions.get_event(db, caller.env, event_id)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -124,9 +124,9 @@ async def redeliver_event(caller: Caller, event_id: UUID, tx: Tx, services: Serv
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/webhook-secret", guard=signed_in, errors=(ValidationFailed,))
-async def read_secret_state(caller: Person, query: InMode, db: Pool, now: datetime) -> SecretStateView:
+async def read_secret_state(caller: Person, query: ModeQuery, db: Pool, now: datetime) -> SecretStateView:
     """Whether a signing secret is active, and whether another one waits to be."""
-    return await actions.secret_state(db, caller.env(query.mode), now)
+    return await actions.get_secret_state(db, caller.env(query.mode), now)
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -136,9 +136,9 @@ async def read_secret_state(caller: Person, query: InMode, db: Pool, now: dateti
     errors=(ValidationFailed,),
     recent_authentication="live",
 )
-async def generate_secret(caller: Person, body: InMode, tx: Tx, services: Services, now: datetime) -> SecretView:
+async def generate_secret(caller: Person, body: ModeQuery, tx: Tx, services: Services, now: datetime) -> SecretView:
     """Generate a signing secret, shown once, which waits an hour to be activated."""
-    return SecretView(await actions.prepare_secret(tx, caller.env(body.mode), services, now))
+    return SecretView(await actions.generate_secret(tx, caller.env(body.mode), services, now))
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -148,6 +148,6 @@ async def generate_secret(caller: Person, body: InMode, tx: Tx, services: Servic
     errors=(ValidationFailed,),
     recent_authentication="live",
 )
-async def activate_secret(caller: Person, body: InMode, tx: Tx, now: datetime) -> SecretStateView:
+async def activate_secret(caller: Person, body: ModeQuery, tx: Tx, now: datetime) -> SecretStateView:
     """Activate the generated secret and switch delivery on."""
     return await actions.activate_secret(tx, caller.env(body.mode), now)

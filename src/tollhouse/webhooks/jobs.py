@@ -1,4 +1,4 @@
-"""What the worker does for webhooks beside delivering them: runs that send failed events again."""
+"""The worker's jobs for bulk redeliveries."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -8,21 +8,21 @@ from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
 from tollhouse.webhooks import runs, runs_store
 
-KEPT = timedelta(days=30)
+RUNS_RETAINED = timedelta(days=30)
 
 
-async def send_failed_again(services: Services) -> None:
-    """Work at the runs that were asked for, a step at a time, until there is none."""
-    while await services.db.transact(lambda tx: runs.go_on(tx, services, clock.now())):
+async def run_redeliveries(services: Services) -> None:
+    """Run the steps of all active redelivery runs."""
+    while await services.db.transact(lambda tx: runs.run_step(tx, services, clock.now())):
         pass
 
 
-async def forget_runs(services: Services) -> None:
-    """Runs that are over for long."""
-    await forget(services.db, runs_store.FORGET, clock.now() - KEPT)
+async def delete_old_runs(services: Services) -> None:
+    """Delete runs that ended long ago."""
+    await forget(services.db, runs_store.DELETE_OLD, clock.now() - RUNS_RETAINED)
 
 
 Job = Callable[[Services], Awaitable[None]]
-JOBS: tuple[Job, ...] = (send_failed_again,)
-"""What is done again and again."""
-HOURLY: tuple[Job, ...] = (forget_runs,)
+JOBS: tuple[Job, ...] = (run_redeliveries,)
+"""Run continuously."""
+HOURLY: tuple[Job, ...] = (delete_old_runs,)

@@ -1,44 +1,46 @@
-"""What the states of an event and the errors of an attempt mean, in the words of the pages and of docs/webhooks.md."""
+"""Labels of event statuses and attempt errors, shown by the dashboard and docs/webhooks.md."""
 
 from typing import Literal, NamedTuple
 
 from tollhouse.kernel.limits import DELIVERY_DEADLINE_S, HELD_S
 
 
-class Meaning(NamedTuple):
-    """How a state is coloured, and a sentence about it."""
+class StatusLabel(NamedTuple):
+    """The colour of a status badge, and a description."""
 
     tone: Literal["ok", "warn", "danger", ""]
     sentence: str
 
 
 STATUSES = {
-    "pending": Meaning("warn", "It waits to be sent."),
-    "retrying": Meaning("warn", "An attempt failed, and the next one is planned."),
-    "delivered": Meaning("ok", "The receiver has taken it."),
-    "failed": Meaning("danger", "Every attempt failed, and no other one is planned."),
-    "skipped": Meaning("", "It had no address to go to, or delivery was off. Nothing was sent."),
-    "canceled": Meaning("", "Delivery was switched off while it waited, or no signing secret came in time."),
-    "held": Meaning("warn", f"It waits for a signing secret, for {HELD_S // 3600} hours at most."),
+    "pending": StatusLabel("warn", "Waiting to be sent."),
+    "retrying": StatusLabel("warn", "The last attempt failed. The next attempt is scheduled."),
+    "delivered": StatusLabel("ok", "Delivered. The receiver answered with a 2xx status."),
+    "failed": StatusLabel("danger", "All attempts failed. No further attempt is scheduled."),
+    "skipped": StatusLabel("", "Not sent: the event had no destination, or delivery was off."),
+    "canceled": StatusLabel("", "Not sent: delivery was turned off, or no signing secret was activated in time."),
+    "held": StatusLabel("warn", f"Waiting for a signing secret, for up to {HELD_S // 3600} hours."),
 }
 ERRORS = {
-    "dns_error": "The host name leads to no IPv4 address.",
-    "connection_refused": "Nobody takes connections at this address.",
-    "connection_reset": "The connection was closed before an answer came.",
-    "connect_timeout": "No connection came about in time.",
-    "tls_error": "The TLS connection failed: the certificate is not trusted, expired, or of another name.",
-    "timeout": f"No answer came within {DELIVERY_DEADLINE_S} seconds.",
-    "redirect_not_followed": "The answer was a redirect, and redirects are not followed.",
-    "bad_response": "What came back is not HTTP.",
-    "blocked_destination": "The address leads into a network to which nothing is sent.",
-    "worker_lost": "The sending process died before it could note the answer. The receiver may have got the event.",
-    "signing_secret_missing": "There was no signing secret to be used, and nothing is sent unsigned.",
+    "dns_error": "The host name has no IPv4 address.",
+    "connection_refused": "The receiver refused the connection.",
+    "connection_reset": "The receiver closed the connection before it answered.",
+    "connect_timeout": "The connection timed out.",
+    "tls_error": "TLS failed: the certificate is untrusted, expired or for another host name.",
+    "timeout": f"The receiver did not answer within {DELIVERY_DEADLINE_S} seconds.",
+    "redirect_not_followed": "The receiver answered with a redirect. Redirects are not followed.",
+    "bad_response": "The response is not valid HTTP.",
+    "blocked_destination": "The address is in a private or reserved network.",
+    "worker_lost": "The worker stopped before it recorded the result. The receiver may have received the event.",
+    "signing_secret_missing": "There is no usable signing secret. Events are never sent unsigned.",
 }
 
 
-def of_error(error: str | None) -> str:
-    """A sentence about the error of an attempt; empty where there was none."""
+def describe_error(error: str | None) -> str:
+    """A description of an attempt's error; empty without an error."""
     if error is None:
         return ""
     status = error.removeprefix("http_")
-    return ERRORS.get(error, "") if status == error else f"The receiver answered {status}; only 200 to 299 counts as taken."
+    return (
+        ERRORS.get(error, "") if status == error else f"The receiver answered {status}. Only 200 to 299 counts as delivered."
+    )

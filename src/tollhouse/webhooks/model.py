@@ -1,4 +1,4 @@
-"""The saved configuration, events as answers show them, what can be asked, and how it is refused."""
+"""Webhook requests, views, filters and errors."""
 
 from typing import Literal
 from uuid import UUID
@@ -20,19 +20,19 @@ from tollhouse.platform.config import Settings
 
 
 class NewConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of PUT: where events of requests without an address of their own go, and which."""
+    """The body of PUT /webhook: the URL for requests without `webhook_url`, and its event types."""
 
     url: str
     event_types: list[str]
     enabled: bool = True
 
     def rule_errors(self, facts: RequestFacts) -> list[FieldError]:
-        """What is wrong with it, field by field."""
+        """The errors of each field."""
         return self.field_errors(facts.caller.env, facts.settings)
 
     def field_errors(self, env: MerchantEnv, settings: Settings) -> list[FieldError]:
-        """What is wrong with it, field by field."""
-        field_errors = url_faults(self.url, env, settings)
+        """The errors of each field."""
+        field_errors = url_errors(self.url, env, settings)
         if not self.event_types:
             field_errors.append(FieldError("event_types", "empty", messages.items(1, None)))
         seen: set[str] = set()
@@ -45,14 +45,14 @@ class NewConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
         return field_errors
 
 
-class TestAddress(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of a test: where the test event goes."""
+class NewTestEvent(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /webhook/test."""
 
     url: str
 
 
-class InMode(Struct, frozen=True, forbid_unknown_fields=True):
-    """The environment that a person at the dashboard means."""
+class ModeQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The environment of a dashboard request."""
 
     mode: Mode
 
@@ -74,28 +74,28 @@ EventType = Literal[
 ]
 
 
-class ListedEventsQuery(ListQuery, frozen=True):
-    """Filters of GET /webhook-events. `resource_id` is of the object that an event is about."""
+class ListEventsQuery(ListQuery, frozen=True):
+    """Filters of GET /webhook-events. `resource_id` is the id of the event's object."""
 
     type: list[EventType] | None = None
     status: list[EventStatus] | None = None
     resource_id: UUID | None = None
 
 
-class EventsQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
-    """`?status=&type=&page=` of the page of events. Empty is no filter; a name that there is not matches nothing."""
+class EventsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?status=&type=&page=` of the events page. Empty matches all; an unknown name matches nothing."""
 
     status: str = ""
     type: str = ""
 
     @property
     def filters(self) -> bool:
-        """Whether not every event is meant."""
+        """Whether a filter is set."""
         return bool(self.status or self.type)
 
 
-class Configuration(Struct, frozen=True):
-    """The saved configuration. `secret` is there only in the first answer of PUT, and only when it made one."""
+class WebhookConfiguration(Struct, frozen=True):
+    """The saved configuration. `secret` is set only in the response that created it."""
 
     url: str
     event_types: list[str]
@@ -109,21 +109,21 @@ class Configuration(Struct, frozen=True):
 
 
 class SecretView(Struct, frozen=True):
-    """A signing secret, the only time it is shown."""
+    """A new signing secret, shown once."""
 
     secret: str
 
 
 class SecretStateView(Struct, frozen=True):
-    """Whether a secret signs, since when, and whether another one waits to be activated."""
+    """Whether a secret is active, since when, and whether another one is pending."""
 
     has_secret: bool
     pending: bool
     activated_at: Timestamp | None
 
 
-class Attempt(Struct, frozen=True):
-    """One finished attempt to deliver an event."""
+class DeliveryAttempt(Struct, frozen=True):
+    """A finished attempt to deliver an event."""
 
     attempt: int
     status: str
@@ -135,7 +135,7 @@ class Attempt(Struct, frozen=True):
 
 
 class EventView(Struct, frozen=True, kw_only=True):
-    """An event and its delivery. `payload` is, byte for byte, what was or will be sent."""
+    """An event and its delivery. `payload` is the exact body that is sent."""
 
     id: str
     type: str
@@ -151,9 +151,9 @@ class EventView(Struct, frozen=True, kw_only=True):
 
 
 class EventWithHistory(EventView, frozen=True, kw_only=True):
-    """An event with every attempt to deliver it, in order."""
+    """An event with its attempts in order."""
 
-    delivery_history: list[Attempt]
+    delivery_history: list[DeliveryAttempt]
 
 
 class EventList(Struct, frozen=True):
@@ -165,31 +165,31 @@ class EventList(Struct, frozen=True):
 
 
 class DeprecatedWebhookRemoved(ApiError):
-    """410: saved addresses are a thing of the past."""
+    """410: saved URLs are no longer supported."""
 
     code, status = "deprecated_webhook_removed", 410
     message = "Saved webhook addresses are no longer supported. Send webhook_url with each request."
 
 
 class WebhookSecretMissing(ApiError):
-    """409: there is no active secret, and nothing is ever sent unsigned."""
+    """409: no signing secret is active."""
 
     code, status, message = "webhook_secret_missing", 409, "This environment has no active webhook signing secret."
 
 
 class WebhookDeliveryDisabled(ApiError):
-    """409: delivery is switched off for the whole environment."""
+    """409: delivery is disabled in the environment."""
 
     code, status, message = "webhook_delivery_disabled", 409, "Webhook delivery is disabled in this environment."
 
 
 class WebhookDestinationMissing(ApiError):
-    """409: the event has no address of its own, and no saved address counts."""
+    """409: neither the event nor the configuration has a URL."""
 
     code, status, message = "webhook_destination_missing", 409, "There is no address this event could be sent to."
 
 
-def url_faults(url: str, env: MerchantEnv, settings: Settings) -> list[FieldError]:
-    """What is wrong with an address, as far as its text shows."""
-    sentence = check_destination_url(url, livemode=env.livemode, settings=settings)
-    return [] if sentence is None else [FieldError("url", "invalid_url", sentence)]
+def url_errors(url: str, env: MerchantEnv, settings: Settings) -> list[FieldError]:
+    """The errors of a URL that need no DNS."""
+    message = check_destination_url(url, livemode=env.livemode, settings=settings)
+    return [] if message is None else [FieldError("url", "invalid_url", message)]

@@ -1,4 +1,4 @@
-"""The dashboard's pages about webhooks: the signing secret, delivery as a whole, a test, events and what became of them."""
+"""The webhook pages of the dashboard: signing secret, delivery, test events, and the event history."""
 
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.platform.db import Pool
 from tollhouse.webhooks import actions, labels, store
 from tollhouse.webhooks.model import (
-    EventsQuery,
+    EventsPageQuery,
     EventView,
     WebhookDeliveryDisabled,
     WebhookDestinationMissing,
@@ -29,62 +29,62 @@ from tollhouse.webhooks.store import EventFilter
 
 OPERATIONS = Operations(PAGES)
 NOTICES = {
-    "saved": "The secret is saved. It signs every delivery from now on.",
-    "expired": "No secret was waiting to be saved. One that is generated waits an hour: generate another.",
-    "on": "Delivery is on.",
-    "off": "Delivery is off. What waited is canceled.",
+    "saved": "Signing secret activated. It signs all deliveries from now on.",
+    "expired": "There is no secret to activate. A generated secret expires after an hour. Generate a new one.",
+    "on": "Delivery turned on.",
+    "off": "Delivery turned off. Pending events were canceled.",
 }
 ADVICE = {
-    WebhookDeliveryDisabled.code: "Switch delivery on under Webhooks, then send the event again.",
-    WebhookDestinationMissing.code: "The request it comes from named no webhook_url, and there is no saved URL that counts.",
-    WebhookSecretMissing.code: "Save a signing secret under Webhooks: nothing is ever sent unsigned.",
+    WebhookDeliveryDisabled.code: "Turn on delivery on the Webhooks page, then resend the event.",
+    WebhookDestinationMissing.code: "The request had no webhook_url, and there is no saved URL.",
+    WebhookSecretMissing.code: "Activate a signing secret on the Webhooks page. Events are never sent unsigned.",
 }
 
 
 @OPERATIONS.add("GET", "/{mode}/developers/webhooks", guard=signed_in_page)
 async def settings(request: Request, caller: Person, mode: str) -> Response:
-    """The signing secret, whether delivery is on, a test, and the saved URL."""
+    """Show the signing secret, delivery, the test form and the saved URL."""
     done = what_was_done(request.query)
     return await _settings(request, caller, caller.env(mode), notice=NOTICES.get(done, ""))
 
 
 @OPERATIONS.add("POST", "/{mode}/developers/webhooks/secret", guard=signed_in_page, recent_authentication="live")
 async def generate_secret(request: Request, caller: Person, mode: str) -> Response:
-    """Generate a secret and show it once. It signs nothing until it is saved."""
+    """Generate a secret and show it once. It must be activated."""
     env = caller.env(mode)
-    secret = await request.services.db.transact(lambda tx: actions.prepare_secret(tx, env, request.services, request.now))
+    secret = await request.services.db.transact(lambda tx: actions.generate_secret(tx, env, request.services, request.now))
     return await _settings(request, caller, env, secret=secret)
 
 
 @OPERATIONS.add("POST", "/{mode}/developers/webhooks/secret/activate", guard=signed_in_page, recent_authentication="live")
 async def save_secret(request: Request, caller: Person, mode: str) -> Response:
-    """Save the secret that waits; delivery is on."""
+    """Activate the pending secret and enable delivery."""
     env = caller.env(mode)
-    waiting = (await actions.secret_state(request.services.db, env, request.now)).pending
-    if waiting:
+    is_pending = (await actions.get_secret_state(request.services.db, env, request.now)).pending
+    if is_pending:
         await request.services.db.transact(lambda tx: actions.activate_secret(tx, env, request.now))
-    return see_other(f"/{env.mode}/developers/webhooks?done={'saved' if waiting else 'expired'}")
+    return see_other(f"/{env.mode}/developers/webhooks?done={'saved' if is_pending else 'expired'}")
 
 
 @OPERATIONS.add("POST", "/{mode}/developers/webhooks/on", guard=signed_in_page)
-async def switch_on(request: Request, caller: Person, mode: str) -> Response:
-    """Deliver again."""
+async def enable_delivery(request: Request, caller: Person, mode: str) -> Response:
+    """Enable delivery."""
     env = caller.env(mode)
-    await request.services.db.transact(lambda tx: actions.switch_on(tx, env, request.now))
+    await request.services.db.transact(lambda tx: actions.enable_delivery(tx, env, request.now))
     return see_other(f"/{env.mode}/developers/webhooks?done=on")
 
 
 @OPERATIONS.add("POST", "/{mode}/developers/webhooks/off", guard=signed_in_page)
-async def switch_off(request: Request, caller: Person, mode: str) -> Response:
-    """End delivery in this environment."""
+async def disable_delivery(request: Request, caller: Person, mode: str) -> Response:
+    """Disable delivery."""
     env = caller.env(mode)
-    await request.services.db.transact(lambda tx: actions.switch_off(tx, env, request.services, request.now))
+    await request.services.db.transact(lambda tx: actions.disable_delivery(tx, env, request.services, request.now))
     return see_other(f"/{env.mode}/developers/webhooks?done=off")
 
 
 @OPERATIONS.add("POST", "/{mode}/developers/webhooks/test", guard=signed_in_page)
 async def send_test(request: Request, caller: Person, mode: str) -> Response:
-    """Send a test event, and show what becomes of it."""
+    """Send a test event and show it."""
     env = caller.env(mode)
     url = request.form().one("url") or ""
     try:
@@ -95,11 +95,11 @@ async def send_test(request: Request, caller: Person, mode: str) -> Response:
 
 
 @OPERATIONS.add("GET", "/{mode}/developers/events", guard=signed_in_page)
-async def events(request: Request, caller: Person, mode: str, query: EventsQuery) -> Response:
-    """Events, newest first; of one status or type, where the address says so."""
+async def events(request: Request, caller: Person, mode: str, query: EventsPageQuery) -> Response:
+    """List events, newest first, filtered by status and type."""
     env = caller.env(mode)
     db = request.services.db
-    found = await (store.matching(db, env, query) if query.filters else _newest(db, env, query))
+    found = await (store.list_filtered_events(db, env, query) if query.filters else _newest(db, env, query))
     shown, more = query.cut(found)
     return page(
         request,
@@ -118,13 +118,13 @@ async def events(request: Request, caller: Person, mode: str, query: EventsQuery
 
 @OPERATIONS.add("GET", "/{mode}/developers/events/{event_id}", guard=signed_in_page)
 async def event(request: Request, caller: Person, mode: str, event_id: UUID) -> Response:
-    """One event: its payload, every attempt, and what comes next."""
+    """Show an event: payload, attempts, next attempt."""
     return await _event(request, caller, caller.env(mode), event_id)
 
 
 @OPERATIONS.add("POST", "/{mode}/developers/events/{event_id}/redeliver", guard=signed_in_page)
 async def redeliver(request: Request, caller: Person, mode: str, event_id: UUID) -> Response:
-    """Send it again, once."""
+    """Redeliver an event."""
     env = caller.env(mode)
     try:
         await request.services.db.transact(
@@ -137,8 +137,8 @@ async def redeliver(request: Request, caller: Person, mode: str, event_id: UUID)
     return see_other(f"/{env.mode}/developers/events/{event_id}")
 
 
-async def _newest(db: Pool, env: MerchantEnv, query: EventsQuery) -> list[EventView]:
-    return [event for event, _ in await store.events(db, env, EventFilter(), query.window)]
+async def _newest(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[EventView]:
+    return [event for event, _ in await store.list_events(db, env, EventFilter(), query.window)]
 
 
 async def _settings(
@@ -152,7 +152,7 @@ async def _settings(
     error: ApiError | None = None,
 ) -> Response:
     services = request.services
-    shown = page(
+    response = page(
         request,
         "webhooks/settings.html",
         error.status if error else 200,
@@ -161,23 +161,23 @@ async def _settings(
         here="webhooks",
         notice=notice,
         secret=secret,
-        state=await actions.secret_state(services.db, env, request.now),
-        delivery_is_on=await store.delivery_is_on(services.db, env),
+        state=await actions.get_secret_state(services.db, env, request.now),
+        is_delivery_enabled=await store.is_delivery_enabled(services.db, env),
         compatible=services.settings.deprecated_webhooks,
-        saved=await actions.configuration_of(services.db, env, services),
+        saved=await actions.get_configuration(services.db, env, services),
         source_ip=services.settings.webhook_source_ip,
         url=url,
         message=error.message if error else "",
         field_errors={fault.field: fault.message for fault in error.field_errors} if error else {},
     )
-    shown.headers.update(error.headers if error else {})
-    return shown
+    response.headers.update(error.headers if error else {})
+    return response
 
 
 async def _event(
     request: Request, person: Person, env: MerchantEnv, event_id: UUID, *, error: ApiError | None = None
 ) -> Response:
-    found = await actions.event_with_history(request.services.db, env, event_id)
+    found = await actions.get_event(request.services.db, env, event_id)
     return page(
         request,
         "webhooks/event.html",
@@ -190,7 +190,7 @@ async def _event(
         meaning=labels.STATUSES[found.status],
         tries=sum(attempt.trigger == "automatic" for attempt in found.delivery_history),
         tries_max=1 if found.mode == "test" else 1 + len(request.services.settings.webhook_retry_schedule),
-        attempts=[(attempt, labels.of_error(attempt.error)) for attempt in found.delivery_history],
+        attempts=[(attempt, labels.describe_error(attempt.error)) for attempt in found.delivery_history],
         due=found.next_attempt_at is not None and found.next_attempt_at <= stamp(request.now),
         message=error.message if error else "",
         advice=ADVICE.get(error.code, "") if error else "",

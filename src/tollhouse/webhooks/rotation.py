@@ -1,4 +1,4 @@
-"""Sealing signing secrets anew under the first key of the ring, in small batches, while everything else goes on."""
+"""Re-encrypts signing secrets with the first key of the ring, in small batches, while the service runs."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -15,25 +15,25 @@ from tollhouse.webhooks import rotation_store
 
 BATCH = 100
 Place = tuple[UUID, str, int]
-BEFORE_ALL: Place = (UUID(int=0), "", 0)
+FIRST_PLACE: Place = (UUID(int=0), "", 0)
 
 
-class Batch(Struct, frozen=True):
-    """How many were sealed anew, and where the next batch begins; None at the end."""
+class RotationBatch(Struct, frozen=True):
+    """How many secrets were re-encrypted, and the last one looked at; None at the end."""
 
     rotated: int
     last: Place | None
 
 
 async def rotate(db: Pool, keys: KeyRing, notify: Callable[[int], None]) -> int:
-    """Seal anew whatever is under another key; how many there were. `notify` hears that after each batch.
+    """Re-encrypt the secrets of other keys and return how many. `notify` gets the count after each batch.
 
-    Killed anywhere, it leaves every secret whole under one key or the other. What no key of the ring opens stays as it is.
+    It can be stopped at any time. A secret that no key of the ring decrypts stays as it is.
     """
     total, before = 0, -1
-    while total > before:  # once more after every round that found something: a row may have been locked by somebody
+    while total > before:  # repeated, because locked rows are skipped
         before = total
-        place: Place | None = BEFORE_ALL
+        place: Place | None = FIRST_PLACE
         while place is not None:
             batch = await _rotate_batch(db, keys, place)
             total, place = total + batch.rotated, batch.last
@@ -42,20 +42,23 @@ async def rotate(db: Pool, keys: KeyRing, notify: Callable[[int], None]) -> int:
     return total
 
 
-async def encrypted_by_key(db: Pool) -> dict[str, int]:
-    """How many secrets are sealed under each key."""
+async def count_by_key(db: Pool) -> dict[str, int]:
+    """How many secrets each key encrypts."""
     return {row["key_id"]: row["count"] for row in await db.fetch(rotation_store.BY_KEY)}
 
 
-async def _rotate_batch(db: Pool, keys: KeyRing, place: Place) -> Batch:
-    async def action(tx: Tx) -> Batch:
+async def _rotate_batch(db: Pool, keys: KeyRing, place: Place) -> RotationBatch:
+    async def action(tx: Tx) -> RotationBatch:
         rows = await tx.fetch(rotation_store.LOCK_OLD, keys.in_use, *place, BATCH)
-        anew = [(_place(row), encrypted) for row in rows if (encrypted := _reencrypted(keys, row)) is not None]
-        if anew:
-            columns = [list(column) for column in zip(*(place for place, _ in anew), strict=True)]
-            nonces, ciphertexts = [encrypted.nonce for _, encrypted in anew], [encrypted.ciphertext for _, encrypted in anew]
+        rotated = [(_place(row), encrypted) for row in rows if (encrypted := _reencrypted(keys, row)) is not None]
+        if rotated:
+            columns = [list(column) for column in zip(*(place for place, _ in rotated), strict=True)]
+            nonces, ciphertexts = (
+                [encrypted.nonce for _, encrypted in rotated],
+                [encrypted.ciphertext for _, encrypted in rotated],
+            )
             await tx.execute(rotation_store.ROTATE, keys.in_use, *columns, nonces, ciphertexts)
-        return Batch(len(anew), _place(rows[-1]) if rows else None)
+        return RotationBatch(len(rotated), _place(rows[-1]) if rows else None)
 
     return await db.transact(action)
 
@@ -64,8 +67,8 @@ def _reencrypted(keys: KeyRing, row: Row) -> Encrypted | None:
     env = MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
     try:
         return secrets.rotate(keys, env, row["version"], Encrypted(row["key_id"], row["nonce"], row["ciphertext"]))
-    except DecryptionError as fault:
-        log.error("cannot open a signing secret", merchant_id=str(env.merchant_id), mode=env.mode, detail=str(fault))
+    except DecryptionError as error:
+        log.error("signing_secret_undecryptable", merchant_id=str(env.merchant_id), mode=env.mode, detail=str(error))
         return None
 
 

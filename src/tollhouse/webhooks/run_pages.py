@@ -1,4 +1,4 @@
-"""The dashboard's pages that send all failed events again: what would be sent, and how far it is."""
+"""The dashboard's pages for resending failed events: the form and the progress of a run."""
 
 from datetime import datetime
 from uuid import UUID
@@ -22,51 +22,53 @@ from tollhouse.platform.db import Tx
 from tollhouse.webhooks import runs, runs_store
 from tollhouse.webhooks.model import WebhookDeliveryDisabled, WebhookSecretMissing
 from tollhouse.webhooks.pages import ADVICE
-from tollhouse.webhooks.runs_model import FAILED_RECENTLY, FORGIVEN, LOOKED_AT_MAX, RunsQuery, Wanted
+from tollhouse.webhooks.runs_model import CHECKED_MAX, FAILED_RECENTLY, GRACE, FailureFilter, RunsQuery
 
 OPERATIONS = Operations(PAGES)
 HOURS = [("1", "1 hour"), ("6", "6 hours"), ("24", "24 hours"), ("72", "3 days"), ("168", "7 days")]
 TYPES = (*EVENT_TYPES, TEST_EVENT)
-STALE = "This form was too old, and nothing was done. Look again at what would be sent."
+STALE = "This form has expired, and no events were resent. Review the events and try again."
 ENDED = {
     runs.DONE: "",
-    WebhookDeliveryDisabled.code: "It ended early: delivery was switched off.",
-    WebhookSecretMissing.code: "It ended early: there is no signing secret any more.",
+    WebhookDeliveryDisabled.code: "Stopped: delivery was turned off.",
+    WebhookSecretMissing.code: "Stopped: there is no active signing secret.",
 }
 
 
 @OPERATIONS.add("GET", "/{mode}/developers/events/redeliver", guard=signed_in_page)
 async def ask_for_run(request: Request, caller: Person, mode: str, query: RunsQuery) -> Response:
-    """How many events failed in the time that is named, and whether to send them again."""
-    return await _asked(request, caller, caller.env(mode), query)
+    """Show how many events failed in a period, with a form to resend them."""
+    return await _form_page(request, caller, caller.env(mode), query)
 
 
 @OPERATIONS.add("POST", "/{mode}/developers/events/redeliver", guard=signed_in_page)
 async def begin_run(request: Request, caller: Person, mode: str) -> Response:
-    """Send them again. Posted twice, they are sent once."""
+    """Start a run. A form that is posted twice starts one run."""
     env = caller.env(mode)
     form = request.form()
-    key, wanted = form.one("key") or "", _wanted(form, request.now)
-    if wanted is None or parse_id(key) is None:
-        return await _asked(request, caller, env, RunsQuery(), FormErrors(STALE, status=409))
+    key, failure_filter = form.one("key") or "", _filter_of(form, request.now)
+    if failure_filter is None or parse_id(key) is None:
+        return await _form_page(request, caller, env, RunsQuery(), FormErrors(STALE, status=409))
 
     async def action(tx: Tx) -> UUID:
-        return await made_once(tx, request, env, key, wanted, lambda: runs.begin(tx, env, wanted, request.now))
+        return await made_once(
+            tx, request, env, key, failure_filter, lambda: runs.start(tx, env, failure_filter, request.now)
+        )
 
     try:
         run_id = await request.services.db.transact(action)
     except ApiError as error:
-        return await _asked(
-            request, caller, env, RunsQuery(type=wanted.type), form_errors_of(error, ()), ADVICE.get(error.code, "")
+        return await _form_page(
+            request, caller, env, RunsQuery(type=failure_filter.type), form_errors_of(error, ()), ADVICE.get(error.code, "")
         )
     return see_other(f"/{env.mode}/developers/events/redeliveries/{run_id}")
 
 
 @OPERATIONS.add("GET", "/{mode}/developers/events/redeliveries/{run_id}", guard=signed_in_page)
 async def run(request: Request, caller: Person, mode: str, run_id: UUID) -> Response:
-    """How far a run is."""
+    """Show the progress of a run."""
     env = caller.env(mode)
-    found = await runs_store.one(request.services.db, env, run_id)
+    found = await runs_store.get(request.services.db, env, run_id)
     if found is None:
         raise NotFound
     return page(
@@ -76,23 +78,23 @@ async def run(request: Request, caller: Person, mode: str, run_id: UUID) -> Resp
         mode=env.mode,
         here="events",
         run=found,
-        since=stamp(found.wanted.since),
+        since=stamp(found.failure_filter.since),
         until=stamp(found.until),
         early=ENDED.get(found.ended_reason or "", ""),
-        more=found.ended_reason == runs.DONE and found.looked_at >= LOOKED_AT_MAX,
-        most=LOOKED_AT_MAX,
+        more=found.ended_reason == runs.DONE and found.checked >= CHECKED_MAX,
+        most=CHECKED_MAX,
     )
 
 
-def _wanted(form: Form, now: datetime) -> Wanted | None:
-    """What the form was about when it was shown; None where it cannot be from our page, or is too old."""
+def _filter_of(form: Form, now: datetime) -> FailureFilter | None:
+    """The filter of the form; None if it is invalid or too old."""
     since, kind = moment_of(form.one("since") or ""), form.one("type") or ""
-    if since is None or not now - FAILED_RECENTLY - FORGIVEN <= since <= now or kind not in {"", *TYPES}:
+    if since is None or not now - FAILED_RECENTLY - GRACE <= since <= now or kind not in {"", *TYPES}:
         return None
-    return Wanted(since, kind)
+    return FailureFilter(since, kind)
 
 
-async def _asked(
+async def _form_page(
     request: Request,
     person: Person,
     env: MerchantEnv,
@@ -100,7 +102,7 @@ async def _asked(
     form_errors: FormErrors = NO_ERRORS,
     advice: str = "",
 ) -> Response:
-    wanted = query.wanted(request.now)
+    failure_filter = query.failure_filter(request.now)
     return page(
         request,
         "webhooks/redeliver.html",
@@ -113,9 +115,9 @@ async def _asked(
         advice=advice,
         hours=HOURS,
         types=[(name, name) for name in TYPES],
-        since=stamp(wanted.since),
-        count=await runs_store.count(request.services.db, env, wanted, LOOKED_AT_MAX),
-        most=LOOKED_AT_MAX,
-        under_way=await runs_store.under_way(request.services.db, env),
+        since=stamp(failure_filter.since),
+        count=await runs_store.count(request.services.db, env, failure_filter, CHECKED_MAX),
+        most=CHECKED_MAX,
+        active_run=await runs_store.find_active(request.services.db, env),
         key=new_id(),
     )

@@ -1,4 +1,4 @@
-"""Sending all failed events again: asked for once, and done by the worker in steps that each are one transaction."""
+"""Bulk redelivery of failed events: requested once, run by the worker in steps of one transaction each."""
 
 from datetime import datetime
 from uuid import UUID
@@ -14,71 +14,71 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Tx
 from tollhouse.webhooks import actions, runs_store, store
 from tollhouse.webhooks.model import WebhookDeliveryDisabled, WebhookSecretMissing
-from tollhouse.webhooks.runs_model import LOOKED_AT_MAX, Failure, Run, Wanted
+from tollhouse.webhooks.runs_model import CHECKED_MAX, FailedEvent, FailureFilter, RedeliveryRun
 
 STEP = 100
 DONE = "done"
 
 
-async def begin(tx: Tx, env: MerchantEnv, wanted: Wanted, now: datetime) -> UUID:
-    """The run that sends these events again; the one that is under way, where there is one already."""
-    await secrets.lock(tx, env)  # so that two come one after the other
-    if (error := await _obstacle(tx, env, now)) is not None:
+async def start(tx: Tx, env: MerchantEnv, failure_filter: FailureFilter, now: datetime) -> UUID:
+    """Start a run, or return the active one."""
+    await secrets.lock(tx, env)  # one active run per environment
+    if (error := await _blocking_error(tx, env, now)) is not None:
         raise error
-    under_way = await runs_store.under_way(tx, env)
-    if under_way is not None:
-        return under_way
-    expected = await runs_store.count(tx, env, wanted, LOOKED_AT_MAX)
+    active_run = await runs_store.find_active(tx, env)
+    if active_run is not None:
+        return active_run
+    expected = await runs_store.count(tx, env, failure_filter, CHECKED_MAX)
     # Nothing below this line may refuse.
     run_id = new_id()
-    await runs_store.begin(tx, env, run_id, wanted, expected, now)
+    await runs_store.start(tx, env, run_id, failure_filter, expected, now)
     await record.note(tx, env, "webhooks.failed_sent_again", now, subject=run_id, changed=made(events=expected))
     return run_id
 
 
-async def go_on(tx: Tx, services: Services, now: datetime) -> bool:
-    """One step of one run. False: there is none to work at.
+async def run_step(tx: Tx, services: Services, now: datetime) -> bool:
+    """Run one step of one run. False if no run is active.
 
-    Each event is sent as by the button of its page: once, beside its schedule. One that is due, or on its way, is left.
+    Each event is redelivered once beside its schedule, unless an attempt is due or under way.
     """
-    run = await runs_store.take(tx)
+    run = await runs_store.lock_next(tx)
     if run is None:
         return False
     await secrets.lock(tx, run.env)
-    obstacle = await _obstacle(tx, run.env, now)
+    obstacle = await _blocking_error(tx, run.env, now)
     if obstacle is not None:
         await runs_store.end(tx, run, now, obstacle.code)
         return True
-    step = await runs_store.step(tx, run, min(STEP, LOOKED_AT_MAX - run.looked_at))
+    step = await runs_store.list_next(tx, run, min(STEP, CHECKED_MAX - run.checked))
     if not step:
         await runs_store.end(tx, run, now, DONE)
         return True
-    sent = passed_over = 0
+    sent = skipped = 0
     for failure in step:
-        if run.wanted.type not in {"", failure.type}:
+        if run.failure_filter.type not in {"", failure.type}:
             continue
-        if await _send_again(tx, run, failure, services):
+        if await _redeliver(tx, run, failure, services):
             sent += 1
         else:
-            passed_over += 1
-    await runs_store.reach(tx, run, step, sent, passed_over)
+            skipped += 1
+    await runs_store.record_progress(tx, run, step, sent, skipped)
     return True
 
 
-async def _obstacle(tx: Tx, env: MerchantEnv, now: datetime) -> WebhookDeliveryDisabled | WebhookSecretMissing | None:
-    """Why nothing can be sent in this environment."""
-    if not await store.delivery_is_on(tx, env):
+async def _blocking_error(tx: Tx, env: MerchantEnv, now: datetime) -> WebhookDeliveryDisabled | WebhookSecretMissing | None:
+    """The error that prevents delivery in this environment, if any."""
+    if not await store.is_delivery_enabled(tx, env):
         return WebhookDeliveryDisabled()
     if not (await secrets.get_state(tx, env, now)).has_secret:
         return WebhookSecretMissing()
     return None
 
 
-async def _send_again(tx: Tx, run: Run, failure: Failure, services: Services) -> bool:
-    """Whether it still was failed and had somewhere to go, and so is sent."""
+async def _redeliver(tx: Tx, run: RedeliveryRun, failure: FailedEvent, services: Services) -> bool:
+    """Redeliver the event if it is still failed and has a URL. Returns whether it was."""
     url = failure.destination_url
     if failure.destination_source == "saved":
-        saved = await actions.configuration_of(tx, run.env, services)
+        saved = await actions.get_configuration(tx, run.env, services)
         url = None if saved is None else saved.url
     if not failure.failed or url is None:
         return False

@@ -1,4 +1,4 @@
-"""Every SQL statement about runs that send failed events again."""
+"""SQL of bulk redelivery runs."""
 
 from datetime import datetime
 from uuid import UUID
@@ -6,10 +6,9 @@ from uuid import UUID
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.webhooks.runs_model import Failure, Run, Wanted
+from tollhouse.webhooks.runs_model import FailedEvent, FailureFilter, RedeliveryRun
 
-# What failed of late is in a table of its own, which the events' own rows are looked up from. $3: since when, $4: how many
-# are looked at, the oldest first. One that is due, or on its way, is not counted: nothing is added to it.
+# $3: since when, $4: how many failures to check, oldest first. Events with an attempt due or under way are not counted.
 COUNT = """
     SELECT count(*) AS count
     FROM (SELECT event_id FROM webhook_failures WHERE merchant_id = $1 AND mode = $2 AND failed_at > $3
@@ -17,7 +16,7 @@ COUNT = """
     JOIN webhook_events e ON e.id = f.event_id AND e.merchant_id = $1 AND e.mode = $2
     WHERE e.status = 'failed' AND e.next_attempt_at IS NULL AND ($5 = '' OR e.type = $5)
 """
-# By the clock of the database, which told when they failed.
+# Uses the clock of the database, as `failed_at` does.
 BEGIN = """
     INSERT INTO webhook_redelivery_runs
         (id, merchant_id, mode, type, since, until, expected, reached_at, reached_id, created_at)
@@ -51,47 +50,47 @@ END = """
     UPDATE webhook_redelivery_runs SET ended_at = $4, ended_because = $5
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND ended_at IS NULL
 """
-FORGET = """
+DELETE_OLD = """
     DELETE FROM webhook_redelivery_runs WHERE id IN (
         SELECT id FROM webhook_redelivery_runs WHERE ended_at IS NOT NULL AND created_at <= $1 LIMIT $2)
 """
 
 
-async def count(db: Pool | Tx, env: MerchantEnv, wanted: Wanted, most: int) -> int:
-    """How many events would be sent, of as many failures as a run looks at."""
-    row = await db.fetchrow(COUNT, env.merchant_id, env.mode, wanted.since, most, wanted.type)
+async def count(db: Pool | Tx, env: MerchantEnv, failure_filter: FailureFilter, most: int) -> int:
+    """How many events a run would redeliver."""
+    row = await db.fetchrow(COUNT, env.merchant_id, env.mode, failure_filter.since, most, failure_filter.type)
     return 0 if row is None else row["count"]
 
 
-async def begin(tx: Tx, env: MerchantEnv, run_id: UUID, wanted: Wanted, expected: int, now: datetime) -> None:
-    """Ask the worker for a run."""
-    await tx.execute(BEGIN, run_id, env.merchant_id, env.mode, wanted.type, wanted.since, expected, now)
+async def start(tx: Tx, env: MerchantEnv, run_id: UUID, failure_filter: FailureFilter, expected: int, now: datetime) -> None:
+    """Insert a run for the worker."""
+    await tx.execute(BEGIN, run_id, env.merchant_id, env.mode, failure_filter.type, failure_filter.since, expected, now)
 
 
-async def one(db: Pool | Tx, env: MerchantEnv, run_id: UUID) -> Run | None:
-    """This run; None when it is another merchant's or another mode's."""
+async def get(db: Pool | Tx, env: MerchantEnv, run_id: UUID) -> RedeliveryRun | None:
+    """A run of this environment; None if there is none."""
     row = await db.fetchrow(ONE, env.merchant_id, env.mode, run_id)
     return None if row is None else _run(row)
 
 
-async def under_way(db: Pool | Tx, env: MerchantEnv) -> UUID | None:
-    """The run that is not over yet."""
+async def find_active(db: Pool | Tx, env: MerchantEnv) -> UUID | None:
+    """The active run."""
     row = await db.fetchrow(UNDER_WAY, env.merchant_id, env.mode)
     return None if row is None else row["id"]
 
 
-async def take(tx: Tx) -> Run | None:
-    """A run that is not over and that nobody else works at, for the rest of this transaction."""
+async def lock_next(tx: Tx) -> RedeliveryRun | None:
+    """Lock an active run that no other worker has locked."""
     row = await tx.fetchrow(NEXT)
     return None if row is None else _run(row)
 
 
-async def step(tx: Tx, run: Run, limit: int) -> list[Failure]:
-    """The failures that come next."""
+async def list_next(tx: Tx, run: RedeliveryRun, limit: int) -> list[FailedEvent]:
+    """The next failed events of the run."""
     whose = (run.env.merchant_id, run.env.mode)
-    rows = await tx.fetch(STEP, *whose, run.reached_at, run.reached_id, run.until, limit)
+    rows = await tx.fetch(STEP, *whose, run.cursor_at, run.cursor_id, run.until, limit)
     return [
-        Failure(
+        FailedEvent(
             row["event_id"],
             row["failed_at"],
             row["type"],
@@ -103,30 +102,30 @@ async def step(tx: Tx, run: Run, limit: int) -> list[Failure]:
     ]
 
 
-async def reach(tx: Tx, run: Run, step: list[Failure], sent: int, passed_over: int) -> None:
-    """Note what a step did, and where the next one begins."""
+async def record_progress(tx: Tx, run: RedeliveryRun, step: list[FailedEvent], sent: int, skipped: int) -> None:
+    """Record the result of a step, and where the next one begins."""
     last = step[-1]
     whose = (run.env.merchant_id, run.env.mode, run.id)
-    await tx.execute(REACH, *whose, len(step), sent, passed_over, last.failed_at, last.event_id)
+    await tx.execute(REACH, *whose, len(step), sent, skipped, last.failed_at, last.event_id)
 
 
-async def end(tx: Tx, run: Run, now: datetime, reason: str) -> None:
-    """It is over."""
+async def end(tx: Tx, run: RedeliveryRun, now: datetime, reason: str) -> None:
+    """End a run."""
     await tx.execute(END, run.env.merchant_id, run.env.mode, run.id, now, reason)
 
 
-def _run(row: Row) -> Run:
-    return Run(
+def _run(row: Row) -> RedeliveryRun:
+    return RedeliveryRun(
         id=row["id"],
         env=MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
-        wanted=Wanted(row["since"], row["type"]),
+        failure_filter=FailureFilter(row["since"], row["type"]),
         until=row["until"],
         expected=row["expected"],
-        looked_at=row["looked_at"],
+        checked=row["looked_at"],
         sent=row["sent"],
-        passed_over=row["passed_over"],
-        reached_at=row["reached_at"],
-        reached_id=row["reached_id"],
+        skipped=row["passed_over"],
+        cursor_at=row["reached_at"],
+        cursor_id=row["reached_id"],
         created_at=row["created_at"],
         ended_at=row["ended_at"],
         ended_reason=row["ended_because"],

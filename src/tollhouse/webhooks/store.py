@@ -1,4 +1,4 @@
-"""SQL of the saved configuration, and of reading events and their history."""
+"""SQL of the saved configuration, events and attempts."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from tollhouse.http.paging import Place, Window
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.webhooks.model import Attempt, Configuration, EventsQuery, EventView
+from tollhouse.webhooks.model import DeliveryAttempt, EventsPageQuery, EventView, WebhookConfiguration
 
 SEARCHED_EVENTS_MAX = 50_000
 
@@ -27,8 +27,8 @@ SAVE = """
         delivery_disabled_at = CASE WHEN $6 THEN NULL ELSE coalesce(delivery_disabled_at, $7) END
     WHERE merchant_id = $1 AND mode = $2
 """
-SWITCH_ON = "UPDATE webhook_environments SET delivery_disabled_at = NULL WHERE merchant_id = $1 AND mode = $2"
-SWITCH_OFF = """
+ENABLE_DELIVERY = "UPDATE webhook_environments SET delivery_disabled_at = NULL WHERE merchant_id = $1 AND mode = $2"
+DISABLE_DELIVERY = """
     UPDATE webhook_environments SET delivery_disabled_at = coalesce(delivery_disabled_at, $3)
     WHERE merchant_id = $1 AND mode = $2
 """
@@ -41,8 +41,8 @@ EVENTS = """
       AND created_at >= $6 AND (created_at, id) < ($7, $8)
     ORDER BY created_at DESC, id DESC LIMIT $9 OFFSET $10
 """
-# Only the newest $5 events are looked through, so that what is rare costs a busy merchant no more than that.
-MATCHING = """
+# Only the newest $5 events are searched, which bounds the cost of rare matches.
+FILTERED_EVENTS = """
     SELECT id, type, mode, created_at, destination_url, destination_source, status, attempts, next_attempt_at,
            delivered_at, body
     FROM (SELECT * FROM webhook_events WHERE merchant_id = $1 AND mode = $2 ORDER BY created_at DESC, id DESC LIMIT $5)
@@ -55,7 +55,7 @@ EVENT = """
            delivered_at, body
     FROM webhook_events WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
-# By the clock of the database, which planned the attempt.
+# Uses the clock of the database, as `next_attempt_at` does.
 IS_DUE = """
     SELECT next_attempt_at <= clock_timestamp() AS due FROM webhook_events
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
@@ -72,19 +72,19 @@ TESTS_SINCE = """
 
 
 class EventFilter(Struct, frozen=True):
-    """Which events to list; None leaves a filter out. In the order of the statement's parameters."""
+    """Which events to list; None matches all. In the order of the parameters of `EVENTS`."""
 
     status: Sequence[str] | None = None
     type: Sequence[str] | None = None
     resource_id: UUID | None = None
 
 
-async def configuration(db: Pool | Tx, env: MerchantEnv) -> Configuration | None:
-    """The saved configuration; None when there is none."""
+async def get_configuration(db: Pool | Tx, env: MerchantEnv) -> WebhookConfiguration | None:
+    """The saved configuration, if any."""
     row = await db.fetchrow(CONFIGURATION, env.merchant_id, env.mode)
     if row is None or row["url"] is None:
         return None
-    return Configuration(
+    return WebhookConfiguration(
         url=row["url"],
         event_types=row["event_types"],
         enabled=row["delivery_disabled_at"] is None,
@@ -96,47 +96,49 @@ async def configuration(db: Pool | Tx, env: MerchantEnv) -> Configuration | None
     )
 
 
-async def delivery_is_on(db: Pool | Tx, env: MerchantEnv) -> bool:
-    """Whether anything is sent in this environment at all."""
+async def is_delivery_enabled(db: Pool | Tx, env: MerchantEnv) -> bool:
+    """Whether delivery is enabled in this environment."""
     row = await db.fetchrow(CONFIGURATION, env.merchant_id, env.mode)
     return row is None or row["delivery_disabled_at"] is None
 
 
-async def events(db: Pool, env: MerchantEnv, wanted: EventFilter, window: Window) -> list[tuple[EventView, Place]]:
-    """A page of events and where they stand in the list, newest first."""
-    which = (*msgspec.structs.astuple(wanted), *msgspec.structs.astuple(window))
-    rows = await db.fetch_fresh(EVENTS, env.merchant_id, env.mode, *which)
+async def list_events(
+    db: Pool, env: MerchantEnv, event_filter: EventFilter, window: Window
+) -> list[tuple[EventView, Place]]:
+    """A page of events with their cursors, newest first."""
+    values = (*msgspec.structs.astuple(event_filter), *msgspec.structs.astuple(window))
+    rows = await db.fetch_fresh(EVENTS, env.merchant_id, env.mode, *values)
     return [(_event(row), Place(row["created_at"], row["id"])) for row in rows]
 
 
-async def matching(db: Pool, env: MerchantEnv, query: EventsQuery) -> list[EventView]:
-    """A page of the events that a filter lets through, among the newest ones."""
-    asked = (query.status, query.type, SEARCHED_EVENTS_MAX, query.fetch, query.offset)
-    return [_event(row) for row in await db.fetch(MATCHING, env.merchant_id, env.mode, *asked)]
+async def list_filtered_events(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[EventView]:
+    """A page of matching events among the newest ones."""
+    values = (query.status, query.type, SEARCHED_EVENTS_MAX, query.fetch, query.offset)
+    return [_event(row) for row in await db.fetch(FILTERED_EVENTS, env.merchant_id, env.mode, *values)]
 
 
-async def event(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> EventView | None:
-    """One event; None when it is nobody's, another merchant's or the other mode's."""
+async def get_event(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> EventView | None:
+    """An event of this environment; None if there is none."""
     row = await db.fetchrow(EVENT, env.merchant_id, env.mode, event_id)
     return None if row is None else _event(row)
 
 
-async def destination(tx: Tx, env: MerchantEnv, event_id: UUID) -> tuple[str, str | None] | None:
-    """Where an event's address came from, and the address; None when there is no such event."""
+async def get_destination(tx: Tx, env: MerchantEnv, event_id: UUID) -> tuple[str, str | None] | None:
+    """The source of an event's URL, and the URL; None if there is no such event."""
     row = await tx.fetchrow(EVENT, env.merchant_id, env.mode, event_id)
     return None if row is None else (row["destination_source"], row["destination_url"])
 
 
-async def attempt_is_due(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> bool:
-    """Whether an attempt is on its way, or as good as."""
+async def is_attempt_due(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> bool:
+    """Whether an attempt is due or under way."""
     row = await db.fetchrow(IS_DUE, env.merchant_id, env.mode, event_id)
     return row is not None and bool(row["due"])
 
 
-async def history(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> list[Attempt]:
-    """Every finished attempt, in order."""
+async def list_attempts(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> list[DeliveryAttempt]:
+    """The finished attempts in order."""
     return [
-        Attempt(
+        DeliveryAttempt(
             attempt=row["attempt"],
             status=row["status"],
             error=row["error"],
@@ -149,8 +151,8 @@ async def history(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> list[Attem
     ]
 
 
-async def tests_since(tx: Tx, env: MerchantEnv, since: datetime) -> tuple[int, datetime]:
-    """How many test events there were since then, and when the first of them was."""
+async def count_tests_since(tx: Tx, env: MerchantEnv, since: datetime) -> tuple[int, datetime]:
+    """How many test events there were since then, and the time of the first."""
     row = await tx.fetchrow(TESTS_SINCE, env.merchant_id, env.mode, since)
     return (0, since) if row is None else (row["count"], row["oldest"] or since)
 
