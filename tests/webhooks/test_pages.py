@@ -140,10 +140,10 @@ async def test_two_clicks_send_once(alice: Actor, receiver: Receiver, desk_of: O
 async def test_refused_redeliveries_say_what_to_do(alice: Actor, desk_of: Open) -> None:
     desk = await desk_of(alice)
     held, nowhere = [f"/test/developers/events/{await desk.record(url)}" for url in (OWN, None)]
-    assert "Save a signing secret under Webhooks" in (await post(alice, f"{held}/redeliver", 409)).text
-    assert "named no webhook_url" in (await post(alice, f"{nowhere}/redeliver", 409)).text
+    assert "Activate a signing secret on the Webhooks page" in (await post(alice, f"{held}/redeliver", 409)).text
+    assert "had no webhook_url" in (await post(alice, f"{nowhere}/redeliver", 409)).text
     await post(alice, "/test/developers/webhooks/off")
-    assert "Delivery was switched off while it waited" in await seen(alice, held)
+    assert "delivery was turned off, or no signing secret" in await seen(alice, held)
     assert "Turn on delivery on the Webhooks page" in (await post(alice, f"{held}/redeliver", 409)).text
     assert "Turn on delivery to send test events" not in await seen(alice, "/live/developers/webhooks")
     await post(alice, "/test/developers/webhooks/on")
