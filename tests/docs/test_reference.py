@@ -25,14 +25,14 @@ OPERATION = """
 - heading "Create a payment link" [level=1]
 - heading "Parameters" [level=2]
 - group "Table"
-- heading "Body" [level=2]
+- heading "Request body" [level=2]
 - group "Table"
-- heading "Sample" [level=2]
-- heading "Answer 201" [level=2]
+- heading "Example" [level=2]
+- heading "Response 201" [level=2]
 - group "Table"
 - heading "Members of created_by" [level=3]
 - group "Table"
-- heading "Refusals" [level=2]
+- heading "Errors" [level=2]
 - list
 - paragraph:
   - link "This page as Markdown"
@@ -40,13 +40,13 @@ OPERATION = """
 TRY_IT = """
 - heading "Try it" [level=1]
 - combobox "Operation"
-- button "Choose"
+- button "Select operation"
 - textbox "API key"
 - heading "Create a payment link" [level=2]
 - paragraph:
-  - link "What it does"
+  - link "View reference"
 - textbox "Idempotency-Key"
-- textbox "Body, as JSON"
+- textbox "Request body (JSON)"
 - button "Send"
 - status
 """

@@ -26,8 +26,8 @@ TRIAL = next(one for one in book.REFERENCE if one.name == "try")
 TRIAL_TEXT = """\
 # Try it
 
-This page sends requests from a browser to the test environment. Without one, send the samples of the
-[API reference](/docs/api.md) by curl, with a key that begins with `th_test_`.
+Use this page to send requests to the test environment from your browser. Without a browser, run the curl examples of the
+[API reference](/docs/api.md) with a test key (`th_test_…`).
 """
 
 

@@ -22,10 +22,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Webhooks": (INTEGRATION + "webhook",),
     "Settings and reports": (INTEGRATION + "settings", INTEGRATION + "reports"),
     "Test environment": (INTEGRATION + "test/",),
-    "Dashboard: people and keys": tuple(MERCHANT + name for name in ("signup", "login", "logout", "session", "api-keys")),
-    "Dashboard: applications and grants": (MERCHANT + "oauth/",),
+    "Dashboard: users and API keys": tuple(MERCHANT + name for name in ("signup", "login", "logout", "session", "api-keys")),
+    "Dashboard: applications and connections": (MERCHANT + "oauth/",),
     "Dashboard: projects and webhook secret": (MERCHANT + "projects", MERCHANT + "webhook-secret"),
-    "The service itself": ("/healthz", "/readyz", "/openapi.json", "/openapi.yaml"),
+    "Service": ("/healthz", "/readyz", "/openapi.json", "/openapi.yaml"),
 }
 """What belongs together, by how the path begins."""
 EVENTS = "Events"

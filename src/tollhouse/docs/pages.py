@@ -39,16 +39,16 @@ async def list_for_programs(services: Services) -> Response:
     lines = [
         "# Tollhouse",
         "",
-        "> A self-hosted payment platform for merchants: payment links, a double-entry ledger, OAuth 2.0, signed webhooks.",
+        "> Tollhouse is a self-hosted payment platform: payment links, a double-entry ledger, OAuth 2.0 and signed webhooks.",
         "",
-        "## Guide",
+        "## Documentation",
         "",
         *(_line(base_url, found) for found in chapters().values()),
         "",
         "## Reference",
         "",
-        f"- [API reference]({base_url}/docs/api.md): every endpoint and event, with a page for each",
-        f"- [OpenAPI]({base_url}/openapi.json): the same for programs, also [as YAML]({base_url}/openapi.yaml)",
+        f"- [API reference]({base_url}/docs/api.md): endpoints and events, one page each",
+        f"- [OpenAPI]({base_url}/openapi.json): the OpenAPI 3.1 document, also [as YAML]({base_url}/openapi.yaml)",
         "",
     ]
     return Response("\n".join(lines), 200, FRESH, "text/plain")

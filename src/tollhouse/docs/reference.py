@@ -1,4 +1,4 @@
-"""The reference as Markdown: its contents, and a text for each operation and each event, all from the OpenAPI document."""
+"""The API reference as Markdown, generated from the OpenAPI document: contents, operations, events and error codes."""
 
 import json
 import re
@@ -14,31 +14,31 @@ SAID = re.compile(r"^- `(?P<code>\w+)`: (?P<message>.*)$", re.MULTILINE)
 CREDENTIALS = {
     "api_key": "an API key",
     "access_token": "an access token",
-    "session": "a session of the dashboard",
-    "client": "the application's own credentials",
+    "session": "a dashboard session",
+    "client": "the application's credentials",
     "": "none",
 }
 NOTES = {
-    "api_key": "`KEY` is an API key of the environment that is meant.",
-    "session": "The session comes from [signing in](/docs/api/sign_in.md).",
-    "client": "`CLIENT_ID` and `CLIENT_SECRET` are the application's own; a public one sends `client_id` in the form.",
+    "api_key": "Set `KEY` to an API key of the environment.",
+    "session": "[Sign in](/docs/api/sign_in.md) to get a session.",
+    "client": "Set `CLIENT_ID` and `CLIENT_SECRET` to the application's credentials. Public applications send `client_id` in the form instead.",
 }
-"""What a sample takes for granted."""
+"""How to get the credential of an example, by security scheme."""
 FOREWORD = """\
 # API reference
 
-Every endpoint, with what it wants, what it answers and how it refuses; every event, with what it holds. Programs read the
-same in the [OpenAPI 3.1 document](/openapi.json), also [as YAML](/openapi.yaml), from which clients can be generated; these
-pages are made of it too. The endpoints of the Integration API can be [tried here](/docs/try) with a test key.
+Use this reference to look up the parameters, responses and errors of every endpoint, and the payload of every event. To generate a
+client, use the [OpenAPI 3.1 document](/openapi.json), also available [as YAML](/openapi.yaml). You can [try the endpoints](/docs/try) of
+the Integration API with a test key.
 
-What holds everywhere is told once: [errors](/docs/errors.md), [idempotency](/docs/idempotency.md), [lists](/docs/lists.md),
-[OAuth](/docs/oauth.md), [webhooks](/docs/webhooks.md), and the [codes](/docs/api/errors.md) of all refusals.
+Rules for all endpoints: [errors](/docs/errors.md), [error codes](/docs/api/errors.md), [idempotency](/docs/idempotency.md),
+[lists](/docs/lists.md), [OAuth](/docs/oauth.md), [webhooks](/docs/webhooks.md).
 """
 CODES = """\
-# Codes of refusals
+# Error codes
 
-What stands in `error` of a request that was not done, and where. How to read the whole answer, and what to do about it, is
-told in [Errors](/docs/errors.md).
+Use this list to look up every value of `error` and the endpoints that return it. For the format of an error response, see
+[Errors](/docs/errors.md).
 """
 
 
@@ -83,16 +83,16 @@ def _operation(entry: Entry, document: Json, shapes: Shapes) -> Iterator[str]:
     told = [shown["summary"].partition(". ")[2], shown.get("description", "")]
     yield from filter(None, told)
     if shown.get("deprecated"):
-        yield "**Deprecated**: its answers say since when, and where to read on, by `Deprecation` and `Link`."
+        yield "**Deprecated**: the response headers `Deprecation` and `Link` give the date and a link to the documentation."
     yield f"**Credential**: {wanted(shown)}."
     if shown["parameters"]:
         yield "## Parameters"
-        yield table(("Name", "Meaning"), (_parameter(one, shapes) for one in shown["parameters"]))
+        yield table(("Name", "Description"), (_parameter(one, shapes) for one in shown["parameters"]))
     for media_type, content in shown.get("requestBody", {}).get("content", {}).items():
-        yield "## Body"
-        yield f"As `{media_type}`." + ("" if shown["requestBody"]["required"] else " It may be left out.")
+        yield "## Request body"
+        yield f"Content type: `{media_type}`." + ("" if shown["requestBody"]["required"] else " Optional.")
         yield from shapes.tables(content["schema"])
-    yield "## Sample"
+    yield "## Example"
     yield from filter(None, [NOTES.get(credential_of(shown))])
     call = call_of(document["servers"][0]["url"], entry.method, entry.path, shown)
     yield _block("sh", in_curl(call))
@@ -102,10 +102,10 @@ def _operation(entry: Entry, document: Json, shapes: Shapes) -> Iterator[str]:
 
 def _event(entry: Entry, document: Json, shapes: Shapes) -> Iterator[str]:
     yield entry.shown["description"]
-    yield "It is sent by POST; [Webhooks](/docs/webhooks.md) tells where to, and how to verify and answer it."
+    yield "Sent with POST to your webhook URL. See [Webhooks](/docs/webhooks.md) to verify and process it."
     yield "## Headers"
     headers = (document["components"]["parameters"][one["$ref"].rpartition("/")[2]] for one in entry.shown["parameters"])
-    yield table(("Name", "Meaning"), ((f"`{one['name']}`", one["description"]) for one in headers))
+    yield table(("Name", "Description"), ((f"`{one['name']}`", one["description"]) for one in headers))
     content = entry.shown["requestBody"]["content"]["application/json"]
     yield "## Payload"
     yield _block("json", _pretty(content["example"]))
@@ -116,16 +116,18 @@ def _answers(shown: Json, shapes: Shapes) -> Iterator[str]:
     """What comes back: the deed done, and below it every refusal."""
     for status, response in shown["responses"].items():
         if int(status) < REFUSED:
-            yield f"## Answer {status}"
+            yield f"## Response {status}"
             content = response.get("content", {}).get("application/json")
             if content is None:
                 yield (
-                    "Without a body." if "Location" not in response["headers"] else "`Location` says where the browser goes."
+                    "No response body."
+                    if "Location" not in response["headers"]
+                    else "Redirects the browser to the URL in `Location`."
                 )
                 continue
             yield _block("json", _pretty(content["example"]))
             yield from shapes.tables(content["schema"])
-    yield "## Refusals"
+    yield "## Errors"
     yield "\n".join(f"- **`{code}`** {sentence}" for code, sentence in _refusals(shown))
 
 

@@ -8,8 +8,8 @@ import msgspec
 
 Json = dict[str, Any]
 NULL = {"type": "null"}
-ANY = "anything"
-FORMATS = {"uuid": "UUID", "date-time": "time", "uri": "URL", "uri-template": "URL", "email": "e-mail address"}
+ANY = "any value"
+FORMATS = {"uuid": "UUID", "date-time": "time", "uri": "URL", "uri-template": "URL", "email": "email address"}
 BOUNDS = (
     ("minLength", "maxLength", "characters"),
     ("minimum", "maximum", ""),
@@ -33,12 +33,12 @@ class Shapes:
             objects = list(self._objects(one))
             for name, found in objects:
                 if name in told:
-                    yield f"`{inner}` has the members of `{told[name]}`."
+                    yield f"`{inner}` has the same members as `{told[name]}`."
                     continue
                 told[name] = inner
                 if inner:
                     yield f"### Members of `{inner}`" + (_which(found) if len(objects) > 1 else "")
-                yield table(("Member", "Meaning"), self.rows(found))
+                yield table(("Member", "Description"), self.rows(found))
                 waiting += [(f"{inner}.{key}".lstrip("."), member) for key, member in found.get("properties", {}).items()]
 
     def rows(self, schema: Json) -> Iterator[tuple[str, str]]:
@@ -66,7 +66,7 @@ class Shapes:
         words += [one["description"] for one in _alternatives(schema) if "description" in one]
         words += [f"{bound}." for one in _alternatives(schema) for bound in _bounds(one)]
         if "default" in schema:
-            words.append(f"Left out: `{_json(schema['default'])}`.")
+            words.append(f"Default: `{_json(schema['default'])}`.")
         return " ".join(words)
 
     def _objects(self, schema: Json) -> Iterator[tuple[str, Json]]:
@@ -95,7 +95,7 @@ def _cell(text: str) -> str:
 
 def _which(schema: Json) -> str:
     """Which of several objects this is."""
-    return f", where it is a {schema['properties']['object']['enum'][0].replace('_', ' ')}"
+    return f", if it is a {schema['properties']['object']['enum'][0].replace('_', ' ')}"
 
 
 def _alternatives(schema: Json) -> list[Json]:
@@ -112,7 +112,7 @@ def _bounds(schema: Json) -> Iterator[str]:
         elif least is not None:
             yield "Not empty" if unit and least == 1 else f"At least {least:,} {unit}".rstrip()
     if "pattern" in schema:
-        yield f"Fits `{schema['pattern']}`"
+        yield f"Must match `{schema['pattern']}`"
 
 
 def _json(value: Any) -> str:
