@@ -173,7 +173,7 @@ async def test_the_reference_in_a_browser(look: Look, browser: Browser, service:
         await expect(page.locator("[data-said]")).to_contain_text("201")
         await someone.see("reference-try")
         await page.select_option("#operation", "list_links")
-        await page.get_by_role("button", name="Choose").click()
+        await page.get_by_role("button", name="Select operation").click()
         await expect(page.locator("#trial h2")).to_contain_text("List payment links")
         await page.fill("#query-limit", "1")
         await page.get_by_role("button", name="Send").click()

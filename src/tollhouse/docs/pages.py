@@ -39,7 +39,7 @@ async def list_for_programs(services: Services) -> Response:
     lines = [
         "# Tollhouse",
         "",
-        "> Tollhouse is a self-hosted payment platform: payment links, a double-entry ledger, OAuth 2.0 and signed webhooks.",
+        "> A self-hosted payment platform: payment links, a double-entry ledger, OAuth 2.0 and signed webhooks.",
         "",
         "## Documentation",
         "",

@@ -21,15 +21,15 @@ CREDENTIALS = {
 NOTES = {
     "api_key": "Set `KEY` to an API key of the environment.",
     "session": "[Sign in](/docs/api/sign_in.md) to get a session.",
-    "client": "Set `CLIENT_ID` and `CLIENT_SECRET` to the application's credentials. Public applications send `client_id` in the form instead.",
+    "client": "Set `CLIENT_ID` and `CLIENT_SECRET`. Public applications send `client_id` in the form instead.",
 }
 """How to get the credential of an example, by security scheme."""
 FOREWORD = """\
 # API reference
 
-Use this reference to look up the parameters, responses and errors of every endpoint, and the payload of every event. To generate a
-client, use the [OpenAPI 3.1 document](/openapi.json), also available [as YAML](/openapi.yaml). You can [try the endpoints](/docs/try) of
-the Integration API with a test key.
+Use this reference to look up the parameters, responses and errors of every endpoint, and the payload of every event. To
+generate a client, use the [OpenAPI 3.1 document](/openapi.json), also available [as YAML](/openapi.yaml). You can
+[try the endpoints](/docs/try) of the Integration API with a test key.
 
 Rules for all endpoints: [errors](/docs/errors.md), [error codes](/docs/api/errors.md), [idempotency](/docs/idempotency.md),
 [lists](/docs/lists.md), [OAuth](/docs/oauth.md), [webhooks](/docs/webhooks.md).
