@@ -1,4 +1,4 @@
-"""What a merchant does with payment links, and how a payment of one begins. Each action is one transaction's worth."""
+"""Starts attempts to pay a link."""
 
 from datetime import datetime
 from uuid import UUID
@@ -16,11 +16,11 @@ from tollhouse.rails.provider import Attempt, Instructions
 from tollhouse.transactions import store as transaction_store
 
 ATTEMPTS_OPEN_MAX = 100
-"""So many may stand open at one link; a visitor must not be able to fill the books."""
+"""Open attempts per link. Visitors without an account create them."""
 
 
 async def start(link: PaymentLink, settings: PaymentSettings, method_id: str) -> tuple[UUID, Method, Instructions]:
-    """Ask the rail of the method for instructions, with no transaction open. Raises `MethodUnavailable`."""
+    """Get payment instructions from the method's rail; no transaction is open. Raises `MethodUnavailable`."""
     offer = next((offer for offer in offers_for(link, settings) if offer.method.method_id == method_id), None)
     if offer is None or not offer.available:
         raise MethodUnavailable(None if offer is None else offer.unavailable_reason)
@@ -34,11 +34,11 @@ async def start(link: PaymentLink, settings: PaymentSettings, method_id: str) ->
 async def begin(
     tx: Tx, shown: PaymentLink, attempt_id: UUID, method: Method, told: Instructions, now: datetime
 ) -> UUID | None:
-    """Begin an attempt of a link that is still active; the attempt's id, None where the link is not active any more.
+    """Insert an attempt and return its id; None if the link is no longer active.
 
-    A link that is paid once has one attempt at a time: whoever comes while it runs gets that one. At other links every
-    customer has an attempt of their own, up to a bound: whoever comes beyond it shares the newest that uses the same method.
-    Everything that pays, cancels or expires a link locks the link first: so none of them can cross this.
+    A single-payment link has one open attempt, which all visitors share. Other links have one per visitor, up to a limit;
+    above it, visitors share the newest attempt of the same method. The link is locked, so that paying, canceling and
+    expiring cannot interleave.
     """
     link = await link_store.lock(tx, shown.env, shown.id)
     if link is None or link.status_at(now) != "active":

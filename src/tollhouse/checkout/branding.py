@@ -1,4 +1,4 @@
-"""How a merchant's own look gets onto its checkout page: a sheet of its colour, its logo, its address for questions."""
+"""The merchant's branding on the checkout page: accent colour, logo and support address."""
 
 import re
 from decimal import Decimal
@@ -12,17 +12,17 @@ SHEET = """\
 .btn.primary {{ background: {color}; border-color: var(--field); color: {words}; }}
 """
 BLACK_IS_CLEARER = Decimal("0.1791")
-"""The luminance at which black and white words can be read equally well: 4.58 to 1, which is enough for anybody."""
+"""The luminance at which black and white text have equal contrast, 4.58 to 1."""
 
 
 def sheet(accent_color: str) -> str:
-    """The stylesheet that a page of this merchant has beside ours. The button's words are black or white, to suit."""
+    """The stylesheet with the merchant's colour. The button text is black or white, whichever has more contrast."""
     words = "#000" if _luminance(accent_color) > BLACK_IS_CLEARER else "#fff"
     return SHEET.format(color=accent_color, words=words)
 
 
 def logo_origin(branding: Branding) -> str | None:
-    """The one foreign origin that the page may load pictures from; None where there is no logo it could name."""
+    """The origin of the logo for the CSP; None if there is none or it cannot be expressed."""
     if branding.logo_url is None:
         return None
     host = urlsplit(branding.logo_url).netloc
@@ -30,7 +30,7 @@ def logo_origin(branding: Branding) -> str | None:
 
 
 def mail_address(branding: Branding) -> str | None:
-    """The link that writes to the merchant; only an address can be in it."""
+    """A mailto link; only the address can be in it."""
     return None if branding.support_email is None else "mailto:" + quote(branding.support_email, safe="@")
 
 

@@ -1,9 +1,8 @@
-"""The hosted checkout: a customer opens the link's page, chooses how to pay, and sees how it ends. Works without scripts.
+"""The hosted checkout: choose a method, pay, and see the result. Works without JavaScript.
 
-These forms carry no hidden token, and need none: there is no session here whose rights a foreign site could borrow. Whoever
-knows the address may begin a payment of the link, and in test mode say how it ends, with or without our page; what another
-site's form posts is refused all the same. There is no cookie either: after choosing, the customer's own payment is named in
-the address.
+The forms need no CSRF token: there is no session or cookie whose rights another site could use. Anyone who knows the URL
+may start an attempt and, in test mode, simulate its outcome; cross-site posts are rejected all the same. The URL names
+the visitor's attempt.
 """
 
 import hashlib
@@ -50,7 +49,7 @@ CHOOSE_AGAIN = "Choose one of the ways to pay below."
 
 
 class CheckoutStatus(Struct, frozen=True, kw_only=True):
-    """What the page asks for while it waits."""
+    """The JSON that the page polls."""
 
     status: State
     amount_due: str
@@ -68,7 +67,7 @@ class CheckoutStatus(Struct, frozen=True, kw_only=True):
 
 @OPERATIONS.add("GET", "/pay/{token}", guard=anyone, errors=(NotFound, LinkExpired, LinkCanceled))
 async def show(request: Request, token: str, db: Pool, now: datetime) -> Response:
-    """The checkout page of a payment link. A browser gets a page of a link that is over, too."""
+    """The checkout page. Browsers also get the page of a closed link."""
     found = await scene(db, token, _named(request), now)
     if not request.wants_html:
         _refuse_over(found)
@@ -77,7 +76,7 @@ async def show(request: Request, token: str, db: Pool, now: datetime) -> Respons
 
 @OPERATIONS.add("GET", "/pay/{token}/brand.css", guard=anyone, errors=(NotFound,))
 async def brand(token: str, db: Pool) -> Response:
-    """The stylesheet of the merchant's own colour."""
+    """The stylesheet with the merchant's accent colour."""
     shown = await link_store.by_token(db, token)
     color = None if shown is None else (await payment_settings.of(db, shown.link.env)).branding.accent_color
     if color is None:
@@ -87,7 +86,7 @@ async def brand(token: str, db: Pool) -> Response:
 
 @OPERATIONS.add("POST", "/pay/{token}/method", guard=visitor, errors=(NotFound, MethodUnavailable))
 async def choose(request: Request, token: str, db: Pool, now: datetime) -> Response:
-    """Choose how to pay: a payment begins, of this customer's own where the link can be paid more than once."""
+    """Choose a payment method: starts an attempt, or shares an open one."""
     found = await scene(db, token, _named(request), now)
     link = found.link
     if link.status_at(now) != "active" or found.shown.suspended:
@@ -108,7 +107,7 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
 
 @OPERATIONS.add("POST", "/pay/{token}/simulate", guard=visitor, errors=(NotFound, ValidationFailed))
 async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Response:
-    """Play the customer's bank, in test mode only."""
+    """Simulate the outcome, in test mode only."""
     shown = await link_store.by_token(db, token)
     if shown is None or shown.link.env.livemode:
         raise NotFound
@@ -139,7 +138,7 @@ async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Res
 
 @OPERATIONS.add("GET", "/pay/{token}/status", guard=anyone, errors=(NotFound, LinkExpired, LinkCanceled))
 async def status(request: Request, token: str, db: Pool, now: datetime) -> Response:
-    """The state of the checkout, for a page that waits. Answers 304 to the ETag of an unchanged state."""
+    """The checkout's state for polling. Answers 304 if the ETag is unchanged."""
     found = await scene(db, token, _named(request), now)
     _refuse_over(found)
     link, attempt = found.link, found.attempt
@@ -165,7 +164,7 @@ async def status(request: Request, token: str, db: Pool, now: datetime) -> Respo
 
 
 def _refuse_over(found: Scene) -> None:
-    """Refuse where the link is over, and no payment of it matters. Raises `LinkExpired` and `LinkCanceled`."""
+    """Raise `LinkExpired` or `LinkCanceled` for a closed link without a relevant payment."""
     if found.state == "expired":
         raise LinkExpired
     if found.state == "canceled":
@@ -173,7 +172,7 @@ def _refuse_over(found: Scene) -> None:
 
 
 def _named(request: Request) -> UUID | None:
-    """The customer's own payment, which the address names."""
+    """The id of the visitor's attempt in the URL."""
     return parse_id(parse_form(request.query).one("payment") or "")
 
 
@@ -217,7 +216,7 @@ def _page(request: Request, found: Scene, now: datetime, error: MethodUnavailabl
 
 
 def _qr(found: Scene) -> str | None:
-    """The code to scan, where the customer sends the money and has not."""
+    """The QR code while a push payment is awaited."""
     attempt = found.attempt
     if attempt is None or found.state not in {"pending", "underpaid"}:
         return None
@@ -226,7 +225,7 @@ def _qr(found: Scene) -> str | None:
 
 
 def _simulator(found: Scene) -> str | None:
-    """Which of the simulator's buttons there are."""
+    """Which simulator buttons to show."""
     attempt = found.attempt
     if attempt is None or found.link.env.livemode or attempt.rail != SANDBOX.name:
         return None

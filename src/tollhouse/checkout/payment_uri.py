@@ -1,13 +1,13 @@
-"""What a wallet or a banking app reads from the code on the screen: where to send how much."""
+"""The payment URI in the QR code."""
 
 from tollhouse.kernel.money import format_minor
 from tollhouse.rails.provider import Instructions
 
 
 def payment_uri(told: Instructions, method_id: str, due_minor: int, decimals: int) -> str:
-    """The address with the amount: the rail's own, that of a bank account, BIP 21 for Bitcoin, else the address alone.
+    """The rail's own URI, an EPC code for a bank account, BIP 21 for Bitcoin, else the address alone.
 
-    Where there is no address, as in the sandbox, it is our reference with the amount.
+    The sandbox has no address: the reference with the amount.
     """
     if told.uri is not None:
         return told.uri
@@ -20,5 +20,5 @@ def payment_uri(told: Instructions, method_id: str, due_minor: int, decimals: in
 
 
 def credit_transfer(holder: str, iban: str, bic: str, euros: str, reference: str) -> str:
-    """A SEPA credit transfer as banking apps read it (EPC069-12, version 002, UTF-8): a line for each member."""
+    """A SEPA credit transfer QR code (EPC069-12, version 002, UTF-8)."""
     return "\n".join(("BCD", "002", "1", "SCT", bic, holder, iban, f"EUR{euros}", "", reference))

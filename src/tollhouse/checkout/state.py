@@ -1,4 +1,4 @@
-"""What a customer finds at a link: whose payment the page is about, and the state that link and payment make together."""
+"""What the checkout page shows: the visitor's attempt, and a state derived from link and attempt."""
 
 from datetime import datetime
 from typing import Literal, cast
@@ -32,7 +32,7 @@ State = Literal[
     "paused",
 ]
 DECISIVE = frozenset({"processing", "refund_required", "refunded", "chargeback"})
-"""States of an attempt that decide the page, whatever has become of the link."""
+"""Statuses of an attempt that decide the state, whatever the link's status."""
 
 WAITING: frozenset[State] = frozenset({"pending", "underpaid", "processing"})
 PAID: frozenset[State] = frozenset({"succeeded", "completed"})
@@ -40,7 +40,7 @@ CHOOSING: frozenset[State] = frozenset({"open", "failed"})
 
 
 class Scene(Struct, frozen=True):
-    """The link, the attempt that matters to this customer, and their state. `own`: the address names the attempt."""
+    """The link, the attempt shown, and the state. `own`: the URL names the attempt."""
 
     shown: Shown
     attempt: Transaction | None
@@ -50,18 +50,18 @@ class Scene(Struct, frozen=True):
 
     @property
     def link(self) -> PaymentLink:
-        """The link of the page."""
+        """The payment link."""
         return self.shown.link
 
     @property
     def path(self) -> str:
-        """The address of the page, as this customer has it."""
+        """The path of the page, with the attempt if the URL names it."""
         name = f"/pay/{self.link.token}"
         return f"{name}?payment={self.attempt.id}" if self.own and self.attempt else name
 
     @property
     def due_minor(self) -> int:
-        """What is still to be paid."""
+        """The amount still to pay."""
         if self.state in CHOOSING:
             return self.link.amount_minor
         if self.state in WAITING and self.attempt is not None:
@@ -70,7 +70,7 @@ class Scene(Struct, frozen=True):
 
     @property
     def return_address(self) -> str | None:
-        """Where the customer goes after paying, with the placeholders filled in. It proves nothing: the webhook does."""
+        """The success URL with its placeholders filled in. It is no proof of payment; the webhook is."""
         address = self.link.success_url or self.settings.success_url
         if address is None or self.attempt is None or self.state not in PAID:
             return None
@@ -78,10 +78,10 @@ class Scene(Struct, frozen=True):
 
 
 async def scene(db: Pool, token: str, named: UUID | None, now: datetime) -> Scene:
-    """What the customer of this address finds; `named` is the payment in the address. Raises `NotFound`.
+    """Load the checkout of this token; `named` is the attempt in the URL. Raises `NotFound`.
 
-    A link that is paid once is made for one customer: without a name its page shows the latest attempt, so that opening it
-    on a second device invites nobody to pay again. A link that many pay shows each only their own.
+    A single-payment link shows its latest attempt to every visitor, so that a second device does not invite to pay again.
+    Other links show only the attempt named in the URL.
     """
     shown = await link_store.by_token(db, token)
     if shown is None:
@@ -97,7 +97,7 @@ async def scene(db: Pool, token: str, named: UUID | None, now: datetime) -> Scen
 
 
 async def attempt_to_play(db: Pool, link: PaymentLink, named: UUID | None) -> Transaction | None:
-    """The attempt that the simulator's buttons mean: the named one, else the latest."""
+    """The attempt that the simulator's buttons apply to: the named one, else the latest."""
     which = named or link.latest_transaction_id
     return None if which is None else await _named(db, link, which)
 

@@ -1,1 +1,1 @@
-"""The gate: all money that leaves by a rail passes here, with its limits, its review, and the suspension of merchants."""
+"""The gate: every transfer that leaves by a rail passes it, with limits, reviews and the check for suspended merchants."""

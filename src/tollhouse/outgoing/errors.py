@@ -1,4 +1,4 @@
-"""How money is kept from leaving."""
+"""Errors of outgoing transfers."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from tollhouse.outgoing.model import Review
 
 
 class MethodUnavailable(ApiError):
-    """422: there is no such method, or it cannot be used in this environment now."""
+    """422: the method does not exist or is unavailable in this environment."""
 
     code, status = "method_unavailable", 422
     message = "This withdrawal method is not available here."
@@ -19,7 +19,7 @@ class MethodUnavailable(ApiError):
 
 
 class DailyLimitExceeded(ApiError):
-    """422: more than is left of the method's limit for this day."""
+    """422: the amount exceeds the method's daily limit."""
 
     code, status, message = "daily_limit_exceeded", 422, "The amount is more than is left of the daily limit of the method."
 
@@ -28,7 +28,7 @@ class DailyLimitExceeded(ApiError):
 
 
 class NotReleased(ApiError):
-    """409: its review does not let it leave, or it has ended."""
+    """409: the review does not allow the transfer, or it has ended."""
 
     code, status, message = "invalid_state", 409, "The review of this does not allow it to leave."
 
@@ -37,6 +37,6 @@ class NotReleased(ApiError):
 
 
 class MerchantSuspended(ApiError):
-    """403: nothing of a suspended merchant leaves."""
+    """403: the merchant is suspended."""
 
     code, status, message = "account_suspended", 403, "The merchant is suspended. Nothing of it is paid out."

@@ -1,4 +1,4 @@
-"""What of the transfers that wait at the bank rail may leave in a batch, and by whose hand."""
+"""Which prepared bank transfers an operator may export."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,9 +17,9 @@ from tollhouse.platform.db import Tx
 async def lock_exportable(
     tx: Tx, wanted: Sequence[UUID] | None, reviewer: Reviewer, now: datetime
 ) -> list[OutgoingTransfer]:
-    """Lock the prepared transfers that this operator may export; none of their merchants is suspended meanwhile.
+    """Lock the prepared transfers that this operator may export, and their merchants against suspension.
 
-    Raises `OperatorRefusedError` where one that is wanted by its id may not be.
+    Raises `OperatorRefusedError` if a transfer requested by id may not be exported.
     """
     prepared = await store.lock_prepared(tx, None if wanted is None else list(wanted))
     active = await store.active(tx, {one.env.merchant_id for one in prepared})
@@ -27,14 +27,14 @@ async def lock_exportable(
 
 
 async def exportable(tx: Tx, reviewer: Reviewer, now: datetime) -> list[OutgoingTransfer]:
-    """The prepared transfers that this operator could export now."""
+    """The prepared transfers that this operator may export now."""
     prepared = await store.prepared(tx)
     active = await store.active(tx, {one.env.merchant_id for one in prepared})
     return await _may_leave(tx, prepared, active, reviewer, now, strict=False)
 
 
 async def approve(tx: Tx, transfer_id: UUID, reviewer: Reviewer, now: datetime) -> OutgoingTransfer:
-    """Be the second operator behind a transfer that waits at the bank rail. Raises `NotFound` and `OperatorRefusedError`."""
+    """Add the second operator's approval to a prepared bank transfer. Raises `NotFound` and `OperatorRefusedError`."""
     current = await gate.lock(tx, transfer_id)
     merchant_id = current.env.merchant_id
     await rules.ensure_independent(tx, merchant_id, reviewer)
@@ -83,7 +83,7 @@ async def _hindrance(tx: Tx, merchant_id: MerchantId, active: set[MerchantId], r
 
 
 def _too_few(one: OutgoingTransfer, needed: int, reviewer: Reviewer) -> str | None:
-    """Whoever exports stands behind the transfer like those who approved it."""
+    """The exporting operator counts as an approver."""
     if one.released_at is None or one.closed_at is not None:
         return "It was not released."
     given, by_command = len(one.approvals.given), one.approvals.by_command

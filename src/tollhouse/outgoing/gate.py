@@ -1,7 +1,7 @@
-"""The gate. A transfer is admitted, approved where it must be, released, and closed where it does not arrive.
+"""The gate: admits a transfer, records approvals, releases it, and closes it if it does not arrive.
 
-The database keeps the same rules: it takes no posting to a rail's outgoing side, no order at a rail and no payout in a
-batch without a transfer that was released here.
+The database enforces the same: no posting to a rail's outgoing side, no order at a rail and no payout in a batch without
+a released transfer.
 """
 
 from datetime import datetime
@@ -24,13 +24,13 @@ MAY_LEAVE = frozenset({"not_required", "approved", "before_reviews"})
 
 
 async def admit(tx: Tx, new: OutgoingTransfer) -> OutgoingTransfer:
-    """Keep a transfer that somebody asks for, in the transaction that sets its money aside."""
+    """Insert a transfer, in the transaction that holds its money."""
     await store.insert(tx, new)
     return new
 
 
 async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer:
-    """The transfer, which nobody else changes until this transaction ends. Raises `NotFound`."""
+    """Lock the transfer. Raises `NotFound`."""
     current = await store.lock(tx, transfer_id)
     if current is None:
         raise NotFound
@@ -38,9 +38,9 @@ async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer:
 
 
 async def approve(tx: Tx, transfer_id: UUID, reviewer: Reviewer, note: str | None, now: datetime) -> OutgoingTransfer:
-    """One operator's approval; its `review` says whether it was the last one.
+    """Record an operator's approval and return the transfer.
 
-    Raises `NotFound`, `NotReleased` where no review is open, and `OperatorRefusedError` as the rules of approvals say.
+    Raises `NotFound`, `NotReleased` if no review is open, and `OperatorRefusedError` by the rules of approvals.
     """
     current = await lock(tx, transfer_id)
     if current.review != "required" or current.closed_at is not None:
@@ -60,7 +60,7 @@ async def approve(tx: Tx, transfer_id: UUID, reviewer: Reviewer, note: str | Non
 
 
 async def approve_as_simulator(tx: Tx, transfer_id: UUID, now: datetime) -> None:
-    """In test mode the simulator plays the operators, as many as are needed. Raises `NotFound` and `NotReleased`."""
+    """Approve in test mode, without operators. Raises `NotFound` and `NotReleased`."""
     current = await lock(tx, transfer_id)
     if current.env.livemode or current.review != "required" or current.closed_at is not None:
         raise NotReleased(current.review)
@@ -69,7 +69,7 @@ async def approve_as_simulator(tx: Tx, transfer_id: UUID, now: datetime) -> None
 
 
 async def reject(tx: Tx, transfer_id: UUID, reason: str, now: datetime) -> OutgoingTransfer:
-    """Refuse a transfer that was not released, and close it. Raises `NotFound` and `NotReleased`."""
+    """Reject an unreleased transfer and close it. Raises `NotFound` and `NotReleased`."""
     current = await lock(tx, transfer_id)
     if current.closed_at is not None or not await store.reject(tx, transfer_id, reason, now):
         raise NotReleased(current.review)
@@ -79,7 +79,7 @@ async def reject(tx: Tx, transfer_id: UUID, reason: str, now: datetime) -> Outgo
 
 
 async def release(tx: Tx, transfer_id: UUID, now: datetime) -> OutgoingTransfer:
-    """Let a transfer leave, now or before. Raises `NotFound`, `NotReleased` and `MerchantSuspended`."""
+    """Release a transfer; a released one stays so. Raises `NotFound`, `NotReleased` and `MerchantSuspended`."""
     current = await lock(tx, transfer_id)
     if current.review not in MAY_LEAVE or current.closed_at is not None:
         raise NotReleased(current.review)
@@ -93,18 +93,18 @@ async def release(tx: Tx, transfer_id: UUID, now: datetime) -> OutgoingTransfer:
 
 
 async def close(tx: Tx, transfer: OutgoingTransfer, now: datetime) -> None:
-    """It does not leave, or came back: its day's limit has room again."""
+    """Close a transfer that does not leave or came back, and restore its daily limit."""
     if await store.close(tx, transfer.id, now) and transfer.count is not None:
         await store.take_from_day(tx, transfer.env, transfer.count)
 
 
 async def close_by_id(tx: Tx, transfer_id: UUID, now: datetime) -> None:
-    """The same for the transfer of this id."""
+    """The same by id."""
     await close(tx, await lock(tx, transfer_id), now)
 
 
 def outgoing_side(transfer: OutgoingTransfer) -> Account:
-    """The rail's account, to be credited with what leaves. Only a released transfer has one."""
+    """The rail's account to credit. Only a released transfer has one."""
     if transfer.released_at is None or transfer.closed_at is not None:
         raise AssertionError("nothing leaves that was not released")
     return rail(transfer.rail)

@@ -1,4 +1,4 @@
-"""Every SQL statement that looks for money that left past the gate: each returns offending rows as text."""
+"""SQL of the invariant that no money leaves without a released transfer. Each row is a violation."""
 
 from tollhouse.platform.invariants import Invariant
 

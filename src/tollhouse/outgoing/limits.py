@@ -1,4 +1,4 @@
-"""The limits of a withdrawal method: of one amount, and of a day."""
+"""The limits of withdrawal methods: per amount and per day."""
 
 from datetime import UTC, datetime, time, timedelta
 
@@ -12,7 +12,7 @@ from tollhouse.platform.db import Tx
 
 
 def method_of(rail: str, currency: str) -> WithdrawalMethod | None:
-    """The withdrawal method of a rail for a currency; None where money is not withdrawn by it."""
+    """The withdrawal method of a rail and currency, if there is one."""
     return next((one for one in WITHDRAWAL_METHODS.values() if (one.rail, one.currency) == (rail, currency)), None)
 
 
@@ -25,7 +25,7 @@ def ensure_amount(method: WithdrawalMethod, amount_minor: int) -> None:
 
 
 async def count(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, amount_minor: int, now: datetime) -> Count:
-    """Add the amount to its day. Raises `DailyLimitExceeded`."""
+    """Add the amount to the day's total. Raises `DailyLimitExceeded`."""
     counted = Count(method.method_id, await store.today(tx, env, now), amount_minor)
     if not await store.add_to_day(tx, env, counted, method.daily_limit_minor):
         left_minor = (method.daily_limit_minor or 0) - await store.sum_of_day(tx, env, method.method_id, counted.day)

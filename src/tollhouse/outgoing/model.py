@@ -1,4 +1,4 @@
-"""Outgoing transfers: what leaves by a rail, where it goes, and how far its review is."""
+"""Outgoing transfers, their destination and their review."""
 
 from datetime import date, datetime
 from typing import Literal
@@ -11,11 +11,11 @@ from tollhouse.kernel.environment import MerchantEnv
 
 Kind = Literal["withdrawal", "refund"]
 Review = Literal["not_required", "required", "approved", "rejected", "before_reviews"]
-"""`before_reviews`: a refund from before refunds were reviewed."""
+"""`before_reviews`: a refund older than reviews."""
 
 
 class Count(Struct, frozen=True):
-    """What of a transfer counts in which day's limit of which withdrawal method."""
+    """The amount of a transfer that counts towards a method's daily limit."""
 
     method_id: str
     day: date
@@ -23,9 +23,9 @@ class Count(Struct, frozen=True):
 
 
 class OutgoingTransfer(Struct, frozen=True, kw_only=True):
-    """Money that leaves by a rail. Its id is that of the withdrawal or refund that it pays.
+    """Money that leaves by a rail. Its id is that of its withdrawal or refund.
 
-    `receiver` is as the rail writes it. `released_at`: from then on it may be on its way. `closed_at`: it does not leave, or
+    `receiver` is in the rail's notation. `released_at`: it may be on its way since then. `closed_at`: it does not leave or
     came back.
     """
 

@@ -1,4 +1,4 @@
-"""Every SQL statement about outgoing transfers and the amounts of a day."""
+"""SQL of outgoing transfers and daily totals."""
 
 from datetime import date, datetime
 from uuid import UUID
@@ -9,7 +9,7 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.outgoing.model import Count, OutgoingTransfer, Review
 from tollhouse.platform.db import Pool, Row, Tx
 
-# The day is that of the test clock, where a merchant has moved it. A limit that is null is none.
+# The day is by the test clock. A null limit is no limit.
 ADD_TO_DAY = """
     INSERT INTO withdrawal_days AS d (merchant_id, mode, method_id, day, amount_minor)
     SELECT $1, $2, $3, $4, $5 WHERE $6::bigint IS NULL OR $5::bigint <= $6
@@ -55,7 +55,7 @@ REJECT = """
 """
 RELEASE = "UPDATE outgoing_transfers SET released_at = $2 WHERE id = $1 AND released_at IS NULL AND closed_at IS NULL"
 CLOSE = "UPDATE outgoing_transfers SET closed_at = $2 WHERE id = $1 AND closed_at IS NULL"
-# What an operator does to an export. Each row is locked in the order of ids, and so are the merchants.
+# For bank exports. Rows, and then merchants, are locked in the order of their ids.
 LOCK_PREPARED = """
     SELECT o.id, o.kind, o.merchant_id, o.mode, o.rail, o.currency, o.amount_minor, o.receiver, o.receiver_name,
            o.payer_account, o.method_id, o.limit_day, o.counted_minor, o.review, o.approvals_needed, o.approvals,
@@ -78,23 +78,23 @@ async def today(tx: Tx, env: MerchantEnv, now: datetime) -> date:
 
 
 async def add_to_day(tx: Tx, env: MerchantEnv, count: Count, limit_minor: int | None) -> bool:
-    """Add to what was asked for on a day; False, and nothing is added, where that would be over the limit."""
+    """Add to a day's total. False, and nothing is added, if that would exceed the limit."""
     what = (count.method_id, count.day, count.amount_minor, limit_minor)
     return await tx.fetchval(ADD_TO_DAY, env.merchant_id, env.mode, *what) is not None
 
 
 async def sum_of_day(tx: Tx, env: MerchantEnv, method_id: str, day: date) -> int:
-    """What was asked for on a day."""
+    """The total of a day."""
     return await tx.fetchval(SUM_OF_DAY, env.merchant_id, env.mode, method_id, day) or 0
 
 
 async def take_from_day(tx: Tx, env: MerchantEnv, count: Count) -> None:
-    """Take out what was added."""
+    """Subtract from a day's total."""
     await tx.execute(TAKE_FROM_DAY, env.merchant_id, env.mode, count.method_id, count.day, count.amount_minor)
 
 
 async def insert(tx: Tx, new: OutgoingTransfer) -> None:
-    """Keep a new transfer."""
+    """Insert a transfer."""
     env, count = new.env, new.count
     what = (new.rail, new.currency, new.amount_minor, new.receiver, new.receiver_name, new.payer_account)
     counted = (None, None, None) if count is None else (count.method_id, count.day, count.amount_minor)
@@ -109,7 +109,7 @@ async def one(db: Pool | Tx, transfer_id: UUID) -> OutgoingTransfer | None:
 
 
 async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer | None:
-    """The same, which nobody else changes until this transaction ends."""
+    """Lock the transfer and return it."""
     row = await tx.fetchrow(LOCK, transfer_id)
     return None if row is None else _transfer(row)
 
@@ -117,38 +117,38 @@ async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer | None:
 async def approve(
     tx: Tx, transfer_id: UUID, approvals: Approvals, review: Review, reviewed_at: datetime | None, note: str | None
 ) -> None:
-    """Write the approvals of a locked transfer, and the review that they make."""
+    """Write the approvals and the review of a locked transfer."""
     said = (list(approvals.given), approvals.by_command, approvals.needed, review, reviewed_at, note)
     await tx.execute(APPROVE, transfer_id, *said)
 
 
 async def reject(tx: Tx, transfer_id: UUID, reason: str, now: datetime) -> bool:
-    """Refuse a transfer that was not released; False where it was."""
+    """Reject an unreleased transfer. False if it was released."""
     return await tx.execute(REJECT, transfer_id, now, reason) == 1
 
 
 async def release(tx: Tx, transfer_id: UUID, now: datetime) -> bool:
-    """Let it leave; False where it was released or has ended."""
+    """Release a transfer. False if it was released or closed."""
     return await tx.execute(RELEASE, transfer_id, now) == 1
 
 
 async def close(tx: Tx, transfer_id: UUID, now: datetime) -> bool:
-    """It does not leave, or came back; False where that was known."""
+    """Close a transfer. False if it was closed."""
     return await tx.execute(CLOSE, transfer_id, now) == 1
 
 
 async def lock_prepared(tx: Tx, wanted: list[UUID] | None) -> list[OutgoingTransfer]:
-    """The transfers that are prepared to leave by bank, or those of these ids."""
+    """Lock the prepared bank transfers, or those of these ids."""
     return [_transfer(row) for row in await tx.fetch(LOCK_PREPARED, wanted)]
 
 
 async def prepared(tx: Tx) -> list[OutgoingTransfer]:
-    """The transfers that are prepared to leave by bank, without a lock."""
+    """The prepared bank transfers, without a lock."""
     return [_transfer(row) for row in await tx.fetch(PREPARED)]
 
 
 async def active(tx: Tx, merchant_ids: set[MerchantId]) -> set[MerchantId]:
-    """Which of these merchants are not suspended, and will not be until this transaction ends."""
+    """The merchants among these that are not suspended, locked against suspension."""
     return {MerchantId(row["id"]) for row in await tx.fetch(ACTIVE, list(merchant_ids))}
 
 

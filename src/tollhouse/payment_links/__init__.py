@@ -1,1 +1,1 @@
-"""Payment links: what a merchant offers to be paid, and the currencies, methods and projects it can use for that."""
+"""Payment links, and the currencies, payment methods and projects they can use."""

@@ -1,4 +1,4 @@
-"""Creating a payment link."""
+"""Creates payment links."""
 
 from datetime import datetime, timedelta
 
@@ -26,11 +26,11 @@ async def open_link(
     now: datetime,
     person: Person | None = None,
 ) -> PaymentLink:
-    """Open a payment link; `person` does it at the dashboard.
+    """Create a payment link. `person` is set when a dashboard user creates it.
 
     Raises `ValidationFailed`, `CurrencyNotSupported`, `EmailUnverified` and `InvalidProject`.
     """
-    # The clock of a test environment matters only to a time that was named; any other is reckoned where it is kept.
+    # The test clock matters only for an explicit expiry. The default expiry is computed by the INSERT.
     named = new.expires_at is not None and not env.livemode
     clock_offset = await store.clock_offset(tx, env) if named else NO_LEAD
     priced = check(new, env, services.settings, now + clock_offset)
@@ -65,5 +65,4 @@ async def open_link(
         clock_offset=clock_offset,
     )
     expires_at = await store.insert(tx, link, new.expires_at, lifetime)
-    # A link is born active; what its merchant's clock shows was reckoned with.
     return msgspec.structs.replace(link, expires_at=expires_at)

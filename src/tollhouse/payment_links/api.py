@@ -1,4 +1,4 @@
-"""Payment links in the Integration API."""
+"""The Integration API's endpoints for payment links."""
 
 from datetime import datetime
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Currencies, payment methods and projects as the Integration API offers them."""
+"""The Integration API's endpoints for currencies, payment methods and projects."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -32,7 +32,7 @@ OPERATIONS = Operations(INTEGRATION)
 
 
 class CurrencyView(Struct, frozen=True, kw_only=True):
-    """One currency. A chain's `deposit` does not imply its `withdrawal`."""
+    """A currency. A chain's `deposit` does not imply its `withdrawal`."""
 
     code: str
     name: str
@@ -55,7 +55,7 @@ class CurrencyList(Struct, frozen=True):
 
 
 class PaymentMethodView(Struct, frozen=True, kw_only=True):
-    """One hosted checkout method, available or not."""
+    """A payment method of the hosted checkout, available or not."""
 
     method_id: str
     name: str
@@ -77,14 +77,14 @@ class PaymentMethodView(Struct, frozen=True, kw_only=True):
 
 
 class MethodsQuery(CatalogueQuery, frozen=True):
-    """What the methods are wanted for: the ones that do not fit are listed as unavailable."""
+    """The intended payment. Methods that cannot be used for it are listed as unavailable."""
 
     currency: str | None = None
     amount: str | None = None
     project_id: UUID | None = None
 
     def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
-        """Every parameter that is refused. An amount needs a currency."""
+        """Yield every invalid parameter. An amount needs a currency."""
         yield from CatalogueQuery.rule_errors(self, facts)
         known = currency(self.currency or "")
         if self.amount is not None and known is None:
@@ -102,7 +102,7 @@ class PaymentMethodList(Struct, frozen=True):
 
 
 class ProjectView(Struct, frozen=True, kw_only=True):
-    """One approved project."""
+    """An approved project."""
 
     id: UUID
     object: Literal["project"] = "project"
@@ -140,7 +140,7 @@ async def list_currencies(caller: Caller, part: CataloguePart) -> CurrencyList:
     errors=(ValidationFailed, InvalidProject),
 )
 async def list_methods(caller: Caller, query: MethodsQuery, part: Part, db: Pool) -> PaymentMethodList:
-    """List every hosted checkout method, the unavailable ones with the reason."""
+    """List every payment method of the hosted checkout; unavailable ones have a reason."""
     amount_minor = minor_of(query.amount, currency(query.currency or ""))
     project = None
     if query.project_id is not None:
@@ -209,7 +209,7 @@ def _method(offer: Offer, env: MerchantEnv) -> PaymentMethodView:
 
 
 def _project(project: Project, env: MerchantEnv, settings: PaymentSettings) -> ProjectView:
-    """A project, and how it can be paid now."""
+    """A project with the methods it can be paid with now."""
     return ProjectView(
         id=project.id,
         name=project.name,

@@ -1,4 +1,4 @@
-"""What the forms and filters of the dashboard offer to choose from."""
+"""The options of forms and filters in the dashboard."""
 
 from tollhouse.catalogue import store as projects
 from tollhouse.catalogue.currencies import CURRENCIES
@@ -12,22 +12,22 @@ PROJECTS_SHOWN = 100
 
 
 def method_choices(env: MerchantEnv) -> list[tuple[str, str]]:
-    """The ways to pay that there are in an environment, with their names."""
+    """The payment methods of an environment: id and name."""
     found = (method for method in METHODS.values() if (method.rail == SANDBOX.name) != env.livemode)
     return [(method.method_id, method.name) for method in found]
 
 
 def method_names() -> dict[str, str]:
-    """The methods' names. One that has left the catalogue is shown by its id."""
+    """Names by method id. A method that has left the catalogue is shown by its id."""
     return {method_id: method.name for method_id, method in METHODS.items()}
 
 
 def currency_choices() -> list[tuple[str, str]]:
-    """The currencies that links can be paid in."""
+    """The currencies that a link can be paid in."""
     return [(one.code, f"{one.code}, {one.name}") for one in CURRENCIES.values() if one.operations.payments]
 
 
 async def project_choices(db: Pool, env: MerchantEnv) -> list[tuple[str, str]]:
-    """The merchant's projects in an environment."""
+    """The merchant's projects in an environment: id and name."""
     found = await projects.every(db, env.merchant_id, env.mode, whole(PROJECTS_SHOWN))
     return [(str(one.id), one.facts.name) for one in found]

@@ -1,4 +1,4 @@
-"""The errors of requests about payment links."""
+"""Errors of requests about payment links."""
 
 from tollhouse.kernel.errors import ApiError
 from tollhouse.payment_links.model import LinkStatus
@@ -15,7 +15,7 @@ class LinkNotActive(ApiError):
 
 
 class LinkExpired(ApiError):
-    """410: the time to pay the link is over."""
+    """410: the link has expired."""
 
     code, status = "payment_link_expired", 410
     message = "This payment link has expired."
@@ -29,7 +29,7 @@ class LinkCanceled(ApiError):
 
 
 class MethodUnavailable(ApiError):
-    """422: the method cannot be used for this now."""
+    """422: the payment method cannot be used now."""
 
     code, status = "method_unavailable", 422
     message = "This payment method is not available here."

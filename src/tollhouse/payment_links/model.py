@@ -1,4 +1,4 @@
-"""Payment links, without a database."""
+"""The payment link."""
 
 import base64
 import secrets
@@ -15,21 +15,21 @@ NO_LEAD = timedelta()
 
 
 class CreatedBy(Struct, frozen=True):
-    """Who made a link: an API key, an application, or a person at the dashboard."""
+    """The creator of a link: an API key, an application or a dashboard user."""
 
     type: Literal["api_key", "oauth", "dashboard"]
     oauth_client_id: str | None = None
 
 
 def standing(status: LinkStatus, expires_at: datetime, now: datetime) -> LinkStatus:
-    """The status of a link at a moment: it is expired when its time has come, whether or not anybody wrote it down."""
+    """The status of a link at `now`: an active link is expired from `expires_at` on, even if no job has recorded it yet."""
     return "expired" if status == "active" and now >= expires_at else status
 
 
 class PaymentLink(Struct, frozen=True, kw_only=True):
-    """An offer to be paid a fixed price, until it is paid often enough, expires or is canceled.
+    """A request to be paid a fixed price, until it is paid `max_payments` times, expires or is canceled.
 
-    `clock_offset` is how far the merchant has moved its test clock: product timers are compared with the time that it shows.
+    `clock_offset` is the offset of the merchant's test clock. Expiry is compared with the test clock's time.
     """
 
     id: UUID
@@ -62,10 +62,10 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
     canceled_at: datetime | None = None
 
     def status_at(self, now: datetime) -> LinkStatus:
-        """The status at this moment."""
+        """The status at `now`."""
         return standing(self.status, self.expires_at, now + self.clock_offset)
 
 
 def new_token() -> str:
-    """The public name of a checkout page: 128 random bits in 26 characters, which say nothing about the link's id."""
+    """A token for the checkout URL: 128 random bits in 26 characters, independent of the link's id."""
     return base64.b32encode(secrets.token_bytes(16)).decode().rstrip("=").lower()

@@ -1,4 +1,4 @@
-"""The body of POST /payment-links, and everything that can be wrong with it, told at once."""
+"""The body of POST /payment-links and its validation."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 
 class NewLink(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a merchant asks for. `max_payments` null: unlimited; left out: once."""
+    """The request body. `max_payments`: null is unlimited; the default is one."""
 
     display_name: Annotated[str, shown(minLength=1, maxLength=limits.LINK_NAME_CHARS_MAX)]
     amount: Amount
@@ -45,20 +45,20 @@ class NewLink(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     customer_email: Annotated[str, shown(format="email", maxLength=limits.EMAIL_CHARS_MAX)] | None = None
 
     def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
-        """Everything that is wrong, but for the expiry in test mode, which is judged by the clock that is stored."""
+        """Yield every invalid field. The expiry in test mode is validated later, against the test clock."""
         env: MerchantEnv = facts.caller.env
         return _faults(self, env, facts.settings, facts.now if env.livemode else None)
 
 
 class Priced(Struct, frozen=True):
-    """The amount of a link, understood."""
+    """The parsed price of a link."""
 
     currency: Currency
     amount_minor: int
 
 
 def check(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime) -> Priced:
-    """The price of an acceptable link. Raises `ValidationFailed` with every fault, else `CurrencyNotSupported`."""
+    """Return the price. Raises `ValidationFailed` with every invalid field, else `CurrencyNotSupported`."""
     known = currency(new.currency)
     amount_minor = minor_of(new.amount, known)
     field_errors = list(_faults(new, env, settings, now))

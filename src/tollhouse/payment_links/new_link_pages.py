@@ -1,4 +1,4 @@
-"""The dashboard's form for a new payment link. It has a key of its own: posted twice, it makes one link."""
+"""The dashboard's form for a new payment link. A hidden idempotency key makes a repeated submit create one link only."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -57,13 +57,13 @@ ALREADY = "This form has made a link already. Post it again to make another one.
 
 
 class Typed(Struct, frozen=True):
-    """What stands in the form. No method ticked: all that fit."""
+    """The values of the form. No payment method checked: all methods of the currency."""
 
     values: dict[str, str]
     methods: list[str]
 
     def meant(self, now: datetime) -> NewLink:
-        """The link that is asked for; `now` is the time by the merchant's clock."""
+        """Convert the form to a request; `now` is the time of the test clock."""
         values = self.values
         times = values["max_payments"]
         known = times.isascii() and times.isdigit() and len(times) <= TIMES_DIGITS_MAX
@@ -86,7 +86,7 @@ class Typed(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/{mode}/payment-links/new", guard=signed_in_page)
 async def fill_in(request: Request, caller: Person, mode: str) -> Response:
-    """The form, for a link that can be paid once in the merchant's own currency."""
+    """The form, with one payment and the default currency preset."""
     env = caller.env(mode)
     settings = await payment_settings.of(request.services.db, env)
     first = {"currency": settings.default_currency, "max_payments": "1"}
@@ -95,7 +95,7 @@ async def fill_in(request: Request, caller: Person, mode: str) -> Response:
 
 @OPERATIONS.add("POST", "/{mode}/payment-links/new", guard=signed_in_page, errors=(EmailUnverified,))
 async def make(request: Request, caller: Person, mode: str) -> Response:
-    """Make the link; or the form again, with what is wrong in it."""
+    """Create the link, or show the form again with its errors."""
     env, services = caller.env(mode), request.services
     form = request.form()
     typed = _typed(form)

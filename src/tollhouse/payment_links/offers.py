@@ -1,4 +1,4 @@
-"""Which methods a customer could pay with, and why the others cannot be used."""
+"""The payment methods offered at checkout, and why others are unavailable."""
 
 from tollhouse.catalogue.availability import Offer, Wanted, offers
 from tollhouse.catalogue.methods import Method, UnavailableReason
@@ -9,7 +9,7 @@ from tollhouse.rails.configured import fault
 
 
 def offers_for(link: PaymentLink, settings: PaymentSettings) -> list[Offer]:
-    """The methods that the checkout page of this link shows."""
+    """The methods shown on the checkout page of a link."""
     wanted = Wanted(link.currency, link.amount_minor)
     return [
         offer
@@ -21,5 +21,5 @@ def offers_for(link: PaymentLink, settings: PaymentSettings) -> list[Offer]:
 
 
 def rail_fault(method: Method, mode: Mode) -> UnavailableReason | None:
-    """Why the rail of a method cannot be used in this environment now; None when it can."""
+    """Why the method's rail is unavailable in this mode; None if it is available."""
     return fault(method.rail, mode)

@@ -23,7 +23,7 @@ STATUSES = statuses_of(LinkStatus)
 
 
 class LinksPage(KeysetQuery, frozen=True, forbid_unknown_fields=True):
-    """The filters in the address of the list. Empty is no filter; what there is not matches nothing."""
+    """The filters in the query string. Empty means no filter; an unknown value matches nothing."""
 
     status: Literal["", LinkStatus] = ""
     currency: str = ""
@@ -32,12 +32,12 @@ class LinksPage(KeysetQuery, frozen=True, forbid_unknown_fields=True):
 
     @property
     def filters(self) -> int:
-        """By how many things the list is filtered."""
+        """The number of filters set."""
         return sum(bool(one) for one in (self.status, self.currency, self.project_id, self.reference))
 
     @property
     def wanted(self) -> LinkSearch | None:
-        """What they mean; None where it is nothing that could be there."""
+        """The filter for the store; None if no link can match."""
         project_id = parse_id(self.project_id)
         if self.project_id and project_id is None:
             return None
@@ -46,7 +46,7 @@ class LinksPage(KeysetQuery, frozen=True, forbid_unknown_fields=True):
 
 @OPERATIONS.add("GET", "/{mode}/payment-links", guard=signed_in_page)
 async def links(request: Request, caller: Person, mode: str, query: LinksPage) -> Response:
-    """Payment links, newest first; those that the address means."""
+    """List payment links, newest first."""
     env, db, wanted = caller.env(mode), request.services.db, query.wanted
     found = [] if wanted is None else await store.listed_behind(db, env, wanted, request.now, query.before, query.fetch)
     shown, more = query.cut(found)

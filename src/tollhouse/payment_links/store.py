@@ -1,4 +1,4 @@
-"""Every SQL statement about payment links."""
+"""SQL of payment links."""
 
 from datetime import datetime, timedelta
 from typing import Literal
@@ -39,7 +39,7 @@ LOCK = """
            coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
     FROM payment_links WHERE merchant_id = $1 AND mode = $2 AND id = $3 FOR NO KEY UPDATE
 """
-# The customer knows the token alone; whose link it is comes out of it.
+# The customer knows the token only; merchant and mode come from the row.
 BEHIND_ADDRESS = """
     SELECT l.id, l.merchant_id, l.mode, l.token, l.project_id, l.display_name, l.description, l.amount_minor, l.currency,
            l.webhook_url, l.external_id, l.metadata, l.payment_method_ids, l.success_url, l.cancel_url, l.customer_email,
@@ -50,7 +50,7 @@ BEHIND_ADDRESS = """
                AS ahead
     FROM payment_links l JOIN merchants m ON m.id = l.merchant_id WHERE l.token = $1
 """
-# A link is expired from its time on, though nobody may have written that down yet.
+# A link counts as expired from expires_at on, even if its status still says active.
 LIST = """
     SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
            external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
@@ -67,7 +67,7 @@ LIST = """
       AND created_at >= $8 AND (created_at, id) < ($9, $10)
     ORDER BY created_at DESC, id DESC LIMIT $11 OFFSET $12
 """
-# The same for the dashboard, behind a link of the page before; `$7` is the merchant's reference or the customer's e-mail.
+# The dashboard's list by keyset. `$7` is the external id or the customer's e-mail.
 LIST_BEHIND = """
     SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
            external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
@@ -87,7 +87,7 @@ LIST_BEHIND = """
           coalesce($8::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
     ORDER BY created_at DESC, id DESC LIMIT $9
 """
-# The link is locked and was judged with the time of its clock.
+# The caller has locked the link and checked its expiry against the test clock.
 END_IF_ACTIVE = """
     UPDATE payment_links SET status = $4, canceled_at = CASE $4 WHEN 'canceled' THEN $5::timestamptz END, updated_at = $5,
         version = version + 1
@@ -97,7 +97,7 @@ NOTE_ATTEMPT = """
     UPDATE payment_links SET latest_transaction_id = $4, updated_at = $5, version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
-# Money may be honoured after the link has ended: then it stays as it ended.
+# A payment may be accepted after the link has ended; the link's status stays then.
 COUNT_PAYMENT = """
     UPDATE payment_links SET payments_count = least(payments_count + 1, max_payments),
         amount_paid_minor = amount_paid_minor + $5,
@@ -111,7 +111,7 @@ DUE = """
     SELECT l.merchant_id, l.mode, l.id FROM payment_links l WHERE l.status = 'active' AND l.expires_at <= $1
     ORDER BY l.expires_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
 """
-# The same where a merchant has moved its test clock ahead.
+# The same for merchants with an advanced test clock.
 DUE_BY_CLOCK = """
     SELECT l.merchant_id, l.mode, l.id FROM test_clocks c
     CROSS JOIN LATERAL (SELECT * FROM payment_links p
@@ -124,7 +124,7 @@ CLOCK_OFFSET = "SELECT ahead FROM test_clocks WHERE merchant_id = $1 AND mode = 
 
 
 class LinkFilter(Struct, frozen=True):
-    """Which links to list; None leaves a filter out. In the order of the statement's parameters."""
+    """Filters of the API's list; None means any. The order is that of the statement's parameters."""
 
     status: list[str] | None = None
     currency: str | None = None
@@ -133,7 +133,7 @@ class LinkFilter(Struct, frozen=True):
 
 
 class LinkSearch(Struct, frozen=True):
-    """Which links the dashboard's list means; None leaves a filter out. In the order of the statement's parameters."""
+    """Filters of the dashboard's list; None means any. The order is that of the statement's parameters."""
 
     status: str | None = None
     currency: str | None = None
@@ -142,7 +142,7 @@ class LinkSearch(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """A link as the customer finds it: with the name of the shop, and whether the shop may sell at all."""
+    """A link with its merchant's name and whether the merchant is suspended."""
 
     link: PaymentLink
     business_name: str
@@ -150,12 +150,12 @@ class Shown(Struct, frozen=True):
 
 
 async def clock_offset(tx: Tx, env: MerchantEnv) -> timedelta:
-    """How far the merchant's test clock is ahead."""
+    """The offset of the merchant's test clock."""
     return await tx.fetchval(CLOCK_OFFSET, env.merchant_id, env.mode) or timedelta()
 
 
 async def insert(tx: Tx, link: PaymentLink, expires_at: datetime | None, lifetime: timedelta) -> datetime:
-    """Keep a new link; when it expires: as said, else its lifetime from now on by the merchant's clock."""
+    """Insert a link and return its expiry: `expires_at`, or now plus `lifetime` by the test clock."""
     row = await tx.fetchrow(
         INSERT,
         link.id,
@@ -187,13 +187,13 @@ async def insert(tx: Tx, link: PaymentLink, expires_at: datetime | None, lifetim
 
 
 async def one(db: Pool | Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink | None:
-    """This link of this merchant and mode."""
+    """The link of this id."""
     row = await db.fetchrow(ONE, env.merchant_id, env.mode, link_id)
     return None if row is None else _link(row)
 
 
 async def lock(tx: Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink | None:
-    """The same, and nobody else changes it or begins a payment of it until this transaction ends."""
+    """Lock the link and return it. Payments of it are locked through it."""
     row = await tx.fetchrow(LOCK, env.merchant_id, env.mode, link_id)
     return None if row is None else _link(row)
 
@@ -215,7 +215,7 @@ async def listed(db: Pool, env: MerchantEnv, wanted: LinkFilter, now: datetime, 
 async def listed_behind(
     db: Pool, env: MerchantEnv, wanted: LinkSearch, now: datetime, before: UUID | None, limit: int
 ) -> list[PaymentLink]:
-    """Links behind the one of this id, newest first; from the newest on where none is named."""
+    """A page of links after the link `before`, newest first. None: the first page."""
     rows = await db.fetch(LIST_BEHIND, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), before, limit)
     return [_link(row) for row in rows]
 
@@ -223,19 +223,19 @@ async def listed_behind(
 async def end_if_active(
     tx: Tx, env: MerchantEnv, link_id: UUID, becomes: Literal["canceled", "expired"], now: datetime
 ) -> bool:
-    """Close an active link; False when it is not active."""
+    """Close an active link. False if it is not active."""
     return await tx.execute(END_IF_ACTIVE, env.merchant_id, env.mode, link_id, becomes, now) == 1
 
 
 async def note_attempt(tx: Tx, link: PaymentLink, transaction_id: UUID, now: datetime) -> None:
-    """Remember the attempt that is made now."""
+    """Record the latest attempt."""
     await tx.execute(NOTE_ATTEMPT, link.env.merchant_id, link.env.mode, link.id, transaction_id, now)
 
 
 async def count_payment(
     tx: Tx, env: MerchantEnv, link_id: UUID, transaction_id: UUID, credited_minor: int, now: datetime
 ) -> LinkStatus:
-    """Count a payment, and complete an active link with its last one; the link's status then."""
+    """Count a payment, and complete an active link with its last payment. Returns the link's status."""
     row = await tx.fetchrow(COUNT_PAYMENT, env.merchant_id, env.mode, link_id, transaction_id, credited_minor, now)
     if row is None:
         raise AssertionError("links are never deleted")
@@ -243,13 +243,13 @@ async def count_payment(
 
 
 async def due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:
-    """Active links whose time is over, which nobody has closed yet."""
+    """Active links that have expired and are not closed yet."""
     rows = [*await db.fetch(DUE, now, limit), *await db.fetch(DUE_BY_CLOCK, now, limit, None)]
     return [(MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["id"]) for row in rows]
 
 
 async def due_of(tx: Tx, env: MerchantEnv, now: datetime, limit: int) -> list[UUID]:
-    """The same of one merchant that has just moved its test clock."""
+    """The same for one merchant whose test clock was advanced."""
     return [row["id"] for row in await tx.fetch(DUE_BY_CLOCK, now, limit, env.merchant_id)]
 
 

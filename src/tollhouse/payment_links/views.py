@@ -1,4 +1,4 @@
-"""Payment links as the Integration API and the events show them."""
+"""Payment links as JSON in the API and in events."""
 
 from datetime import datetime
 from typing import Literal
@@ -49,7 +49,7 @@ class LinkView(Struct, frozen=True, kw_only=True):
 
 
 def link_view(link: PaymentLink, base_url: str, now: datetime) -> LinkView:
-    """A link as it is now."""
+    """The link at `now`."""
     return LinkView(
         id=link.id,
         url=f"{base_url}/pay/{link.token}",

@@ -1,1 +1,1 @@
-"""Refunds and chargebacks: money that goes back to the customer."""
+"""Refunds and chargebacks."""

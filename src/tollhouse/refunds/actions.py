@@ -1,4 +1,4 @@
-"""Refunds, in two phases: the money is set aside at once, and leaves, or comes back, when the rail says so."""
+"""Refunds in two phases: the money goes on hold first; it leaves, or is released, when the rail reports the result."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -49,7 +49,7 @@ WINDOW = timedelta(days=180)
 
 
 class Offer(Struct, frozen=True):
-    """A refund that can be asked for now: of which payment, how much, and how much of it the merchant never had."""
+    """A refund that can be requested now. `unapplied_minor` of it was never credited to the merchant."""
 
     payment: Transaction
     destination: Destination
@@ -58,17 +58,17 @@ class Offer(Struct, frozen=True):
 
     @property
     def of_merchant_minor(self) -> int:
-        """What leaves the merchant's balance."""
+        """The part that leaves the merchant's balance."""
         return self.amount_minor - self.unapplied_minor
 
 
 async def offer(
     tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, now: datetime, *, may_withdraw: bool
 ) -> Offer:
-    """What this refund would take of a payment, which is locked from now on, and where it would go.
+    """Validate a refund and lock its payment.
 
-    Raises `NotFound`, `ValidationFailed`, `ChargedBack`, `RefundNotAllowed`, what `destination` does, `RefundTooLarge`, the
-    limits of an amount, and `InsufficientFunds`.
+    Raises `NotFound`, `ValidationFailed`, `ChargedBack`, `RefundNotAllowed`, what `destination` raises, `RefundTooLarge`,
+    the limits of an amount, and `InsufficientFunds`.
     """
     current = await settlement.lock(tx, env, transaction_id)
     asked_minor = check(new, CURRENCIES[current.currency], configured.rail(current.rail, current.env.mode))
@@ -92,11 +92,11 @@ async def offer(
 async def request(
     tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, services: Services, now: datetime, *, may_withdraw: bool
 ) -> tuple[Refund, Transaction]:
-    """Set money aside to be given back. Raises what `offer` raises, and `DailyLimitExceeded`."""
+    """Request a refund: hold its money. Raises what `offer` raises, and `DailyLimitExceeded`."""
     offered = await offer(tx, env, transaction_id, new, now, may_withdraw=may_withdraw)
     current, amount_minor, from_unapplied = offered.payment, offered.amount_minor, offered.unapplied_minor
     of_merchant = offered.of_merchant_minor
-    # The database judges the limit and the balance once more below, and its verdict refuses everything.
+    # Database constraints enforce limit and balance; a violation rolls everything back.
     refund_id = new_id()
     transfer = await _admit(tx, offered, refund_id, now)
     hold_id, posted = None, None
@@ -137,7 +137,7 @@ async def request(
 
 
 async def succeed(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, now: datetime) -> Refund:
-    """The customer has the money. Raises `NotFound`, `InvalidState`, and what `gate.release` does."""
+    """Complete a refund. Raises `NotFound`, `InvalidState`, and what `gate.release` raises."""
     current = await _in_state(tx, env, refund_id, "pending")
     out = gate.outgoing_side(await gate.release(tx, refund_id, now))
     refund = await _end(tx, env, refund_id, "pending", "succeeded", None, now)
@@ -155,7 +155,7 @@ async def succeed(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services,
 
 
 async def fail(tx: Tx, env: MerchantEnv, refund_id: UUID, failure_code: str, services: Services, now: datetime) -> Refund:
-    """The rail refused it: the money comes back. Raises `NotFound`, `InvalidState`, and what `gate.release` does."""
+    """Fail a refund and release its hold. Raises `NotFound`, `InvalidState`, and what `gate.release` raises."""
     current = await _in_state(tx, env, refund_id, "pending")
     await gate.close(tx, await gate.release(tx, refund_id, now), now)
     _, refund = await _fail(tx, current, refund_id, failure_code, services, now)
@@ -163,7 +163,7 @@ async def fail(tx: Tx, env: MerchantEnv, refund_id: UUID, failure_code: str, ser
 
 
 async def unreleased(tx: Tx, current: Transaction) -> tuple[Refund, ...]:
-    """The pending refunds of a locked payment that were not released, and are not until this transaction ends."""
+    """The pending, unreleased refunds of a locked payment. Their transfers are locked."""
     pending = [one for one in current.refunds if one.status == "pending"]
     return tuple([one for one in pending if (await gate.lock(tx, one.id)).released_at is None])
 
@@ -171,7 +171,7 @@ async def unreleased(tx: Tx, current: Transaction) -> tuple[Refund, ...]:
 async def stop(
     tx: Tx, current: Transaction, refunds: Sequence[Refund], failure_code: str, services: Services, now: datetime
 ) -> Transaction:
-    """Fail refunds of a locked payment that were not released; the payment then."""
+    """Fail unreleased refunds of a locked payment. Returns the payment."""
     for one in refunds:
         await gate.close_by_id(tx, one.id, now)
         current, _ = await _fail(tx, current, one.id, failure_code, services, now)
@@ -179,7 +179,7 @@ async def stop(
 
 
 async def come_back(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, now: datetime) -> Refund:
-    """The bank returned a refund that had succeeded. Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`."""
+    """Reverse a succeeded refund that the bank returned. Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`."""
     current = await _in_state(tx, env, refund_id, "succeeded")
     await _ensure_room(tx, current, refund_id)
     refund = await _end(tx, env, refund_id, "succeeded", "failed", "returned_by_bank", now)
@@ -202,7 +202,7 @@ async def come_back(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Service
 
 
 def objection(current: Transaction, now: datetime) -> ChargedBack | RefundNotAllowed | None:
-    """What stands against any refund of this payment; None where nothing does."""
+    """The error for any refund of this payment; None if refunds are possible."""
     method = METHODS.get(current.method_id)
     if current.status == "chargeback":
         return ChargedBack()
@@ -216,7 +216,7 @@ def objection(current: Transaction, now: datetime) -> ChargedBack | RefundNotAll
 
 
 def _amount(current: Transaction, asked_minor: int | None) -> int:
-    """How much, in minor units. Raises `RefundTooLarge`."""
+    """The amount in minor units. Raises `RefundTooLarge`."""
     left_minor = current.refundable_minor
     amount_minor = asked_minor or left_minor
     if not 0 < amount_minor <= left_minor:
@@ -225,14 +225,14 @@ def _amount(current: Transaction, asked_minor: int | None) -> int:
 
 
 async def _ensure_room(tx: Tx, current: Transaction, refund_id: UUID) -> None:
-    """See to it that the balance can hold what a refund gave. Raises `BalanceLimitExceeded`; nothing is written then."""
+    """Check that the balance can take the refund back. Raises `BalanceLimitExceeded`."""
     refund = next(one for one in current.refunds if one.id == refund_id)
     if refund.hold_id is not None:
         await ensure_balance_limit(tx, current.env, refund.currency, refund.amount_minor - refund.unapplied_minor)
 
 
 async def _admit(tx: Tx, offered: Offer, refund_id: UUID, now: datetime) -> OutgoingTransfer:
-    """What leaves by the rail: reviewed and counted where it goes to another account than the one that paid."""
+    """Create the outgoing transfer. It is reviewed and counts towards the daily limit unless it goes to the payer."""
     current, goes_to, amount_minor = offered.payment, offered.destination, offered.amount_minor
     method, needed = goes_to.method, goes_to.approvals_needed(amount_minor)
     transfer = OutgoingTransfer(
@@ -254,7 +254,7 @@ async def _admit(tx: Tx, offered: Offer, refund_id: UUID, now: datetime) -> Outg
 
 
 async def _in_state(tx: Tx, env: MerchantEnv, refund_id: UUID, status: RefundStatus) -> Transaction:
-    """The locked payment of a refund in this state. Raises `NotFound`, and `InvalidState` where it is in another one."""
+    """Lock the payment of a refund in this status. Raises `NotFound`, and `InvalidState` for another status."""
     found = await store.one(tx, env, refund_id)
     if found is None:
         raise NotFound
@@ -277,7 +277,7 @@ async def _end(
 async def _fail(
     tx: Tx, current: Transaction, refund_id: UUID, failure_code: str, services: Services, now: datetime
 ) -> tuple[Transaction, Refund]:
-    """Fail a pending refund of a locked payment, whose transfer is closed; both then."""
+    """Fail a pending refund of a locked payment, whose transfer is closed. Returns both."""
     refund = await _end(tx, current.env, refund_id, "pending", "failed", failure_code, now)
     changed = await _change(tx, current, refund, f"refund failed: {failure_code}", now, freed=True)
     await _give_back(tx, changed, refund, services, now)
@@ -287,7 +287,7 @@ async def _fail(
 async def _change(
     tx: Tx, current: Transaction, refund: Refund, detail: str, now: datetime, *, refunded: int = 0, freed: bool = False
 ) -> Transaction:
-    """Write what the end of a refund makes of its payment. `refunded` came to be given back; negative: came back."""
+    """Update the payment after a refund ended. `refunded` is the amount refunded; negative if it came back."""
     unapplied_minor = refund.unapplied_minor
     left_unapplied_minor = unapplied_minor if refunded > 0 else -unapplied_minor if refunded < 0 else 0
     new = msgspec.structs.replace(
@@ -302,7 +302,7 @@ async def _change(
 
 
 async def _give_back(tx: Tx, changed: Transaction, refund: Refund, services: Services, now: datetime) -> None:
-    """Release what a failed refund had on hold."""
+    """Release the hold of a failed refund."""
     if refund.hold_id is not None:
         _, posted = await holds.release(tx, changed.env, refund.hold_id, now)
         await _notify_balance(tx, changed, refund, posted, services, now)

@@ -1,4 +1,4 @@
-"""Refunds as the Integration API offers them."""
+"""The Integration API's endpoints for refunds."""
 
 from datetime import datetime
 from uuid import UUID
@@ -69,10 +69,10 @@ class RefundList(Struct, frozen=True):
 async def request_refund(
     caller: Caller, transaction_id: UUID, body: NewRefund, tx: Tx, now: datetime, services: Services
 ) -> RefundView:
-    """Give money back to the customer: all that is left, or a part. It goes to the account that paid.
+    """Refund a payment: all that is left, or a part. By default it goes to the account that paid.
 
-    Another receiver also needs the permission to withdraw, counts against the limits of the withdrawal method, and waits
-    for an operator's approval.
+    Another receiver also needs the permission to withdraw, counts against the limits of the withdrawal method, and needs
+    an operator's approval.
     """
     may_withdraw = SCOPE_FOR_OTHERS in caller.scopes
     refund, _ = await actions.request(tx, caller.env, transaction_id, body, services, now, may_withdraw=may_withdraw)

@@ -1,4 +1,4 @@
-"""What the statements of the bank mean for payments: money that came, money that was taken back, refunds that left."""
+"""Applies bank statements to payments: received money, reversals and refunds paid out."""
 
 from datetime import datetime
 from uuid import UUID
@@ -20,13 +20,13 @@ TAKEN_BACK = "bank_reversal"
 
 
 async def owner(tx: Tx, reference: str) -> MerchantId | None:
-    """Whose payment has this reference; None where none has."""
+    """The merchant whose payment has this reference; None if there is none."""
     found = await transaction_store.by_reference(tx, NAME, "live", reference)
     return None if found is None else found[0].merchant_id
 
 
 async def observe(tx: Tx, seen: Observation, services: Services, now: datetime) -> bool:
-    """Let what a statement shows take effect; False where no payment has the reference."""
+    """Apply money received by bank. False if no payment has the reference."""
     found = await transaction_store.by_reference(tx, NAME, "live", seen.reference)
     if found is None:
         return False
@@ -35,9 +35,9 @@ async def observe(tx: Tx, seen: Observation, services: Services, now: datetime) 
 
 
 async def take_back(tx: Tx, seen: Observation, services: Services, now: datetime) -> bool:
-    """The bank has taken a payment's money back, for good: the merchant loses it, as by a chargeback.
+    """Book a payment that the bank reversed for good, like a lost chargeback.
 
-    False, and nothing happens, where no payment has the reference, or its merchant has not kept so much of it.
+    False if no payment has the reference or the merchant does not keep that much of it. Nothing changes then.
     """
     found = await transaction_store.by_reference(tx, NAME, "live", seen.reference)
     if found is None:
@@ -47,17 +47,17 @@ async def take_back(tx: Tx, seen: Observation, services: Services, now: datetime
         return False
     try:
         await chargebacks.open_one(tx, *found, services, now, amount_minor=seen.amount_minor, reason=TAKEN_BACK)
-    except (NotFound, InvalidState):  # refused before anything was written
+    except (NotFound, InvalidState):  # nothing was written
         return False
     await chargebacks.decide(tx, *found, won=False, services=services, now=now)
     return True
 
 
 async def refuse(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, now: datetime) -> Refund:
-    """A refund does not leave: the money is where it was. Raises `NotFound` and `InvalidState`."""
+    """Fail a refund that the bank does not pay out. Raises `NotFound` and `InvalidState`."""
     return await actions.fail(tx, env, refund_id, "refund_declined", services, now)
 
 
 async def waiting(tx: Tx) -> list[Payout]:
-    """The refunds that the bank rail has accepted, and that have not ended."""
+    """Pending refunds that the bank rail has accepted."""
     return await bank_port_store.waiting_refunds(tx)

@@ -1,11 +1,11 @@
-"""The SQL statement that finds the refunds which leave by bank."""
+"""SQL of refunds paid out by bank."""
 
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer import CURRENCY, NAME, Payout
 
-# Across merchants: they leave in one file.
+# All merchants' refunds leave in one file.
 WAITING_REFUNDS = """
     SELECT r.id, r.merchant_id, r.currency, r.amount_minor, o.receiver, o.receiver_name,
            split_part(t.rail_reference, '/', 1) AS reference
@@ -17,7 +17,7 @@ WAITING_REFUNDS = """
 
 
 async def waiting_refunds(tx: Tx) -> list[Payout]:
-    """What the rail has accepted and nobody has seen the end of, oldest first."""
+    """Pending refunds that the rail has accepted, oldest first."""
     return [
         Payout(
             id=row["id"],

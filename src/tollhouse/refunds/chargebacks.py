@@ -1,4 +1,4 @@
-"""Chargebacks: the customer's bank takes the money back, whether the merchant still has it or not; some are won back."""
+"""Chargebacks: the customer's bank takes the money back, even if that puts the balance into debt."""
 
 from datetime import datetime
 from uuid import UUID
@@ -34,11 +34,9 @@ async def open_one(
     amount_minor: int | None = None,
     reason: str = "fraudulent",
 ) -> Transaction:
-    """Take back what the merchant has kept of the payment, at most, and its method's fee.
+    """Open a chargeback of at most what the merchant keeps of the payment, plus the method's fee.
 
-    Raises `NotFound` and `InvalidState`.
-
-    Refunds that were released to the rail go on and are left out of it; the others fail.
+    Released refunds continue and are excluded; unreleased ones fail. Raises `NotFound` and `InvalidState`.
     """
     current = await settlement.lock(tx, env, transaction_id)
     stoppable = await actions.unreleased(tx, current)
@@ -72,7 +70,7 @@ async def open_one(
 async def decide(
     tx: Tx, env: MerchantEnv, transaction_id: UUID, *, won: bool, services: Services, now: datetime
 ) -> Transaction:
-    """Close an open chargeback: won, the money comes back and the fee does not; lost, it stays where it is.
+    """Close an open chargeback. If won, the amount is returned, the fee is not.
 
     Raises `NotFound` and `InvalidState`.
     """

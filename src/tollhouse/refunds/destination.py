@@ -1,4 +1,4 @@
-"""Where a refund goes: to the account that paid, or, after a review and within the limits of withdrawals, to another."""
+"""The destination of a refund: the account that paid, or, after a review and within withdrawal limits, another one."""
 
 from msgspec import Struct
 
@@ -18,7 +18,7 @@ SCOPE_FOR_OTHERS = "withdrawals:write"
 
 
 class Destination(Struct, frozen=True):
-    """The account, as the rail writes it, and its holder's name. `method`: whose limits apply, to another account."""
+    """The account in the rail's notation, and its holder. `method`: whose limits apply, unless it is the payer's account."""
 
     account: str
     name: str | None
@@ -31,14 +31,14 @@ class Destination(Struct, frozen=True):
         return self.account == self.payer_account
 
     def approvals_needed(self, amount_minor: int) -> int:
-        """How many operators review a refund of this amount."""
+        """The number of operators who review a refund of this amount."""
         if self.is_payer:
             return 0
         return 1 if self.method is None else self.method.approvals_needed(amount_minor)
 
 
 async def payer_of(db: Pool | Tx, current: Transaction) -> Payer | None:
-    """Who paid, where the rail knows it and can send money there."""
+    """The account that paid, if the rail reports it and can send money to it."""
     provider, payer = configured.rail(current.rail, current.env.mode), await transaction_store.payer(db, current.id)
     if provider is None or payer is None or provider.receiver_fault(payer.account) is not None:
         return None
@@ -46,10 +46,10 @@ async def payer_of(db: Pool | Tx, current: Transaction) -> Payer | None:
 
 
 async def destination(tx: Tx, current: Transaction, new: NewRefund, *, may_withdraw: bool) -> Destination:
-    """Where this refund of a locked payment goes.
+    """Choose the destination of a refund of a locked payment.
 
     Raises `ReceiverRequired`, `MissingScope` for another account without the permission to withdraw, and
-    `MethodUnavailable` where the operator has switched withdrawals by this rail off.
+    `MethodUnavailable` if the operator has disabled withdrawals by this rail.
     """
     provider, payer = configured.rail(current.rail, current.env.mode), await payer_of(tx, current)
     if provider is None:

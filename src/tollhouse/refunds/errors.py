@@ -1,11 +1,11 @@
-"""The errors of requests about refunds."""
+"""Errors of requests about refunds."""
 
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.transactions.model import NotRefundable
 
 
 class RefundNotAllowed(ApiError):
-    """422: this payment cannot be refunded; `details.reason` says why."""
+    """422: this payment cannot be refunded; `details.reason` is the reason."""
 
     code, status = "refund_not_allowed", 422
     message = "This payment cannot be refunded."
@@ -16,7 +16,7 @@ class RefundNotAllowed(ApiError):
 
 
 class ReceiverRequired(ApiError):
-    """422: nobody knows one account that all of the payment came from, so the request has to name a receiver."""
+    """422: the payer's account is unknown, so the request must name a receiver."""
 
     code, status = "receiver_required", 422
     message = "The account that paid is not known. Name the receiver of the refund."
@@ -26,7 +26,7 @@ class ReceiverRequired(ApiError):
 
 
 class ChargedBack(ApiError):
-    """409: the customer's bank has the money, or is about to have it."""
+    """409: the payment has been charged back."""
 
     code, status = "payment_charged_back", 409
     message = "This payment was charged back: there is nothing to refund."

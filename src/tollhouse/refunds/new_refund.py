@@ -1,4 +1,4 @@
-"""The body of POST /transactions/{id}/refunds, and everything that can be wrong with it, told at once."""
+"""The body of POST /transactions/{id}/refunds and its validation."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from tollhouse.transactions.model import RefundReason
 
 
 class NewRefund(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a merchant asks for. No amount: everything that is left. No receiver: the account that paid."""
+    """The request body. No amount: all that is left. No receiver: the account that paid."""
 
     amount: Amount = None
     reason: RefundReason = "customer_request"
@@ -23,13 +23,13 @@ class NewRefund(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     metadata: dict[str, str] | None = None
 
     def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
-        """What is wrong whatever the payment is."""
+        """Yield the invalid fields that do not depend on the payment."""
         yield from optional_amount_faults(self.amount)
         yield from reference_faults(external_id=self.external_id, metadata=self.metadata)
 
 
 def check(new: NewRefund, currency: Currency, provider: Provider | None) -> int | None:
-    """The amount in minor units, None where everything is meant. Raises `ValidationFailed` with every fault."""
+    """The amount in minor units; None for all that is left. Raises `ValidationFailed` with every invalid field."""
     amount_minor = minor_of(new.amount, currency)
     field_errors = [
         *_faults(new, currency, amount_minor, provider),

@@ -1,7 +1,7 @@
-"""The dashboard's pages for a refund: say how much and why, see what it takes from where, confirm.
+"""The dashboard's pages for a refund: the form, the review of amounts, the confirmation.
 
-The page that is confirmed has a key of its own, and says which version of the payment was seen: so a form that is posted
-twice refunds once, and so do two that were open beside each other.
+The review page carries an idempotency key and the payment's version, so that a repeated submit, or a second
+open form, refunds once.
 """
 
 from uuid import UUID
@@ -51,17 +51,17 @@ LOOK_AGAIN = "The payment has changed since you looked. Look again before you co
 
 
 class SeenOtherwise(Exception):
-    """The payment is not the one any more that was looked at."""
+    """The payment has changed since it was shown."""
 
 
 class RefundPage(Struct, frozen=True, forbid_unknown_fields=True):
-    """`?again=` names the failed refund that is to be tried again."""
+    """`?again=` names a failed refund to retry."""
 
     again: UUID | None = None
 
 
 class Typed(Struct, frozen=True):
-    """What stands in the form, and what it asks for."""
+    """The values of the form."""
 
     values: dict[str, str]
     new: NewRefund
@@ -69,7 +69,7 @@ class Typed(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page, recent_authentication="live")
 async def fill_in(request: Request, caller: Person, mode: str, transaction_id: UUID, query: RefundPage) -> Response:
-    """The form: everything that is left, unless said otherwise; or what a failed refund said, to try again."""
+    """Show the form: everything that is left, the submitted values, or those of a failed refund."""
     env, db = caller.env(mode), request.services.db
     found = await transaction_store.one(db, env, transaction_id)
     if found is None:
@@ -88,7 +88,7 @@ async def fill_in(request: Request, caller: Person, mode: str, transaction_id: U
 
 @OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page, recent_authentication="live")
 async def review(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
-    """What it takes from where, to be confirmed; or the form again, with what is wrong in it."""
+    """Show the amounts to confirm, or the form again with its errors."""
     env = caller.env(mode)
     form = request.form()
     typed = _typed(form)
@@ -101,7 +101,7 @@ async def review(request: Request, caller: Person, mode: str, transaction_id: UU
     "POST", "/{mode}/payments/{transaction_id}/refund/confirm", guard=signed_in_page, recent_authentication="live"
 )
 async def confirm(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
-    """Ask for the refund that was shown, of the payment that was seen."""
+    """Request the refund if the payment has not changed."""
     env, services = caller.env(mode), request.services
     form = request.form()
     key, seen = form.one("key") or "", form.one("seen")
@@ -175,7 +175,7 @@ async def _review(
 
 
 def _amounts(offer: Offer, there_minor: int) -> dict[str, str]:
-    """What a refund takes from where, and what is left then."""
+    """The amounts of the refund and what is left afterwards."""
     minors = {
         "refunded": offer.amount_minor,
         "of_merchant": offer.of_merchant_minor,
@@ -221,7 +221,7 @@ async def _form(
 
 
 def _unfit(found: Transaction, request: Request) -> str:
-    """Why there can be no refund at all; empty where there can."""
+    """Why this payment cannot be refunded; empty if it can."""
     refused = actions.objection(found, request.now)
     if isinstance(refused, ChargedBack):
         return refused.message

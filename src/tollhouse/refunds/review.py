@@ -1,4 +1,4 @@
-"""What operators' decisions about its transfer make of a refund."""
+"""What an operator's review of the transfer does to the refund."""
 
 from datetime import datetime
 from uuid import UUID
@@ -22,14 +22,14 @@ REJECTED = "review_rejected"
 
 
 class LockedRefund(Struct, frozen=True):
-    """A refund with its payment, which nobody else changes until this transaction ends."""
+    """A refund with its locked payment."""
 
     payment: Transaction
     refund: Refund
 
     @property
     def env(self) -> MerchantEnv:
-        """Whose it is."""
+        """The merchant environment."""
         return self.payment.env
 
     @property
@@ -39,13 +39,13 @@ class LockedRefund(Struct, frozen=True):
 
     @property
     def status(self) -> str:
-        """The refund's; while it is pending, how far its review is."""
+        """The refund's status; the review's while it is pending."""
         refund = self.refund
         return refund.review if refund.status == "pending" else refund.status
 
 
 async def lock(tx: Tx, refund_id: UUID) -> LockedRefund:
-    """The refund of this id, whoever's it is. Raises `NotFound`."""
+    """Lock a refund of any merchant. Raises `NotFound`."""
     found = await store.of_id(tx, refund_id)
     if found is None:
         raise NotFound
@@ -54,7 +54,7 @@ async def lock(tx: Tx, refund_id: UUID) -> LockedRefund:
 
 
 async def lock_own(tx: Tx, env: MerchantEnv, refund_id: UUID) -> LockedRefund:
-    """The refund of this id, of this merchant and mode. Raises `NotFound`."""
+    """Lock a refund of this merchant environment. Raises `NotFound`."""
     found = await store.of_id(tx, refund_id)
     if found is None or found[0] != env:
         raise NotFound
@@ -64,9 +64,9 @@ async def lock_own(tx: Tx, env: MerchantEnv, refund_id: UUID) -> LockedRefund:
 async def approve(
     tx: Tx, current: LockedRefund, reviewer: Reviewer, note: str | None, now: datetime
 ) -> tuple[Refund, OutgoingTransfer]:
-    """One operator's approval; the last one lets the worker hand it in.
+    """Record an operator's approval. The last one makes the worker submit the refund.
 
-    Raises `InvalidState` and what `gate.approve` does.
+    Raises `InvalidState` and what `gate.approve` raises.
     """
     refund = current.refund
     if refund.status != "pending" or refund.review != "required":
@@ -80,7 +80,7 @@ async def approve(
 
 
 async def approve_as_simulator(tx: Tx, current: LockedRefund, now: datetime) -> None:
-    """The simulator plays the operators, in test mode. Raises `InvalidState`."""
+    """Approve in test mode, without operators. Raises `InvalidState`."""
     refund = current.refund
     if refund.status != "pending" or refund.review != "required":
         raise InvalidState(current.status)
@@ -89,7 +89,7 @@ async def approve_as_simulator(tx: Tx, current: LockedRefund, now: datetime) -> 
 
 
 async def reject(tx: Tx, current: LockedRefund, reason: str, services: Services, now: datetime) -> Refund:
-    """Refuse a refund that was not released; the money is back where it was. Raises `InvalidState` and `NotReleased`."""
+    """Reject an unreleased refund and release its hold. Raises `InvalidState` and `NotReleased`."""
     refund = current.refund
     if refund.status != "pending":
         raise InvalidState(refund.status)

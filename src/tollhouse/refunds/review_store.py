@@ -1,4 +1,4 @@
-"""Every SQL statement about refunds that operators use: they see those of all merchants."""
+"""SQL of the operators' queue of refunds, across merchants."""
 
 from uuid import UUID
 
@@ -21,7 +21,7 @@ QUEUE = """
 
 
 class ListedRefund(Struct, frozen=True):
-    """A refund in the operator's list. `payer_account` paid, where that is known; `receiver` is to have it."""
+    """A row of the operators' queue. `payer_account` is null if unknown."""
 
     refund_id: UUID
     merchant_id: UUID
@@ -41,7 +41,7 @@ class ListedRefund(Struct, frozen=True):
 
 
 async def queue(db: Pool, review: Review, limit: int, offset: int = 0) -> list[ListedRefund]:
-    """Refunds of all merchants whose review is so, oldest first."""
+    """Refunds of all merchants with this review status, oldest first."""
     return [
         ListedRefund(
             row["id"],

@@ -1,4 +1,4 @@
-"""Every SQL statement about refunds and chargebacks."""
+"""SQL of refunds and chargebacks."""
 
 from datetime import datetime
 from uuid import UUID
@@ -41,13 +41,13 @@ END_IF = """
               r.receiver, o.review, r.failure_code, r.provider_reference, r.external_id, r.metadata, r.version,
               r.created_at, r.updated_at
 """
-# An approval is a change of the refund too: whoever looks at it sees another version.
+# An approval is a change of the refund too, and increments its version.
 REVIEWED = """
     UPDATE refunds SET next_look_at = $4, updated_at = $5, version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'pending'
 """
 ENV_OF = "SELECT merchant_id, mode, transaction_id FROM refunds WHERE id = $1"
-# Taken for a while by moving the next look: a worker that dies leaves it to the next one.
+# Leased by moving next_look_at: if the worker dies, another one takes over.
 TAKE_DUE = """
     UPDATE refunds r SET next_look_at = $1::timestamptz + $2::interval
     FROM (SELECT id FROM refunds WHERE status = 'pending' AND next_look_at <= $1
@@ -71,7 +71,7 @@ CLOSE_CHARGEBACK = """
 
 
 class RefundFilter(Struct, frozen=True):
-    """Which refunds to list; None leaves a filter out. In the order of the statement's parameters."""
+    """Filters; None means any. The order is that of the statement's parameters."""
 
     transaction_id: UUID | None = None
     status: list[str] | None = None
@@ -80,7 +80,7 @@ class RefundFilter(Struct, frozen=True):
 
 
 class Due(Struct, frozen=True):
-    """A refund that a rail is to be asked about: whether it was released to it, and whether the rail has it already."""
+    """A refund due for submission or polling. `released`: by the gate; `accepted`: by the rail."""
 
     env: MerchantEnv
     rail: str
@@ -90,7 +90,7 @@ class Due(Struct, frozen=True):
 
 
 async def insert(tx: Tx, transaction: Transaction, refund: Refund) -> None:
-    """Keep a new refund; the worker hands it in, at once or when its review has ended."""
+    """Insert a refund. The worker submits it at once, or after its review."""
     env = transaction.env
     facts = (refund.amount_minor, refund.unapplied_minor, refund.hold_id, refund.reason, refund.receiver)
     look_at = None if refund.review == "required" else refund.created_at
@@ -100,7 +100,7 @@ async def insert(tx: Tx, transaction: Transaction, refund: Refund) -> None:
 
 
 async def one(db: Pool | Tx, env: MerchantEnv, refund_id: UUID) -> Refund | None:
-    """This refund of this merchant and mode."""
+    """The refund of this id."""
     row = await db.fetchrow(ONE, env.merchant_id, env.mode, refund_id)
     return None if row is None else _refund(row)
 
@@ -116,41 +116,41 @@ async def listed(db: Pool, env: MerchantEnv, wanted: RefundFilter, window: Windo
 async def end_if(
     tx: Tx, env: MerchantEnv, refund_id: UUID, was: str, becomes: str, failure_code: str | None, now: datetime
 ) -> Refund | None:
-    """Move a refund from one state to another; None where it was in another one."""
+    """Move a refund from one status to another. None if it has another status."""
     row = await tx.fetchrow(END_IF, env.merchant_id, env.mode, refund_id, was, becomes, failure_code, now)
     return None if row is None else _refund(row)
 
 
 async def reviewed(tx: Tx, env: MerchantEnv, refund_id: UUID, look_at: datetime | None, now: datetime) -> None:
-    """Note that an operator approved it. `look_at`: when the worker hands it in; None while another approval is needed."""
+    """Record an approval. `next_poll_at`: when the worker submits it; None while approvals are missing."""
     await tx.execute(REVIEWED, env.merchant_id, env.mode, refund_id, look_at, now)
 
 
 async def of_id(db: Pool | Tx, refund_id: UUID) -> tuple[MerchantEnv, UUID] | None:
-    """Whose refund it is, and of which transaction; None where there is none."""
+    """The merchant environment and transaction of a refund."""
     row = await db.fetchrow(ENV_OF, refund_id)
     return None if row is None else (MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["transaction_id"])
 
 
 async def take_due(db: Pool, now: datetime, patience: object, limit: int) -> list[Due]:
-    """Refunds whose time to be asked about has come, each for this caller alone until its patience ends."""
+    """Lease refunds that are due."""
     return [_due(row) for row in await db.fetch(TAKE_DUE, now, patience, limit)]
 
 
 async def look_again(db: Pool, due: Due, at: datetime, provider_reference: str | None) -> None:
-    """Ask about it again at this time; `provider_reference` says that the rail has it."""
+    """Schedule the next poll. `provider_reference` is set once the rail has accepted the refund."""
     await db.execute(LOOK_AGAIN, due.env.merchant_id, due.env.mode, due.order.id, at, provider_reference)
 
 
 async def open_chargeback(tx: Tx, transaction: Transaction, chargeback: Chargeback) -> None:
-    """Keep a new chargeback. A transaction has one that stands, at most."""
+    """Insert a chargeback. A transaction has at most one that is open."""
     env = transaction.env
     facts = (chargeback.amount_minor, chargeback.fee_minor, chargeback.reason, chargeback.opened_at)
     await tx.execute(OPEN_CHARGEBACK, chargeback.id, env.merchant_id, env.mode, transaction.id, transaction.currency, *facts)
 
 
 async def close_chargeback(tx: Tx, env: MerchantEnv, chargeback_id: UUID, status: str, now: datetime) -> bool:
-    """Decide an open chargeback; False where it is decided."""
+    """Close an open chargeback. False if it is closed."""
     return await tx.execute(CLOSE_CHARGEBACK, env.merchant_id, env.mode, chargeback_id, status, now) == 1
 
 

@@ -1,4 +1,4 @@
-"""The test endpoints of the Integration API: the simulator, test money, and the clock of a test environment."""
+"""The Integration API's test endpoints: simulator, test funds and test clock."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -39,37 +39,37 @@ from tollhouse.transactions.views import RefundView, TransactionView, refund_vie
 OPERATIONS = Operations(INTEGRATION)
 SOURCE = "test_funding"
 CLOCK_OFFSET_MAX = timedelta(days=3_600)
-"""Ten years, as PostgreSQL compares intervals: of months of thirty days."""
+"""Ten years; PostgreSQL compares intervals by months of thirty days."""
 EXPIRED_AT_ONCE = 100
-"""So many links are closed when the clock is moved; the worker closes the others."""
+"""Links expired by the request itself; the worker expires the rest."""
 
 
 class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What shall happen to a payment. `amount` is for those outcomes that move money; it has a usual value."""
+    """The outcome to simulate. `amount` applies to outcomes that move money and has a default."""
 
     outcome: Outcome
     amount: Amount = None
     failure_code: Decline | None = None
 
     def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
-        """What is wrong whatever the payment is."""
+        """Yield the invalid fields that do not depend on the payment."""
         return optional_amount_faults(self.amount)
 
 
 class RefundSimulation(Struct, frozen=True, forbid_unknown_fields=True):
-    """What shall become of a refund; `return`: the bank sends it back later. Before the bank has it, it is approved."""
+    """The outcome to simulate; `return`: the bank returns it later. A refund under review is approved first."""
 
     outcome: Literal["approve", "reject", "succeed", "fail", "return"]
 
 
 class Funding(Struct, frozen=True, forbid_unknown_fields=True):
-    """How much test money."""
+    """The amount of test funds."""
 
     currency: str
     amount: Amount
 
     def rule_errors(self, _facts: RequestFacts | None = None) -> Iterator[FieldError]:
-        """Everything that is wrong."""
+        """Yield every invalid field."""
         known = currency(self.currency)
         if known is None or not known.operations.balances:
             yield FieldError("currency", "invalid_currency", messages.A_CURRENCY)
@@ -78,13 +78,13 @@ class Funding(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClockAdvance(Struct, frozen=True, forbid_unknown_fields=True):
-    """By how much to move the clock."""
+    """How far to advance the clock."""
 
     seconds: Annotated[int, Meta(ge=1, le=CLOCK_OFFSET_MAX.days * 86_400)]
 
 
 class ClockView(Struct, frozen=True, kw_only=True):
-    """The clock that the expiry of links, quotes and the like is compared with, in this test environment."""
+    """The test clock, which expiries of links, quotes and others are compared with."""
 
     object: Literal["test_clock"] = "test_clock"
     now: Timestamp
@@ -103,7 +103,7 @@ class ClockView(Struct, frozen=True, kw_only=True):
 async def simulate_transaction(
     caller: Caller, transaction_id: UUID, body: Simulation, tx: Tx, now: datetime, services: Services
 ) -> TransactionView:
-    """Play the customer and the bank for a transaction."""
+    """Simulate the customer and the bank for a transaction."""
     found = await transaction_store.one(tx, caller.env, transaction_id)
     if found is None:
         raise NotFound
@@ -120,7 +120,7 @@ async def simulate_transaction(
 async def simulate_link(
     caller: Caller, link_id: UUID, body: Simulation, tx: Tx, now: datetime, services: Services
 ) -> TransactionView:
-    """Let a new customer choose how to pay, and play them; the transaction that comes of it."""
+    """Start a transaction of a link in the simulator, and simulate its outcome."""
     link = await link_store.lock(tx, caller.env, link_id)
     if link is None:
         raise NotFound
@@ -138,7 +138,7 @@ async def simulate_link(
 async def simulate_refund(
     caller: Caller, refund_id: UUID, body: RefundSimulation, tx: Tx, now: datetime, services: Services
 ) -> RefundView:
-    """Play the operator and the bank for a refund."""
+    """Simulate the operator and the bank for a refund."""
     env = caller.env
     current = await refund_review.lock_own(tx, env, refund_id)
     if body.outcome == "approve" or (current.status == "required" and body.outcome != "reject"):
@@ -169,11 +169,11 @@ async def simulate_refund(
     errors=(TestModeOnly, ValidationFailed, BalanceLimitExceeded),
 )
 async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, services: Services) -> BalanceView:
-    """Put test money on a balance."""
+    """Add test funds to a balance."""
     if field_errors := list(body.rule_errors()):
         raise ValidationFailed(*field_errors)
     known, amount_minor = CURRENCIES[body.currency], _minor(body.amount, CURRENCIES[body.currency])
-    # The database judges the room on the balance below, and its verdict refuses everything.
+    # A database constraint enforces the balance limit; its violation rolls everything back.
     funding_id = new_id()
     posting = Posting("test_funding", known.code, amount_minor, equity("test_funding"), available(caller.env))
     posted = await post(tx, JournalEntry("test", "test_funding", Source(SOURCE, funding_id), (posting,), now))
@@ -189,7 +189,7 @@ async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, services: S
     errors=(TestModeOnly, ValidationFailed),
 )
 async def advance_clock(caller: Caller, body: ClockAdvance, tx: Tx, now: datetime, services: Services) -> ClockView:
-    """Move the clock of the test environment ahead; links whose time is over then expire."""
+    """Advance the test clock. Links that are due then expire."""
     env = caller.env
     if await link_store.clock_offset(tx, env) + timedelta(seconds=body.seconds) > CLOCK_OFFSET_MAX:
         raise ValidationFailed(FieldError("seconds", "out_of_range", "This must leave the clock at most ten years ahead."))
@@ -200,7 +200,7 @@ async def advance_clock(caller: Caller, body: ClockAdvance, tx: Tx, now: datetim
 
 
 async def _play(simulated: Simulated, body: Simulation, code: str) -> TransactionView:
-    """Let it happen; the transaction then. Raises `ValidationFailed`, and `InvalidState` where it cannot happen."""
+    """Simulate the outcome. Raises `ValidationFailed`, and `InvalidState` if it is impossible."""
     amount_minor = None if body.amount is None else _minor(body.amount, CURRENCIES[code])
     played = await simulated.play(body.outcome, amount_minor, body.failure_code)
     return transaction_view(played, simulated.now)

@@ -1,6 +1,6 @@
-"""Sample data of a test environment in which nobody has paid yet: a month of payments, made as real ones are.
+"""Sample data for an empty test environment: a month of payments.
 
-Each is made at its own moment of the last 30 days, oldest first, so that the books look as if it had been so.
+Each is created by the usual actions at its own time, oldest first.
 """
 
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ HOUR = timedelta(hours=1)
 
 
 class Sample(NamedTuple):
-    """So many days ago somebody wanted to pay so much for this; `refund` of it was given back an hour later."""
+    """A payment `days` days ago; `refund` of it was refunded an hour later."""
 
     days: int
     name: str
@@ -62,7 +62,7 @@ SAMPLES = (
 
 
 async def make(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> None:
-    """Make it; nothing where somebody has tried to pay before."""
+    """Create the sample data, unless there are payments already."""
     if env.livemode or await store.anybody_paid(tx, env):
         return
     approved = await projects.approved(tx, env, whole(1))
@@ -86,7 +86,7 @@ async def _play(tx: Tx, env: MerchantEnv, new: NewLink, sample: Sample, services
         raise AssertionError("it was opened just now")
     transaction_id = await simulator.attempt(tx, link, at)
     simulated = Simulated(tx, env, transaction_id, services, at)
-    # An amount that is named has no magic digits.
+    # An explicit amount disables the magic amounts.
     await simulated.play(sample.outcome, link.amount_minor if sample.outcome == "succeed" else None)
     if sample.refund:
         await _refund(tx, env, transaction_id, sample.refund, services, at + HOUR)

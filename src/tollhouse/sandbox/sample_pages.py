@@ -1,4 +1,4 @@
-"""The button of an empty test environment that fills it with sample data."""
+"""The button that creates sample data in an empty test environment."""
 
 from uuid import UUID
 
@@ -17,12 +17,12 @@ from tollhouse.sandbox import sample_data
 
 OPERATIONS = Operations(PAGES)
 ONCE = "the sample data of this environment"
-"""The key under which it is made: one for each merchant, so that two clicks at once make it once."""
+"""The idempotency key, one per merchant: a repeated submit creates the data once."""
 
 
 @OPERATIONS.add("POST", "/{mode}/sample-data", guard=signed_in_page)
 async def make(request: Request, caller: Person, mode: str) -> Response:
-    """Make sample data, where nobody has tried to pay yet; then look at it."""
+    """Create sample data if there are no payments yet."""
     env = caller.env(mode)
     if env.livemode:
         raise NotFound

@@ -1,4 +1,4 @@
-"""The simulator: in test mode it plays the customer and the bank. What it reports goes the way of every rail's report."""
+"""The simulator: plays the customer and the bank in test mode. Its observations are settled like those of any rail."""
 
 from datetime import datetime, timedelta
 from typing import Literal
@@ -37,7 +37,7 @@ Outcome = Literal[
     "chargeback_lost",
 ]
 CONFIRMATIONS = 3
-"""So many, where there are no blocks to count: for money that is on no chain, and where the chain itself decides."""
+"""The default where no confirmations are configured."""
 
 PAYER = Payer(sandbox.PAYER)
 REJECTED_REASON = "Rejected by the simulator."
@@ -46,7 +46,7 @@ SOON = timedelta(seconds=1)
 
 
 class Simulated:
-    """One transaction of the sandbox, and what may be made of it within one transaction of the database."""
+    """A sandbox transaction within one database transaction."""
 
     def __init__(self, tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Services, now: datetime) -> None:
         self.tx = tx
@@ -58,9 +58,9 @@ class Simulated:
     async def play(  # noqa: C901 - one line for each outcome
         self, outcome: Outcome, amount_minor: int | None = None, decline: Decline | None = None
     ) -> Transaction:
-        """Let this happen; the transaction then.
+        """Simulate an outcome and return the transaction.
 
-        Raises `NotFound`, and `InvalidState` where it cannot happen in its state.
+        Raises `NotFound`, and `InvalidState` if its state does not allow the outcome.
         """
         current = await settlement.lock(self.tx, self.env, self.id)
         match outcome:
@@ -89,13 +89,13 @@ class Simulated:
         return await settlement.lock(self.tx, self.env, self.id)
 
     async def pay(self) -> None:
-        """Pay in full what is left, past all magic."""
+        """Pay the remaining amount, ignoring magic amounts."""
         current = await settlement.lock(self.tx, self.env, self.id)
         if current.is_open:
             await self._pay(_left(current))
 
     async def _succeed(self, current: Transaction, amount_minor: int | None) -> None:
-        """Pay in full; what the last digits of the amount say happens instead."""
+        """Pay in full, unless the amount's last digits select another outcome."""
         left_minor = _left(_open(current, self.now))
         magic = None if amount_minor or current.received_minor or current.status != "pending" else sandbox.magic(left_minor)
         match magic:
@@ -119,7 +119,7 @@ class Simulated:
         await self._report(Observation(reference=str(self.id), outcome="failed", external_ref=_ref(), failure_code=decline))
 
     async def _be_seen(self, current: Transaction) -> None:
-        """Money is on its way; again: one confirmation more."""
+        """Report money on its way, with one more confirmation each time."""
         _open(current, self.now)
         required = await self._required(CURRENCIES[current.currency])
         confirmations = min((current.confirmations or 0) + 1, required - 1)
@@ -135,7 +135,7 @@ class Simulated:
         )
 
     async def _required(self, currency: Currency) -> int:
-        """How many confirmations this merchant waits for on the first network of the currency."""
+        """The confirmations this merchant requires on the currency's first network."""
         if not currency.chains:
             return CONFIRMATIONS
         finality = (await payment_settings.of(self.tx, self.env)).finality(currency.chains[0])
@@ -149,7 +149,7 @@ class Simulated:
         )
 
     async def _pay_late(self, current: Transaction, amount_minor: int | None) -> None:
-        """Let the link expire, where it has not, and then pay."""
+        """Expire the link if it is active, then pay."""
         if current.status not in {"pending", "expired", "failed"}:
             raise InvalidState(current.status_at(self.now))
         if current.link_status == "active":
@@ -157,7 +157,7 @@ class Simulated:
         await self._pay(amount_minor or _left(current))
 
     async def _pay_twice(self, current: Transaction, amount_minor: int | None) -> None:
-        """Pay, where nobody has, and then pay once more."""
+        """Pay if the payment is open, then pay again."""
         if current.is_open:
             await self._pay(_left(_open(current, self.now)))
         elif current.status not in CREDITED:
@@ -165,7 +165,7 @@ class Simulated:
         await self._pay(amount_minor or current.amount_minor)
 
     async def _charge_back(self, current: Transaction, amount_minor: int | None) -> None:
-        """Pay, where nobody has, and then have the bank take it back."""
+        """Pay if the payment is open, then charge it back."""
         if current.is_open:
             await self._pay(_left(_open(current, self.now)))
         await chargebacks.open_one(self.tx, self.env, self.id, self.services, self.now, amount_minor=amount_minor)
@@ -174,7 +174,7 @@ class Simulated:
         await chargebacks.decide(self.tx, self.env, self.id, won=won, services=self.services, now=self.now)
 
     async def _expire(self, current: Transaction) -> None:
-        """The link's time is over, as if the clock had struck."""
+        """Expire the link now."""
         link = await link_store.lock(self.tx, self.env, current.payment_link_id)
         if link is None or not await link_closing.expire(self.tx, link, self.services, self.now):
             raise InvalidState(current.status_at(self.now))
@@ -184,7 +184,7 @@ class Simulated:
 
 
 async def attempt(tx: Tx, link: PaymentLink, now: datetime) -> UUID:
-    """A new attempt to pay this locked link in the sandbox, whatever state the link is in."""
+    """Start an attempt on this locked link in the sandbox, whatever its status."""
     method = sandbox_method(link)
     attempt_id = new_id()
     told = await SANDBOX.start_payment(Attempt(attempt_id, method.method_id, link.currency, link.amount_minor))
@@ -194,12 +194,12 @@ async def attempt(tx: Tx, link: PaymentLink, now: datetime) -> UUID:
 
 
 def sandbox_method(link: PaymentLink) -> Method:
-    """The simulator's method for the currency of this link."""
+    """The simulator's method for the link's currency."""
     return METHODS[f"{SANDBOX.name}:{link.currency}"]
 
 
 def _open(transaction: Transaction, now: datetime) -> Transaction:
-    """Who pays after the link's time pays late, and says so. One whose link others completed may still pay: a duplicate."""
+    """Raise `InvalidState` unless it can be paid. A link completed by others can: as a duplicate."""
     too_late = transaction.status == "pending" and transaction.link_status_at(now) == "expired"
     if not transaction.is_open or too_late:
         raise InvalidState(transaction.status_at(now))
@@ -207,10 +207,10 @@ def _open(transaction: Transaction, now: datetime) -> Transaction:
 
 
 def _left(transaction: Transaction) -> int:
-    """What the customer still owes; of a payment that has it all, all of it again."""
+    """The remaining amount; the full amount if nothing remains."""
     return max(0, transaction.amount_minor - transaction.received_minor) or transaction.amount_minor
 
 
 def _ref() -> str:
-    """A name for a transfer, as a bank would give it."""
+    """An external reference, like a bank's."""
     return f"sandbox-{new_id()}"

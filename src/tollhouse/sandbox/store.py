@@ -1,4 +1,4 @@
-"""Every SQL statement about the simulator: its plans, and how far a merchant has moved its test clock ahead."""
+"""SQL of the simulator's plans and of test clocks."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -17,7 +17,7 @@ ADVANCE = """
 PLAN = """
     INSERT INTO sandbox_plans (id, merchant_id, mode, transaction_id, outcome, due_at) VALUES ($1, $2, $3, $4, $5, $6)
 """
-# Taken for a while by moving its time: one that fails is tried again, and one whose worker died too.
+# Leased by moving due_at: plans that fail, or whose worker died, are tried again.
 TAKE_DUE = """
     UPDATE sandbox_plans SET due_at = $1::timestamptz + $2::interval, tries = tries + 1
     WHERE id IN (SELECT id FROM sandbox_plans WHERE due_at <= $1 ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
@@ -28,7 +28,7 @@ GIVE_UP = "DELETE FROM sandbox_plans WHERE tries >= $1"
 
 
 class Plan(Struct, frozen=True):
-    """What the simulator does by itself to this transaction."""
+    """An outcome to simulate later."""
 
     id: UUID
     env: MerchantEnv
@@ -40,17 +40,17 @@ ANY = "SELECT FROM transactions WHERE merchant_id = $1 AND mode = $2 LIMIT 1"
 
 
 async def advance(tx: Tx, env: MerchantEnv, by: timedelta) -> timedelta:
-    """Move the merchant's test clock; how far it is ahead then."""
+    """Advance the merchant's test clock and return its offset."""
     return await tx.fetchval(ADVANCE, env.merchant_id, env.mode, by)
 
 
 async def plan(tx: Tx, env: MerchantEnv, transaction_id: UUID, outcome: str, due_at: datetime) -> None:
-    """Let the simulator do something later."""
+    """Schedule an outcome."""
     await tx.execute(PLAN, new_id(), env.merchant_id, env.mode, transaction_id, outcome, due_at)
 
 
 async def take_due(db: Pool, now: datetime, patience: timedelta, limit: int) -> list[Plan]:
-    """Plans whose time has come, each for this caller alone until its patience ends."""
+    """Lease plans that are due."""
     rows = await db.fetch(TAKE_DUE, now, patience, limit)
     return [
         Plan(row["id"], MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["transaction_id"], row["outcome"])
@@ -59,15 +59,15 @@ async def take_due(db: Pool, now: datetime, patience: timedelta, limit: int) -> 
 
 
 async def drop(tx: Tx, plan: Plan) -> None:
-    """It is done."""
+    """Delete a plan."""
     await tx.execute(DROP, plan.env.merchant_id, plan.env.mode, plan.id)
 
 
 async def give_up(db: Pool, tries: int) -> int:
-    """Drop the plans that failed this often; how many there were."""
+    """Delete the plans that failed this often and return their number."""
     return await db.execute(GIVE_UP, tries)
 
 
 async def anybody_paid(tx: Tx, env: MerchantEnv) -> bool:
-    """Whether anybody has tried to pay in this environment."""
+    """Whether this environment has any transaction."""
     return await tx.fetchrow(ANY, env.merchant_id, env.mode) is not None

@@ -1,1 +1,1 @@
-"""Transactions: a customer's attempts to pay a link, how they settle, and what ends them."""
+"""Transactions: attempts to pay a link, their settlement, and the closing of links."""

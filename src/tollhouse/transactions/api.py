@@ -1,4 +1,4 @@
-"""Payment links and transactions as the Integration API offers them."""
+"""The Integration API's endpoints for transactions, and for canceling a link, which ends its open attempts."""
 
 from datetime import datetime
 from typing import Literal
@@ -86,5 +86,5 @@ async def read_transaction(caller: Caller, transaction_id: UUID, db: Pool, now: 
     errors=(NotFound, InvalidState, BalanceLimitExceeded),
 )
 async def accept(caller: Caller, transaction_id: UUID, tx: Tx, now: datetime, services: Services) -> TransactionView:
-    """Accept money that came late, twice, after a cancel, or in another amount than asked."""
+    """Accept a payment that was late, duplicate, after a cancellation, or of another amount."""
     return transaction_view(await settlement.accept(tx, caller.env, transaction_id, services, now), now)

@@ -1,4 +1,4 @@
-"""Balances and ledger entries as the Integration API offers them."""
+"""The Integration API's endpoints for balances and ledger entries."""
 
 from uuid import UUID
 
@@ -30,7 +30,7 @@ class LedgerQuery(ListQuery, frozen=True):
 
 
 class BalancesAnswer(Struct, frozen=True):
-    """The balances in every currency that can hold one."""
+    """The balances in every currency that can have one."""
 
     balances: list[BalanceView]
     has_more: bool
@@ -47,7 +47,7 @@ class LedgerAnswer(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/balances", guard=scope("balances:read"))
 async def list_balances(caller: Caller, part: CataloguePart, db: Pool) -> BalancesAnswer:
-    """List balances, zero ones too, all of one moment."""
+    """List the balances in all currencies, as of one moment."""
     found = {balance.currency: balance for balance in await store.list_balances(db, caller.env)}
     every = [
         found.get(one.code, Balance(one.code)) for one in CURRENCIES.values() if one.operations.balances or one.code in found

@@ -1,4 +1,4 @@
-"""The dashboard's payments as a file: a page that says how many there are, and the file itself, sent while it is read."""
+"""Export of payments: a page with the number of payments, and the CSV file, which is streamed."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -50,7 +50,7 @@ HEADER = (
 
 @OPERATIONS.add("GET", "/{mode}/payments/export", guard=signed_in_page)
 async def export(request: Request, caller: Person, mode: str, query: PaymentsQuery) -> Response:
-    """How many payments the filters mean, and where they can be had as a file."""
+    """Show how many payments match, and the download link."""
     env, db = caller.env(mode), request.services.db
     path = f"/{env.mode}/payments"
     try:
@@ -76,7 +76,7 @@ async def export(request: Request, caller: Person, mode: str, query: PaymentsQue
 
 @OPERATIONS.add("GET", "/{mode}/payments.csv", guard=signed_in_page)
 async def payments_csv(request: Request, caller: Person, mode: str, query: PaymentsQuery) -> Response:
-    """Every payment that the filters mean, newest first, as CSV. What begins while it is sent is not in it."""
+    """Stream every matching payment as CSV, newest first. Payments that start during the download are not included."""
     env = caller.env(mode)
     wanted = query.wanted(caller.zone)
     end = request.now if wanted.created_to is None else min(request.now, wanted.created_to)

@@ -1,6 +1,6 @@
-"""Every SQL statement that looks for what must never be true of payments: each returns offending rows as a line of text.
+"""SQL of the invariants of payments: each statement returns violations as one text column `line`.
 
-`$1` are the ids of the rows that are looked at: payments, links, refunds, chargebacks, ledger transactions.
+`$1` are the ids of the rows to check: payments, links, refunds, chargebacks or ledger transactions.
 """
 
 from tollhouse.platform.invariants import Invariant
@@ -41,7 +41,7 @@ I7_GIVEN_BACK = """
        <> (coalesce(r.refunded, 0), coalesce(r.returning, 0), coalesce(r.returning_unapplied, 0), coalesce(c.taken, 0),
            coalesce(r.from_unapplied, 0))
 """
-# Taken from the available balance as far as it went, and the rest is debt: each by an entry of its own.
+# Taken from the available balance first; the rest is debt, in an entry of its own.
 I7_DISPUTED = """
     SELECT format('chargeback %s took %s for a fee of %s, the ledger says %s and %s', c.id, c.amount_minor, c.fee_minor,
                   coalesce(e.taken, 0), coalesce(e.fee, 0)) AS line
@@ -61,7 +61,7 @@ I7_COUNTED = """
                         WHERE payment_link_id = l.id) t
     WHERE l.id = ANY ($1::uuid[]) AND l.payments_count <> least(coalesce(t.credited, 0), l.max_payments)
 """
-# A payment counts for its link with what was credited first; what is accepted later, of more than was asked, does not.
+# A link counts what its payment was credited first, not an excess that is accepted later.
 I7_PAID = """
     SELECT format('link %s was paid %s, its payments were credited %s', l.id, l.amount_paid_minor, coalesce(t.credited, 0))
                AS line
@@ -108,7 +108,7 @@ I14_STATES = """
     WHERE t.id = ANY ($1::uuid[])
     GROUP BY t.id, t.status, want.type HAVING count(w.source_id) = 0
 """
-# What the rail holds for us by its own reports, against what our books say it holds by payments.
+# The rail's own reports against the ledger's balance of the rail.
 I15_RAILS = """
     SELECT format('%s %s %s: the books say %s, the rail %s', mode, rail, currency, sum(booked), sum(reported)) AS line
     FROM (SELECT p.mode, p.currency, substr(a.code, 6) AS rail,

@@ -12,7 +12,7 @@ BATCH_SIZE = 50
 
 
 async def close_links(services: Services) -> None:
-    """Expire links whose time is over, and close partly paid attempts of links that ended otherwise."""
+    """Expire links that are due, and close partly paid attempts of links that ended otherwise."""
     now = clock.now()
     for env, link_id in await link_store.due(services.db, now, BATCH_SIZE):
         await services.db.transact(

@@ -1,4 +1,4 @@
-"""The end of a link's time: told once, however many saw the clock strike."""
+"""Closes payment links: by expiry or by cancellation. Closing a link ends its pending attempts."""
 
 from datetime import datetime
 from uuid import UUID
@@ -15,7 +15,7 @@ from tollhouse.transactions.model import Transaction
 
 
 async def expire_due(tx: Tx, env: MerchantEnv, link_id: UUID, services: Services, now: datetime) -> bool:
-    """Close a link whose time is over; False where somebody else did, or its time is not over."""
+    """Expire a link that is due. False if it is not due or already closed."""
     link = await link_store.lock(tx, env, link_id)
     if link is None or link.status != "active" or link.status_at(now) != "expired":
         return False
@@ -23,10 +23,10 @@ async def expire_due(tx: Tx, env: MerchantEnv, link_id: UUID, services: Services
 
 
 async def expire(tx: Tx, link: PaymentLink, services: Services, now: datetime) -> bool:
-    """Close a locked, active link; False where it is not active.
+    """Expire a locked link. False if it is not active.
 
-    Attempts that are pending end with it: expired, or up to the merchant where part of the money is there. One that is
-    processing is left to finish. The merchant is told of the expiry only where nobody has paid and no money is held.
+    Pending attempts expire; partly paid ones become `refund_required`; those in `processing` continue. `payment.expired`
+    is recorded only if nothing was paid and nothing awaits a decision.
     """
     if not await link_store.end_if_active(tx, link.env, link.id, "expired", now):
         return False
@@ -52,7 +52,7 @@ async def expire(tx: Tx, link: PaymentLink, services: Services, now: datetime) -
 
 
 async def end(tx: Tx, attempt: Transaction, services: Services, now: datetime) -> Transaction:
-    """End a pending attempt whose link has ended."""
+    """End a pending attempt of a link that has ended."""
     over = await settlement.change(tx, verdict.end_unpaid(attempt), None, now)
     if over.status == "refund_required":
         await notify.payment(tx, "payment.refund_required", over, services, now)
@@ -60,7 +60,7 @@ async def end(tx: Tx, attempt: Transaction, services: Services, now: datetime) -
 
 
 async def end_stranded(tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Services, now: datetime) -> bool:
-    """End a partly paid attempt whose link was completed by others; False where there is nothing to end."""
+    """End a partly paid attempt whose link was completed by other payments. False if there is nothing to end."""
     attempt = await settlement.lock(tx, env, transaction_id)
     if attempt.status != "pending" or attempt.received_minor == 0 or attempt.link_status == "active":
         return False
@@ -69,9 +69,9 @@ async def end_stranded(tx: Tx, env: MerchantEnv, transaction_id: UUID, services:
 
 
 async def cancel(tx: Tx, env: MerchantEnv, link_id: UUID, services: Services, now: datetime) -> PaymentLink:
-    """Close an active link; one that is canceled stays as it is. Raises `NotFound` and `LinkNotActive`.
+    """Cancel an active link; canceling again changes nothing. Raises `NotFound` and `LinkNotActive`.
 
-    A pending attempt fails with it. One in `processing` is left to finish: its money may be on the way.
+    Pending attempts fail. Those in `processing` continue, because money may be on the way.
     """
     link = await link_store.lock(tx, env, link_id)
     if link is None:

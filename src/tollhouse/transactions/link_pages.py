@@ -1,4 +1,4 @@
-"""The dashboard's pages about payment links: the list, one of them with its code to scan, and canceling."""
+"""The dashboard's page of one payment link, and its cancellation."""
 
 from uuid import UUID
 
@@ -27,13 +27,13 @@ NOT_ACTIVE = "It is not active any more. Nothing was canceled."
 
 @OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}", guard=signed_in_page)
 async def link(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
-    """One link: its address, its code to scan, who paid by it."""
+    """Show a link: URL, QR code and payments."""
     return await _link(request, caller, caller.env(mode), link_id)
 
 
 @OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page)
 async def ask_before_canceling(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
-    """What canceling means, before it is done."""
+    """Ask for confirmation before canceling."""
     env = caller.env(mode)
     found = await _found(request, env, link_id)
     if found.status_at(request.now) != "active":
@@ -44,7 +44,7 @@ async def ask_before_canceling(request: Request, caller: Person, mode: str, link
 
 @OPERATIONS.add("POST", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page)
 async def cancel(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
-    """Cancel an active link. Clicked twice, it is canceled once and that is well."""
+    """Cancel an active link. A repeated submit changes nothing."""
     env, services = caller.env(mode), request.services
     try:
         await services.db.transact(lambda tx: link_closing.cancel(tx, env, link_id, services, request.now))

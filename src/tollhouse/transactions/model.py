@@ -1,4 +1,4 @@
-"""Payment links, the transactions that pay them, refunds and chargebacks: what they are, without a database."""
+"""Transactions, refunds and chargebacks, and the amounts derived from them."""
 
 from datetime import datetime, timedelta
 from typing import Literal
@@ -54,7 +54,7 @@ REFUND_FAILURES = {
 
 
 class Step(Struct, frozen=True):
-    """One state a transaction came into."""
+    """An entry of a transaction's timeline."""
 
     status: TransactionStatus
     at: datetime
@@ -62,7 +62,7 @@ class Step(Struct, frozen=True):
 
 
 class Refund(Struct, frozen=True, kw_only=True):
-    """Money on its way back to a customer. `unapplied_minor` of it was never the merchant's; the rest is on hold."""
+    """A refund. `unapplied_minor` of it was never credited to the merchant; the rest is on a ledger hold."""
 
     id: UUID
     transaction_id: UUID
@@ -84,7 +84,7 @@ class Refund(Struct, frozen=True, kw_only=True):
 
 
 class Chargeback(Struct, frozen=True, kw_only=True):
-    """A customer's bank took the money back; `fee_minor` is what that costs the merchant, whoever wins."""
+    """A chargeback. `fee_minor` is charged to the merchant in any case."""
 
     id: UUID
     amount_minor: int
@@ -96,10 +96,10 @@ class Chargeback(Struct, frozen=True, kw_only=True):
 
 
 class Transaction(Struct, frozen=True, kw_only=True):
-    """A customer's attempt to pay a link, and all money that came and went by it.
+    """An attempt to pay a link, with all amounts received and returned.
 
-    What was received is `credited_minor` (the merchant's, ever), `unapplied_minor` (waiting for a decision), or was given
-    back from there. `returning_minor` is in refunds that have not ended, `returning_unapplied_minor` of it unapplied.
+    Received money is `credited_minor` (credited to the merchant, ever), `unapplied_minor` (awaiting a decision) or was refunded
+    from the unapplied part. `returning_minor` is in pending refunds; `returning_unapplied_minor` of it is unapplied.
     """
 
     id: UUID
@@ -147,32 +147,32 @@ class Transaction(Struct, frozen=True, kw_only=True):
 
     @property
     def unapplied_free_minor(self) -> int:
-        """What waits for a decision and is in no refund."""
+        """The unapplied amount that is in no pending refund."""
         return self.unapplied_minor - self.returning_unapplied_minor
 
     @property
     def kept_minor(self) -> int:
-        """What the merchant got by it and has not given back, nor is about to, nor was taken."""
+        """What the merchant keeps: credited, minus refunds (pending ones included) and chargebacks."""
         given_back = self.refunded_minor - (self.received_minor - self.credited_minor - self.unapplied_minor)
         on_hold = self.returning_minor - self.returning_unapplied_minor
         return self.credited_minor - given_back - on_hold - self.charged_back_minor
 
     @property
     def refundable_minor(self) -> int:
-        """What can be refunded beside the refunds that are under way."""
+        """What can be refunded beside the pending refunds."""
         return self.unapplied_free_minor + self.kept_minor
 
     @property
     def acceptable(self) -> bool:
-        """Whether money waits that the merchant may take: not while some of it is in a refund, nor in another currency."""
+        """Whether the merchant can accept the unapplied amount: no refund of it is pending, and the currency is right."""
         waits = self.status in {"refund_required", *CREDITED} and self.unapplied_minor > 0
         return waits and self.returning_unapplied_minor == 0 and self.refund_required_reason != "wrong_asset"
 
     def link_status_at(self, now: datetime) -> LinkStatus:
-        """The status of its link at this moment."""
+        """The link's status at `now`."""
         return standing(self.link_status, self.link_expires_at, now + self.clock_offset)
 
     def status_at(self, now: datetime) -> TransactionStatus:
-        """The status at this moment: an attempt is over when its link is, unless money is there or on its way."""
+        """The status at `now`: a pending attempt without money expires with its link."""
         over = self.status == "pending" and self.received_minor == 0
         return "expired" if over and self.link_status_at(now) in {"expired", "completed"} else self.status

@@ -1,4 +1,4 @@
-"""Telling the merchant: events of payments and of the balance, recorded in the transaction of the deed."""
+"""Records events of payments and balances in the transaction of the change."""
 
 from datetime import datetime
 from typing import Any
@@ -24,7 +24,7 @@ async def payment(
     refund: Refund | None = None,
     chargeback: Chargeback | None = None,
 ) -> None:
-    """Record an event about a transaction as it is now."""
+    """Record an event with the current state of a transaction."""
     extra: dict[str, Any] = {} if refund is None else {"refund": refund_view(refund, transaction.env)}
     if chargeback is not None:
         extra["chargeback"] = chargeback_view(chargeback, transaction.currency)
@@ -41,7 +41,7 @@ async def payment(
 
 
 async def link_expired(tx: Tx, link: PaymentLink, services: Services, now: datetime) -> None:
-    """Record that a link expired which nobody had tried to pay."""
+    """Record the expiry of a link without attempts."""
     view = link_view(link, services.settings.base_url, now)
     event = NewEvent("payment.expired", "payment_link", link.id, link.version, view, link.webhook_url)
     await record(tx, link.env, event, services=services, now=now)
@@ -50,7 +50,7 @@ async def link_expired(tx: Tx, link: PaymentLink, services: Services, now: datet
 async def moved(
     tx: Tx, transaction: Transaction, posted: PostedTransaction, cause: Cause, services: Services, now: datetime
 ) -> None:
-    """Record what a posting of this transaction did to its merchant's balance, if it did anything."""
+    """Record the balance change of a posting, if there is one."""
     if posted.entries:
         await notify_balance(
             tx, transaction.env, transaction.currency, posted, cause, transaction.webhook_url, services, now

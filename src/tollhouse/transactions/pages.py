@@ -1,4 +1,4 @@
-"""The dashboard's pages about payments: the list, one of them with all that came of it, and taking money that waits."""
+"""The dashboard's pages of payments: the list, one payment, and accepting unapplied money."""
 
 from datetime import datetime
 from uuid import UUID
@@ -40,7 +40,7 @@ NOT_NOW = "There is no money to take any more. Nothing was done."
 
 
 class Story(Struct, frozen=True):
-    """A payment, and everything that its page tells of it."""
+    """A payment with everything its page shows."""
 
     payment: Transaction
     link: PaymentLink
@@ -50,7 +50,7 @@ class Story(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/{mode}/payments", guard=signed_in_page)
 async def payments(request: Request, caller: Person, mode: str, query: PaymentsQuery) -> Response:
-    """Payments, newest first; those that the address means."""
+    """List payments, newest first."""
     env, db = caller.env(mode), request.services.db
     form_errors, found = NO_ERRORS, list[ListedPayment]()
     try:
@@ -83,13 +83,13 @@ async def payments(request: Request, caller: Person, mode: str, query: PaymentsQ
 
 @OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}", guard=signed_in_page)
 async def payment(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
-    """One payment: how much, how it came, what became of it."""
+    """Show one payment."""
     return await _payment(request, caller, caller.env(mode), transaction_id)
 
 
 @OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/accept", guard=signed_in_page)
 async def accept(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
-    """Take money that waits, as it was seen. Clicked twice, it is taken once and that is well."""
+    """Accept unapplied money if the payment has not changed since it was shown. A repeated submit changes nothing."""
     env, services = caller.env(mode), request.services
     seen = request.form().one("seen")
 

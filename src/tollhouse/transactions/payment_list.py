@@ -1,4 +1,4 @@
-"""Payments as the dashboard lists and exports them: what is shown of each, and which ones a filter in an address means."""
+"""The dashboard's list of payments: its rows and filters. The export uses them too."""
 
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal
@@ -19,7 +19,7 @@ DAY = timedelta(days=1)
 
 
 class ListedPayment(Struct, frozen=True, kw_only=True):
-    """One line: a payment as it is at the moment it is listed, and what its link says of it."""
+    """A payment with its link's data, as of the time of the query."""
 
     id: UUID
     created_at: datetime
@@ -44,9 +44,9 @@ class ListedPayment(Struct, frozen=True, kw_only=True):
 
 
 class PaymentFilter(Struct, frozen=True):
-    """Which payments are meant; None leaves a filter out. In the order of the statements' parameters.
+    """Filters; None means any. The order is that of the statements' parameters.
 
-    `reference` is the link's `external_id`, or its customer's e-mail.
+    `reference` is the link's `external_id` or the customer's e-mail.
     """
 
     status: str | None = None
@@ -60,9 +60,9 @@ class PaymentFilter(Struct, frozen=True):
 
 
 class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
-    """The filters in the address of the list and of the export. Empty is no filter; what there is not matches nothing.
+    """The filters in the query string. Empty means no filter; an unknown value matches nothing.
 
-    `from` and `to` are days, both included; they begin in the merchant's time zone.
+    `from` and `to` are days in the merchant's time zone, both included.
     """
 
     status: Literal["", TransactionStatus] = ""
@@ -76,18 +76,18 @@ class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
 
     @property
     def filters(self) -> int:
-        """By how many things the list is filtered."""
+        """The number of filters set."""
         asked = (self.status, self.method_id, self.currency, self.project_id, self.payment_link_id, self.reference)
         return sum(bool(one) for one in (*asked, self.start, self.to))
 
     @property
     def asked(self) -> dict[str, str]:
-        """What stands in the fields of the form."""
+        """The values of the form's fields."""
         fields = {field.encode_name: getattr(self, field.name) for field in msgspec.structs.fields(type(self))}
         return {name: value for name, value in fields.items() if isinstance(value, str)}
 
     def wanted(self, zone: tzinfo) -> PaymentFilter:
-        """What they mean. Raises `ValidationFailed` with every fault."""
+        """The filter for the store. Raises `ValidationFailed` with every invalid field."""
         start, end = day_of(self.start), day_of(self.to)
         field_errors = [
             FieldError(name, "invalid_value", messages.AN_ID)

@@ -1,4 +1,4 @@
-"""The SQL behind the dashboard's list of payments and its export."""
+"""SQL of the dashboard's list of payments and its export."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -11,8 +11,8 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row
 from tollhouse.transactions.payment_list import ListedPayment, PaymentFilter
 
-# Without a row to begin behind, from the newest on: bounds that are always there keep the walk on the index. Links are
-# looked through once, and joined to what is shown alone. A pending attempt may read as expired: the last condition decides.
+# Keyset bounds are always present, so that the index is used. Links are searched once and joined to the rows shown only.
+# A pending attempt may count as expired: the last condition decides.
 LIST = """
     SELECT t.id, t.created_at, t.updated_at, t.succeeded_at, t.currency, t.amount_minor, t.received_minor, t.credited_minor,
            t.fee_minor, t.refunded_minor, t.method_id, t.failure_code, t.refund_required_reason, t.late, t.payment_link_id,
@@ -55,7 +55,7 @@ COUNT = """
              AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
                   + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))))))
 """
-# Of one link; a page of them, by the link's own index.
+# The newest payments of a link, by the link's index.
 OF_LINK = """
     SELECT t.id, t.created_at, t.updated_at, t.succeeded_at, t.currency, t.amount_minor, t.received_minor, t.credited_minor,
            t.fee_minor, t.refunded_minor, t.method_id, t.failure_code, t.refund_required_reason, t.late, t.payment_link_id,
@@ -73,18 +73,18 @@ OF_LINK = """
 async def listed(
     db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: datetime, before: UUID | None, limit: int
 ) -> list[ListedPayment]:
-    """Payments behind the one of this id, newest first; from the newest on where none is named."""
+    """A page of payments after the payment `before`, newest first. None: the first page."""
     rows = await db.fetch(LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), before, limit)
     return [_payment(row) for row in rows]
 
 
 async def of_link(db: Pool, env: MerchantEnv, link_id: UUID, now: datetime, limit: int) -> list[ListedPayment]:
-    """The newest payments of one link."""
+    """The newest payments of a link."""
     return [_payment(row) for row in await db.fetch(OF_LINK, env.merchant_id, env.mode, now, link_id, limit)]
 
 
 async def counted(db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: datetime) -> int:
-    """How many payments a filter means."""
+    """The number of matching payments."""
     row = await db.fetchrow(COUNT, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted))
     return 0 if row is None else row["payments"]
 
@@ -92,7 +92,7 @@ async def counted(db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: dateti
 def all_of(
     db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: datetime, at_once: int
 ) -> AsyncIterator[list[ListedPayment]]:
-    """All of them, newest first, some at once."""
+    """All matching payments in batches, newest first."""
     return all_parts(lambda last: listed(db, env, wanted, now, None if last is None else last.id, at_once), at_once)
 
 

@@ -1,6 +1,6 @@
-"""Settling: what a rail saw becomes the state of a payment, money on the balance, and events; all in one transaction.
+"""Settlement: turns a rail's observation into payment state, ledger postings and events, in one transaction.
 
-Everything that changes a payment locks its link first, then the accounts: always in this order.
+Every change of a payment locks its link first, then ledger accounts, always in this order.
 """
 
 from datetime import datetime
@@ -34,7 +34,7 @@ SOURCE = "transaction"
 
 
 async def observe(services: Services, rail_name: str, mode: Mode, seen: Observation, now: datetime) -> Transaction | None:
-    """Let a rail's observation take effect; the payment it changed. None: nothing did, such as for a repeated one."""
+    """Apply an observation. Returns the changed payment; None if nothing changed, for example for a repeated observation."""
 
     async def action(tx: Tx) -> Transaction | None:
         found = await store.by_reference(tx, rail_name, mode, seen.reference)
@@ -56,7 +56,7 @@ async def settle(
     *,
     fees: Fees | None = None,
 ) -> Transaction | None:
-    """The same for the attempt of this id. `fees` are the method's own unless said."""
+    """Apply an observation to this transaction. `fees` default to the method's."""
     current = await lock(tx, env, transaction_id)
     if seen.currency is not None and seen.currency not in CURRENCIES:
         log.error("observation in an unknown currency", part=current.rail, mode=env.mode)
@@ -71,7 +71,7 @@ async def settle(
 
 
 async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
-    """The payment, which nobody else changes until this transaction ends. Raises `NotFound`."""
+    """Lock the payment and its link. Raises `NotFound`."""
     found = await store.lock(tx, env, transaction_id)
     if found is None:
         raise NotFound
@@ -79,7 +79,7 @@ async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
 
 
 async def fail(tx: Tx, current: Transaction, failure_code: str, services: Services, now: datetime) -> Transaction:
-    """Let an open attempt fail, and say so; part of the money, where it is there, then waits for the merchant."""
+    """Fail an open attempt. If part of the money was received, it becomes `refund_required` instead."""
     failed = await change(tx, verdict.fail(current, failure_code), failure_code, now)
     event_type = "payment.failed" if failed.status == "failed" else "payment.refund_required"
     await notify.payment(tx, event_type, failed, services, now)
@@ -87,11 +87,11 @@ async def fail(tx: Tx, current: Transaction, failure_code: str, services: Servic
 
 
 async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Services, now: datetime) -> Transaction:
-    """Take money that waits for a decision. Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`."""
+    """Accept unapplied money. Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`."""
     current = await lock(tx, env, transaction_id)
     if not current.acceptable:
         raise InvalidState(current.status_at(now))
-    # The database judges the room on the balance once more below, and its verdict refuses everything.
+    # A database constraint enforces the balance limit; its violation rolls everything back.
     taken = verdict.accept(current)
     fee_minor = max(current.fee_minor, fees_of(current.method_id).of(taken.credited_minor))
     taken = msgspec.structs.replace(taken, fee_minor=fee_minor, succeeded_at=current.succeeded_at or now)
@@ -107,7 +107,7 @@ async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Servi
 
 
 async def change(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction:
-    """Write a payment that is held still, as judged; as it is then."""
+    """Write the new state of a locked payment and return it."""
     moved = await store.move(tx, new, detail, now)
     if moved is None:
         raise AssertionError("nobody else changes a payment whose link is locked")
@@ -117,7 +117,7 @@ async def change(tx: Tx, new: Transaction, detail: str | None, now: datetime) ->
 async def _confirm(
     tx: Tx, current: Transaction, seen: Observation, fees: Fees, services: Services, now: datetime
 ) -> Transaction | None:
-    """Money is there for good. What one payment cannot count is kept apart, and the rest of it as a payment of its own."""
+    """Book confirmed money. What the payment cannot count becomes an unmatched payment of its own."""
     fits_minor = MINOR_MAX - current.received_minor
     unmatched = verdict.is_unmatched(current, seen.currency)
     first = seen if unmatched or seen.amount_minor <= fits_minor else msgspec.structs.replace(seen, amount_minor=fits_minor)
@@ -139,7 +139,7 @@ async def _confirm(
 async def _receive(
     tx: Tx, current: Transaction, arrived_minor: int, fees: Fees, services: Services, now: datetime, *, in_part: bool
 ) -> Transaction:
-    """Apply money or keep it apart. `in_part`: more came with it than a payment can count, and nothing of it is applied."""
+    """Credit the money or book it as unapplied. `in_part`: only a part fits this payment, so nothing is credited."""
     env, currency = current.env, current.currency
     exact = verdict.fits(current, arrived_minor, now)
     settings = PaymentSettings() if exact else await payment_settings.of(tx, env)
@@ -153,7 +153,7 @@ async def _receive(
     detail = judged.refund_required_reason or (None if exact else f"{CURRENCIES[currency].format(arrived_minor)} received")
     received = await change(tx, msgspec.structs.replace(judged, fee_minor=fee_minor), detail, now)
     postings: list[Posting] = []
-    if unapplied_minor < 0:  # what was kept apart before is applied now, together with what has just come
+    if unapplied_minor < 0:  # earlier unapplied money is credited together with this payment
         postings.append(Posting("payment", currency, arrived_minor, rail(current.rail), unapplied(current.rail)))
         postings.append(Posting("payment", currency, credited_minor, unapplied(current.rail), available(env)))
     else:
@@ -173,7 +173,7 @@ async def _receive(
 async def _take_unmatched(
     tx: Tx, beside: Transaction, unmatched_id: UUID, seen: Observation, services: Services, now: datetime
 ) -> Transaction:
-    """Keep money apart that came where nothing was to be paid, as a payment of its own."""
+    """Book money that matches no open payment as an unmatched payment of its own."""
     reason = verdict.unmatched_reason(beside, seen.currency, now)
     await store.begin_stray(tx, beside, unmatched_id, seen, reason, now)
     unmatched = await store.one(tx, beside.env, unmatched_id)
@@ -188,7 +188,7 @@ async def _take_unmatched(
 
 
 async def _follow(tx: Tx, current: Transaction, seen: Observation, now: datetime) -> Transaction | None:
-    """Money on its way, or not any more: no money moves and nobody is told."""
+    """Record that money is on its way, or no longer is. No money moves and no event is recorded."""
     facts = {"confirmations": seen.confirmations, "required_confirmations": seen.required_confirmations}
     if seen.outcome == "vanished":
         gone = msgspec.structs.replace(current, status="pending", confirmations=None, required_confirmations=None)
@@ -200,7 +200,7 @@ async def _follow(tx: Tx, current: Transaction, seen: Observation, now: datetime
 
 
 async def _post(tx: Tx, transaction: Transaction, postings: list[Posting], services: Services, now: datetime) -> None:
-    """Post a transition, and tell what it did to the balance."""
+    """Post the change to the ledger and record the balance event."""
     source = Source(SOURCE, transaction.id, transaction.version)
     posted = await post(tx, JournalEntry(transaction.env.mode, "payment", source, tuple(postings), now))
     cause = Cause(SOURCE, transaction.id, transaction.status, transaction.version)

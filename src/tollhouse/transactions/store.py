@@ -1,4 +1,4 @@
-"""Every SQL statement about transactions and their timelines."""
+"""SQL of transactions and their timelines."""
 
 from datetime import datetime
 from uuid import UUID
@@ -23,7 +23,7 @@ BEGIN = """
     )
     INSERT INTO transaction_steps (transaction_id, version, status, at) VALUES ($1, 1, 'pending', $12)
 """
-# A payment of its own for money that came where nothing was to be paid.
+# A payment of its own for money that matches no open payment.
 BEGIN_STRAY = """
     WITH begun AS (
         INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
@@ -36,7 +36,7 @@ BEGIN_STRAY = """
     )
     INSERT INTO transaction_steps (transaction_id, version, status, detail, at) VALUES ($1, 1, 'refund_required', $8, $9)
 """
-# A transfer that was confirmed or is gone is not on its way any more, whatever a straggler says.
+# A transfer that was confirmed or has vanished cannot be "seen" afterwards.
 OBSERVE = """
     INSERT INTO rail_observations (rail, mode, external_ref, outcome, merchant_id, transaction_id, currency, amount_minor,
                                    confirmations, at, payer_account, payer_name)
@@ -51,7 +51,7 @@ PAYER = """
     WHERE transaction_id = $1 AND outcome = 'confirmed'
     HAVING count(*) = count(payer_account) AND count(DISTINCT payer_account) = 1
 """
-# Part of the money came, and then the link ended otherwise than by its time.
+# Partly paid, and the link ended otherwise than by its expiry.
 STRANDED = """
     SELECT t.merchant_id, t.mode, t.id FROM transactions t
     JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
@@ -75,7 +75,7 @@ NEWEST_OPEN = """
     WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
     ORDER BY created_at DESC, id DESC LIMIT $4
 """
-# An attempt is over when its link is, though nobody may have written that down yet.
+# An attempt expires with its link, even if no job has recorded it yet.
 LIST = """
     SELECT * FROM whole_transactions
     WHERE merchant_id = $1 AND mode = $2
@@ -89,7 +89,7 @@ LIST = """
       AND created_at >= $10 AND (created_at, id) < ($11, $12)
     ORDER BY created_at DESC, id DESC LIMIT $13 OFFSET $14
 """
-# Every change of a transaction: the whole row as it shall be, if it is still the version that was judged.
+# Every change of a transaction writes the whole row, if the version is the one that was read.
 MOVE_IF_SAME = """
     WITH moved AS (
         UPDATE transactions SET status = $5, received_minor = $6, credited_minor = $7, unapplied_minor = $8, fee_minor = $9,
@@ -105,7 +105,7 @@ MOVE_IF_SAME = """
 
 
 class TransactionFilter(Struct, frozen=True):
-    """Which transactions to list; None leaves a filter out. In the order of the statement's parameters."""
+    """Filters; None means any. The order is that of the statement's parameters."""
 
     status: list[str] | None = None
     currency: str | None = None
@@ -116,7 +116,7 @@ class TransactionFilter(Struct, frozen=True):
 
 
 async def begin(tx: Tx, link: PaymentLink, transaction_id: UUID, method: Method, told: Instructions, now: datetime) -> None:
-    """Begin an attempt."""
+    """Insert a pending attempt."""
     env = link.env
     how = (method.method_id, method.type, method.rail, told.reference, msgspec.json.encode(told).decode())
     price = (link.currency, link.amount_minor)
@@ -131,14 +131,14 @@ async def begin_stray(
     reason: RefundRequiredReason,
     now: datetime,
 ) -> None:
-    """Begin a payment that waits for a decision, beside the one whose reference its money came with."""
+    """Insert an unmatched payment beside the payment whose reference the money carried."""
     env, currency = beside.env, seen.currency or beside.currency
     facts = (seen.external_ref, currency, seen.amount_minor, reason, now)
     await tx.execute(BEGIN_STRAY, transaction_id, env.merchant_id, env.mode, beside.id, *facts)
 
 
 async def note_observation(tx: Tx, of: Transaction, seen: Observation, transaction_id: UUID, now: datetime) -> bool:
-    """Note what the rail saw, for this transaction; False where it was noted before."""
+    """Record an observation for this transaction. False if it was recorded before."""
     step = (seen.confirmations or 0) if seen.outcome == "seen" else 0
     whose = (of.env.merchant_id, transaction_id, seen.currency or of.currency, seen.amount_minor, step, now)
     payer = (None, None) if seen.payer is None else (seen.payer.account, seen.payer.name)
@@ -146,32 +146,32 @@ async def note_observation(tx: Tx, of: Transaction, seen: Observation, transacti
 
 
 async def payer(db: Pool | Tx, transaction_id: UUID) -> Payer | None:
-    """The account that all of a payment's money came from; None where the rail does not know it, or there are several."""
+    """The account that paid; None if the rail does not report it or several accounts paid."""
     row = await db.fetchrow(PAYER, transaction_id)
     return None if row is None else Payer(row["account"], row["name"])
 
 
 async def stranded(db: Pool, limit: int) -> list[tuple[MerchantEnv, UUID]]:
-    """Partly paid attempts of links that have ended meanwhile."""
+    """Partly paid attempts of links that have ended."""
     rows = await db.fetch(STRANDED, limit)
     return [(MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["id"]) for row in rows]
 
 
 async def by_reference(db: Pool | Tx, rail: str, mode: Mode, reference: str) -> tuple[MerchantEnv, UUID] | None:
-    """Whose attempt carries this reference at the rail, and its id."""
+    """The merchant environment and id of the attempt with this rail reference."""
     row = await db.fetchrow(BY_REFERENCE, rail, mode, reference)
     return None if row is None else (MerchantEnv(MerchantId(row["merchant_id"]), mode), row["id"])
 
 
 async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
-    """This transaction, and nobody else changes it or its link until this one of the database ends."""
+    """Lock the transaction through its link and return it."""
     if await tx.fetchrow(LOCK_LINK, env.merchant_id, env.mode, transaction_id) is None:
         return None
     return await one(tx, env, transaction_id)
 
 
 async def one(db: Pool | Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
-    """This transaction of this merchant and mode."""
+    """The transaction of this id."""
     row = await db.fetchrow(ONE, env.merchant_id, env.mode, transaction_id)
     return None if row is None else _transaction(row)
 
@@ -183,7 +183,7 @@ async def open_of(db: Pool | Tx, link: PaymentLink) -> list[Transaction]:
 
 
 async def newest_open(tx: Tx, link: PaymentLink, limit: int) -> list[tuple[UUID, str]]:
-    """The newest open attempts of a link: their ids and methods."""
+    """Ids and methods of the newest open attempts of a link."""
     rows = await tx.fetch(NEWEST_OPEN, link.env.merchant_id, link.env.mode, link.id, limit)
     return [(row["id"], row["method_id"]) for row in rows]
 
@@ -197,7 +197,7 @@ async def listed(db: Pool, env: MerchantEnv, wanted: TransactionFilter, now: dat
 
 
 async def move(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction | None:
-    """Write `new` over the version it was made from; as it is now, None where somebody else was first."""
+    """Write `new` if its version is current and return it with the next version; None if another transaction was first."""
     moved = await tx.execute(
         MOVE_IF_SAME,
         new.env.merchant_id,

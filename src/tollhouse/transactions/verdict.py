@@ -1,7 +1,7 @@
-"""What money that arrived means for a payment: the rule, without a database.
+"""The rules for received money, without a database.
 
-Whether it is applied depends on when it came, how much it is, and what has become of the link meanwhile. What cannot be
-applied is kept apart, and the merchant decides: accept it, or give it back.
+Whether money is credited depends on its time, its amount and the link's status. Otherwise it is unapplied, and the
+merchant accepts or refunds it.
 """
 
 from datetime import datetime
@@ -21,24 +21,24 @@ TOO_LATE: dict[LinkStatus, RefundRequiredReason] = {
     "canceled": "after_cancel",
 }
 ENDED: frozenset[TransactionStatus] = frozenset({"succeeded", "partially_refunded", "refunded", "chargeback"})
-"""The payment has what it was for: more money is another payment."""
+"""Fully paid: further money is another payment."""
 ENDED_BY: dict[LinkStatus, RefundRequiredReason] = {"completed": "duplicate", "canceled": "after_cancel"}
 
 
 def least_minor(amount_minor: int, settings: PaymentSettings) -> int:
-    """How much is enough, given the tolerance; rounded in favour of the merchant, and never nothing."""
+    """The least sufficient amount under the tolerance: rounded down, at least 1."""
     tolerated = amount_minor * settings.underpayment_tolerance_bps // BASIS_POINTS
     return max(1, amount_minor - tolerated)
 
 
 def fits(transaction: Transaction, arrived_minor: int, now: datetime) -> bool:
-    """Whether the money is exactly what the customer was asked for, in time: then no setting matters."""
+    """Whether the exact amount arrived in time. No payment setting applies then."""
     exact = transaction.received_minor == 0 and arrived_minor == transaction.amount_minor
     return exact and transaction.is_open and _is_expected(transaction, now)
 
 
 def receive(transaction: Transaction, arrived_minor: int, settings: PaymentSettings, now: datetime) -> Transaction:
-    """The payment after money of its currency arrived for good. Not for payments that have succeeded: see `is_unmatched`."""
+    """The payment after confirmed money in its currency. Not for payments for which `is_unmatched` is true."""
     received = transaction.received_minor + arrived_minor
     with_unapplied = _unapplied(transaction, arrived_minor)
     if transaction.status == "refund_required":
@@ -54,7 +54,7 @@ def receive(transaction: Transaction, arrived_minor: int, settings: PaymentSetti
 
 
 def overflow(transaction: Transaction, arrived_minor: int) -> Transaction:
-    """The payment after money arrived that the merchant's balance cannot hold: it waits for a decision."""
+    """The payment after money that would exceed the balance limit: it awaits a decision."""
     with_unapplied = _unapplied(transaction, arrived_minor)
     if transaction.status == "refund_required":
         return with_unapplied
@@ -62,13 +62,13 @@ def overflow(transaction: Transaction, arrived_minor: int) -> Transaction:
 
 
 def is_unmatched(transaction: Transaction, currency: str | None) -> bool:
-    """Whether money that came for it starts a payment of its own: it is paid or full, or this is another currency."""
+    """Whether the money becomes a payment of its own: this one is paid or full, or the currency differs."""
     full = transaction.received_minor >= MINOR_MAX
     return transaction.status in ENDED or full or currency not in {None, transaction.currency}
 
 
 def unmatched_reason(transaction: Transaction, currency: str | None, now: datetime) -> RefundRequiredReason:
-    """Why such money cannot be applied."""
+    """Why unmatched money cannot be credited."""
     if currency not in {None, transaction.currency}:
         return "wrong_asset"
     if transaction.status not in ENDED:
@@ -78,7 +78,7 @@ def unmatched_reason(transaction: Transaction, currency: str | None, now: dateti
 
 
 def end_unpaid(transaction: Transaction) -> Transaction:
-    """A pending payment whose link has ended: expired, or, where part of the money is there, up to the merchant."""
+    """A pending payment after its link ended: expired, or `refund_required` if part of the money arrived."""
     if transaction.received_minor == 0:
         return msgspec.structs.replace(transaction, status="expired")
     reason = ENDED_BY.get(transaction.link_status, "underpaid")
@@ -86,7 +86,7 @@ def end_unpaid(transaction: Transaction) -> Transaction:
 
 
 def accept(transaction: Transaction) -> Transaction:
-    """The payment after the merchant took what waited for its decision."""
+    """The payment after the merchant accepted the unapplied amount."""
     taken = msgspec.structs.replace(
         transaction,
         credited_minor=transaction.credited_minor + transaction.unapplied_minor,
@@ -96,7 +96,7 @@ def accept(transaction: Transaction) -> Transaction:
 
 
 def fail(transaction: Transaction, failure_code: str) -> Transaction:
-    """An open payment that was declined, or whose link was canceled: failed, unless part of the money is there."""
+    """An open payment after a decline or a cancellation: failed, or `refund_required` if part of the money arrived."""
     if transaction.received_minor == 0:
         return msgspec.structs.replace(transaction, status="failed", failure_code=failure_code)
     reason = "after_cancel" if failure_code == "link_canceled" else "underpaid"
@@ -104,7 +104,7 @@ def fail(transaction: Transaction, failure_code: str) -> Transaction:
 
 
 def settled(transaction: Transaction) -> Transaction:
-    """The same amounts with the state they make, after a refund ended or a dispute was won."""
+    """The payment with the status that follows from its amounts, after a refund ended or a chargeback was won."""
     if transaction.charged_back_minor > 0:
         return msgspec.structs.replace(transaction, status="chargeback")
     from_unapplied = transaction.received_minor - transaction.credited_minor - transaction.unapplied_minor
@@ -128,7 +128,7 @@ def _unapplied(transaction: Transaction, arrived_minor: int) -> Transaction:
 
 
 def _is_expected(transaction: Transaction, now: datetime) -> bool:
-    """Money that was seen in time is honoured, though it be confirmed when the link has expired or was canceled."""
+    """Money that was seen in time is accepted even if it is confirmed after the link expired or was canceled."""
     standing = transaction.link_status_at(now)
     return standing == "active" or (transaction.status == "processing" and standing in {"expired", "canceled"})
 
@@ -138,7 +138,7 @@ def _wait(transaction: Transaction) -> Transaction:
 
 
 def _credit(transaction: Transaction, settings: PaymentSettings, now: datetime) -> Transaction:
-    """Everything is the merchant's, or, where it wants it so, only what was asked for."""
+    """Credit everything, or only the requested amount if the settings say so."""
     excess = max(0, transaction.received_minor - transaction.amount_minor)
     unapplied = excess if settings.overpayment == "refund_required" else 0
     return msgspec.structs.replace(

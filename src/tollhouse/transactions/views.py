@@ -1,4 +1,4 @@
-"""Payment links, transactions, refunds and chargebacks as the Integration API and the events show them."""
+"""Transactions, refunds and chargebacks as JSON in the API and in events."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -26,7 +26,7 @@ from tollhouse.transactions.model import (
 
 
 class PaymentDetails(Struct, frozen=True, kw_only=True):
-    """How the customer paid. What a rail does not have stays null."""
+    """How the customer paid. Members a rail does not have are null."""
 
     network: str
     asset: str
@@ -41,7 +41,7 @@ class PaymentDetails(Struct, frozen=True, kw_only=True):
 
 
 class StepView(Struct, frozen=True):
-    """One line of the timeline."""
+    """An entry of the timeline."""
 
     status: TransactionStatus
     at: Timestamp
@@ -75,7 +75,7 @@ class RefundView(Struct, frozen=True, kw_only=True):
 
 
 class ChargebackView(Struct, frozen=True, kw_only=True):
-    """The latest dispute of a transaction."""
+    """The latest chargeback of a transaction."""
 
     id: UUID
     status: ChargebackStatus
@@ -137,7 +137,7 @@ class TransactionView(Struct, frozen=True, kw_only=True):
 
 
 def transaction_view(transaction: Transaction, now: datetime) -> TransactionView:
-    """A transaction as it is now, and how it came to be so."""
+    """The transaction at `now`."""
     told = transaction.instructions
     refused = _refund_refused(transaction)
     return TransactionView(
@@ -178,7 +178,7 @@ def transaction_view(transaction: Transaction, now: datetime) -> TransactionView
 
 
 def refund_view(refund: Refund, env: MerchantEnv) -> RefundView:
-    """A refund as it is now."""
+    """The refund."""
     return RefundView(
         id=refund.id,
         transaction_id=refund.transaction_id,
@@ -201,7 +201,7 @@ def refund_view(refund: Refund, env: MerchantEnv) -> RefundView:
 
 
 def chargeback_view(chargeback: Chargeback, code: str) -> ChargebackView:
-    """A dispute as it is now."""
+    """The chargeback."""
     return ChargebackView(
         id=chargeback.id,
         status=chargeback.status,
