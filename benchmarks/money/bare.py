@@ -20,7 +20,7 @@ from uuid_utils.compat import uuid7
 from benchmarks.money import seed
 from benchmarks.money.trace import Fresh, FreshToken, Known, Moment, Several, Trace, kept
 from tollhouse.main import WEB_POOL
-from tollhouse.payment_links.model import new_token
+from tollhouse.payment_links.model import new_link_token
 
 ENCODER = msgspec.json.Encoder()
 JSON = (b"content-type", b"application/json")
@@ -116,7 +116,7 @@ def filled(value: Any) -> Callable[[Facts], Any]:
         case Fresh(place):
             return lambda facts: facts.fresh.get(place) or facts.fresh.setdefault(place, uuid7())
         case FreshToken():
-            return lambda _: new_token()
+            return lambda _: new_link_token()
         case Moment(after):
             return lambda facts: facts.now + after
         case Several(values):

@@ -46,7 +46,7 @@ async def test_customers_are_told_in_utc(alice: Actor) -> None:
 
 
 def test_days_of_a_filter_begin_there() -> None:
-    wanted = PaymentsQuery(start="2026-11-21", to="2026-11-21").wanted(zone_of(KATHMANDU))
+    wanted = PaymentsQuery(start="2026-11-21", to="2026-11-21").to_filter(zone_of(KATHMANDU))
     assert wanted.created_from == datetime.fromisoformat("2026-11-20T18:15:00Z")
     assert wanted.created_to == datetime.fromisoformat("2026-11-21T18:15:00Z")
 

@@ -51,7 +51,7 @@ class RailContract:
         link = (await actor.post("/payment-links", wanted, mode=self.provider.mode)).ok(201).body
         chosen = (await choose(link, self.method_id)).ok(303)
         env = MerchantEnv(MerchantId(UUID(actor.merchant_id)), self.provider.mode)
-        found = await transaction_store.one(services.db, env, UUID(chosen.query["payment"]))
+        found = await transaction_store.get(services.db, env, UUID(chosen.query["payment"]))
         assert found is not None
         return link, found, str(new_id())
 

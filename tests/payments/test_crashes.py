@@ -193,7 +193,7 @@ async def test_ending_a_refund(shop: Actor, services: Services, ends: str) -> No
     actions_listed: dict[str, Callable[[Tx], Awaitable[Any]]] = {
         "succeed": lambda tx: refund_actions.succeed(tx, env, refund_id, services, now),
         "fail": lambda tx: refund_actions.fail(tx, env, refund_id, "refund_declined", services, now),
-        "come_back": lambda tx: refund_actions.come_back(tx, env, refund_id, services, now),
+        "come_back": lambda tx: refund_actions.reverse(tx, env, refund_id, services, now),
     }
     await survive(shop, services, actions_listed[ends], at_least=8)
 
@@ -207,7 +207,7 @@ async def test_a_dispute(shop: Actor, services: Services, monkeypatch: pytest.Mo
     await survive(
         shop,
         services,
-        lambda tx: chargebacks.open_one(tx, env, transaction_id, services, clock.now()),
+        lambda tx: chargebacks.open_chargeback(tx, env, transaction_id, services, clock.now()),
         at_least=14,
     )
     [balance] = [one for one in (await shop.get("/balances")).ok().body["balances"] if one["currency"] == "EUR"]

@@ -59,7 +59,7 @@ async def settle_with(services: Services, actor: Actor, link: dict[str, Any], re
     merchant_id, attempt_id = parse_id(actor.merchant_id), parse_id(attempt["id"])
     assert merchant_id is not None
     assert attempt_id is not None
-    transaction = await transaction_store.one(services.db, MerchantEnv(MerchantId(merchant_id), "test"), attempt_id)
+    transaction = await transaction_store.get(services.db, MerchantEnv(MerchantId(merchant_id), "test"), attempt_id)
     assert transaction is not None
     reference = transaction.instructions.reference
     seen = Observation(reference=reference, outcome="confirmed", external_ref=reference, amount_minor=received_minor)

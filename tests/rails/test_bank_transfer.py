@@ -83,7 +83,7 @@ class TestBankTransfer(RailContract):
         find = "SELECT merchant_id, transaction_id FROM rail_observations ORDER BY at DESC, transaction_id DESC LIMIT 1"
         row = await services.db.fetchrow(find)
         assert row is not None
-        return await transaction_store.one(
+        return await transaction_store.get(
             services.db, MerchantEnv(MerchantId(row["merchant_id"]), "live"), row["transaction_id"]
         )
 

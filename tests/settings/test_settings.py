@@ -238,7 +238,7 @@ async def test_the_reference_shows_the_bounds_that_hold(alice: Actor) -> None:
             refused = await alice.call("PUT", "/settings", await body(alice, **{name: number}))
             assert refused.field_errors() == {name: "out_of_range"}
     assert schemas["Branding"]["properties"]["accent_color"]["anyOf"][0]["pattern"] == "^#[0-9A-Fa-f]{6}$"
-    link = schemas["NewLink"]["properties"]
+    link = schemas["LinkRequest"]["properties"]
     assert (link["display_name"]["maxLength"], link["max_payments"]["anyOf"][0]["maximum"]) == (120, 10_000)
     price = {"amount": "1.00", "currency": "EUR"}
     (await alice.post("/payment-links", price | {"display_name": "x" * 120, "max_payments": 10_000})).ok(201)

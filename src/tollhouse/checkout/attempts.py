@@ -15,7 +15,7 @@ from tollhouse.rails.configured import rail
 from tollhouse.rails.provider import Attempt, Instructions
 from tollhouse.transactions import store as transaction_store
 
-ATTEMPTS_OPEN_MAX = 100
+OPEN_ATTEMPTS_MAX = 100
 """Open attempts per link. Visitors without an account create them."""
 
 
@@ -32,7 +32,7 @@ async def start(link: PaymentLink, settings: PaymentSettings, method_id: str) ->
 
 
 async def begin(
-    tx: Tx, shown: PaymentLink, attempt_id: UUID, method: Method, told: Instructions, now: datetime
+    tx: Tx, shown: PaymentLink, attempt_id: UUID, method: Method, instructions: Instructions, now: datetime
 ) -> UUID | None:
     """Insert an attempt and return its id; None if the link is no longer active.
 
@@ -43,13 +43,13 @@ async def begin(
     link = await link_store.lock(tx, shown.env, shown.id)
     if link is None or link.status_at(now) != "active":
         return None
-    open_ones = await transaction_store.newest_open(tx, link, ATTEMPTS_OPEN_MAX)
+    open_ones = await transaction_store.list_newest_open(tx, link, OPEN_ATTEMPTS_MAX)
     if link.max_payments == 1 and open_ones:
         return open_ones[0][0]
-    if len(open_ones) >= ATTEMPTS_OPEN_MAX:
+    if len(open_ones) >= OPEN_ATTEMPTS_MAX:
         shared = next((one_id for one_id, method_id in open_ones if method_id == method.method_id), None)
         if shared is not None:
             return shared
-    await transaction_store.begin(tx, link, attempt_id, method, told, now)
-    await link_store.note_attempt(tx, link, attempt_id, now)
+    await transaction_store.insert(tx, link, attempt_id, method, instructions, now)
+    await link_store.record_attempt(tx, link, attempt_id, now)
     return attempt_id

@@ -11,13 +11,13 @@ SHEET = """\
 .consent {{ border-block-start: .25rem solid {color}; }}
 .btn.primary {{ background: {color}; border-color: var(--field); color: {words}; }}
 """
-BLACK_IS_CLEARER = Decimal("0.1791")
+BLACK_TEXT_MIN_LUMINANCE = Decimal("0.1791")
 """The luminance at which black and white text have equal contrast, 4.58 to 1."""
 
 
 def sheet(accent_color: str) -> str:
     """The stylesheet with the merchant's colour. The button text is black or white, whichever has more contrast."""
-    words = "#000" if _luminance(accent_color) > BLACK_IS_CLEARER else "#fff"
+    words = "#000" if _luminance(accent_color) > BLACK_TEXT_MIN_LUMINANCE else "#fff"
     return SHEET.format(color=accent_color, words=words)
 
 
@@ -29,7 +29,7 @@ def logo_origin(branding: Branding) -> str | None:
     return f"https://{host}" if HOST.fullmatch(host) else None
 
 
-def mail_address(branding: Branding) -> str | None:
+def mailto_link(branding: Branding) -> str | None:
     """A mailto link; only the address can be in it."""
     return None if branding.support_email is None else "mailto:" + quote(branding.support_email, safe="@")
 

@@ -17,7 +17,7 @@ from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
 from tollhouse.checkout import attempts, branding
 from tollhouse.checkout.payment_uri import payment_uri
-from tollhouse.checkout.state import CHOOSING, PAID, WAITING, Scene, State, attempt_to_play, scene
+from tollhouse.checkout.state import CHOOSING, PAID, WAITING, Checkout, State, find_simulated_attempt, load_checkout
 from tollhouse.http.forms import parse_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.qr import qr_image
@@ -68,16 +68,16 @@ class CheckoutStatus(Struct, frozen=True, kw_only=True):
 @OPERATIONS.add("GET", "/pay/{token}", guard=anyone, errors=(NotFound, LinkExpired, LinkCanceled))
 async def show(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """The checkout page. Browsers also get the page of a closed link."""
-    found = await scene(db, token, _named(request), now)
+    found = await load_checkout(db, token, _attempt_id(request), now)
     if not request.wants_html:
-        _refuse_over(found)
+        _require_open(found)
     return _page(request, found, now)
 
 
 @OPERATIONS.add("GET", "/pay/{token}/brand.css", guard=anyone, errors=(NotFound,))
 async def brand(token: str, db: Pool) -> Response:
     """The stylesheet with the merchant's accent colour."""
-    shown = await link_store.by_token(db, token)
+    shown = await link_store.get_by_token(db, token)
     color = None if shown is None else (await payment_settings.of(db, shown.link.env)).branding.accent_color
     if color is None:
         raise NotFound
@@ -87,19 +87,19 @@ async def brand(token: str, db: Pool) -> Response:
 @OPERATIONS.add("POST", "/pay/{token}/method", guard=visitor, errors=(NotFound, MethodUnavailable))
 async def choose(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """Choose a payment method: starts an attempt, or shares an open one."""
-    found = await scene(db, token, _named(request), now)
+    found = await load_checkout(db, token, _attempt_id(request), now)
     link = found.link
     if link.status_at(now) != "active" or found.shown.suspended:
         return see_other(found.path)
     if found.attempt is not None and found.state in WAITING:
         return see_other(found.path)
     try:
-        attempt_id, method, told = await attempts.start(link, found.settings, request.form().one("method_id") or "")
+        attempt_id, method, instructions = await attempts.start(link, found.settings, request.form().one("method_id") or "")
     except MethodUnavailable as error:
         return _page(request, found, now, error)
 
     async def action(tx: Tx) -> UUID | None:
-        return await attempts.begin(tx, link, attempt_id, method, told, now)
+        return await attempts.begin(tx, link, attempt_id, method, instructions, now)
 
     begun = await db.transact(action)
     return see_other(f"/pay/{token}" if begun is None else f"/pay/{token}?payment={begun}")
@@ -108,7 +108,7 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
 @OPERATIONS.add("POST", "/pay/{token}/simulate", guard=visitor, errors=(NotFound, ValidationFailed))
 async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """Simulate the outcome, in test mode only."""
-    shown = await link_store.by_token(db, token)
+    shown = await link_store.get_by_token(db, token)
     if shown is None or shown.link.env.livemode:
         raise NotFound
     link = shown.link
@@ -119,7 +119,7 @@ async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Res
         raise ValidationFailed(FieldError("outcome", "invalid_value", messages.A_CHOICE))
     if amount and amount_minor is None:
         raise ValidationFailed(FieldError("amount", "invalid_amount", messages.decimal(CURRENCIES[link.currency].decimals)))
-    attempt = await attempt_to_play(db, link, _named(request))
+    attempt = await find_simulated_attempt(db, link, _attempt_id(request))
     if attempt is None or attempt.rail != SANDBOX.name:
         return see_other(f"/pay/{token}")
 
@@ -132,15 +132,15 @@ async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Res
     except InvalidState:
         return see_other(back)
     if attempt.is_open and played.status == "succeeded":
-        return see_other((await scene(db, token, attempt.id, now)).return_address or back)
+        return see_other((await load_checkout(db, token, attempt.id, now)).return_url or back)
     return see_other(back)
 
 
 @OPERATIONS.add("GET", "/pay/{token}/status", guard=anyone, errors=(NotFound, LinkExpired, LinkCanceled))
 async def status(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """The checkout's state for polling. Answers 304 if the ETag is unchanged."""
-    found = await scene(db, token, _named(request), now)
-    _refuse_over(found)
+    found = await load_checkout(db, token, _attempt_id(request), now)
+    _require_open(found)
     link, attempt = found.link, found.attempt
     received_minor = attempt.received_minor if attempt else 0
     body = CheckoutStatus(
@@ -153,7 +153,7 @@ async def status(request: Request, token: str, db: Pool, now: datetime) -> Respo
         confirmations=attempt.confirmations if attempt else None,
         required_confirmations=attempt.required_confirmations if attempt else None,
         expires_at=stamp(link.expires_at),
-        redirect_url=found.return_address,
+        redirect_url=found.return_url,
         mode=link.env.mode,
         livemode=link.env.livemode,
     )
@@ -163,7 +163,7 @@ async def status(request: Request, token: str, db: Pool, now: datetime) -> Respo
     return json_response(body, headers={"ETag": tag})
 
 
-def _refuse_over(found: Scene) -> None:
+def _require_open(found: Checkout) -> None:
     """Raise `LinkExpired` or `LinkCanceled` for a closed link without a relevant payment."""
     if found.state == "expired":
         raise LinkExpired
@@ -171,12 +171,12 @@ def _refuse_over(found: Scene) -> None:
         raise LinkCanceled
 
 
-def _named(request: Request) -> UUID | None:
+def _attempt_id(request: Request) -> UUID | None:
     """The id of the visitor's attempt in the URL."""
     return parse_id(parse_form(request.query).one("payment") or "")
 
 
-def _page(request: Request, found: Scene, now: datetime, error: MethodUnavailable | None = None) -> Response:
+def _page(request: Request, found: Checkout, now: datetime, error: MethodUnavailable | None = None) -> Response:
     link, attempt, state = found.link, found.attempt, found.state
     look = found.settings.branding
     code = (attempt.failure_code if attempt else None) or ""
@@ -190,7 +190,7 @@ def _page(request: Request, found: Scene, now: datetime, error: MethodUnavailabl
         shop=look.display_name or found.shown.business_name,
         logo_url=None if branding.logo_origin(look) is None else look.logo_url,
         sheet=None if look.accent_color is None else f"/pay/{link.token}/brand.css?v={found.settings.version}",
-        questions=branding.mail_address(look),
+        questions=branding.mailto_link(look),
         support_email=look.support_email,
         link=link,
         amount=format_amount(link.amount_minor, link.currency),
@@ -211,11 +211,11 @@ def _page(request: Request, found: Scene, now: datetime, error: MethodUnavailabl
         now=stamp(now + link.clock_offset),
         expires_at=stamp(link.expires_at),
         cancel_url=link.cancel_url or found.settings.cancel_url,
-        return_address=found.return_address if state in PAID else None,
+        return_url=found.return_url if state in PAID else None,
     )
 
 
-def _qr(found: Scene) -> str | None:
+def _qr(found: Checkout) -> str | None:
     """The QR code while a push payment is awaited."""
     attempt = found.attempt
     if attempt is None or found.state not in {"pending", "underpaid"}:
@@ -224,7 +224,7 @@ def _qr(found: Scene) -> str | None:
     return qr_image(payment_uri(attempt.instructions, attempt.method_id, found.due_minor, decimals))
 
 
-def _simulator(found: Scene) -> str | None:
+def _simulator(found: Checkout) -> str | None:
     """Which simulator buttons to show."""
     attempt = found.attempt
     if attempt is None or found.link.env.livemode or attempt.rail != SANDBOX.name:

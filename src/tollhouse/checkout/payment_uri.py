@@ -4,19 +4,21 @@ from tollhouse.kernel.money import format_minor
 from tollhouse.rails.provider import Instructions
 
 
-def payment_uri(told: Instructions, method_id: str, due_minor: int, decimals: int) -> str:
+def payment_uri(instructions: Instructions, method_id: str, due_minor: int, decimals: int) -> str:
     """The rail's own URI, an EPC code for a bank account, BIP 21 for Bitcoin, else the address alone.
 
     The sandbox has no address: the reference with the amount.
     """
-    if told.uri is not None:
-        return told.uri
+    if instructions.uri is not None:
+        return instructions.uri
     amount = format_minor(due_minor, decimals)
-    if told.holder is not None and told.address is not None:
-        return credit_transfer(told.holder, told.address, told.bic or "", amount, told.reference)
-    if told.address is None:
-        return f"tollhouse-test:{told.reference}?amount={amount}"
-    return f"bitcoin:{told.address}?amount={amount}" if method_id.startswith("bitcoin:") else told.address
+    if instructions.holder is not None and instructions.address is not None:
+        return credit_transfer(
+            instructions.holder, instructions.address, instructions.bic or "", amount, instructions.reference
+        )
+    if instructions.address is None:
+        return f"tollhouse-test:{instructions.reference}?amount={amount}"
+    return f"bitcoin:{instructions.address}?amount={amount}" if method_id.startswith("bitcoin:") else instructions.address
 
 
 def credit_transfer(holder: str, iban: str, bic: str, euros: str, reference: str) -> str:

@@ -11,7 +11,7 @@ from tollhouse.catalogue.payment_settings import PaymentSettings
 from tollhouse.kernel.errors import NotFound
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.model import PaymentLink
-from tollhouse.payment_links.store import Shown
+from tollhouse.payment_links.store import CheckoutLink
 from tollhouse.platform.db import Pool
 from tollhouse.transactions import store as transaction_store
 from tollhouse.transactions.model import CREDITED, Transaction
@@ -31,7 +31,7 @@ State = Literal[
     "canceled",
     "paused",
 ]
-DECISIVE = frozenset({"processing", "refund_required", "refunded", "chargeback"})
+DECIDING = frozenset({"processing", "refund_required", "refunded", "chargeback"})
 """Statuses of an attempt that decide the state, whatever the link's status."""
 
 WAITING: frozenset[State] = frozenset({"pending", "underpaid", "processing"})
@@ -39,10 +39,10 @@ PAID: frozenset[State] = frozenset({"succeeded", "completed"})
 CHOOSING: frozenset[State] = frozenset({"open", "failed"})
 
 
-class Scene(Struct, frozen=True):
+class Checkout(Struct, frozen=True):
     """The link, the attempt shown, and the state. `own`: the URL names the attempt."""
 
-    shown: Shown
+    shown: CheckoutLink
     attempt: Transaction | None
     state: State
     settings: PaymentSettings
@@ -69,7 +69,7 @@ class Scene(Struct, frozen=True):
         return 0
 
     @property
-    def return_address(self) -> str | None:
+    def return_url(self) -> str | None:
         """The success URL with its placeholders filled in. It is no proof of payment; the webhook is."""
         address = self.link.success_url or self.settings.success_url
         if address is None or self.attempt is None or self.state not in PAID:
@@ -77,46 +77,46 @@ class Scene(Struct, frozen=True):
         return address.replace("{PAYMENT_LINK_ID}", str(self.link.id)).replace("{TRANSACTION_ID}", str(self.attempt.id))
 
 
-async def scene(db: Pool, token: str, named: UUID | None, now: datetime) -> Scene:
+async def load_checkout(db: Pool, token: str, named: UUID | None, now: datetime) -> Checkout:
     """Load the checkout of this token; `named` is the attempt in the URL. Raises `NotFound`.
 
     A single-payment link shows its latest attempt to every visitor, so that a second device does not invite to pay again.
     Other links show only the attempt named in the URL.
     """
-    shown = await link_store.by_token(db, token)
+    shown = await link_store.get_by_token(db, token)
     if shown is None:
         raise NotFound
     link = shown.link
-    attempt = await _named(db, link, named)
+    attempt = await _find_attempt(db, link, named)
     own = attempt is not None
     shared = link.max_payments == 1 or link.status_at(now) != "active"
     if attempt is None and shared and link.latest_transaction_id is not None:
-        attempt = await transaction_store.one(db, link.env, link.latest_transaction_id)
+        attempt = await transaction_store.get(db, link.env, link.latest_transaction_id)
     settings = await payment_settings.of(db, link.env)
-    return Scene(shown, attempt, _state(shown, attempt, now, own=own), settings, own)
+    return Checkout(shown, attempt, _state(shown, attempt, now, own=own), settings, own)
 
 
-async def attempt_to_play(db: Pool, link: PaymentLink, named: UUID | None) -> Transaction | None:
+async def find_simulated_attempt(db: Pool, link: PaymentLink, named: UUID | None) -> Transaction | None:
     """The attempt that the simulator's buttons apply to: the named one, else the latest."""
     which = named or link.latest_transaction_id
-    return None if which is None else await _named(db, link, which)
+    return None if which is None else await _find_attempt(db, link, which)
 
 
-async def _named(db: Pool, link: PaymentLink, named: UUID | None) -> Transaction | None:
-    found = None if named is None else await transaction_store.one(db, link.env, named)
+async def _find_attempt(db: Pool, link: PaymentLink, named: UUID | None) -> Transaction | None:
+    found = None if named is None else await transaction_store.get(db, link.env, named)
     return found if found is not None and found.payment_link_id == link.id else None
 
 
-def _state(shown: Shown, attempt: Transaction | None, now: datetime, *, own: bool) -> State:
-    standing = shown.link.status_at(now)
-    if attempt is not None and attempt.status in DECISIVE:
+def _state(shown: CheckoutLink, attempt: Transaction | None, now: datetime, *, own: bool) -> State:
+    effective_status = shown.link.status_at(now)
+    if attempt is not None and attempt.status in DECIDING:
         return cast("State", attempt.status)
-    if attempt is not None and attempt.status in CREDITED and (own or standing in {"expired", "canceled"}):
+    if attempt is not None and attempt.status in CREDITED and (own or effective_status in {"expired", "canceled"}):
         return "succeeded"
-    if attempt is not None and attempt.status == "pending" and standing == "active":
+    if attempt is not None and attempt.status == "pending" and effective_status == "active":
         return "underpaid" if attempt.received_minor > 0 else "pending"
-    if standing != "active":
-        return standing
+    if effective_status != "active":
+        return effective_status
     if shown.suspended:
         return "paused"
     return "failed" if attempt is not None and attempt.status == "failed" else "open"

@@ -44,7 +44,9 @@ def reject_withdrawal(withdrawal_id: WithdrawalArgument, /, *, reason: Reason, b
 @refunds.command(name="list")
 def list_refunds(*, review: Review = "required", as_json: Json = False) -> int:
     """List refunds that require review, or with another review status, oldest first."""
-    return print_rows("refunds", lambda services: refund_review_store.queue(services.db, review, ROWS_MAX), as_json=as_json)
+    return print_rows(
+        "refunds", lambda services: refund_review_store.list_queue(services.db, review, ROWS_MAX), as_json=as_json
+    )
 
 
 @refunds.command(name="approve")

@@ -21,10 +21,10 @@ async def keep(tx: Tx, context: OperatorContext, doing: Doing, subject_id: UUID,
 BANK_PORTS = BankPorts(
     payments_bank_port.owner,
     payments_bank_port.observe,
-    payments_bank_port.take_back,
+    payments_bank_port.reverse_payment,
     {
         "refund": Origin(
-            payments_bank_port.waiting, refund_actions.succeed, refund_actions.come_back, payments_bank_port.refuse
+            payments_bank_port.waiting, refund_actions.succeed, refund_actions.reverse, payments_bank_port.refuse
         ),
         "withdrawal": Origin(
             withdrawals_by_bank.waiting, withdrawals_by_bank.complete, sending.come_back, withdrawals_by_bank.refuse

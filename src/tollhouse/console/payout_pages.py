@@ -195,7 +195,7 @@ async def _payout(
         raise NotFound
     merchant_id = found.listed.merchant_id
     reset_counts = await request.services.db.transact(lambda tx: rules.reset_counts_until(tx, merchant_id, request.now))
-    transfer = await outgoing_store.one(request.services.db, payout_id)
+    transfer = await outgoing_store.get(request.services.db, payout_id)
     return show(
         request,
         caller,

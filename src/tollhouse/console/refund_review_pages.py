@@ -40,7 +40,7 @@ class RefundsQuery(PageQuery, frozen=True):
 @OPERATIONS.add("GET", "/operator/refunds", guard=operator_page)
 async def refunds(request: Request, caller: Operator, query: RefundsQuery) -> Response:
     """Refunds of all merchants to another account than the one that paid, those that wait longest first."""
-    found = await refund_review_store.queue(request.services.db, query.review, query.fetch, query.offset)
+    found = await refund_review_store.list_queue(request.services.db, query.review, query.fetch, query.offset)
     shown, more = query.cut(found)
     turned = turn(query, more=more)
     return show(request, caller, "refunds", here="refunds", refunds=shown, query=query, reviews=REVIEWS, turn=turned)
@@ -98,11 +98,11 @@ async def _refund(
     field_errors: dict[str, str] | None = None,
 ) -> Response:
     db = request.services.db
-    whose = await refund_store.of_id(db, refund_id)
+    whose = await refund_store.find_by_id(db, refund_id)
     if whose is None:
         raise NotFound
     env, _ = whose
-    found, transfer = await refund_store.one(db, env, refund_id), await outgoing_store.one(db, refund_id)
+    found, transfer = await refund_store.get(db, env, refund_id), await outgoing_store.get(db, refund_id)
     merchant = await operator_store.merchant(db, env.merchant_id)
     if found is None or transfer is None or merchant is None:
         raise NotFound

@@ -7,7 +7,7 @@ from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.outgoing.model import Review
 
 
-class MethodUnavailable(ApiError):
+class WithdrawalMethodUnavailable(ApiError):
     """422: the method does not exist or is unavailable in this environment."""
 
     code, status = "method_unavailable", 422

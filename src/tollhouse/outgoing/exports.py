@@ -15,21 +15,21 @@ from tollhouse.platform.db import Tx
 
 
 async def lock_exportable(
-    tx: Tx, wanted: Sequence[UUID] | None, reviewer: Reviewer, now: datetime
+    tx: Tx, transfer_ids: Sequence[UUID] | None, reviewer: Reviewer, now: datetime
 ) -> list[OutgoingTransfer]:
     """Lock the prepared transfers that this operator may export, and their merchants against suspension.
 
     Raises `OperatorRefusedError` if a transfer requested by id may not be exported.
     """
-    prepared = await store.lock_prepared(tx, None if wanted is None else list(wanted))
-    active = await store.active(tx, {one.env.merchant_id for one in prepared})
-    return await _may_leave(tx, prepared, active, reviewer, now, strict=wanted is not None)
+    prepared = await store.lock_prepared(tx, None if transfer_ids is None else list(transfer_ids))
+    active = await store.lock_active_merchants(tx, {one.env.merchant_id for one in prepared})
+    return await _may_leave(tx, prepared, active, reviewer, now, strict=transfer_ids is not None)
 
 
 async def exportable(tx: Tx, reviewer: Reviewer, now: datetime) -> list[OutgoingTransfer]:
     """The prepared transfers that this operator may export now."""
-    prepared = await store.prepared(tx)
-    active = await store.active(tx, {one.env.merchant_id for one in prepared})
+    prepared = await store.list_prepared(tx)
+    active = await store.lock_active_merchants(tx, {one.env.merchant_id for one in prepared})
     return await _may_leave(tx, prepared, active, reviewer, now, strict=False)
 
 

@@ -95,7 +95,7 @@ async def release(tx: Tx, transfer_id: UUID, now: datetime) -> OutgoingTransfer:
 async def close(tx: Tx, transfer: OutgoingTransfer, now: datetime) -> None:
     """Close a transfer that does not leave or came back, and restore its daily limit."""
     if await store.close(tx, transfer.id, now) and transfer.count is not None:
-        await store.take_from_day(tx, transfer.env, transfer.count)
+        await store.subtract_from_day(tx, transfer.env, transfer.count)
 
 
 async def close_by_id(tx: Tx, transfer_id: UUID, now: datetime) -> None:

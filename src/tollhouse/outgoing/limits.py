@@ -7,7 +7,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum
 from tollhouse.outgoing import store
 from tollhouse.outgoing.errors import DailyLimitExceeded
-from tollhouse.outgoing.model import Count
+from tollhouse.outgoing.model import DailyCount
 from tollhouse.platform.db import Tx
 
 
@@ -24,9 +24,9 @@ def ensure_amount(method: WithdrawalMethod, amount_minor: int) -> None:
         raise AmountAboveMaximum(method.maximum_minor)
 
 
-async def count(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, amount_minor: int, now: datetime) -> Count:
+async def count(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, amount_minor: int, now: datetime) -> DailyCount:
     """Add the amount to the day's total. Raises `DailyLimitExceeded`."""
-    counted = Count(method.method_id, await store.today(tx, env, now), amount_minor)
+    counted = DailyCount(method.method_id, await store.today(tx, env, now), amount_minor)
     if not await store.add_to_day(tx, env, counted, method.daily_limit_minor):
         left_minor = (method.daily_limit_minor or 0) - await store.sum_of_day(tx, env, method.method_id, counted.day)
         raise DailyLimitExceeded(max(0, left_minor), datetime.combine(counted.day + timedelta(days=1), time(), UTC))

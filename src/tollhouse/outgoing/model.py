@@ -14,7 +14,7 @@ Review = Literal["not_required", "required", "approved", "rejected", "before_rev
 """`before_reviews`: a refund older than reviews."""
 
 
-class Count(Struct, frozen=True):
+class DailyCount(Struct, frozen=True):
     """The amount of a transfer that counts towards a method's daily limit."""
 
     method_id: str
@@ -38,7 +38,7 @@ class OutgoingTransfer(Struct, frozen=True, kw_only=True):
     receiver: str
     receiver_name: str | None = None
     payer_account: str | None = None
-    count: Count | None = None
+    count: DailyCount | None = None
     review: Review = "not_required"
     approvals: Approvals = Approvals((), 0, 0)
     reviewed_at: datetime | None = None

@@ -6,7 +6,7 @@ from uuid import UUID
 from tollhouse.approvals.model import Approvals
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.outgoing.model import Count, OutgoingTransfer, Review
+from tollhouse.outgoing.model import DailyCount, OutgoingTransfer, Review
 from tollhouse.platform.db import Pool, Row, Tx
 
 # The day is by the test clock. A null limit is no limit.
@@ -18,7 +18,7 @@ ADD_TO_DAY = """
     RETURNING d.amount_minor
 """
 SUM_OF_DAY = "SELECT amount_minor FROM withdrawal_days WHERE merchant_id = $1 AND mode = $2 AND method_id = $3 AND day = $4"
-TAKE_FROM_DAY = """
+SUBTRACT_FROM_DAY = """
     UPDATE withdrawal_days SET amount_minor = amount_minor - $5
     WHERE merchant_id = $1 AND mode = $2 AND method_id = $3 AND day = $4
 """
@@ -31,7 +31,7 @@ INSERT = """
                                     payer_account, method_id, limit_day, counted_minor, review, approvals_needed, created_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 """
-ONE = """
+GET = """
     SELECT id, kind, merchant_id, mode, rail, currency, amount_minor, receiver, receiver_name, payer_account, method_id,
            limit_day, counted_minor, review, approvals_needed, approvals, approvals_by_command, reviewed_at, review_note,
            created_at, released_at, closed_at
@@ -63,13 +63,13 @@ LOCK_PREPARED = """
     FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id
     WHERE b.status = 'prepared' AND ($1::uuid[] IS NULL OR o.id = ANY ($1)) ORDER BY o.id FOR NO KEY UPDATE OF o
 """
-PREPARED = """
+LIST_PREPARED = """
     SELECT o.id, o.kind, o.merchant_id, o.mode, o.rail, o.currency, o.amount_minor, o.receiver, o.receiver_name,
            o.payer_account, o.method_id, o.limit_day, o.counted_minor, o.review, o.approvals_needed, o.approvals,
            o.approvals_by_command, o.reviewed_at, o.review_note, o.created_at, o.released_at, o.closed_at
     FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id WHERE b.status = 'prepared' ORDER BY o.id
 """
-ACTIVE = "SELECT id FROM merchants WHERE id = ANY ($1::uuid[]) AND suspended_at IS NULL ORDER BY id FOR SHARE"
+LOCK_ACTIVE_MERCHANTS = "SELECT id FROM merchants WHERE id = ANY ($1::uuid[]) AND suspended_at IS NULL ORDER BY id FOR SHARE"
 
 
 async def today(tx: Tx, env: MerchantEnv, now: datetime) -> date:
@@ -77,7 +77,7 @@ async def today(tx: Tx, env: MerchantEnv, now: datetime) -> date:
     return await tx.fetchval(TODAY, env.merchant_id, env.mode, now)
 
 
-async def add_to_day(tx: Tx, env: MerchantEnv, count: Count, limit_minor: int | None) -> bool:
+async def add_to_day(tx: Tx, env: MerchantEnv, count: DailyCount, limit_minor: int | None) -> bool:
     """Add to a day's total. False, and nothing is added, if that would exceed the limit."""
     what = (count.method_id, count.day, count.amount_minor, limit_minor)
     return await tx.fetchval(ADD_TO_DAY, env.merchant_id, env.mode, *what) is not None
@@ -88,9 +88,9 @@ async def sum_of_day(tx: Tx, env: MerchantEnv, method_id: str, day: date) -> int
     return await tx.fetchval(SUM_OF_DAY, env.merchant_id, env.mode, method_id, day) or 0
 
 
-async def take_from_day(tx: Tx, env: MerchantEnv, count: Count) -> None:
+async def subtract_from_day(tx: Tx, env: MerchantEnv, count: DailyCount) -> None:
     """Subtract from a day's total."""
-    await tx.execute(TAKE_FROM_DAY, env.merchant_id, env.mode, count.method_id, count.day, count.amount_minor)
+    await tx.execute(SUBTRACT_FROM_DAY, env.merchant_id, env.mode, count.method_id, count.day, count.amount_minor)
 
 
 async def insert(tx: Tx, new: OutgoingTransfer) -> None:
@@ -102,9 +102,9 @@ async def insert(tx: Tx, new: OutgoingTransfer) -> None:
     await tx.execute(INSERT, new.id, new.kind, env.merchant_id, env.mode, *what, *counted, *review)
 
 
-async def one(db: Pool | Tx, transfer_id: UUID) -> OutgoingTransfer | None:
+async def get(db: Pool | Tx, transfer_id: UUID) -> OutgoingTransfer | None:
     """The transfer of this id."""
-    row = await db.fetchrow(ONE, transfer_id)
+    row = await db.fetchrow(GET, transfer_id)
     return None if row is None else _transfer(row)
 
 
@@ -137,19 +137,19 @@ async def close(tx: Tx, transfer_id: UUID, now: datetime) -> bool:
     return await tx.execute(CLOSE, transfer_id, now) == 1
 
 
-async def lock_prepared(tx: Tx, wanted: list[UUID] | None) -> list[OutgoingTransfer]:
+async def lock_prepared(tx: Tx, transfer_ids: list[UUID] | None) -> list[OutgoingTransfer]:
     """Lock the prepared bank transfers, or those of these ids."""
-    return [_transfer(row) for row in await tx.fetch(LOCK_PREPARED, wanted)]
+    return [_transfer(row) for row in await tx.fetch(LOCK_PREPARED, transfer_ids)]
 
 
-async def prepared(tx: Tx) -> list[OutgoingTransfer]:
+async def list_prepared(tx: Tx) -> list[OutgoingTransfer]:
     """The prepared bank transfers, without a lock."""
-    return [_transfer(row) for row in await tx.fetch(PREPARED)]
+    return [_transfer(row) for row in await tx.fetch(LIST_PREPARED)]
 
 
-async def active(tx: Tx, merchant_ids: set[MerchantId]) -> set[MerchantId]:
+async def lock_active_merchants(tx: Tx, merchant_ids: set[MerchantId]) -> set[MerchantId]:
     """The merchants among these that are not suspended, locked against suspension."""
-    return {MerchantId(row["id"]) for row in await tx.fetch(ACTIVE, list(merchant_ids))}
+    return {MerchantId(row["id"]) for row in await tx.fetch(LOCK_ACTIVE_MERCHANTS, list(merchant_ids))}
 
 
 def _transfer(row: Row) -> OutgoingTransfer:
@@ -164,7 +164,7 @@ def _transfer(row: Row) -> OutgoingTransfer:
         receiver=row["receiver"],
         receiver_name=row["receiver_name"],
         payer_account=row["payer_account"],
-        count=None if method_id is None else Count(method_id, row["limit_day"], row["counted_minor"]),
+        count=None if method_id is None else DailyCount(method_id, row["limit_day"], row["counted_minor"]),
         review=row["review"],
         approvals=Approvals(tuple(row["approvals"]), row["approvals_by_command"], row["approvals_needed"]),
         reviewed_at=row["reviewed_at"],

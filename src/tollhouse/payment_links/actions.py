@@ -12,16 +12,16 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.orders.errors import InvalidProject
 from tollhouse.payment_links import store
-from tollhouse.payment_links.model import NO_LEAD, CreatedBy, PaymentLink, new_token
-from tollhouse.payment_links.new_link import NewLink, check
+from tollhouse.payment_links.model import NO_OFFSET, LinkCreator, PaymentLink, new_link_token
+from tollhouse.payment_links.new_link import LinkRequest, check
 from tollhouse.platform.db import Tx
 
 
 async def open_link(
     tx: Tx,
     env: MerchantEnv,
-    new: NewLink,
-    created_by: CreatedBy,
+    new: LinkRequest,
+    created_by: LinkCreator,
     services: Services,
     now: datetime,
     person: Person | None = None,
@@ -32,7 +32,7 @@ async def open_link(
     """
     # The test clock matters only for an explicit expiry. The default expiry is computed by the INSERT.
     named = new.expires_at is not None and not env.livemode
-    clock_offset = await store.clock_offset(tx, env) if named else NO_LEAD
+    clock_offset = await store.clock_offset(tx, env) if named else NO_OFFSET
     priced = check(new, env, services.settings, now + clock_offset)
     await require_verified_email(tx, services.settings, env, person)
     project = await projects.seller(tx, env, new.project_id)
@@ -44,7 +44,7 @@ async def open_link(
     link = PaymentLink(
         id=new_id(),
         env=env,
-        token=new_token(),
+        token=new_link_token(),
         project_id=project.id,
         display_name=new.display_name.strip(),
         description=new.description,

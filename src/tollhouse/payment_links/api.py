@@ -15,8 +15,8 @@ from tollhouse.identity.verified import EmailUnverified
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.orders.errors import CurrencyNotSupported, InvalidProject
 from tollhouse.payment_links import actions, store
-from tollhouse.payment_links.model import CreatedBy, LinkStatus
-from tollhouse.payment_links.new_link import NewLink
+from tollhouse.payment_links.model import LinkCreator, LinkStatus
+from tollhouse.payment_links.new_link import LinkRequest
 from tollhouse.payment_links.store import LinkFilter
 from tollhouse.payment_links.views import LinkView, link_view
 from tollhouse.platform.db import Pool, Tx
@@ -49,9 +49,9 @@ class LinkList(Struct, frozen=True):
     idempotency="honoured",
     errors=(ValidationFailed, CurrencyNotSupported, EmailUnverified, InvalidProject),
 )
-async def open_link(caller: Caller, body: NewLink, tx: Tx, now: datetime, services: Services) -> LinkView:
+async def open_link(caller: Caller, body: LinkRequest, tx: Tx, now: datetime, services: Services) -> LinkView:
     """Create a payment link."""
-    created_by = CreatedBy("api_key" if caller.client_id is None else "oauth", caller.client_id)
+    created_by = LinkCreator("api_key" if caller.client_id is None else "oauth", caller.client_id)
     link = await actions.open_link(tx, caller.env, body, created_by, services, now)
     return link_view(link, services.settings.base_url, now)
 
@@ -59,15 +59,15 @@ async def open_link(caller: Caller, body: NewLink, tx: Tx, now: datetime, servic
 @OPERATIONS.add("GET", "/payment-links", guard=scope("payments:read"))
 async def list_links(caller: Caller, query: LinksQuery, part: Part, db: Pool, now: datetime, services: Services) -> LinkList:
     """List payment links, newest first."""
-    wanted = msgspec.convert(query, LinkFilter, from_attributes=True)
-    links, more, cursor = part.cut(await store.listed(db, caller.env, wanted, now, part.window))
+    filters = msgspec.convert(query, LinkFilter, from_attributes=True)
+    links, more, cursor = part.cut(await store.list_links(db, caller.env, filters, now, part.window))
     return LinkList([link_view(link, services.settings.base_url, now) for link in links], more, cursor)
 
 
 @OPERATIONS.add("GET", "/payment-links/{link_id}", guard=scope("payments:read"), errors=(NotFound,))
 async def read_link(caller: Caller, link_id: UUID, db: Pool, now: datetime, services: Services) -> LinkView:
     """Read a payment link."""
-    link = await store.one(db, caller.env, link_id)
+    link = await store.get(db, caller.env, link_id)
     if link is None:
         raise NotFound
     return link_view(link, services.settings.base_url, now)

@@ -11,17 +11,17 @@ from msgspec import Struct
 from tollhouse.kernel.environment import MerchantEnv
 
 LinkStatus = Literal["active", "completed", "expired", "canceled"]
-NO_LEAD = timedelta()
+NO_OFFSET = timedelta()
 
 
-class CreatedBy(Struct, frozen=True):
+class LinkCreator(Struct, frozen=True):
     """The creator of a link: an API key, an application or a dashboard user."""
 
     type: Literal["api_key", "oauth", "dashboard"]
     oauth_client_id: str | None = None
 
 
-def standing(status: LinkStatus, expires_at: datetime, now: datetime) -> LinkStatus:
+def effective_status(status: LinkStatus, expires_at: datetime, now: datetime) -> LinkStatus:
     """The status of a link at `now`: an active link is expired from `expires_at` on, even if no job has recorded it yet."""
     return "expired" if status == "active" and now >= expires_at else status
 
@@ -48,11 +48,11 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
     cancel_url: str | None
     customer_email: str | None
     max_payments: int | None
-    created_by: CreatedBy
+    created_by: LinkCreator
     created_at: datetime
     expires_at: datetime
     updated_at: datetime
-    clock_offset: timedelta = NO_LEAD
+    clock_offset: timedelta = NO_OFFSET
     payments_count: int = 0
     amount_paid_minor: int = 0
     latest_transaction_id: UUID | None = None
@@ -63,9 +63,9 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
 
     def status_at(self, now: datetime) -> LinkStatus:
         """The status at `now`."""
-        return standing(self.status, self.expires_at, now + self.clock_offset)
+        return effective_status(self.status, self.expires_at, now + self.clock_offset)
 
 
-def new_token() -> str:
+def new_link_token() -> str:
     """A token for the checkout URL: 128 random bits in 26 characters, independent of the link's id."""
     return base64.b32encode(secrets.token_bytes(16)).decode().rstrip("=").lower()

@@ -26,7 +26,7 @@ CURRENCY_CODE = re.compile(r"[A-Z0-9]{2,12}")
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 
-class NewLink(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The request body. `max_payments`: null is unlimited; the default is one."""
 
     display_name: Annotated[str, shown(minLength=1, maxLength=limits.LINK_NAME_CHARS_MAX)]
@@ -50,14 +50,14 @@ class NewLink(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return _faults(self, env, facts.settings, facts.now if env.livemode else None)
 
 
-class Priced(Struct, frozen=True):
+class LinkPrice(Struct, frozen=True):
     """The parsed price of a link."""
 
     currency: Currency
     amount_minor: int
 
 
-def check(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime) -> Priced:
+def check(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime) -> LinkPrice:
     """Return the price. Raises `ValidationFailed` with every invalid field, else `CurrencyNotSupported`."""
     known = currency(new.currency)
     amount_minor = minor_of(new.amount, known)
@@ -68,10 +68,10 @@ def check(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime) -> 
         raise CurrencyNotSupported
     if amount_minor is None:
         raise AssertionError("an amount that cannot be read is a fault")
-    return Priced(known, amount_minor)
+    return LinkPrice(known, amount_minor)
 
 
-def _faults(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime | None) -> Iterator[FieldError]:
+def _faults(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime | None) -> Iterator[FieldError]:
     known = currency(new.currency)
     amount_minor = minor_of(new.amount, known)
     yield from _text_faults(new)
@@ -82,7 +82,7 @@ def _faults(new: NewLink, env: MerchantEnv, settings: Settings, now: datetime | 
     yield from _bounds_faults(new, now)
 
 
-def _text_faults(new: NewLink) -> Iterator[FieldError]:
+def _text_faults(new: LinkRequest) -> Iterator[FieldError]:
     name = new.display_name.strip()
     if not 1 <= len(name) <= limits.LINK_NAME_CHARS_MAX or not is_readable(name):
         yield FieldError("display_name", "invalid_value", messages.text(1, limits.LINK_NAME_CHARS_MAX))
@@ -91,14 +91,16 @@ def _text_faults(new: NewLink) -> Iterator[FieldError]:
         yield FieldError("customer_email", "invalid_email", messages.AN_EMAIL)
 
 
-def _price_faults(new: NewLink, known: Currency | None, amount_minor: int | None) -> Iterator[FieldError]:
+def _price_faults(new: LinkRequest, known: Currency | None, amount_minor: int | None) -> Iterator[FieldError]:
     if not CURRENCY_CODE.fullmatch(new.currency):
         yield FieldError("currency", "invalid_currency", messages.A_CURRENCY_CODE)
     if amount_minor is None:
         yield amount_fault(known)
 
 
-def _method_faults(new: NewLink, known: Currency | None, env: MerchantEnv, amount_minor: int | None) -> Iterator[FieldError]:
+def _method_faults(
+    new: LinkRequest, known: Currency | None, env: MerchantEnv, amount_minor: int | None
+) -> Iterator[FieldError]:
     chosen = new.payment_method_ids
     if chosen is None:
         return
@@ -115,7 +117,7 @@ def _method_faults(new: NewLink, known: Currency | None, env: MerchantEnv, amoun
             yield FieldError(f"payment_method_ids.{place}", "amount_out_of_range", messages.A_METHOD_OF_AMOUNT)
 
 
-def _url_faults(new: NewLink, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
+def _url_faults(new: LinkRequest, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
     if new.webhook_url is not None:
         form_errors = check_destination_url(new.webhook_url, livemode=env.livemode, settings=settings)
         if form_errors is not None:
@@ -125,7 +127,7 @@ def _url_faults(new: NewLink, env: MerchantEnv, settings: Settings) -> Iterator[
             yield FieldError(field, "invalid_url", messages.A_RETURN_ADDRESS)
 
 
-def _bounds_faults(new: NewLink, now: datetime | None) -> Iterator[FieldError]:
+def _bounds_faults(new: LinkRequest, now: datetime | None) -> Iterator[FieldError]:
     if new.expires_at is not None and now is not None:
         clock_offset = new.expires_at - now
         if not timedelta(seconds=limits.LINK_EXPIRY_S_MIN) <= clock_offset <= timedelta(seconds=limits.LINK_EXPIRY_S_MAX):

@@ -24,8 +24,8 @@ from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.payment_links import actions, store
 from tollhouse.payment_links.choices import PROJECTS_SHOWN, currency_choices, method_choices
-from tollhouse.payment_links.model import CreatedBy
-from tollhouse.payment_links.new_link import NewLink
+from tollhouse.payment_links.model import LinkCreator
+from tollhouse.payment_links.new_link import LinkRequest
 from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
@@ -56,18 +56,18 @@ TIMES_DIGITS_MAX = 6
 ALREADY = "This form has made a link already. Post it again to make another one."
 
 
-class Typed(Struct, frozen=True):
+class LinkForm(Struct, frozen=True):
     """The values of the form. No payment method checked: all methods of the currency."""
 
     values: dict[str, str]
     methods: list[str]
 
-    def meant(self, now: datetime) -> NewLink:
+    def to_request(self, now: datetime) -> LinkRequest:
         """Convert the form to a request; `now` is the time of the test clock."""
         values = self.values
         times = values["max_payments"]
         known = times.isascii() and times.isdigit() and len(times) <= TIMES_DIGITS_MAX
-        return NewLink(
+        return LinkRequest(
             display_name=values["display_name"],
             amount=values["amount"],
             currency=values["currency"],
@@ -85,7 +85,7 @@ class Typed(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/payment-links/new", guard=signed_in_page)
-async def fill_in(request: Request, caller: Person, mode: str) -> Response:
+async def show_form(request: Request, caller: Person, mode: str) -> Response:
     """The form, with one payment and the default currency preset."""
     env = caller.env(mode)
     settings = await payment_settings.of(request.services.db, env)
@@ -106,8 +106,8 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
     async def action(tx: Tx) -> UUID:
         async def open_link() -> UUID:
             clock_offset = timedelta() if env.livemode else await store.clock_offset(tx, env)
-            new = typed.meant(request.now + clock_offset)
-            return (await actions.open_link(tx, env, new, CreatedBy("dashboard"), services, request.now, caller)).id
+            new = typed.to_request(request.now + clock_offset)
+            return (await actions.open_link(tx, env, new, LinkCreator("dashboard"), services, request.now, caller)).id
 
         return await made_once(tx, request, env, key, typed, open_link)
 
@@ -122,17 +122,17 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
     return see_other(f"/{env.mode}/payment-links/{made_id}")
 
 
-def _typed(form: Form) -> Typed:
+def _typed(form: Form) -> LinkForm:
     values = {name: form.one(name) or "" for name in FIELDS}
     if values["expires"] and values["expires"] not in LIFETIMES:
         raise ValidationFailed(FieldError("expires", "invalid_value", messages.A_CHOICE))
     if values["project_id"] and parse_id(values["project_id"]) is None:
         raise ValidationFailed(FieldError("project_id", "invalid_value", messages.A_PROJECT))
-    return Typed(values, form.all(METHODS_FIELD))
+    return LinkForm(values, form.all(METHODS_FIELD))
 
 
 async def _form(
-    request: Request, person: Person, env: MerchantEnv, typed: Typed, form_errors: FormErrors = NO_ERRORS, key: str = ""
+    request: Request, person: Person, env: MerchantEnv, typed: LinkForm, form_errors: FormErrors = NO_ERRORS, key: str = ""
 ) -> Response:
     db = request.services.db
     approved = await projects.approved(db, env, whole(PROJECTS_SHOWN))

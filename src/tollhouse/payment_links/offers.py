@@ -10,10 +10,10 @@ from tollhouse.rails.configured import fault
 
 def offers_for(link: PaymentLink, settings: PaymentSettings) -> list[Offer]:
     """The methods shown on the checkout page of a link."""
-    wanted = Wanted(link.currency, link.amount_minor)
+    filters = Wanted(link.currency, link.amount_minor)
     return [
         offer
-        for offer in offers(link.env.mode, settings, rail_fault, wanted)
+        for offer in offers(link.env.mode, settings, rail_fault, filters)
         if offer.method.asset == link.currency
         and offer.unavailable_reason not in {"not_in_environment", "disabled_by_merchant", "disabled_by_operator"}
         and (link.payment_method_ids is None or offer.method.method_id in link.payment_method_ids)

@@ -15,14 +15,14 @@ from tollhouse.kernel.ids import parse_id
 from tollhouse.payment_links import store
 from tollhouse.payment_links.choices import currency_choices, project_choices
 from tollhouse.payment_links.model import LinkStatus
-from tollhouse.payment_links.store import LinkSearch
+from tollhouse.payment_links.store import LinkListFilter
 from tollhouse.payment_links.views import link_view
 
 OPERATIONS = Operations(PAGES)
 STATUSES = statuses_of(LinkStatus)
 
 
-class LinksPage(KeysetQuery, frozen=True, forbid_unknown_fields=True):
+class LinkListQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
     """The filters in the query string. Empty means no filter; an unknown value matches nothing."""
 
     status: Literal["", LinkStatus] = ""
@@ -36,19 +36,19 @@ class LinksPage(KeysetQuery, frozen=True, forbid_unknown_fields=True):
         return sum(bool(one) for one in (self.status, self.currency, self.project_id, self.reference))
 
     @property
-    def wanted(self) -> LinkSearch | None:
+    def to_filter(self) -> LinkListFilter | None:
         """The filter for the store; None if no link can match."""
         project_id = parse_id(self.project_id)
         if self.project_id and project_id is None:
             return None
-        return LinkSearch(self.status or None, self.currency or None, project_id, self.reference.strip() or None)
+        return LinkListFilter(self.status or None, self.currency or None, project_id, self.reference.strip() or None)
 
 
 @OPERATIONS.add("GET", "/{mode}/payment-links", guard=signed_in_page)
-async def links(request: Request, caller: Person, mode: str, query: LinksPage) -> Response:
+async def links(request: Request, caller: Person, mode: str, query: LinkListQuery) -> Response:
     """List payment links, newest first."""
-    env, db, wanted = caller.env(mode), request.services.db, query.wanted
-    found = [] if wanted is None else await store.listed_behind(db, env, wanted, request.now, query.before, query.fetch)
+    env, db, filters = caller.env(mode), request.services.db, query.to_filter
+    found = [] if filters is None else await store.search_links(db, env, filters, request.now, query.before, query.fetch)
     shown, more = query.cut(found)
     return page(
         request,

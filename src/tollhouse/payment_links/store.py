@@ -10,7 +10,7 @@ from msgspec import Struct
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.payment_links.model import CreatedBy, LinkStatus, PaymentLink
+from tollhouse.payment_links.model import LinkCreator, LinkStatus, PaymentLink
 from tollhouse.platform.db import Pool, Row, Tx
 
 INSERT = """
@@ -23,7 +23,7 @@ INSERT = """
                           + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($2, $3)), '0')))
     RETURNING expires_at
 """
-ONE = """
+GET = """
     SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
            external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
            payments_count, amount_paid_minor, latest_transaction_id, created_by_type, created_by_client_id, status,
@@ -40,7 +40,7 @@ LOCK = """
     FROM payment_links WHERE merchant_id = $1 AND mode = $2 AND id = $3 FOR NO KEY UPDATE
 """
 # The customer knows the token only; merchant and mode come from the row.
-BEHIND_ADDRESS = """
+FIND_LINK = """
     SELECT l.id, l.merchant_id, l.mode, l.token, l.project_id, l.display_name, l.description, l.amount_minor, l.currency,
            l.webhook_url, l.external_id, l.metadata, l.payment_method_ids, l.success_url, l.cancel_url, l.customer_email,
            l.max_payments, l.payments_count, l.amount_paid_minor, l.latest_transaction_id, l.created_by_type,
@@ -68,7 +68,7 @@ LIST = """
     ORDER BY created_at DESC, id DESC LIMIT $11 OFFSET $12
 """
 # The dashboard's list by keyset. `$7` is the external id or the customer's e-mail.
-LIST_BEHIND = """
+SEARCH = """
     SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
            external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
            payments_count, amount_paid_minor, latest_transaction_id, created_by_type, created_by_client_id, status,
@@ -88,17 +88,17 @@ LIST_BEHIND = """
     ORDER BY created_at DESC, id DESC LIMIT $9
 """
 # The caller has locked the link and checked its expiry against the test clock.
-END_IF_ACTIVE = """
+CLOSE_IF_ACTIVE = """
     UPDATE payment_links SET status = $4, canceled_at = CASE $4 WHEN 'canceled' THEN $5::timestamptz END, updated_at = $5,
         version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'active'
 """
-NOTE_ATTEMPT = """
+RECORD_ATTEMPT = """
     UPDATE payment_links SET latest_transaction_id = $4, updated_at = $5, version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
 # A payment may be accepted after the link has ended; the link's status stays then.
-COUNT_PAYMENT = """
+RECORD_PAYMENT = """
     UPDATE payment_links SET payments_count = least(payments_count + 1, max_payments),
         amount_paid_minor = amount_paid_minor + $5,
         latest_transaction_id = $4, updated_at = $6, version = version + 1,
@@ -107,12 +107,12 @@ COUNT_PAYMENT = """
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
     RETURNING status
 """
-DUE = """
+LIST_DUE = """
     SELECT l.merchant_id, l.mode, l.id FROM payment_links l WHERE l.status = 'active' AND l.expires_at <= $1
     ORDER BY l.expires_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
 """
 # The same for merchants with an advanced test clock.
-DUE_BY_CLOCK = """
+LIST_DUE_BY_TEST_CLOCK = """
     SELECT l.merchant_id, l.mode, l.id FROM test_clocks c
     CROSS JOIN LATERAL (SELECT * FROM payment_links p
                         WHERE p.merchant_id = c.merchant_id AND p.mode = 'test' AND p.status = 'active'
@@ -132,7 +132,7 @@ class LinkFilter(Struct, frozen=True):
     external_id: str | None = None
 
 
-class LinkSearch(Struct, frozen=True):
+class LinkListFilter(Struct, frozen=True):
     """Filters of the dashboard's list; None means any. The order is that of the statement's parameters."""
 
     status: str | None = None
@@ -141,7 +141,7 @@ class LinkSearch(Struct, frozen=True):
     reference: str | None = None
 
 
-class Shown(Struct, frozen=True):
+class CheckoutLink(Struct, frozen=True):
     """A link with its merchant's name and whether the merchant is suspended."""
 
     link: PaymentLink
@@ -186,9 +186,9 @@ async def insert(tx: Tx, link: PaymentLink, expires_at: datetime | None, lifetim
     return row["expires_at"]
 
 
-async def one(db: Pool | Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink | None:
+async def get(db: Pool | Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink | None:
     """The link of this id."""
-    row = await db.fetchrow(ONE, env.merchant_id, env.mode, link_id)
+    row = await db.fetchrow(GET, env.merchant_id, env.mode, link_id)
     return None if row is None else _link(row)
 
 
@@ -198,59 +198,59 @@ async def lock(tx: Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink | None:
     return None if row is None else _link(row)
 
 
-async def by_token(db: Pool | Tx, token: str) -> Shown | None:
+async def get_by_token(db: Pool | Tx, token: str) -> CheckoutLink | None:
     """The link of a checkout page."""
-    row = await db.fetchrow(BEHIND_ADDRESS, token)
-    return None if row is None else Shown(_link(row), row["business_name"], row["suspended_at"] is not None)
+    row = await db.fetchrow(FIND_LINK, token)
+    return None if row is None else CheckoutLink(_link(row), row["business_name"], row["suspended_at"] is not None)
 
 
-async def listed(db: Pool, env: MerchantEnv, wanted: LinkFilter, now: datetime, window: Window) -> list[PaymentLink]:
+async def list_links(db: Pool, env: MerchantEnv, filters: LinkFilter, now: datetime, window: Window) -> list[PaymentLink]:
     """A page of links, newest first."""
     rows = await db.fetch_fresh(
-        LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), *msgspec.structs.astuple(window)
+        LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(filters), *msgspec.structs.astuple(window)
     )
     return [_link(row) for row in rows]
 
 
-async def listed_behind(
-    db: Pool, env: MerchantEnv, wanted: LinkSearch, now: datetime, before: UUID | None, limit: int
+async def search_links(
+    db: Pool, env: MerchantEnv, filters: LinkListFilter, now: datetime, before: UUID | None, limit: int
 ) -> list[PaymentLink]:
     """A page of links after the link `before`, newest first. None: the first page."""
-    rows = await db.fetch(LIST_BEHIND, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), before, limit)
+    rows = await db.fetch(SEARCH, env.merchant_id, env.mode, now, *msgspec.structs.astuple(filters), before, limit)
     return [_link(row) for row in rows]
 
 
-async def end_if_active(
+async def close_if_active(
     tx: Tx, env: MerchantEnv, link_id: UUID, becomes: Literal["canceled", "expired"], now: datetime
 ) -> bool:
     """Close an active link. False if it is not active."""
-    return await tx.execute(END_IF_ACTIVE, env.merchant_id, env.mode, link_id, becomes, now) == 1
+    return await tx.execute(CLOSE_IF_ACTIVE, env.merchant_id, env.mode, link_id, becomes, now) == 1
 
 
-async def note_attempt(tx: Tx, link: PaymentLink, transaction_id: UUID, now: datetime) -> None:
+async def record_attempt(tx: Tx, link: PaymentLink, transaction_id: UUID, now: datetime) -> None:
     """Record the latest attempt."""
-    await tx.execute(NOTE_ATTEMPT, link.env.merchant_id, link.env.mode, link.id, transaction_id, now)
+    await tx.execute(RECORD_ATTEMPT, link.env.merchant_id, link.env.mode, link.id, transaction_id, now)
 
 
-async def count_payment(
+async def record_payment(
     tx: Tx, env: MerchantEnv, link_id: UUID, transaction_id: UUID, credited_minor: int, now: datetime
 ) -> LinkStatus:
     """Count a payment, and complete an active link with its last payment. Returns the link's status."""
-    row = await tx.fetchrow(COUNT_PAYMENT, env.merchant_id, env.mode, link_id, transaction_id, credited_minor, now)
+    row = await tx.fetchrow(RECORD_PAYMENT, env.merchant_id, env.mode, link_id, transaction_id, credited_minor, now)
     if row is None:
         raise AssertionError("links are never deleted")
     return row["status"]
 
 
-async def due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:
+async def list_due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:
     """Active links that have expired and are not closed yet."""
-    rows = [*await db.fetch(DUE, now, limit), *await db.fetch(DUE_BY_CLOCK, now, limit, None)]
+    rows = [*await db.fetch(LIST_DUE, now, limit), *await db.fetch(LIST_DUE_BY_TEST_CLOCK, now, limit, None)]
     return [(MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["id"]) for row in rows]
 
 
-async def due_of(tx: Tx, env: MerchantEnv, now: datetime, limit: int) -> list[UUID]:
+async def list_due_of_merchant(tx: Tx, env: MerchantEnv, now: datetime, limit: int) -> list[UUID]:
     """The same for one merchant whose test clock was advanced."""
-    return [row["id"] for row in await tx.fetch(DUE_BY_CLOCK, now, limit, env.merchant_id)]
+    return [row["id"] for row in await tx.fetch(LIST_DUE_BY_TEST_CLOCK, now, limit, env.merchant_id)]
 
 
 def _link(row: Row) -> PaymentLink:
@@ -272,7 +272,7 @@ def _link(row: Row) -> PaymentLink:
         cancel_url=row["cancel_url"],
         customer_email=row["customer_email"],
         max_payments=row["max_payments"],
-        created_by=CreatedBy(row["created_by_type"], row["created_by_client_id"]),
+        created_by=LinkCreator(row["created_by_type"], row["created_by_client_id"]),
         created_at=row["created_at"],
         expires_at=row["expires_at"],
         updated_at=row["updated_at"],

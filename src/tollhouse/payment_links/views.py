@@ -9,7 +9,7 @@ from msgspec import Struct
 from tollhouse.catalogue.amounts import pairs
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.ids import Mode
-from tollhouse.payment_links.model import CreatedBy, LinkStatus, PaymentLink
+from tollhouse.payment_links.model import LinkCreator, LinkStatus, PaymentLink
 
 
 class LinkView(Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class LinkView(Struct, frozen=True, kw_only=True):
     amount_paid: str
     amount_paid_minor: int
     latest_transaction_id: UUID | None
-    created_by: CreatedBy
+    created_by: LinkCreator
     mode: Mode
     livemode: bool
     created_at: Timestamp

@@ -48,7 +48,7 @@ SOURCE = "refund"
 WINDOW = timedelta(days=180)
 
 
-class Offer(Struct, frozen=True):
+class RefundPreview(Struct, frozen=True):
     """A refund that can be requested now. `unapplied_minor` of it was never credited to the merchant."""
 
     payment: Transaction
@@ -57,14 +57,14 @@ class Offer(Struct, frozen=True):
     unapplied_minor: int
 
     @property
-    def of_merchant_minor(self) -> int:
+    def credited_minor(self) -> int:
         """The part that leaves the merchant's balance."""
         return self.amount_minor - self.unapplied_minor
 
 
-async def offer(
+async def preview_refund(
     tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, now: datetime, *, may_withdraw: bool
-) -> Offer:
+) -> RefundPreview:
     """Validate a refund and lock its payment.
 
     Raises `NotFound`, `ValidationFailed`, `ChargedBack`, `RefundNotAllowed`, what `destination` raises, `RefundTooLarge`,
@@ -72,33 +72,33 @@ async def offer(
     """
     current = await settlement.lock(tx, env, transaction_id)
     asked_minor = check(new, CURRENCIES[current.currency], configured.rail(current.rail, current.env.mode))
-    refused = objection(current, now)
+    refused = find_obstacle(current, now)
     if refused is not None:
         raise refused
     goes_to = await destination(tx, current, new, may_withdraw=may_withdraw)
     amount_minor = _amount(current, asked_minor)
     if goes_to.method is not None:
         limits.ensure_amount(goes_to.method, amount_minor)
-    offered = Offer(current, goes_to, amount_minor, min(amount_minor, current.unapplied_free_minor))
-    of_merchant = offered.of_merchant_minor
+    preview = RefundPreview(current, goes_to, amount_minor, min(amount_minor, current.unapplied_refundable_minor))
+    of_merchant = preview.credited_minor
     if of_merchant:
         there = (await get_balance(tx, env, current.currency)).available_minor
         if there < of_merchant:
             details = {"available_minor": there, "required_minor": of_merchant, "currency": current.currency}
             raise InsufficientFunds(details)
-    return offered
+    return preview
 
 
 async def request(
     tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, services: Services, now: datetime, *, may_withdraw: bool
 ) -> tuple[Refund, Transaction]:
-    """Request a refund: hold its money. Raises what `offer` raises, and `DailyLimitExceeded`."""
-    offered = await offer(tx, env, transaction_id, new, now, may_withdraw=may_withdraw)
-    current, amount_minor, from_unapplied = offered.payment, offered.amount_minor, offered.unapplied_minor
-    of_merchant = offered.of_merchant_minor
+    """Request a refund: hold its money. Raises what `preview_refund` raises, and `DailyLimitExceeded`."""
+    preview = await preview_refund(tx, env, transaction_id, new, now, may_withdraw=may_withdraw)
+    current, amount_minor, from_unapplied = preview.payment, preview.amount_minor, preview.unapplied_minor
+    of_merchant = preview.credited_minor
     # Database constraints enforce limit and balance; a violation rolls everything back.
     refund_id = new_id()
-    transfer = await _admit(tx, offered, refund_id, now)
+    transfer = await _admit(tx, preview, refund_id, now)
     hold_id, posted = None, None
     if of_merchant:
         hold, posted = await holds.reserve(tx, env, Source(SOURCE, refund_id), current.currency, of_merchant, now)
@@ -162,7 +162,7 @@ async def fail(tx: Tx, env: MerchantEnv, refund_id: UUID, failure_code: str, ser
     return refund
 
 
-async def unreleased(tx: Tx, current: Transaction) -> tuple[Refund, ...]:
+async def list_unreleased(tx: Tx, current: Transaction) -> tuple[Refund, ...]:
     """The pending, unreleased refunds of a locked payment. Their transfers are locked."""
     pending = [one for one in current.refunds if one.status == "pending"]
     return tuple([one for one in pending if (await gate.lock(tx, one.id)).released_at is None])
@@ -178,7 +178,7 @@ async def stop(
     return current
 
 
-async def come_back(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, now: datetime) -> Refund:
+async def reverse(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, now: datetime) -> Refund:
     """Reverse a succeeded refund that the bank returned. Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`."""
     current = await _in_state(tx, env, refund_id, "succeeded")
     await _ensure_room(tx, current, refund_id)
@@ -201,7 +201,7 @@ async def come_back(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Service
     return refund
 
 
-def objection(current: Transaction, now: datetime) -> ChargedBack | RefundNotAllowed | None:
+def find_obstacle(current: Transaction, now: datetime) -> ChargedBack | RefundNotAllowed | None:
     """The error for any refund of this payment; None if refunds are possible."""
     method = METHODS.get(current.method_id)
     if current.status == "chargeback":
@@ -231,9 +231,9 @@ async def _ensure_room(tx: Tx, current: Transaction, refund_id: UUID) -> None:
         await ensure_balance_limit(tx, current.env, refund.currency, refund.amount_minor - refund.unapplied_minor)
 
 
-async def _admit(tx: Tx, offered: Offer, refund_id: UUID, now: datetime) -> OutgoingTransfer:
+async def _admit(tx: Tx, preview: RefundPreview, refund_id: UUID, now: datetime) -> OutgoingTransfer:
     """Create the outgoing transfer. It is reviewed and counts towards the daily limit unless it goes to the payer."""
-    current, goes_to, amount_minor = offered.payment, offered.destination, offered.amount_minor
+    current, goes_to, amount_minor = preview.payment, preview.destination, preview.amount_minor
     method, needed = goes_to.method, goes_to.approvals_needed(amount_minor)
     transfer = OutgoingTransfer(
         id=refund_id,
@@ -255,7 +255,7 @@ async def _admit(tx: Tx, offered: Offer, refund_id: UUID, now: datetime) -> Outg
 
 async def _in_state(tx: Tx, env: MerchantEnv, refund_id: UUID, status: RefundStatus) -> Transaction:
     """Lock the payment of a refund in this status. Raises `NotFound`, and `InvalidState` for another status."""
-    found = await store.one(tx, env, refund_id)
+    found = await store.get(tx, env, refund_id)
     if found is None:
         raise NotFound
     current = await settlement.lock(tx, env, found.transaction_id)
@@ -268,7 +268,7 @@ async def _in_state(tx: Tx, env: MerchantEnv, refund_id: UUID, status: RefundSta
 async def _end(
     tx: Tx, env: MerchantEnv, refund_id: UUID, was: str, becomes: str, failure_code: str | None, now: datetime
 ) -> Refund:
-    refund = await store.end_if(tx, env, refund_id, was, becomes, failure_code, now)
+    refund = await store.update_status_if(tx, env, refund_id, was, becomes, failure_code, now)
     if refund is None:
         raise AssertionError("refunds of a locked payment do not change")
     return refund
@@ -298,7 +298,7 @@ async def _change(
         returning_unapplied_minor=current.returning_unapplied_minor - (unapplied_minor if freed else 0),
         refunds=_with(current.refunds, refund),
     )
-    return await settlement.change(tx, verdict.settled(new), detail, now)
+    return await settlement.change(tx, verdict.with_derived_status(new), detail, now)
 
 
 async def _give_back(tx: Tx, changed: Transaction, refund: Refund, services: Services, now: datetime) -> None:

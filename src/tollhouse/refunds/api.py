@@ -18,7 +18,7 @@ from tollhouse.outgoing.errors import DailyLimitExceeded
 from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.refunds import actions, store
-from tollhouse.refunds.destination import SCOPE_FOR_OTHERS
+from tollhouse.refunds.destination import SCOPE_FOR_OTHER_RECEIVERS
 from tollhouse.refunds.errors import ChargedBack, ReceiverRequired, RefundNotAllowed
 from tollhouse.refunds.new_refund import NewRefund
 from tollhouse.refunds.store import RefundFilter
@@ -29,7 +29,7 @@ from tollhouse.transactions.views import RefundView, refund_view
 OPERATIONS = Operations(INTEGRATION)
 
 
-class RefundsQuery(ListQuery, frozen=True):
+class RefundListQuery(ListQuery, frozen=True):
     """Filters of GET /refunds."""
 
     transaction_id: UUID | None = None
@@ -74,7 +74,7 @@ async def request_refund(
     Another receiver also needs the permission to withdraw, counts against the limits of the withdrawal method, and needs
     an operator's approval.
     """
-    may_withdraw = SCOPE_FOR_OTHERS in caller.scopes
+    may_withdraw = SCOPE_FOR_OTHER_RECEIVERS in caller.scopes
     refund, _ = await actions.request(tx, caller.env, transaction_id, body, services, now, may_withdraw=may_withdraw)
     return refund_view(refund, caller.env)
 
@@ -82,25 +82,25 @@ async def request_refund(
 @OPERATIONS.add("GET", "/transactions/{transaction_id}/refunds", guard=scope("payments:read"), errors=(NotFound,))
 async def list_refunds_of(caller: Caller, transaction_id: UUID, part: ListPart, db: Pool) -> RefundList:
     """List the refunds of a transaction, newest first."""
-    if await transaction_store.one(db, caller.env, transaction_id) is None:
+    if await transaction_store.get(db, caller.env, transaction_id) is None:
         raise NotFound
-    wanted = RefundFilter(transaction_id=transaction_id)
-    found, more, cursor = part.cut(await store.listed(db, caller.env, wanted, part.window))
+    filters = RefundFilter(transaction_id=transaction_id)
+    found, more, cursor = part.cut(await store.list_refunds(db, caller.env, filters, part.window))
     return RefundList([refund_view(one, caller.env) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/refunds", guard=scope("payments:read"))
-async def list_refunds(caller: Caller, query: RefundsQuery, part: Part, db: Pool) -> RefundList:
+async def list_refunds(caller: Caller, query: RefundListQuery, part: Part, db: Pool) -> RefundList:
     """List refunds, newest first."""
-    wanted = msgspec.convert(query, RefundFilter, from_attributes=True)
-    found, more, cursor = part.cut(await store.listed(db, caller.env, wanted, part.window))
+    filters = msgspec.convert(query, RefundFilter, from_attributes=True)
+    found, more, cursor = part.cut(await store.list_refunds(db, caller.env, filters, part.window))
     return RefundList([refund_view(one, caller.env) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/refunds/{refund_id}", guard=scope("payments:read"), errors=(NotFound,))
 async def read_refund(caller: Caller, refund_id: UUID, db: Pool) -> RefundView:
     """Read a refund."""
-    refund = await store.one(db, caller.env, refund_id)
+    refund = await store.get(db, caller.env, refund_id)
     if refund is None:
         raise NotFound
     return refund_view(refund, caller.env)

@@ -21,32 +21,34 @@ TAKEN_BACK = "bank_reversal"
 
 async def owner(tx: Tx, reference: str) -> MerchantId | None:
     """The merchant whose payment has this reference; None if there is none."""
-    found = await transaction_store.by_reference(tx, NAME, "live", reference)
+    found = await transaction_store.find_by_reference(tx, NAME, "live", reference)
     return None if found is None else found[0].merchant_id
 
 
-async def observe(tx: Tx, seen: Observation, services: Services, now: datetime) -> bool:
+async def observe(tx: Tx, observation: Observation, services: Services, now: datetime) -> bool:
     """Apply money received by bank. False if no payment has the reference."""
-    found = await transaction_store.by_reference(tx, NAME, "live", seen.reference)
+    found = await transaction_store.find_by_reference(tx, NAME, "live", observation.reference)
     if found is None:
         return False
-    await settlement.settle(tx, *found, seen, services, now)
+    await settlement.settle(tx, *found, observation, services, now)
     return True
 
 
-async def take_back(tx: Tx, seen: Observation, services: Services, now: datetime) -> bool:
+async def reverse_payment(tx: Tx, observation: Observation, services: Services, now: datetime) -> bool:
     """Book a payment that the bank reversed for good, like a lost chargeback.
 
     False if no payment has the reference or the merchant does not keep that much of it. Nothing changes then.
     """
-    found = await transaction_store.by_reference(tx, NAME, "live", seen.reference)
+    found = await transaction_store.find_by_reference(tx, NAME, "live", observation.reference)
     if found is None:
         return False
     current = await settlement.lock(tx, *found)
-    if current.currency != seen.currency or current.kept_minor < seen.amount_minor:
+    if current.currency != observation.currency or current.kept_minor < observation.amount_minor:
         return False
     try:
-        await chargebacks.open_one(tx, *found, services, now, amount_minor=seen.amount_minor, reason=TAKEN_BACK)
+        await chargebacks.open_chargeback(
+            tx, *found, services, now, amount_minor=observation.amount_minor, reason=TAKEN_BACK
+        )
     except (NotFound, InvalidState):  # nothing was written
         return False
     await chargebacks.decide(tx, *found, won=False, services=services, now=now)
@@ -60,4 +62,4 @@ async def refuse(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, 
 
 async def waiting(tx: Tx) -> list[Payout]:
     """Pending refunds that the bank rail has accepted."""
-    return await bank_port_store.waiting_refunds(tx)
+    return await bank_port_store.list_accepted(tx)

@@ -6,7 +6,7 @@ from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer import CURRENCY, NAME, Payout
 
 # All merchants' refunds leave in one file.
-WAITING_REFUNDS = """
+LIST_ACCEPTED = """
     SELECT r.id, r.merchant_id, r.currency, r.amount_minor, o.receiver, o.receiver_name,
            split_part(t.rail_reference, '/', 1) AS reference
     FROM refunds r JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (r.merchant_id, r.mode, r.transaction_id)
@@ -16,7 +16,7 @@ WAITING_REFUNDS = """
 """
 
 
-async def waiting_refunds(tx: Tx) -> list[Payout]:
+async def list_accepted(tx: Tx) -> list[Payout]:
     """Pending refunds that the rail has accepted, oldest first."""
     return [
         Payout(
@@ -28,5 +28,5 @@ async def waiting_refunds(tx: Tx) -> list[Payout]:
             receiver_name=row["receiver_name"],
             words=f"Refund {row['reference']}",
         )
-        for row in await tx.fetch(WAITING_REFUNDS, NAME, CURRENCY)
+        for row in await tx.fetch(LIST_ACCEPTED, NAME, CURRENCY)
     ]

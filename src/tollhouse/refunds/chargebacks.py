@@ -24,7 +24,7 @@ from tollhouse.transactions.model import CREDITED, Chargeback, ChargebackStatus,
 SOURCE = "chargeback"
 
 
-async def open_one(
+async def open_chargeback(
     tx: Tx,
     env: MerchantEnv,
     transaction_id: UUID,
@@ -39,7 +39,7 @@ async def open_one(
     Released refunds continue and are excluded; unreleased ones fail. Raises `NotFound` and `InvalidState`.
     """
     current = await settlement.lock(tx, env, transaction_id)
-    stoppable = await actions.unreleased(tx, current)
+    stoppable = await actions.list_unreleased(tx, current)
     on_the_way = sum(one.amount_minor - one.unapplied_minor for one in stoppable)
     if current.status not in CREDITED or current.kept_minor + on_the_way <= 0:
         raise InvalidState(current.status_at(now))
@@ -55,9 +55,9 @@ async def open_one(
         opened_at=now,
         closed_at=None,
     )
-    await store.open_chargeback(tx, current, chargeback)
+    await store.insert_chargeback(tx, current, chargeback)
     disputed = msgspec.structs.replace(current, charged_back_minor=taken_minor, chargeback=chargeback)
-    changed = await settlement.change(tx, verdict.settled(disputed), reason, now)
+    changed = await settlement.change(tx, verdict.with_derived_status(disputed), reason, now)
     charges = [Charge("chargeback", taken_minor, rail(current.rail))]
     if chargeback.fee_minor:
         charges.append(Charge("chargeback_fee", chargeback.fee_minor, income("chargeback_fee")))
@@ -75,17 +75,17 @@ async def decide(
     Raises `NotFound` and `InvalidState`.
     """
     current = await settlement.lock(tx, env, transaction_id)
-    standing = current.chargeback
-    if standing is None or standing.status != "open":
+    effective_status = current.chargeback
+    if effective_status is None or effective_status.status != "open":
         raise InvalidState(current.status_at(now))
     # Nothing below this line may refuse.
     status: ChargebackStatus = "won" if won else "lost"
-    if not await store.close_chargeback(tx, env, standing.id, status, now):
+    if not await store.close_chargeback(tx, env, effective_status.id, status, now):
         raise AssertionError("a chargeback of a held payment does not change")
-    closed = msgspec.structs.replace(standing, status=status, closed_at=now)
+    closed = msgspec.structs.replace(effective_status, status=status, closed_at=now)
     kept_minor = 0 if won else current.charged_back_minor
     new = msgspec.structs.replace(current, charged_back_minor=kept_minor, chargeback=closed)
-    changed = await settlement.change(tx, verdict.settled(new), f"chargeback {status}", now)
+    changed = await settlement.change(tx, verdict.with_derived_status(new), f"chargeback {status}", now)
     if won:
         posting = Posting("chargeback_reversal", current.currency, closed.amount_minor, rail(current.rail), available(env))
         await _post(tx, changed, closed, "chargeback_reversal", (posting,), services, now)

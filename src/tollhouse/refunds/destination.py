@@ -14,7 +14,7 @@ from tollhouse.refunds.new_refund import NewRefund
 from tollhouse.transactions import store as transaction_store
 from tollhouse.transactions.model import Transaction
 
-SCOPE_FOR_OTHERS = "withdrawals:write"
+SCOPE_FOR_OTHER_RECEIVERS = "withdrawals:write"
 
 
 class Destination(Struct, frozen=True):
@@ -37,9 +37,9 @@ class Destination(Struct, frozen=True):
         return 1 if self.method is None else self.method.approvals_needed(amount_minor)
 
 
-async def payer_of(db: Pool | Tx, current: Transaction) -> Payer | None:
+async def find_payer(db: Pool | Tx, current: Transaction) -> Payer | None:
     """The account that paid, if the rail reports it and can send money to it."""
-    provider, payer = configured.rail(current.rail, current.env.mode), await transaction_store.payer(db, current.id)
+    provider, payer = configured.rail(current.rail, current.env.mode), await transaction_store.find_payer(db, current.id)
     if provider is None or payer is None or provider.receiver_fault(payer.account) is not None:
         return None
     return payer
@@ -51,7 +51,7 @@ async def destination(tx: Tx, current: Transaction, new: NewRefund, *, may_withd
     Raises `ReceiverRequired`, `MissingScope` for another account without the permission to withdraw, and
     `MethodUnavailable` if the operator has disabled withdrawals by this rail.
     """
-    provider, payer = configured.rail(current.rail, current.env.mode), await payer_of(tx, current)
+    provider, payer = configured.rail(current.rail, current.env.mode), await find_payer(tx, current)
     if provider is None:
         raise RefundNotAllowed("not_refundable_method")
     payer_account = None if payer is None else payer.account
@@ -61,7 +61,7 @@ async def destination(tx: Tx, current: Transaction, new: NewRefund, *, may_withd
     if payer is not None and account == payer_account:
         return Destination(account, payer.name, account)
     if not may_withdraw:
-        raise MissingScope(SCOPE_FOR_OTHERS)
+        raise MissingScope(SCOPE_FOR_OTHER_RECEIVERS)
     method = limits.method_of(current.rail, current.currency)
     if method is not None and not method.enabled:
         raise MethodUnavailable("disabled_by_operator")

@@ -10,7 +10,7 @@ from tollhouse.platform.log import log
 from tollhouse.rails.configured import rail
 from tollhouse.rails.provider import Provider
 from tollhouse.refunds import actions, store
-from tollhouse.refunds.store import Due
+from tollhouse.refunds.store import DueRefund
 
 BATCH_SIZE = 50
 LEASE = timedelta(seconds=30)
@@ -24,7 +24,7 @@ POLLS_PER_AGE = 8
 async def submit_refunds(services: Services) -> None:
     """Submit due refunds, and poll those already submitted. No database transaction is open during a call to a rail."""
     now = clock.now()
-    for due in await store.take_due(services.db, now, LEASE, BATCH_SIZE):
+    for due in await store.lease_due(services.db, now, LEASE, BATCH_SIZE):
         try:
             await _submit(services, due, now)
         except ApiError as error:  # the refund ended meanwhile, for example by a chargeback, or its merchant is suspended
@@ -34,7 +34,7 @@ async def submit_refunds(services: Services) -> None:
 JOBS = (submit_refunds,)
 
 
-async def _submit(services: Services, due: Due, now: datetime) -> None:
+async def _submit(services: Services, due: DueRefund, now: datetime) -> None:
     provider = rail(due.rail, due.env.mode)
     if provider is None:
         log.error("refund_rail_missing", part=due.rail, mode=due.env.mode)
@@ -49,11 +49,11 @@ async def _submit(services: Services, due: Due, now: datetime) -> None:
         await _fail(services, due, submission.failure_code or "refund_declined", now)
     elif submission.outcome == "accepted":
         reference = submission.provider_reference or str(due.order.id)
-        await store.look_again(services.db, due, now + POLL_INTERVAL_MIN, reference)
+        await store.schedule_poll(services.db, due, now + POLL_INTERVAL_MIN, reference)
     # Unknown: the rail may have it. The refund stays pending, and the same order is submitted again after the lease.
 
 
-async def _poll(services: Services, provider: Provider, due: Due, now: datetime) -> None:
+async def _poll(services: Services, provider: Provider, due: DueRefund, now: datetime) -> None:
     state = await provider.refund_state(due.order, now)
     if state.outcome == "succeeded":
         await services.db.transact(lambda tx: actions.succeed(tx, due.env, due.order.id, services, now))
@@ -62,8 +62,8 @@ async def _poll(services: Services, provider: Provider, due: Due, now: datetime)
     else:
         interval = (now - due.order.ordered_at) / POLLS_PER_AGE
         next_poll_at = now + min(max(interval, POLL_INTERVAL_MIN), POLL_INTERVAL_MAX)
-        await store.look_again(services.db, due, next_poll_at, None)
+        await store.schedule_poll(services.db, due, next_poll_at, None)
 
 
-async def _fail(services: Services, due: Due, failure_code: str, now: datetime) -> None:
+async def _fail(services: Services, due: DueRefund, failure_code: str, now: datetime) -> None:
     await services.db.transact(lambda tx: actions.fail(tx, due.env, due.order.id, failure_code, services, now))

@@ -29,8 +29,8 @@ from tollhouse.outgoing.errors import DailyLimitExceeded
 from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.platform.db import Tx
 from tollhouse.refunds import actions, store
-from tollhouse.refunds.actions import Offer
-from tollhouse.refunds.destination import payer_of
+from tollhouse.refunds.actions import RefundPreview
+from tollhouse.refunds.destination import find_payer
 from tollhouse.refunds.errors import ChargedBack, ReceiverRequired, RefundNotAllowed
 from tollhouse.refunds.new_refund import NewRefund
 from tollhouse.transactions import settlement
@@ -47,10 +47,10 @@ NOT_REFUNDABLE = {
     "not_refundable_method": "What was paid this way cannot be refunded here. Send the money yourself.",
     "window_passed": f"A payment can be refunded for {actions.WINDOW.days} days, and they are over.",
 }
-LOOK_AGAIN = "The payment has changed since you looked. Look again before you confirm."
+SCHEDULE_POLL = "The payment has changed since you looked. Look again before you confirm."
 
 
-class SeenOtherwise(Exception):
+class PaymentChanged(Exception):
     """The payment has changed since it was shown."""
 
 
@@ -60,7 +60,7 @@ class RefundPage(Struct, frozen=True, forbid_unknown_fields=True):
     again: UUID | None = None
 
 
-class Typed(Struct, frozen=True):
+class RefundForm(Struct, frozen=True):
     """The values of the form."""
 
     values: dict[str, str]
@@ -68,14 +68,14 @@ class Typed(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page, recent_authentication="live")
-async def fill_in(request: Request, caller: Person, mode: str, transaction_id: UUID, query: RefundPage) -> Response:
+async def show_form(request: Request, caller: Person, mode: str, transaction_id: UUID, query: RefundPage) -> Response:
     """Show the form: everything that is left, the submitted values, or those of a failed refund."""
     env, db = caller.env(mode), request.services.db
-    found = await transaction_store.one(db, env, transaction_id)
+    found = await transaction_store.get(db, env, transaction_id)
     if found is None:
         raise NotFound
     values = {"amount": format_amount(found.refundable_minor, found.currency), "reason": "customer_request"}
-    earlier = None if query.again is None else await store.one(db, env, query.again)
+    earlier = None if query.again is None else await store.get(db, env, query.again)
     if earlier is not None and earlier.transaction_id == found.id:
         values = {
             "amount": format_amount(earlier.amount_minor, earlier.currency),
@@ -113,7 +113,7 @@ async def confirm(request: Request, caller: Person, mode: str, transaction_id: U
         async def make() -> UUID:
             current = await settlement.lock(tx, env, transaction_id)
             if str(current.version) != seen:
-                raise SeenOtherwise
+                raise PaymentChanged
             made, _ = await actions.request(tx, env, transaction_id, typed.new, services, request.now, may_withdraw=True)
             return made.id
 
@@ -121,8 +121,8 @@ async def confirm(request: Request, caller: Person, mode: str, transaction_id: U
 
     try:
         await services.db.transact(refund)
-    except SeenOtherwise:
-        return await _review(request, caller, env, transaction_id, typed, LOOK_AGAIN)
+    except PaymentChanged:
+        return await _review(request, caller, env, transaction_id, typed, SCHEDULE_POLL)
     except NotFound:
         raise
     except ApiError as error:
@@ -130,7 +130,7 @@ async def confirm(request: Request, caller: Person, mode: str, transaction_id: U
     return see_other(f"/{env.mode}/payments/{transaction_id}")
 
 
-def _typed(form: Form) -> Typed:
+def _typed(form: Form) -> RefundForm:
     values = {name: form.one(name) or "" for name in FIELDS}
     if values["reason"] not in REFUND_REASONS:
         raise ValidationFailed(FieldError("reason", "invalid_value", messages.A_CHOICE))
@@ -140,21 +140,21 @@ def _typed(form: Form) -> Typed:
         receiver=values["receiver"] or None,
         external_id=values["external_id"] or None,
     )
-    return Typed(values, new)
+    return RefundForm(values, new)
 
 
 async def _review(
-    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, typed: Typed, message: str = ""
+    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, typed: RefundForm, message: str = ""
 ) -> Response:
     try:
-        offer = await request.services.db.transact(
-            lambda tx: actions.offer(tx, env, transaction_id, typed.new, request.now, may_withdraw=True)
+        preview_refund = await request.services.db.transact(
+            lambda tx: actions.preview_refund(tx, env, transaction_id, typed.new, request.now, may_withdraw=True)
         )
     except NotFound:
         raise
     except ApiError as error:
         return await _form_anew(request, person, env, transaction_id, typed, _said(error, typed))
-    found = offer.payment
+    found = preview_refund.payment
     there = (await get_balance(request.services.db, env, found.currency)).available_minor
     return page(
         request,
@@ -169,36 +169,41 @@ async def _review(
         reason=REFUND_REASONS[typed.new.reason],
         typed=typed.values,
         message=message,
-        destination=offer.destination,
-        amounts=_amounts(offer, there),
+        destination=preview_refund.destination,
+        amounts=_amounts(preview_refund, there),
     )
 
 
-def _amounts(offer: Offer, there_minor: int) -> dict[str, str]:
+def _amounts(preview_refund: RefundPreview, there_minor: int) -> dict[str, str]:
     """The amounts of the refund and what is left afterwards."""
     minors = {
-        "refunded": offer.amount_minor,
-        "of_merchant": offer.of_merchant_minor,
-        "of_waiting": offer.unapplied_minor,
-        "available_after": there_minor - offer.of_merchant_minor,
-        "left_after": offer.payment.refundable_minor - offer.amount_minor,
+        "refunded": preview_refund.amount_minor,
+        "of_merchant": preview_refund.credited_minor,
+        "of_waiting": preview_refund.unapplied_minor,
+        "available_after": there_minor - preview_refund.credited_minor,
+        "left_after": preview_refund.payment.refundable_minor - preview_refund.amount_minor,
     }
-    return {name: format_amount(minor, offer.payment.currency) for name, minor in minors.items()}
+    return {name: format_amount(minor, preview_refund.payment.currency) for name, minor in minors.items()}
 
 
 async def _form_anew(
-    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, typed: Typed, form_errors: FormErrors
+    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, typed: RefundForm, form_errors: FormErrors
 ) -> Response:
-    found = await transaction_store.one(request.services.db, env, transaction_id)
+    found = await transaction_store.get(request.services.db, env, transaction_id)
     if found is None:
         raise NotFound
     return await _form(request, person, env, found, typed, form_errors)
 
 
 async def _form(
-    request: Request, person: Person, env: MerchantEnv, found: Transaction, typed: Typed, form_errors: FormErrors = NO_ERRORS
+    request: Request,
+    person: Person,
+    env: MerchantEnv,
+    found: Transaction,
+    typed: RefundForm,
+    form_errors: FormErrors = NO_ERRORS,
 ) -> Response:
-    payer = await payer_of(request.services.db, found)
+    payer = await find_payer(request.services.db, found)
     there = (await get_balance(request.services.db, env, found.currency)).available_minor
     return page(
         request,
@@ -222,7 +227,7 @@ async def _form(
 
 def _unfit(found: Transaction, request: Request) -> str:
     """Why this payment cannot be refunded; empty if it can."""
-    refused = actions.objection(found, request.now)
+    refused = actions.find_obstacle(found, request.now)
     if isinstance(refused, ChargedBack):
         return refused.message
     if isinstance(refused, RefundNotAllowed):
@@ -230,6 +235,6 @@ def _unfit(found: Transaction, request: Request) -> str:
     return "" if found.refundable_minor > 0 else NOT_REFUNDABLE["status"]
 
 
-def _said(error: ApiError, typed: Typed) -> FormErrors:
+def _said(error: ApiError, typed: RefundForm) -> FormErrors:
     field = "amount" if isinstance(error, OF_THE_AMOUNT) else "receiver" if isinstance(error, OF_THE_RECEIVER) else ""
     return form_errors_of(error, typed.values, field)

@@ -46,16 +46,16 @@ class LockedRefund(Struct, frozen=True):
 
 async def lock(tx: Tx, refund_id: UUID) -> LockedRefund:
     """Lock a refund of any merchant. Raises `NotFound`."""
-    found = await store.of_id(tx, refund_id)
+    found = await store.find_by_id(tx, refund_id)
     if found is None:
         raise NotFound
     payment = await settlement.lock(tx, *found)
     return LockedRefund(payment, next(one for one in payment.refunds if one.id == refund_id))
 
 
-async def lock_own(tx: Tx, env: MerchantEnv, refund_id: UUID) -> LockedRefund:
+async def lock_in(tx: Tx, env: MerchantEnv, refund_id: UUID) -> LockedRefund:
     """Lock a refund of this merchant environment. Raises `NotFound`."""
-    found = await store.of_id(tx, refund_id)
+    found = await store.find_by_id(tx, refund_id)
     if found is None or found[0] != env:
         raise NotFound
     return await lock(tx, refund_id)
@@ -74,7 +74,7 @@ async def approve(
     transfer = await gate.approve(tx, refund.id, reviewer, note, now)
     # Nothing below this line may refuse.
     look_at = now if transfer.review == "approved" else None
-    await store.reviewed(tx, current.env, refund.id, look_at, now)
+    await store.record_approval(tx, current.env, refund.id, look_at, now)
     changed = msgspec.structs.replace(refund, review=transfer.review, version=refund.version + 1, updated_at=now)
     return changed, transfer
 
@@ -85,7 +85,7 @@ async def approve_as_simulator(tx: Tx, current: LockedRefund, now: datetime) -> 
     if refund.status != "pending" or refund.review != "required":
         raise InvalidState(current.status)
     await gate.approve_as_simulator(tx, refund.id, now)
-    await store.reviewed(tx, current.env, refund.id, now, now)
+    await store.record_approval(tx, current.env, refund.id, now, now)
 
 
 async def reject(tx: Tx, current: LockedRefund, reason: str, services: Services, now: datetime) -> Refund:

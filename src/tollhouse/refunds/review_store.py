@@ -11,7 +11,7 @@ from tollhouse.outgoing.model import Review
 from tollhouse.platform.db import Pool
 from tollhouse.transactions.model import RefundStatus
 
-QUEUE = """
+LIST_QUEUE = """
     SELECT r.id, r.merchant_id, m.business_name, r.mode, r.transaction_id, r.currency, r.amount_minor, o.receiver,
            o.payer_account, r.status, o.review, o.approvals, o.approvals_needed, o.review_note, r.created_at
     FROM outgoing_transfers o JOIN refunds r ON r.id = o.id JOIN merchants m ON m.id = r.merchant_id
@@ -40,7 +40,7 @@ class ListedRefund(Struct, frozen=True):
     created_at: Timestamp
 
 
-async def queue(db: Pool, review: Review, limit: int, offset: int = 0) -> list[ListedRefund]:
+async def list_queue(db: Pool, review: Review, limit: int, offset: int = 0) -> list[ListedRefund]:
     """Refunds of all merchants with this review status, oldest first."""
     return [
         ListedRefund(
@@ -60,5 +60,5 @@ async def queue(db: Pool, review: Review, limit: int, offset: int = 0) -> list[L
             row["review_note"],
             stamp(row["created_at"]),
         )
-        for row in await db.fetch(QUEUE, review, limit, offset)
+        for row in await db.fetch(LIST_QUEUE, review, limit, offset)
     ]

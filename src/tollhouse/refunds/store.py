@@ -18,7 +18,7 @@ INSERT = """
                          status, reason, receiver, external_id, metadata, next_look_at, created_at, updated_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'pending', $10, $11, $12, $13, $14, $15, $15)
 """
-ONE = """
+GET = """
     SELECT r.id, r.transaction_id, r.currency, r.amount_minor, r.unapplied_minor, r.hold_id, r.status, r.reason, r.receiver,
            o.review, r.failure_code, r.provider_reference, r.external_id, r.metadata, r.version, r.created_at, r.updated_at
     FROM refunds r JOIN outgoing_transfers o ON o.id = r.id WHERE r.merchant_id = $1 AND r.mode = $2 AND r.id = $3
@@ -33,7 +33,7 @@ LIST = """
       AND r.created_at >= $7 AND (r.created_at, r.id) < ($8, $9)
     ORDER BY r.created_at DESC, r.id DESC LIMIT $10 OFFSET $11
 """
-END_IF = """
+UPDATE_STATUS_IF = """
     UPDATE refunds r SET status = $5, failure_code = $6, next_look_at = NULL, updated_at = $7, version = r.version + 1
     FROM outgoing_transfers o
     WHERE r.merchant_id = $1 AND r.mode = $2 AND r.id = $3 AND r.status = $4 AND o.id = r.id
@@ -42,13 +42,13 @@ END_IF = """
               r.created_at, r.updated_at
 """
 # An approval is a change of the refund too, and increments its version.
-REVIEWED = """
+RECORD_APPROVAL = """
     UPDATE refunds SET next_look_at = $4, updated_at = $5, version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'pending'
 """
-ENV_OF = "SELECT merchant_id, mode, transaction_id FROM refunds WHERE id = $1"
+FIND_BY_ID = "SELECT merchant_id, mode, transaction_id FROM refunds WHERE id = $1"
 # Leased by moving next_look_at: if the worker dies, another one takes over.
-TAKE_DUE = """
+LEASE_DUE = """
     UPDATE refunds r SET next_look_at = $1::timestamptz + $2::interval
     FROM (SELECT id FROM refunds WHERE status = 'pending' AND next_look_at <= $1
           ORDER BY next_look_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED) due, transactions t, outgoing_transfers o
@@ -56,11 +56,11 @@ TAKE_DUE = """
     RETURNING r.merchant_id, r.mode, r.id, r.rail, r.currency, r.amount_minor, o.receiver, r.provider_reference,
               r.created_at, t.rail_reference, t.amount_minor AS payment_minor, o.released_at IS NOT NULL AS released
 """
-LOOK_AGAIN = """
+SCHEDULE_POLL = """
     UPDATE refunds SET next_look_at = $4, provider_reference = coalesce(provider_reference, $5)
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'pending'
 """
-OPEN_CHARGEBACK = """
+INSERT_CHARGEBACK = """
     INSERT INTO chargebacks (id, merchant_id, mode, transaction_id, currency, amount_minor, fee_minor, reason, status,
                              opened_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9)
@@ -79,7 +79,7 @@ class RefundFilter(Struct, frozen=True):
     external_id: str | None = None
 
 
-class Due(Struct, frozen=True):
+class DueRefund(Struct, frozen=True):
     """A refund due for submission or polling. `released`: by the gate; `accepted`: by the rail."""
 
     env: MerchantEnv
@@ -99,54 +99,56 @@ async def insert(tx: Tx, transaction: Transaction, refund: Refund) -> None:
     await tx.execute(INSERT, refund.id, env.merchant_id, env.mode, *whose, *facts, *said)
 
 
-async def one(db: Pool | Tx, env: MerchantEnv, refund_id: UUID) -> Refund | None:
+async def get(db: Pool | Tx, env: MerchantEnv, refund_id: UUID) -> Refund | None:
     """The refund of this id."""
-    row = await db.fetchrow(ONE, env.merchant_id, env.mode, refund_id)
+    row = await db.fetchrow(GET, env.merchant_id, env.mode, refund_id)
     return None if row is None else _refund(row)
 
 
-async def listed(db: Pool, env: MerchantEnv, wanted: RefundFilter, window: Window) -> list[Refund]:
+async def list_refunds(db: Pool, env: MerchantEnv, filters: RefundFilter, window: Window) -> list[Refund]:
     """A page of refunds, newest first."""
     rows = await db.fetch_fresh(
-        LIST, env.merchant_id, env.mode, *msgspec.structs.astuple(wanted), *msgspec.structs.astuple(window)
+        LIST, env.merchant_id, env.mode, *msgspec.structs.astuple(filters), *msgspec.structs.astuple(window)
     )
     return [_refund(row) for row in rows]
 
 
-async def end_if(
+async def update_status_if(
     tx: Tx, env: MerchantEnv, refund_id: UUID, was: str, becomes: str, failure_code: str | None, now: datetime
 ) -> Refund | None:
     """Move a refund from one status to another. None if it has another status."""
-    row = await tx.fetchrow(END_IF, env.merchant_id, env.mode, refund_id, was, becomes, failure_code, now)
+    row = await tx.fetchrow(UPDATE_STATUS_IF, env.merchant_id, env.mode, refund_id, was, becomes, failure_code, now)
     return None if row is None else _refund(row)
 
 
-async def reviewed(tx: Tx, env: MerchantEnv, refund_id: UUID, look_at: datetime | None, now: datetime) -> None:
+async def record_approval(tx: Tx, env: MerchantEnv, refund_id: UUID, look_at: datetime | None, now: datetime) -> None:
     """Record an approval. `next_poll_at`: when the worker submits it; None while approvals are missing."""
-    await tx.execute(REVIEWED, env.merchant_id, env.mode, refund_id, look_at, now)
+    await tx.execute(RECORD_APPROVAL, env.merchant_id, env.mode, refund_id, look_at, now)
 
 
-async def of_id(db: Pool | Tx, refund_id: UUID) -> tuple[MerchantEnv, UUID] | None:
+async def find_by_id(db: Pool | Tx, refund_id: UUID) -> tuple[MerchantEnv, UUID] | None:
     """The merchant environment and transaction of a refund."""
-    row = await db.fetchrow(ENV_OF, refund_id)
+    row = await db.fetchrow(FIND_BY_ID, refund_id)
     return None if row is None else (MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["transaction_id"])
 
 
-async def take_due(db: Pool, now: datetime, patience: object, limit: int) -> list[Due]:
+async def lease_due(db: Pool, now: datetime, lease: object, limit: int) -> list[DueRefund]:
     """Lease refunds that are due."""
-    return [_due(row) for row in await db.fetch(TAKE_DUE, now, patience, limit)]
+    return [_due(row) for row in await db.fetch(LEASE_DUE, now, lease, limit)]
 
 
-async def look_again(db: Pool, due: Due, at: datetime, provider_reference: str | None) -> None:
+async def schedule_poll(db: Pool, due: DueRefund, at: datetime, provider_reference: str | None) -> None:
     """Schedule the next poll. `provider_reference` is set once the rail has accepted the refund."""
-    await db.execute(LOOK_AGAIN, due.env.merchant_id, due.env.mode, due.order.id, at, provider_reference)
+    await db.execute(SCHEDULE_POLL, due.env.merchant_id, due.env.mode, due.order.id, at, provider_reference)
 
 
-async def open_chargeback(tx: Tx, transaction: Transaction, chargeback: Chargeback) -> None:
+async def insert_chargeback(tx: Tx, transaction: Transaction, chargeback: Chargeback) -> None:
     """Insert a chargeback. A transaction has at most one that is open."""
     env = transaction.env
     facts = (chargeback.amount_minor, chargeback.fee_minor, chargeback.reason, chargeback.opened_at)
-    await tx.execute(OPEN_CHARGEBACK, chargeback.id, env.merchant_id, env.mode, transaction.id, transaction.currency, *facts)
+    await tx.execute(
+        INSERT_CHARGEBACK, chargeback.id, env.merchant_id, env.mode, transaction.id, transaction.currency, *facts
+    )
 
 
 async def close_chargeback(tx: Tx, env: MerchantEnv, chargeback_id: UUID, status: str, now: datetime) -> bool:
@@ -176,7 +178,7 @@ def _refund(row: Row) -> Refund:
     )
 
 
-def _due(row: Row) -> Due:
+def _due(row: Row) -> DueRefund:
     mode: Mode = row["mode"]
     order = RefundOrder(
         row["id"],
@@ -188,4 +190,4 @@ def _due(row: Row) -> Due:
         row["created_at"],
     )
     env = MerchantEnv(MerchantId(row["merchant_id"]), mode)
-    return Due(env, row["rail"], order, row["released"], row["provider_reference"] is not None)
+    return DueRefund(env, row["rail"], order, row["released"], row["provider_reference"] is not None)

@@ -40,7 +40,7 @@ OPERATIONS = Operations(INTEGRATION)
 SOURCE = "test_funding"
 CLOCK_OFFSET_MAX = timedelta(days=3_600)
 """Ten years; PostgreSQL compares intervals by months of thirty days."""
-EXPIRED_AT_ONCE = 100
+EXPIRED_PER_REQUEST_MAX = 100
 """Links expired by the request itself; the worker expires the rest."""
 
 
@@ -104,7 +104,7 @@ async def simulate_transaction(
     caller: Caller, transaction_id: UUID, body: Simulation, tx: Tx, now: datetime, services: Services
 ) -> TransactionView:
     """Simulate the customer and the bank for a transaction."""
-    found = await transaction_store.one(tx, caller.env, transaction_id)
+    found = await transaction_store.get(tx, caller.env, transaction_id)
     if found is None:
         raise NotFound
     return await _play(Simulated(tx, caller.env, transaction_id, services, now), body, found.currency)
@@ -140,12 +140,12 @@ async def simulate_refund(
 ) -> RefundView:
     """Simulate the operator and the bank for a refund."""
     env = caller.env
-    current = await refund_review.lock_own(tx, env, refund_id)
+    current = await refund_review.lock_in(tx, env, refund_id)
     if body.outcome == "approve" or (current.status == "required" and body.outcome != "reject"):
         await refund_review.approve_as_simulator(tx, current, now)
     match body.outcome:
         case "approve":
-            refund = (await refund_review.lock_own(tx, env, refund_id)).refund
+            refund = (await refund_review.lock_in(tx, env, refund_id)).refund
         case "reject":
             refund = await refund_review.reject(tx, current, simulator.REJECTED_REASON, services, now)
         case "succeed":
@@ -153,10 +153,10 @@ async def simulate_refund(
         case "fail":
             refund = await refund_actions.fail(tx, env, refund_id, "refund_declined", services, now)
         case "return":
-            found = await refund_store.one(tx, env, refund_id)
+            found = await refund_store.get(tx, env, refund_id)
             if found is not None and found.status == "pending":
                 await refund_actions.succeed(tx, env, refund_id, services, now)
-            refund = await refund_actions.come_back(tx, env, refund_id, services, now)
+            refund = await refund_actions.reverse(tx, env, refund_id, services, now)
     return refund_view(refund, env)
 
 
@@ -193,8 +193,8 @@ async def advance_clock(caller: Caller, body: ClockAdvance, tx: Tx, now: datetim
     env = caller.env
     if await link_store.clock_offset(tx, env) + timedelta(seconds=body.seconds) > CLOCK_OFFSET_MAX:
         raise ValidationFailed(FieldError("seconds", "out_of_range", "This must leave the clock at most ten years ahead."))
-    clock_offset = await store.advance(tx, env, timedelta(seconds=body.seconds))
-    for link_id in await link_store.due_of(tx, env, now, EXPIRED_AT_ONCE):
+    clock_offset = await store.advance_clock(tx, env, timedelta(seconds=body.seconds))
+    for link_id in await link_store.list_due_of_merchant(tx, env, now, EXPIRED_PER_REQUEST_MAX):
         await link_closing.expire_due(tx, env, link_id, services, now)
     return _clock(env, clock_offset, now)
 

@@ -20,9 +20,9 @@ TRIES_MAX = 10
 async def run_plans(services: Services) -> None:
     """Carry out due plans, and drop those that failed too often."""
     now = clock.now()
-    for plan in await store.take_due(services.db, now, LEASE, BATCH_SIZE):
+    for plan in await store.lease_due(services.db, now, LEASE, BATCH_SIZE):
         await services.db.transact(lambda tx, plan=plan: _run(tx, plan, services, now))
-    if dropped := await store.give_up(services.db, TRIES_MAX):
+    if dropped := await store.delete_failed(services.db, TRIES_MAX):
         log.error("simulator_plans_dropped", count=dropped)
 
 
@@ -34,7 +34,7 @@ async def _run(tx: Tx, plan: Plan, services: Services, now: datetime) -> None:
         if plan.outcome == "succeed":
             await Simulated(tx, plan.env, plan.transaction_id, services, now).pay()
         else:
-            await chargebacks.open_one(tx, plan.env, plan.transaction_id, services, now)
+            await chargebacks.open_chargeback(tx, plan.env, plan.transaction_id, services, now)
     except ApiError as error:  # nothing was written: the payment has ended otherwise
         log.info("simulator_plan_obsolete", detail=error.code)
-    await store.drop(tx, plan)
+    await store.delete_plan(tx, plan)

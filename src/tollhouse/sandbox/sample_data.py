@@ -15,8 +15,8 @@ from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.payment_links import actions as link_actions
 from tollhouse.payment_links import store as link_store
-from tollhouse.payment_links.model import CreatedBy
-from tollhouse.payment_links.new_link import NewLink
+from tollhouse.payment_links.model import LinkCreator
+from tollhouse.payment_links.new_link import LinkRequest
 from tollhouse.platform.db import Tx
 from tollhouse.refunds import actions as refund_actions
 from tollhouse.refunds.new_refund import NewRefund
@@ -27,7 +27,7 @@ USUAL_CURRENCY = "EUR"
 HOUR = timedelta(hours=1)
 
 
-class Sample(NamedTuple):
+class SamplePayment(NamedTuple):
     """A payment `days` days ago; `refund` of it was refunded an hour later."""
 
     days: int
@@ -38,38 +38,38 @@ class Sample(NamedTuple):
 
 
 SAMPLES = (
-    Sample(29, "500 gems", "12"),
-    Sample(28, "Season pass", "25"),
-    Sample(26, "500 gems", "12"),
-    Sample(24, "Starter pack", "5"),
-    Sample(23, "2,000 gems", "40", "fail"),
-    Sample(23, "2,000 gems", "40"),
-    Sample(21, "Season pass", "25", refund="25"),
-    Sample(19, "Starter pack", "5"),
-    Sample(17, "500 gems", "12"),
-    Sample(15, "Collector's edition", "90"),
-    Sample(14, "2,000 gems", "40"),
-    Sample(12, "Starter pack", "5", "fail"),
-    Sample(11, "Season pass", "25"),
-    Sample(9, "2,000 gems", "40", refund="10"),
-    Sample(7, "500 gems", "12"),
-    Sample(6, "Season pass", "25", "chargeback"),
-    Sample(4, "Collector's edition", "90"),
-    Sample(3, "2,000 gems", "40"),
-    Sample(2, "Starter pack", "5"),
-    Sample(1, "Season pass", "25"),
+    SamplePayment(29, "500 gems", "12"),
+    SamplePayment(28, "Season pass", "25"),
+    SamplePayment(26, "500 gems", "12"),
+    SamplePayment(24, "Starter pack", "5"),
+    SamplePayment(23, "2,000 gems", "40", "fail"),
+    SamplePayment(23, "2,000 gems", "40"),
+    SamplePayment(21, "Season pass", "25", refund="25"),
+    SamplePayment(19, "Starter pack", "5"),
+    SamplePayment(17, "500 gems", "12"),
+    SamplePayment(15, "Collector's edition", "90"),
+    SamplePayment(14, "2,000 gems", "40"),
+    SamplePayment(12, "Starter pack", "5", "fail"),
+    SamplePayment(11, "Season pass", "25"),
+    SamplePayment(9, "2,000 gems", "40", refund="10"),
+    SamplePayment(7, "500 gems", "12"),
+    SamplePayment(6, "Season pass", "25", "chargeback"),
+    SamplePayment(4, "Collector's edition", "90"),
+    SamplePayment(3, "2,000 gems", "40"),
+    SamplePayment(2, "Starter pack", "5"),
+    SamplePayment(1, "Season pass", "25"),
 )
 
 
 async def make(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> None:
     """Create the sample data, unless there are payments already."""
-    if env.livemode or await store.anybody_paid(tx, env):
+    if env.livemode or await store.has_transactions(tx, env):
         return
     approved = await projects.approved(tx, env, whole(1))
     code = (await payment_settings.of(tx, env)).default_currency
     currency = code if CURRENCIES[code].type == "fiat" else USUAL_CURRENCY
     for sample in SAMPLES:
-        new = NewLink(
+        new = LinkRequest(
             display_name=sample.name,
             amount=sample.amount,
             currency=currency,
@@ -79,8 +79,8 @@ async def make(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> N
         await _play(tx, env, new, sample, services, now - timedelta(days=sample.days))
 
 
-async def _play(tx: Tx, env: MerchantEnv, new: NewLink, sample: Sample, services: Services, at: datetime) -> None:
-    opened = await link_actions.open_link(tx, env, new, CreatedBy("dashboard"), services, at)
+async def _play(tx: Tx, env: MerchantEnv, new: LinkRequest, sample: SamplePayment, services: Services, at: datetime) -> None:
+    opened = await link_actions.open_link(tx, env, new, LinkCreator("dashboard"), services, at)
     link = await link_store.lock(tx, env, opened.id)
     if link is None:
         raise AssertionError("it was opened just now")

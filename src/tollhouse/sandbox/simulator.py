@@ -105,12 +105,12 @@ class Simulated:
                 await self._decline(current, "insufficient_funds")
             case sandbox.SLOW:
                 await self._be_seen(current)
-                await store.plan(self.tx, self.env, self.id, "succeed", self.now + SLOW)
+                await store.insert_plan(self.tx, self.env, self.id, "succeed", self.now + SLOW)
             case sandbox.UNDERPAID:
                 await self._pay(left_minor - left_minor // 100)
             case sandbox.THEN_CHARGEBACK:
                 await self._pay(left_minor)
-                await store.plan(self.tx, self.env, self.id, "chargeback", self.now + SOON)
+                await store.insert_plan(self.tx, self.env, self.id, "chargeback", self.now + SOON)
             case _:
                 await self._pay(amount_minor or left_minor)
 
@@ -168,7 +168,7 @@ class Simulated:
         """Pay if the payment is open, then charge it back."""
         if current.is_open:
             await self._pay(_left(_open(current, self.now)))
-        await chargebacks.open_one(self.tx, self.env, self.id, self.services, self.now, amount_minor=amount_minor)
+        await chargebacks.open_chargeback(self.tx, self.env, self.id, self.services, self.now, amount_minor=amount_minor)
 
     async def _decide(self, *, won: bool) -> None:
         await chargebacks.decide(self.tx, self.env, self.id, won=won, services=self.services, now=self.now)
@@ -179,17 +179,17 @@ class Simulated:
         if link is None or not await link_closing.expire(self.tx, link, self.services, self.now):
             raise InvalidState(current.status_at(self.now))
 
-    async def _report(self, seen: Observation) -> None:
-        await settlement.settle(self.tx, self.env, self.id, seen, self.services, self.now)
+    async def _report(self, observation: Observation) -> None:
+        await settlement.settle(self.tx, self.env, self.id, observation, self.services, self.now)
 
 
 async def attempt(tx: Tx, link: PaymentLink, now: datetime) -> UUID:
     """Start an attempt on this locked link in the sandbox, whatever its status."""
     method = sandbox_method(link)
     attempt_id = new_id()
-    told = await SANDBOX.start_payment(Attempt(attempt_id, method.method_id, link.currency, link.amount_minor))
-    await transaction_store.begin(tx, link, attempt_id, method, told, now)
-    await link_store.note_attempt(tx, link, attempt_id, now)
+    instructions = await SANDBOX.start_payment(Attempt(attempt_id, method.method_id, link.currency, link.amount_minor))
+    await transaction_store.insert(tx, link, attempt_id, method, instructions, now)
+    await link_store.record_attempt(tx, link, attempt_id, now)
     return attempt_id
 
 

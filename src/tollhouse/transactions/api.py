@@ -64,15 +64,15 @@ async def list_transactions(
     caller: Caller, query: TransactionsQuery, part: Part, db: Pool, now: datetime
 ) -> TransactionList:
     """List transactions, newest first."""
-    wanted = msgspec.convert(query, TransactionFilter, from_attributes=True)
-    found, more, cursor = part.cut(await store.listed(db, caller.env, wanted, now, part.window))
+    filters = msgspec.convert(query, TransactionFilter, from_attributes=True)
+    found, more, cursor = part.cut(await store.list_transactions(db, caller.env, filters, now, part.window))
     return TransactionList([transaction_view(one, now) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/transactions/{transaction_id}", guard=scope("payments:read"), errors=(NotFound,))
 async def read_transaction(caller: Caller, transaction_id: UUID, db: Pool, now: datetime) -> TransactionView:
     """Read a transaction."""
-    transaction = await store.one(db, caller.env, transaction_id)
+    transaction = await store.get(db, caller.env, transaction_id)
     if transaction is None:
         raise NotFound
     return transaction_view(transaction, now)

@@ -19,7 +19,7 @@ from tollhouse.platform.db import Pool
 OPERATIONS = Operations(INTEGRATION)
 
 
-class LedgerQuery(ListQuery, frozen=True):
+class EntriesQuery(ListQuery, frozen=True):
     """Filters of GET /ledger."""
 
     currency: str | None = None
@@ -29,7 +29,7 @@ class LedgerQuery(ListQuery, frozen=True):
     source_id: UUID | None = None
 
 
-class BalancesAnswer(Struct, frozen=True):
+class BalanceList(Struct, frozen=True):
     """The balances in every currency that can have one."""
 
     balances: list[BalanceView]
@@ -37,7 +37,7 @@ class BalancesAnswer(Struct, frozen=True):
     next_cursor: str | None
 
 
-class LedgerAnswer(Struct, frozen=True):
+class EntryList(Struct, frozen=True):
     """A page of entries."""
 
     ledger: list[EntryView]
@@ -46,7 +46,7 @@ class LedgerAnswer(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/balances", guard=scope("balances:read"))
-async def list_balances(caller: Caller, part: CataloguePart, db: Pool) -> BalancesAnswer:
+async def list_balances(caller: Caller, part: CataloguePart, db: Pool) -> BalanceList:
     """List the balances in all currencies, as of one moment."""
     found = {balance.currency: balance for balance in await store.list_balances(db, caller.env)}
     every = [
@@ -54,7 +54,7 @@ async def list_balances(caller: Caller, part: CataloguePart, db: Pool) -> Balanc
     ]
     shown, more, cursor = part.pick(every, lambda balance: balance.currency)
     views = [balance_view(balance, caller.env, CURRENCIES[balance.currency].decimals) for balance in shown]
-    return BalancesAnswer(views, more, cursor)
+    return BalanceList(views, more, cursor)
 
 
 @OPERATIONS.add("GET", "/balances/{code}", guard=scope("balances:read"), errors=(NotFound,))
@@ -67,12 +67,12 @@ async def read_balance(caller: Caller, code: str, db: Pool) -> BalanceView:
 
 
 @OPERATIONS.add("GET", "/ledger", guard=scope("balances:read"))
-async def list_entries(caller: Caller, query: LedgerQuery, part: Part, db: Pool) -> LedgerAnswer:
+async def list_entries(caller: Caller, query: EntriesQuery, part: Part, db: Pool) -> EntryList:
     """List ledger entries, newest first."""
     entry_filter = EntryFilter(query.currency, query.account, query.type, query.source_type, query.source_id)
     found, more, cursor = part.cut(await store.list_entries(db, caller.env, entry_filter, part.window))
     views = [entry_view(entry, caller.env, CURRENCIES[entry.currency].decimals) for entry in found]
-    return LedgerAnswer(views, more, cursor)
+    return EntryList(views, more, cursor)
 
 
 @OPERATIONS.add("GET", "/ledger/{entry_id}", guard=scope("balances:read"), errors=(NotFound,))

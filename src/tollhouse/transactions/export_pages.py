@@ -19,7 +19,7 @@ from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.payment_links.choices import method_names, project_choices
 from tollhouse.platform.db import Pool
 from tollhouse.transactions import payment_list_store
-from tollhouse.transactions.payment_list import ListedPayment, PaymentFilter, PaymentsQuery
+from tollhouse.transactions.payment_list import PaymentListFilter, PaymentRow, PaymentsQuery
 
 OPERATIONS = Operations(PAGES)
 ROWS_AT_ONCE = 1_000
@@ -54,7 +54,7 @@ async def export(request: Request, caller: Person, mode: str, query: PaymentsQue
     env, db = caller.env(mode), request.services.db
     path = f"/{env.mode}/payments"
     try:
-        wanted = query.wanted(caller.zone)
+        filters = query.to_filter(caller.zone)
     except ValidationFailed:
         return see_other(path + query.address(None))
     return page(
@@ -63,7 +63,7 @@ async def export(request: Request, caller: Person, mode: str, query: PaymentsQue
         person=caller,
         mode=env.mode,
         here="payments",
-        count=await payment_list_store.counted(db, env, wanted, request.now),
+        count=await payment_list_store.count_payments(db, env, filters, request.now),
         file=f"/{env.mode}/payments.csv{query.address(None)}",
         name=file_name("payments", request.now, env.mode),
         shown_list=path + query.address(None),
@@ -78,19 +78,19 @@ async def export(request: Request, caller: Person, mode: str, query: PaymentsQue
 async def payments_csv(request: Request, caller: Person, mode: str, query: PaymentsQuery) -> Response:
     """Stream every matching payment as CSV, newest first. Payments that start during the download are not included."""
     env = caller.env(mode)
-    wanted = query.wanted(caller.zone)
-    end = request.now if wanted.created_to is None else min(request.now, wanted.created_to)
-    known = msgspec.structs.replace(wanted, created_to=end)
+    filters = query.to_filter(caller.zone)
+    end = request.now if filters.created_to is None else min(request.now, filters.created_to)
+    known = msgspec.structs.replace(filters, created_to=end)
     return download(file_name("payments", request.now, env.mode), _lines(request.services.db, env, known, request.now))
 
 
-async def _lines(db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: datetime) -> AsyncIterator[str]:
+async def _lines(db: Pool, env: MerchantEnv, filters: PaymentListFilter, now: datetime) -> AsyncIterator[str]:
     yield lines([HEADER])
-    async for part in payment_list_store.all_of(db, env, wanted, now, ROWS_AT_ONCE):
+    async for part in payment_list_store.iterate_payments(db, env, filters, now, ROWS_AT_ONCE):
         yield lines(_cells(one, env) for one in part)
 
 
-def _cells(one: ListedPayment, env: MerchantEnv) -> tuple[str, ...]:
+def _cells(one: PaymentRow, env: MerchantEnv) -> tuple[str, ...]:
     minors = (one.amount_minor, one.received_minor, one.fee_minor, one.credited_minor - one.fee_minor, one.refunded_minor)
     return (
         str(one.id),

@@ -14,13 +14,13 @@ BATCH_SIZE = 50
 async def close_links(services: Services) -> None:
     """Expire links that are due, and close partly paid attempts of links that ended otherwise."""
     now = clock.now()
-    for env, link_id in await link_store.due(services.db, now, BATCH_SIZE):
+    for env, link_id in await link_store.list_due(services.db, now, BATCH_SIZE):
         await services.db.transact(
             lambda tx, env=env, link_id=link_id: link_closing.expire_due(tx, env, link_id, services, now)
         )
-    for env, attempt_id in await store.stranded(services.db, BATCH_SIZE):
+    for env, attempt_id in await store.list_partly_paid(services.db, BATCH_SIZE):
         await services.db.transact(
-            lambda tx, env=env, attempt_id=attempt_id: link_closing.end_stranded(tx, env, attempt_id, services, now)
+            lambda tx, env=env, attempt_id=attempt_id: link_closing.end_partly_paid(tx, env, attempt_id, services, now)
         )
 
 

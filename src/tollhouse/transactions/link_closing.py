@@ -28,11 +28,11 @@ async def expire(tx: Tx, link: PaymentLink, services: Services, now: datetime) -
     Pending attempts expire; partly paid ones become `refund_required`; those in `processing` continue. `payment.expired`
     is recorded only if nothing was paid and nothing awaits a decision.
     """
-    if not await link_store.end_if_active(tx, link.env, link.id, "expired", now):
+    if not await link_store.close_if_active(tx, link.env, link.id, "expired", now):
         return False
     held = link.payments_count > 0
     ended: Transaction | None = None
-    for attempt in await store.open_of(tx, link):
+    for attempt in await store.list_open(tx, link):
         if attempt.status == "processing":
             held = True
             continue
@@ -44,7 +44,7 @@ async def expire(tx: Tx, link: PaymentLink, services: Services, now: datetime) -
     if ended is not None:
         await notify.payment(tx, "payment.expired", ended, services, now)
         return True
-    closed = await link_store.one(tx, link.env, link.id)
+    closed = await link_store.get(tx, link.env, link.id)
     if closed is None:
         raise AssertionError("links are never deleted")
     await notify.link_expired(tx, closed, services, now)
@@ -59,7 +59,7 @@ async def end(tx: Tx, attempt: Transaction, services: Services, now: datetime) -
     return over
 
 
-async def end_stranded(tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Services, now: datetime) -> bool:
+async def end_partly_paid(tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Services, now: datetime) -> bool:
     """End a partly paid attempt whose link was completed by other payments. False if there is nothing to end."""
     attempt = await settlement.lock(tx, env, transaction_id)
     if attempt.status != "pending" or attempt.received_minor == 0 or attempt.link_status == "active":
@@ -78,14 +78,14 @@ async def cancel(tx: Tx, env: MerchantEnv, link_id: UUID, services: Services, no
         raise NotFound
     if link.status == "canceled":
         return link
-    standing = link.status_at(now)
-    if standing != "active" or not await link_store.end_if_active(tx, env, link_id, "canceled", now):
-        raise LinkNotActive(standing)
+    effective_status = link.status_at(now)
+    if effective_status != "active" or not await link_store.close_if_active(tx, env, link_id, "canceled", now):
+        raise LinkNotActive(effective_status)
     # Nothing below this line may refuse.
-    for attempt in await store.open_of(tx, link):
+    for attempt in await store.list_open(tx, link):
         if attempt.status == "pending":
             await settlement.fail(tx, attempt, "link_canceled", services, now)
-    canceled = await link_store.one(tx, env, link_id)
+    canceled = await link_store.get(tx, env, link_id)
     if canceled is None:
         raise AssertionError("links are never deleted")
     return canceled

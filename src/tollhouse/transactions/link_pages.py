@@ -58,7 +58,7 @@ async def _link(
 ) -> Response:
     found = await _found(request, env, link_id)
     view = link_view(found, request.services.settings.base_url, request.now)
-    paid = await payment_list_store.of_link(request.services.db, env, link_id, request.now, PAYMENTS_SHOWN + 1)
+    paid = await payment_list_store.list_of_link(request.services.db, env, link_id, request.now, PAYMENTS_SHOWN + 1)
     return page(
         request,
         "transactions/link.html",
@@ -78,7 +78,7 @@ async def _link(
 
 
 async def _found(request: Request, env: MerchantEnv, link_id: UUID) -> PaymentLink:
-    found = await link_store.one(request.services.db, env, link_id)
+    found = await link_store.get(request.services.db, env, link_id)
     if found is None:
         raise NotFound
     return found

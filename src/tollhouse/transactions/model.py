@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.outgoing.model import Review
-from tollhouse.payment_links.model import LinkStatus, standing
+from tollhouse.payment_links.model import LinkStatus, effective_status
 from tollhouse.rails.provider import Instructions
 
 TransactionStatus = Literal[
@@ -53,7 +53,7 @@ REFUND_FAILURES = {
 }
 
 
-class Step(Struct, frozen=True):
+class TimelineEntry(Struct, frozen=True):
     """An entry of a transaction's timeline."""
 
     status: TransactionStatus
@@ -98,8 +98,8 @@ class Chargeback(Struct, frozen=True, kw_only=True):
 class Transaction(Struct, frozen=True, kw_only=True):
     """An attempt to pay a link, with all amounts received and returned.
 
-    Received money is `credited_minor` (credited to the merchant, ever), `unapplied_minor` (awaiting a decision) or was refunded
-    from the unapplied part. `returning_minor` is in pending refunds; `returning_unapplied_minor` of it is unapplied.
+    Received money is `credited_minor` (credited to the merchant, ever), `unapplied_minor` (awaiting a decision) or was
+    refunded from the unapplied part. `returning_minor` is in pending refunds; `returning_unapplied_minor` of it is unapplied.
     """
 
     id: UUID
@@ -136,7 +136,7 @@ class Transaction(Struct, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     succeeded_at: datetime | None = None
-    timeline: tuple[Step, ...] = ()
+    timeline: tuple[TimelineEntry, ...] = ()
     refunds: tuple[Refund, ...] = ()
     chargeback: Chargeback | None = None
 
@@ -146,7 +146,7 @@ class Transaction(Struct, frozen=True, kw_only=True):
         return self.status in OPEN
 
     @property
-    def unapplied_free_minor(self) -> int:
+    def unapplied_refundable_minor(self) -> int:
         """The unapplied amount that is in no pending refund."""
         return self.unapplied_minor - self.returning_unapplied_minor
 
@@ -160,17 +160,17 @@ class Transaction(Struct, frozen=True, kw_only=True):
     @property
     def refundable_minor(self) -> int:
         """What can be refunded beside the pending refunds."""
-        return self.unapplied_free_minor + self.kept_minor
+        return self.unapplied_refundable_minor + self.kept_minor
 
     @property
-    def acceptable(self) -> bool:
+    def is_acceptable(self) -> bool:
         """Whether the merchant can accept the unapplied amount: no refund of it is pending, and the currency is right."""
         waits = self.status in {"refund_required", *CREDITED} and self.unapplied_minor > 0
         return waits and self.returning_unapplied_minor == 0 and self.refund_required_reason != "wrong_asset"
 
     def link_status_at(self, now: datetime) -> LinkStatus:
         """The link's status at `now`."""
-        return standing(self.link_status, self.link_expires_at, now + self.clock_offset)
+        return effective_status(self.link_status, self.link_expires_at, now + self.clock_offset)
 
     def status_at(self, now: datetime) -> TransactionStatus:
         """The status at `now`: a pending attempt without money expires with its link."""

@@ -29,7 +29,7 @@ from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.configured import SANDBOX
 from tollhouse.transactions import payment_list_store, settlement, store
 from tollhouse.transactions.model import CREDITED, REFUND_FAILURES, REFUND_REASONS, Transaction, TransactionStatus
-from tollhouse.transactions.payment_list import ListedPayment, PaymentsQuery
+from tollhouse.transactions.payment_list import PaymentRow, PaymentsQuery
 from tollhouse.transactions.views import transaction_view
 
 OPERATIONS = Operations(PAGES)
@@ -39,7 +39,7 @@ CHANGED = "It has changed since you looked, and nothing was done. This is how it
 NOT_NOW = "There is no money to take any more. Nothing was done."
 
 
-class Story(Struct, frozen=True):
+class PaymentDetail(Struct, frozen=True):
     """A payment with everything its page shows."""
 
     payment: Transaction
@@ -52,11 +52,13 @@ class Story(Struct, frozen=True):
 async def payments(request: Request, caller: Person, mode: str, query: PaymentsQuery) -> Response:
     """List payments, newest first."""
     env, db = caller.env(mode), request.services.db
-    form_errors, found = NO_ERRORS, list[ListedPayment]()
+    form_errors, found = NO_ERRORS, list[PaymentRow]()
     try:
-        found = await payment_list_store.listed(db, env, query.wanted(caller.zone), request.now, query.before, query.fetch)
+        found = await payment_list_store.list_payments(
+            db, env, query.to_filter(caller.zone), request.now, query.before, query.fetch
+        )
     except ValidationFailed as error:
-        form_errors = form_errors_of(error, query.asked)
+        form_errors = form_errors_of(error, query.form_values)
     shown, more = query.cut(found)
     path = f"/{env.mode}/payments"
     return page(
@@ -68,7 +70,7 @@ async def payments(request: Request, caller: Person, mode: str, query: PaymentsQ
         here="payments",
         payments=shown,
         query=query,
-        typed=query.asked,
+        typed=query.form_values,
         form_errors=form_errors,
         statuses=STATUSES,
         methods=method_choices(env),
@@ -129,7 +131,7 @@ async def _payment(
         here="payments",
         payment=view,
         link=story.link,
-        acceptable=found.acceptable,
+        is_acceptable=found.is_acceptable,
         waits=format_amount(found.unapplied_minor, found.currency),
         simulator=f"/pay/{story.link.token}?payment={found.id}" if played else "",
         reference=found.instructions.reference,
@@ -143,16 +145,16 @@ async def _payment(
     )
 
 
-async def _story(db: Pool, env: MerchantEnv, transaction_id: UUID) -> Story:
-    found = await store.one(db, env, transaction_id)
-    link = None if found is None else await link_store.one(db, env, found.payment_link_id)
+async def _story(db: Pool, env: MerchantEnv, transaction_id: UUID) -> PaymentDetail:
+    found = await store.get(db, env, transaction_id)
+    link = None if found is None else await link_store.get(db, env, found.payment_link_id)
     if found is None or link is None:
         raise NotFound
     sources = [("transaction", found.id), *(("refund", one.id) for one in found.refunds)]
     if found.chargeback is not None:
         sources.append(("chargeback", found.chargeback.id))
     moves = await list_changes_by_source(db, env, sources, MOVES_SHOWN)
-    return Story(found, link, moves, await _events(db, env, found))
+    return PaymentDetail(found, link, moves, await _events(db, env, found))
 
 
 async def _events(db: Pool, env: MerchantEnv, found: Transaction) -> list[SourceEvent]:

@@ -18,7 +18,7 @@ from tollhouse.transactions.model import RefundRequiredReason, TransactionStatus
 DAY = timedelta(days=1)
 
 
-class ListedPayment(Struct, frozen=True, kw_only=True):
+class PaymentRow(Struct, frozen=True, kw_only=True):
     """A payment with its link's data, as of the time of the query."""
 
     id: UUID
@@ -43,7 +43,7 @@ class ListedPayment(Struct, frozen=True, kw_only=True):
     customer_email: str | None
 
 
-class PaymentFilter(Struct, frozen=True):
+class PaymentListFilter(Struct, frozen=True):
     """Filters; None means any. The order is that of the statements' parameters.
 
     `reference` is the link's `external_id` or the customer's e-mail.
@@ -77,16 +77,16 @@ class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
     @property
     def filters(self) -> int:
         """The number of filters set."""
-        asked = (self.status, self.method_id, self.currency, self.project_id, self.payment_link_id, self.reference)
-        return sum(bool(one) for one in (*asked, self.start, self.to))
+        form_values = (self.status, self.method_id, self.currency, self.project_id, self.payment_link_id, self.reference)
+        return sum(bool(one) for one in (*form_values, self.start, self.to))
 
     @property
-    def asked(self) -> dict[str, str]:
+    def form_values(self) -> dict[str, str]:
         """The values of the form's fields."""
         fields = {field.encode_name: getattr(self, field.name) for field in msgspec.structs.fields(type(self))}
         return {name: value for name, value in fields.items() if isinstance(value, str)}
 
-    def wanted(self, zone: tzinfo) -> PaymentFilter:
+    def to_filter(self, zone: tzinfo) -> PaymentListFilter:
         """The filter for the store. Raises `ValidationFailed` with every invalid field."""
         start, end = day_of(self.start), day_of(self.to)
         field_errors = [
@@ -101,7 +101,7 @@ class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
             field_errors.append(FieldError("to", "invalid_value", messages.NOT_BEFORE_FIRST_DAY))
         if field_errors:
             raise ValidationFailed(*field_errors)
-        return PaymentFilter(
+        return PaymentListFilter(
             status=self.status or None,
             currency=self.currency or None,
             payment_link_id=parse_id(self.payment_link_id),

@@ -9,7 +9,7 @@ import msgspec
 from tollhouse.http.keyset import all_parts
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row
-from tollhouse.transactions.payment_list import ListedPayment, PaymentFilter
+from tollhouse.transactions.payment_list import PaymentListFilter, PaymentRow
 
 # Keyset bounds are always present, so that the index is used. Links are searched once and joined to the rows shown only.
 # A pending attempt may count as expired: the last condition decides.
@@ -56,7 +56,7 @@ COUNT = """
                   + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))))))
 """
 # The newest payments of a link, by the link's index.
-OF_LINK = """
+LIST_OF_LINK = """
     SELECT t.id, t.created_at, t.updated_at, t.succeeded_at, t.currency, t.amount_minor, t.received_minor, t.credited_minor,
            t.fee_minor, t.refunded_minor, t.method_id, t.failure_code, t.refund_required_reason, t.late, t.payment_link_id,
            l.project_id, l.display_name, l.external_id, l.customer_email,
@@ -70,31 +70,31 @@ OF_LINK = """
 """
 
 
-async def listed(
-    db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: datetime, before: UUID | None, limit: int
-) -> list[ListedPayment]:
+async def list_payments(
+    db: Pool, env: MerchantEnv, filters: PaymentListFilter, now: datetime, before: UUID | None, limit: int
+) -> list[PaymentRow]:
     """A page of payments after the payment `before`, newest first. None: the first page."""
-    rows = await db.fetch(LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), before, limit)
+    rows = await db.fetch(LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(filters), before, limit)
     return [_payment(row) for row in rows]
 
 
-async def of_link(db: Pool, env: MerchantEnv, link_id: UUID, now: datetime, limit: int) -> list[ListedPayment]:
+async def list_of_link(db: Pool, env: MerchantEnv, link_id: UUID, now: datetime, limit: int) -> list[PaymentRow]:
     """The newest payments of a link."""
-    return [_payment(row) for row in await db.fetch(OF_LINK, env.merchant_id, env.mode, now, link_id, limit)]
+    return [_payment(row) for row in await db.fetch(LIST_OF_LINK, env.merchant_id, env.mode, now, link_id, limit)]
 
 
-async def counted(db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: datetime) -> int:
+async def count_payments(db: Pool, env: MerchantEnv, filters: PaymentListFilter, now: datetime) -> int:
     """The number of matching payments."""
-    row = await db.fetchrow(COUNT, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted))
+    row = await db.fetchrow(COUNT, env.merchant_id, env.mode, now, *msgspec.structs.astuple(filters))
     return 0 if row is None else row["payments"]
 
 
-def all_of(
-    db: Pool, env: MerchantEnv, wanted: PaymentFilter, now: datetime, at_once: int
-) -> AsyncIterator[list[ListedPayment]]:
+def iterate_payments(
+    db: Pool, env: MerchantEnv, filters: PaymentListFilter, now: datetime, at_once: int
+) -> AsyncIterator[list[PaymentRow]]:
     """All matching payments in batches, newest first."""
-    return all_parts(lambda last: listed(db, env, wanted, now, None if last is None else last.id, at_once), at_once)
+    return all_parts(lambda last: list_payments(db, env, filters, now, None if last is None else last.id, at_once), at_once)
 
 
-def _payment(row: Row) -> ListedPayment:
-    return ListedPayment(**{name: row[name] for name in ListedPayment.__struct_fields__})
+def _payment(row: Row) -> PaymentRow:
+    return PaymentRow(**{name: row[name] for name in PaymentRow.__struct_fields__})

@@ -33,15 +33,17 @@ from tollhouse.transactions.model import Transaction
 SOURCE = "transaction"
 
 
-async def observe(services: Services, rail_name: str, mode: Mode, seen: Observation, now: datetime) -> Transaction | None:
+async def observe(
+    services: Services, rail_name: str, mode: Mode, observation: Observation, now: datetime
+) -> Transaction | None:
     """Apply an observation. Returns the changed payment; None if nothing changed, for example for a repeated observation."""
 
     async def action(tx: Tx) -> Transaction | None:
-        found = await store.by_reference(tx, rail_name, mode, seen.reference)
+        found = await store.find_by_reference(tx, rail_name, mode, observation.reference)
         if found is None:
             log.error("observation of no payment", part=rail_name, mode=mode)
             return None
-        return await settle(tx, *found, seen, services, now)
+        return await settle(tx, *found, observation, services, now)
 
     return await services.db.transact(action)
 
@@ -50,7 +52,7 @@ async def settle(
     tx: Tx,
     env: MerchantEnv,
     transaction_id: UUID,
-    seen: Observation,
+    observation: Observation,
     services: Services,
     now: datetime,
     *,
@@ -58,16 +60,18 @@ async def settle(
 ) -> Transaction | None:
     """Apply an observation to this transaction. `fees` default to the method's."""
     current = await lock(tx, env, transaction_id)
-    if seen.currency is not None and seen.currency not in CURRENCIES:
+    if observation.currency is not None and observation.currency not in CURRENCIES:
         log.error("observation in an unknown currency", part=current.rail, mode=env.mode)
         return None
-    if seen.outcome == "confirmed":
-        return await _confirm(tx, current, seen, fees or fees_of(current.method_id), services, now)
-    if not await store.note_observation(tx, current, seen, current.id, now):
+    if observation.outcome == "confirmed":
+        return await _confirm(tx, current, observation, fees or fees_of(current.method_id), services, now)
+    if not await store.record_observation(tx, current, observation, current.id, now):
         return None
-    if seen.outcome == "failed":
-        return await fail(tx, current, seen.failure_code or "card_declined", services, now) if current.is_open else None
-    return await _follow(tx, current, seen, now)
+    if observation.outcome == "failed":
+        return (
+            await fail(tx, current, observation.failure_code or "card_declined", services, now) if current.is_open else None
+        )
+    return await _follow(tx, current, observation, now)
 
 
 async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
@@ -89,7 +93,7 @@ async def fail(tx: Tx, current: Transaction, failure_code: str, services: Servic
 async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Services, now: datetime) -> Transaction:
     """Accept unapplied money. Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`."""
     current = await lock(tx, env, transaction_id)
-    if not current.acceptable:
+    if not current.is_acceptable:
         raise InvalidState(current.status_at(now))
     # A database constraint enforces the balance limit; its violation rolls everything back.
     taken = verdict.accept(current)
@@ -98,7 +102,7 @@ async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Servi
     accepted = await change(tx, taken, "accepted", now)
     postings = [Posting("payment", current.currency, current.unapplied_minor, unapplied(current.rail), available(env))]
     if current.status == "refund_required":
-        await link_store.count_payment(tx, env, current.payment_link_id, current.id, current.unapplied_minor, now)
+        await link_store.record_payment(tx, env, current.payment_link_id, current.id, current.unapplied_minor, now)
         await notify.payment(tx, "payment.succeeded", accepted, services, now)
     await _post(tx, accepted, [*postings, *_fee(accepted, fee_minor - current.fee_minor)], services, now)
     about = made(amount=priced(current.unapplied_minor, current.currency))
@@ -108,30 +112,34 @@ async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Servi
 
 async def change(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction:
     """Write the new state of a locked payment and return it."""
-    moved = await store.move(tx, new, detail, now)
+    moved = await store.update_if_current(tx, new, detail, now)
     if moved is None:
         raise AssertionError("nobody else changes a payment whose link is locked")
     return moved
 
 
 async def _confirm(
-    tx: Tx, current: Transaction, seen: Observation, fees: Fees, services: Services, now: datetime
+    tx: Tx, current: Transaction, observation: Observation, fees: Fees, services: Services, now: datetime
 ) -> Transaction | None:
     """Book confirmed money. What the payment cannot count becomes an unmatched payment of its own."""
     fits_minor = MINOR_MAX - current.received_minor
-    unmatched = verdict.is_unmatched(current, seen.currency)
-    first = seen if unmatched or seen.amount_minor <= fits_minor else msgspec.structs.replace(seen, amount_minor=fits_minor)
+    unmatched = verdict.is_unmatched(current, observation.currency)
+    first = (
+        observation
+        if unmatched or observation.amount_minor <= fits_minor
+        else msgspec.structs.replace(observation, amount_minor=fits_minor)
+    )
     target_id = new_id() if unmatched else current.id
-    if not await store.note_observation(tx, current, first, target_id, now):
+    if not await store.record_observation(tx, current, first, target_id, now):
         return None
     if unmatched:
-        return await _take_unmatched(tx, current, target_id, seen, services, now)
-    rest_minor = seen.amount_minor - first.amount_minor
+        return await _take_unmatched(tx, current, target_id, observation, services, now)
+    rest_minor = observation.amount_minor - first.amount_minor
     received = await _receive(tx, current, first.amount_minor, fees, services, now, in_part=rest_minor > 0)
     if rest_minor:
-        rest = msgspec.structs.replace(seen, amount_minor=rest_minor, external_ref=f"{seen.external_ref}/rest")
+        rest = msgspec.structs.replace(observation, amount_minor=rest_minor, external_ref=f"{observation.external_ref}/rest")
         rest_id = new_id()
-        await store.note_observation(tx, current, rest, rest_id, now)
+        await store.record_observation(tx, current, rest, rest_id, now)
         await _take_unmatched(tx, received, rest_id, rest, services, now)
     return received
 
@@ -141,7 +149,7 @@ async def _receive(
 ) -> Transaction:
     """Credit the money or book it as unapplied. `in_part`: only a part fits this payment, so nothing is credited."""
     env, currency = current.env, current.currency
-    exact = verdict.fits(current, arrived_minor, now)
+    exact = verdict.is_exact(current, arrived_minor, now)
     settings = PaymentSettings() if exact else await payment_settings.of(tx, env)
     judged = verdict.receive(current, arrived_minor, settings, now)
     fee_minor = fees.of(judged.credited_minor) if judged.credited_minor else 0
@@ -162,7 +170,7 @@ async def _receive(
         if unapplied_minor:
             postings.append(Posting("payment", currency, unapplied_minor, rail(current.rail), unapplied(current.rail)))
     if received.status == "succeeded":
-        await link_store.count_payment(tx, env, current.payment_link_id, current.id, credited_minor, now)
+        await link_store.record_payment(tx, env, current.payment_link_id, current.id, credited_minor, now)
         await notify.payment(tx, "payment.succeeded", received, services, now)
     if received.status == "refund_required" or (received.status == "succeeded" and received.unapplied_minor > 0):
         await notify.payment(tx, "payment.refund_required", received, services, now)
@@ -171,12 +179,12 @@ async def _receive(
 
 
 async def _take_unmatched(
-    tx: Tx, beside: Transaction, unmatched_id: UUID, seen: Observation, services: Services, now: datetime
+    tx: Tx, beside: Transaction, unmatched_id: UUID, observation: Observation, services: Services, now: datetime
 ) -> Transaction:
     """Book money that matches no open payment as an unmatched payment of its own."""
-    reason = verdict.unmatched_reason(beside, seen.currency, now)
-    await store.begin_stray(tx, beside, unmatched_id, seen, reason, now)
-    unmatched = await store.one(tx, beside.env, unmatched_id)
+    reason = verdict.unmatched_reason(beside, observation.currency, now)
+    await store.insert_unmatched(tx, beside, unmatched_id, observation, reason, now)
+    unmatched = await store.get(tx, beside.env, unmatched_id)
     if unmatched is None:
         raise AssertionError("it was begun just now")
     await notify.payment(tx, "payment.refund_required", unmatched, services, now)
@@ -187,10 +195,10 @@ async def _take_unmatched(
     return unmatched
 
 
-async def _follow(tx: Tx, current: Transaction, seen: Observation, now: datetime) -> Transaction | None:
+async def _follow(tx: Tx, current: Transaction, observation: Observation, now: datetime) -> Transaction | None:
     """Record that money is on its way, or no longer is. No money moves and no event is recorded."""
-    facts = {"confirmations": seen.confirmations, "required_confirmations": seen.required_confirmations}
-    if seen.outcome == "vanished":
+    facts = {"confirmations": observation.confirmations, "required_confirmations": observation.required_confirmations}
+    if observation.outcome == "vanished":
         gone = msgspec.structs.replace(current, status="pending", confirmations=None, required_confirmations=None)
         return await change(tx, gone, "vanished", now) if current.status == "processing" else None
     in_time = current.status == "processing" or (current.status == "pending" and current.link_status_at(now) == "active")

@@ -13,9 +13,9 @@ from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.rails.provider import Instructions, Observation, Payer
-from tollhouse.transactions.model import Chargeback, Refund, RefundRequiredReason, Step, Transaction
+from tollhouse.transactions.model import Chargeback, Refund, RefundRequiredReason, TimelineEntry, Transaction
 
-BEGIN = """
+INSERT = """
     WITH begun AS (
         INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
                                   instructions, currency, amount_minor, status, created_at, updated_at)
@@ -24,7 +24,7 @@ BEGIN = """
     INSERT INTO transaction_steps (transaction_id, version, status, at) VALUES ($1, 1, 'pending', $12)
 """
 # A payment of its own for money that matches no open payment.
-BEGIN_STRAY = """
+INSERT_UNMATCHED = """
     WITH begun AS (
         INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
                                   instructions, currency, amount_minor, received_minor, unapplied_minor, status,
@@ -37,7 +37,7 @@ BEGIN_STRAY = """
     INSERT INTO transaction_steps (transaction_id, version, status, detail, at) VALUES ($1, 1, 'refund_required', $8, $9)
 """
 # A transfer that was confirmed or has vanished cannot be "seen" afterwards.
-OBSERVE = """
+RECORD_OBSERVATION = """
     INSERT INTO rail_observations (rail, mode, external_ref, outcome, merchant_id, transaction_id, currency, amount_minor,
                                    confirmations, at, payer_account, payer_name)
     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
@@ -46,31 +46,31 @@ OBSERVE = """
         WHERE rail = $1 AND mode = $2 AND external_ref = $3 AND outcome IN ('confirmed', 'vanished'))
     ON CONFLICT DO NOTHING
 """
-PAYER = """
+FIND_PAYER = """
     SELECT min(payer_account) AS account, min(payer_name) AS name FROM rail_observations
     WHERE transaction_id = $1 AND outcome = 'confirmed'
     HAVING count(*) = count(payer_account) AND count(DISTINCT payer_account) = 1
 """
 # Partly paid, and the link ended otherwise than by its expiry.
-STRANDED = """
+LIST_PARTLY_PAID = """
     SELECT t.merchant_id, t.mode, t.id FROM transactions t
     JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
     WHERE t.status = 'pending' AND t.received_minor > 0 AND l.status <> 'active' LIMIT $1
 """
-BY_REFERENCE = "SELECT merchant_id, id FROM transactions WHERE rail = $1 AND mode = $2 AND rail_reference = $3"
+FIND_BY_REFERENCE = "SELECT merchant_id, id FROM transactions WHERE rail = $1 AND mode = $2 AND rail_reference = $3"
 LOCK_LINK = """
     SELECT l.id FROM payment_links l
     WHERE l.merchant_id = $1 AND l.mode = $2
       AND l.id = (SELECT t.payment_link_id FROM transactions t WHERE t.merchant_id = $1 AND t.mode = $2 AND t.id = $3)
     FOR NO KEY UPDATE
 """
-ONE = "SELECT * FROM whole_transactions WHERE merchant_id = $1 AND mode = $2 AND id = $3"
-OPEN_OF_LINK = """
+GET = "SELECT * FROM whole_transactions WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+LIST_OPEN = """
     SELECT * FROM whole_transactions
     WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
     ORDER BY created_at DESC, id DESC
 """
-NEWEST_OPEN = """
+LIST_NEWEST_OPEN = """
     SELECT id, method_id FROM transactions
     WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
     ORDER BY created_at DESC, id DESC LIMIT $4
@@ -90,7 +90,7 @@ LIST = """
     ORDER BY created_at DESC, id DESC LIMIT $13 OFFSET $14
 """
 # Every change of a transaction writes the whole row, if the version is the one that was read.
-MOVE_IF_SAME = """
+UPDATE_IF_CURRENT = """
     WITH moved AS (
         UPDATE transactions SET status = $5, received_minor = $6, credited_minor = $7, unapplied_minor = $8, fee_minor = $9,
             refunded_minor = $10, returning_minor = $11, returning_unapplied_minor = $12, charged_back_minor = $13,
@@ -115,51 +115,58 @@ class TransactionFilter(Struct, frozen=True):
     external_id: str | None = None
 
 
-async def begin(tx: Tx, link: PaymentLink, transaction_id: UUID, method: Method, told: Instructions, now: datetime) -> None:
+async def insert(
+    tx: Tx, link: PaymentLink, transaction_id: UUID, method: Method, instructions: Instructions, now: datetime
+) -> None:
     """Insert a pending attempt."""
     env = link.env
-    how = (method.method_id, method.type, method.rail, told.reference, msgspec.json.encode(told).decode())
+    how = (method.method_id, method.type, method.rail, instructions.reference, msgspec.json.encode(instructions).decode())
     price = (link.currency, link.amount_minor)
-    await tx.execute(BEGIN, transaction_id, env.merchant_id, env.mode, link.id, *how, *price, now)
+    await tx.execute(INSERT, transaction_id, env.merchant_id, env.mode, link.id, *how, *price, now)
 
 
-async def begin_stray(
+async def insert_unmatched(
     tx: Tx,
     beside: Transaction,
     transaction_id: UUID,
-    seen: Observation,
+    observation: Observation,
     reason: RefundRequiredReason,
     now: datetime,
 ) -> None:
     """Insert an unmatched payment beside the payment whose reference the money carried."""
-    env, currency = beside.env, seen.currency or beside.currency
-    facts = (seen.external_ref, currency, seen.amount_minor, reason, now)
-    await tx.execute(BEGIN_STRAY, transaction_id, env.merchant_id, env.mode, beside.id, *facts)
+    env, currency = beside.env, observation.currency or beside.currency
+    facts = (observation.external_ref, currency, observation.amount_minor, reason, now)
+    await tx.execute(INSERT_UNMATCHED, transaction_id, env.merchant_id, env.mode, beside.id, *facts)
 
 
-async def note_observation(tx: Tx, of: Transaction, seen: Observation, transaction_id: UUID, now: datetime) -> bool:
+async def record_observation(tx: Tx, of: Transaction, observation: Observation, transaction_id: UUID, now: datetime) -> bool:
     """Record an observation for this transaction. False if it was recorded before."""
-    step = (seen.confirmations or 0) if seen.outcome == "seen" else 0
-    whose = (of.env.merchant_id, transaction_id, seen.currency or of.currency, seen.amount_minor, step, now)
-    payer = (None, None) if seen.payer is None else (seen.payer.account, seen.payer.name)
-    return await tx.execute(OBSERVE, of.rail, of.env.mode, seen.external_ref, seen.outcome, *whose, *payer) == 1
+    step = (observation.confirmations or 0) if observation.outcome == "seen" else 0
+    whose = (of.env.merchant_id, transaction_id, observation.currency or of.currency, observation.amount_minor, step, now)
+    payer = (None, None) if observation.payer is None else (observation.payer.account, observation.payer.name)
+    return (
+        await tx.execute(
+            RECORD_OBSERVATION, of.rail, of.env.mode, observation.external_ref, observation.outcome, *whose, *payer
+        )
+        == 1
+    )
 
 
-async def payer(db: Pool | Tx, transaction_id: UUID) -> Payer | None:
+async def find_payer(db: Pool | Tx, transaction_id: UUID) -> Payer | None:
     """The account that paid; None if the rail does not report it or several accounts paid."""
-    row = await db.fetchrow(PAYER, transaction_id)
+    row = await db.fetchrow(FIND_PAYER, transaction_id)
     return None if row is None else Payer(row["account"], row["name"])
 
 
-async def stranded(db: Pool, limit: int) -> list[tuple[MerchantEnv, UUID]]:
+async def list_partly_paid(db: Pool, limit: int) -> list[tuple[MerchantEnv, UUID]]:
     """Partly paid attempts of links that have ended."""
-    rows = await db.fetch(STRANDED, limit)
+    rows = await db.fetch(LIST_PARTLY_PAID, limit)
     return [(MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["id"]) for row in rows]
 
 
-async def by_reference(db: Pool | Tx, rail: str, mode: Mode, reference: str) -> tuple[MerchantEnv, UUID] | None:
+async def find_by_reference(db: Pool | Tx, rail: str, mode: Mode, reference: str) -> tuple[MerchantEnv, UUID] | None:
     """The merchant environment and id of the attempt with this rail reference."""
-    row = await db.fetchrow(BY_REFERENCE, rail, mode, reference)
+    row = await db.fetchrow(FIND_BY_REFERENCE, rail, mode, reference)
     return None if row is None else (MerchantEnv(MerchantId(row["merchant_id"]), mode), row["id"])
 
 
@@ -167,39 +174,41 @@ async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | 
     """Lock the transaction through its link and return it."""
     if await tx.fetchrow(LOCK_LINK, env.merchant_id, env.mode, transaction_id) is None:
         return None
-    return await one(tx, env, transaction_id)
+    return await get(tx, env, transaction_id)
 
 
-async def one(db: Pool | Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
+async def get(db: Pool | Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
     """The transaction of this id."""
-    row = await db.fetchrow(ONE, env.merchant_id, env.mode, transaction_id)
+    row = await db.fetchrow(GET, env.merchant_id, env.mode, transaction_id)
     return None if row is None else _transaction(row)
 
 
-async def open_of(db: Pool | Tx, link: PaymentLink) -> list[Transaction]:
+async def list_open(db: Pool | Tx, link: PaymentLink) -> list[Transaction]:
     """The open attempts of a link, newest first."""
-    rows = await db.fetch(OPEN_OF_LINK, link.env.merchant_id, link.env.mode, link.id)
+    rows = await db.fetch(LIST_OPEN, link.env.merchant_id, link.env.mode, link.id)
     return [_transaction(row) for row in rows]
 
 
-async def newest_open(tx: Tx, link: PaymentLink, limit: int) -> list[tuple[UUID, str]]:
+async def list_newest_open(tx: Tx, link: PaymentLink, limit: int) -> list[tuple[UUID, str]]:
     """Ids and methods of the newest open attempts of a link."""
-    rows = await tx.fetch(NEWEST_OPEN, link.env.merchant_id, link.env.mode, link.id, limit)
+    rows = await tx.fetch(LIST_NEWEST_OPEN, link.env.merchant_id, link.env.mode, link.id, limit)
     return [(row["id"], row["method_id"]) for row in rows]
 
 
-async def listed(db: Pool, env: MerchantEnv, wanted: TransactionFilter, now: datetime, window: Window) -> list[Transaction]:
+async def list_transactions(
+    db: Pool, env: MerchantEnv, filters: TransactionFilter, now: datetime, window: Window
+) -> list[Transaction]:
     """A page of transactions, newest first."""
     rows = await db.fetch_fresh(
-        LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(wanted), *msgspec.structs.astuple(window)
+        LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(filters), *msgspec.structs.astuple(window)
     )
     return [_transaction(row) for row in rows]
 
 
-async def move(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction | None:
+async def update_if_current(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction | None:
     """Write `new` if its version is current and return it with the next version; None if another transaction was first."""
     moved = await tx.execute(
-        MOVE_IF_SAME,
+        UPDATE_IF_CURRENT,
         new.env.merchant_id,
         new.env.mode,
         new.id,
@@ -224,7 +233,7 @@ async def move(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> T
     )
     if moved != 1:
         return None
-    timeline = (*new.timeline, Step(new.status, now, detail))
+    timeline = (*new.timeline, TimelineEntry(new.status, now, detail))
     return msgspec.structs.replace(new, version=new.version + 1, updated_at=now, timeline=timeline)
 
 
@@ -264,7 +273,7 @@ def _transaction(row: Row) -> Transaction:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         succeeded_at=row["succeeded_at"],
-        timeline=msgspec.json.decode(row["timeline"], type=tuple[Step, ...]),
+        timeline=msgspec.json.decode(row["timeline"], type=tuple[TimelineEntry, ...]),
         refunds=msgspec.json.decode(row["refunds"], type=tuple[Refund, ...]),
         chargeback=None if row["chargeback"] is None else msgspec.json.decode(row["chargeback"], type=Chargeback),
     )

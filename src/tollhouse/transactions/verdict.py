@@ -25,13 +25,13 @@ ENDED: frozenset[TransactionStatus] = frozenset({"succeeded", "partially_refunde
 ENDED_BY: dict[LinkStatus, RefundRequiredReason] = {"completed": "duplicate", "canceled": "after_cancel"}
 
 
-def least_minor(amount_minor: int, settings: PaymentSettings) -> int:
+def sufficient_minor(amount_minor: int, settings: PaymentSettings) -> int:
     """The least sufficient amount under the tolerance: rounded down, at least 1."""
     tolerated = amount_minor * settings.underpayment_tolerance_bps // BASIS_POINTS
     return max(1, amount_minor - tolerated)
 
 
-def fits(transaction: Transaction, arrived_minor: int, now: datetime) -> bool:
+def is_exact(transaction: Transaction, arrived_minor: int, now: datetime) -> bool:
     """Whether the exact amount arrived in time. No payment setting applies then."""
     exact = transaction.received_minor == 0 and arrived_minor == transaction.amount_minor
     return exact and transaction.is_open and _is_expected(transaction, now)
@@ -43,7 +43,7 @@ def receive(transaction: Transaction, arrived_minor: int, settings: PaymentSetti
     with_unapplied = _unapplied(transaction, arrived_minor)
     if transaction.status == "refund_required":
         return with_unapplied
-    enough = received >= least_minor(transaction.amount_minor, settings)
+    enough = received >= sufficient_minor(transaction.amount_minor, settings)
     if transaction.is_open and _is_expected(transaction, now):
         return _credit(with_unapplied, settings, now) if enough else _wait(with_unapplied)
     reason = TOO_LATE[transaction.link_status_at(now)]
@@ -73,8 +73,8 @@ def unmatched_reason(transaction: Transaction, currency: str | None, now: dateti
         return "wrong_asset"
     if transaction.status not in ENDED:
         return "balance_limit"
-    standing = transaction.link_status_at(now)
-    return "duplicate" if standing == "active" else TOO_LATE[standing]
+    effective_status = transaction.link_status_at(now)
+    return "duplicate" if effective_status == "active" else TOO_LATE[effective_status]
 
 
 def end_unpaid(transaction: Transaction) -> Transaction:
@@ -92,7 +92,7 @@ def accept(transaction: Transaction) -> Transaction:
         credited_minor=transaction.credited_minor + transaction.unapplied_minor,
         unapplied_minor=0,
     )
-    return settled(taken)
+    return with_derived_status(taken)
 
 
 def fail(transaction: Transaction, failure_code: str) -> Transaction:
@@ -103,7 +103,7 @@ def fail(transaction: Transaction, failure_code: str) -> Transaction:
     return msgspec.structs.replace(transaction, status="refund_required", refund_required_reason=reason)
 
 
-def settled(transaction: Transaction) -> Transaction:
+def with_derived_status(transaction: Transaction) -> Transaction:
     """The payment with the status that follows from its amounts, after a refund ended or a chargeback was won."""
     if transaction.charged_back_minor > 0:
         return msgspec.structs.replace(transaction, status="chargeback")
@@ -129,8 +129,10 @@ def _unapplied(transaction: Transaction, arrived_minor: int) -> Transaction:
 
 def _is_expected(transaction: Transaction, now: datetime) -> bool:
     """Money that was seen in time is accepted even if it is confirmed after the link expired or was canceled."""
-    standing = transaction.link_status_at(now)
-    return standing == "active" or (transaction.status == "processing" and standing in {"expired", "canceled"})
+    effective_status = transaction.link_status_at(now)
+    return effective_status == "active" or (
+        transaction.status == "processing" and effective_status in {"expired", "canceled"}
+    )
 
 
 def _wait(transaction: Transaction) -> Transaction:

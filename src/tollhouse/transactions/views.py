@@ -40,7 +40,7 @@ class PaymentDetails(Struct, frozen=True, kw_only=True):
     payer_hint: str | None = None
 
 
-class StepView(Struct, frozen=True):
+class TimelineEntryView(Struct, frozen=True):
     """An entry of the timeline."""
 
     status: TransactionStatus
@@ -126,7 +126,7 @@ class TransactionView(Struct, frozen=True, kw_only=True):
     late: bool
     chargeback: ChargebackView | None
     refunds: list[RefundView]
-    timeline: list[StepView]
+    timeline: list[TimelineEntryView]
     metadata: dict[str, str]
     mode: Mode
     livemode: bool
@@ -138,7 +138,7 @@ class TransactionView(Struct, frozen=True, kw_only=True):
 
 def transaction_view(transaction: Transaction, now: datetime) -> TransactionView:
     """The transaction at `now`."""
-    told = transaction.instructions
+    instructions = transaction.instructions
     refused = _refund_refused(transaction)
     return TransactionView(
         id=transaction.id,
@@ -155,8 +155,8 @@ def transaction_view(transaction: Transaction, now: datetime) -> TransactionView
         payment_details=PaymentDetails(
             network=transaction.method_id.partition(":")[0],
             asset=transaction.method_id.partition(":")[2],
-            pay_amount=told.pay_amount,
-            address=told.address,
+            pay_amount=instructions.pay_amount,
+            address=instructions.address,
             confirmations=transaction.confirmations,
             required_confirmations=transaction.required_confirmations,
         ),
@@ -166,7 +166,7 @@ def transaction_view(transaction: Transaction, now: datetime) -> TransactionView
         late=transaction.late,
         chargeback=None if transaction.chargeback is None else chargeback_view(transaction.chargeback, transaction.currency),
         refunds=[refund_view(one, transaction.env) for one in transaction.refunds],
-        timeline=[StepView(step.status, stamp(step.at), step.detail) for step in transaction.timeline],
+        timeline=[TimelineEntryView(step.status, stamp(step.at), step.detail) for step in transaction.timeline],
         metadata=transaction.metadata,
         mode=transaction.env.mode,
         livemode=transaction.env.livemode,

@@ -17,7 +17,7 @@ from tollhouse.ledger.model import Source
 from tollhouse.orders.errors import DuplicateExternalId, InvalidState, QuoteAlreadyUsed, QuoteExpired
 from tollhouse.orders.funds import ensure_available
 from tollhouse.outgoing import gate, limits
-from tollhouse.outgoing.model import Count, OutgoingTransfer
+from tollhouse.outgoing.model import DailyCount, OutgoingTransfer
 from tollhouse.platform.db import Tx
 from tollhouse.rails import configured
 from tollhouse.withdrawals import changes, notify, quotes_store, store
@@ -178,7 +178,7 @@ def _withdrawal(
     )
 
 
-def _transfer(withdrawal: Withdrawal, counted: Count) -> OutgoingTransfer:
+def _transfer(withdrawal: Withdrawal, counted: DailyCount) -> OutgoingTransfer:
     """What leaves by the rail, to be reviewed in live mode."""
     provider = configured.rail(withdrawal.rail, withdrawal.env.mode)
     receiver = withdrawal.receiver if provider is None else provider.account_of(withdrawal.receiver)

@@ -20,7 +20,7 @@ from tollhouse.orders.errors import (
     QuoteAlreadyUsed,
     QuoteExpired,
 )
-from tollhouse.outgoing.errors import DailyLimitExceeded, MethodUnavailable
+from tollhouse.outgoing.errors import DailyLimitExceeded, WithdrawalMethodUnavailable
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.errors import AmountBelowFees, InvalidReceiver
@@ -78,7 +78,7 @@ async def list_withdrawal_methods(caller: Caller, part: CataloguePart) -> Method
     guard=scope("withdrawals:read"),
     status=201,
     idempotency="honoured",
-    errors=(ValidationFailed, MethodUnavailable, *OF_AMOUNTS),
+    errors=(ValidationFailed, WithdrawalMethodUnavailable, *OF_AMOUNTS),
 )
 async def quote_withdrawal(caller: Caller, body: NewQuote, tx: Tx, now: datetime, services: Services) -> QuoteView:
     """Tell what a withdrawal costs, and keep to it for a minute. Nothing is set aside."""
@@ -97,7 +97,7 @@ async def quote_withdrawal(caller: Caller, body: NewQuote, tx: Tx, now: datetime
         QuoteExpired,
         QuoteAlreadyUsed,
         DuplicateExternalId,
-        MethodUnavailable,
+        WithdrawalMethodUnavailable,
         InvalidReceiver,
         *OF_AMOUNTS,
         DailyLimitExceeded,

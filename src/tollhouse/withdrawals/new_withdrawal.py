@@ -21,7 +21,7 @@ from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.orders.errors import AmountAboveMaximum
 from tollhouse.outgoing import limits
-from tollhouse.outgoing.errors import MethodUnavailable
+from tollhouse.outgoing.errors import WithdrawalMethodUnavailable
 from tollhouse.platform.config import Settings
 from tollhouse.rails.configured import rail
 from tollhouse.withdrawals.errors import AmountBelowFees, InvalidReceiver
@@ -69,7 +69,7 @@ class Asked(Struct, frozen=True):
 
 
 def understand(new: NewQuote | NewWithdrawal, env: MerchantEnv, settings: Settings) -> Asked:
-    """What is asked for. Raises `ValidationFailed` with every fault, else `MethodUnavailable` for an unknown method."""
+    """Raises `ValidationFailed` with every fault, else `WithdrawalMethodUnavailable` for an unknown method."""
     method = WITHDRAWAL_METHODS.get(new.method_id)
     known = None if method is None else CURRENCIES[method.currency]
     amount_minor = minor_of(new.amount, known)
@@ -77,17 +77,17 @@ def understand(new: NewQuote | NewWithdrawal, env: MerchantEnv, settings: Settin
     if field_errors:
         raise ValidationFailed(*field_errors)
     if method is None:
-        raise MethodUnavailable
+        raise WithdrawalMethodUnavailable
     if amount_minor is None:
         raise AssertionError("an amount that cannot be read is a fault")
     return Asked(method, amount_minor, new.network_fee_mode or _usual(method))
 
 
 def refuse_unusable(method: WithdrawalMethod, mode: Mode) -> None:
-    """Raises `MethodUnavailable` with the reason."""
+    """Raises `WithdrawalMethodUnavailable` with the reason."""
     reason = unavailable_reason(method, mode)
     if reason is not None:
-        raise MethodUnavailable(reason)
+        raise WithdrawalMethodUnavailable(reason)
 
 
 def refuse_receiver(method: WithdrawalMethod, mode: Mode, receiver: str) -> None:
