@@ -98,8 +98,9 @@ class Chargeback(Struct, frozen=True, kw_only=True):
 class Transaction(Struct, frozen=True, kw_only=True):
     """An attempt to pay a link, with all amounts received and returned.
 
-    Received money is `credited_minor` (credited to the merchant, ever), `unapplied_minor` (awaiting a decision) or was
-    refunded from the unapplied part. `returning_minor` is in pending refunds; `returning_unapplied_minor` of it is unapplied.
+    Received money is `credited_minor` (credited to the merchant, ever), `unapplied_minor` (awaiting a decision), or was
+    refunded from the unapplied part. `returning_minor` is in pending refunds, and `returning_unapplied_minor` is the
+    unapplied part of it.
     """
 
     id: UUID
