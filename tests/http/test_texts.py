@@ -10,9 +10,9 @@ from markupsafe import Markup
 
 from tests import texts
 from tests.bare_texts import bare_texts
-from tollhouse.books.pages import SOURCES
 from tollhouse.http.texts import Texts
 from tollhouse.ledger.model import MERCHANT_CODES, EntryType
+from tollhouse.ledger_pages.pages import SOURCES
 from tollhouse.payment_links.model import LinkStatus
 from tollhouse.transactions.model import REFUND_FAILURES, REFUND_REASONS, TransactionStatus
 

@@ -12,21 +12,21 @@ HOME = """
   - heading "Home" [level=1]
   - navigation "Environment"
   - status:
-    - paragraph: Some webhook events did not reach their receiver.
-  - region "To begin with":
+    - paragraph: Some webhook events were not delivered.
+  - region "Get started":
     - list:
       - listitem:
-        - text: done A project
+        - text: done Project
       - listitem:
-        - text: done A test payment
+        - text: done Test payment
       - listitem:
         - link "Set up webhooks"
       - listitem:
-        - text: done An API key
+        - text: done API key
       - listitem:
-        - link "Register one"
+        - link "Register application"
   - region / to .*, in EUR/:
-    - link "New payment link"
+    - link "Create payment link"
     - navigation "Period":
       - link "Today"
       - link "7 days"
@@ -34,15 +34,15 @@ HOME = """
       - link "30 days"
       - link "This month"
       - link "This quarter"
-    - group: Other days or another currency
-    - link "all balances"
+    - group: Custom period or currency
+    - link "View balances"
   - region "Gross volume":
     - img "Gross volume in EUR"
     - group:
       - group "Gross volume":
         - table
-  - region "How customers paid":
-    - group "How customers paid":
+  - region "Payment methods":
+    - group "Payment methods":
       - table:
         - rowgroup:
           - row "Method Share Gross in EUR Payments"
@@ -63,7 +63,7 @@ BALANCES = """
     - link "Withdraw EUR"
   - region "USD US Dollar":
     - link "Ledger USD"
-  - region "Nothing yet in":
+  - region "Currencies without balance":
     - list
 """
 

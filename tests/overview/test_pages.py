@@ -32,16 +32,16 @@ async def move(actor: Actor, transaction_id: str, moment: str) -> None:
 
 async def test_a_new_merchant_is_told_what_to_begin_with(alice: Actor) -> None:
     page = await seen(alice, "/test/home")
-    assert "To begin with" in page
+    assert "Get started" in page
     assert page.count(">to do<") == 5
-    assert "Nobody has tried to pay yet." in page
-    assert "No payment succeeded in these days." in page
+    assert "No payments yet. Create a payment link to get paid." in page
+    assert "No successful payments in this period." in page
     assert await figures(alice) == {
-        "Gross volume": "0.00 EUR as before",
-        "Available now": "0.00 EUR all balances",
-        "Succeeded": "0 as before",
-        "Failed": "0 as before",
-        "Refunded": "0.00 EUR as before",
+        "Gross volume": "0.00 EUR unchanged",
+        "Available balance": "0.00 EUR View balances",
+        "Succeeded": "0 unchanged",
+        "Failed": "0 unchanged",
+        "Refunded": "0.00 EUR unchanged",
     }
 
 
@@ -50,7 +50,7 @@ async def test_the_first_steps_go_when_they_are_done(alice: Actor) -> None:
     assert (await seen(alice, "/test/home")).count(">to do<") == 3
     (await alice.dashboard("POST", "/webhook-secret/generate", {"mode": "test"})).ok()
     (await alice.dashboard("POST", "/webhook-secret/activate", {"mode": "test"})).ok()
-    assert "To begin with" not in await seen(alice, "/test/home")
+    assert "Get started" not in await seen(alice, "/test/home")
     assert (await seen(alice, "/live/home")).count(">to do<") == 5
 
 
@@ -62,24 +62,24 @@ async def test_what_came_in_is_counted_beside_what_came_before(alice: Actor) -> 
     (await bank_says(alice, given, "succeed")).ok()
     dollars = await sell(alice, amount="7.00", currency="USD")
     assert await figures(alice, "?period=7d") == {
-        "Gross volume": "50.00 EUR none before",
-        "Available now": "45.00 EUR all balances",
-        "Succeeded": "2 none before",
-        "Failed": "1 none before",
-        "Refunded": "5.00 EUR none before in one refund",
+        "Gross volume": "50.00 EUR no previous data",
+        "Available balance": "45.00 EUR View balances",
+        "Succeeded": "2 no previous data",
+        "Failed": "1 no previous data",
+        "Refunded": "5.00 EUR no previous data in one refund",
     }
-    assert (await figures(alice, "?currency=USD"))["Gross volume"] == "7.00 USD none before"
+    assert (await figures(alice, "?currency=USD"))["Gross volume"] == "7.00 USD no previous data"
     await alice.sql(
         "UPDATE transactions SET succeeded_at = succeeded_at - interval '7 days' WHERE id = ANY ($1::uuid[])",
         [early["id"], dollars["id"]],
     )
     week = await figures(alice, "?period=7d")
-    assert week["Gross volume"] == "30.00 EUR +50.0 % from 20.00 before"
-    assert week["Succeeded"] == "1 as before"
-    assert (await figures(alice, "?period=14d"))["Gross volume"] == "50.00 EUR none before"
+    assert week["Gross volume"] == "30.00 EUR +50.0 % previously 20.00"
+    assert week["Succeeded"] == "1 unchanged"
+    assert (await figures(alice, "?period=14d"))["Gross volume"] == "50.00 EUR no previous data"
     assert (await figures(alice, "?period=7d&currency=USD"))[
         "Gross volume"
-    ] == "0.00 USD \N{MINUS SIGN}100.0 % from 7.00 before"
+    ] == "0.00 USD \N{MINUS SIGN}100.0 % previously 7.00"
     for query in ("?currency=XYZ", "?currency=BTC"):
         assert (await figures(alice, query)).keys() == week.keys()
 
@@ -125,7 +125,7 @@ async def test_events_that_do_not_arrive_are_told(alice: Actor) -> None:
     )
     page = await seen(alice, "/test/home")
     assert 'href="/test/developers/events?status=failed">Failed in the last 7 days: 7</a>' in page
-    assert "did not reach" not in await seen(alice, "/live/home")
+    assert "were not delivered" not in await seen(alice, "/live/home")
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ async def test_days_that_are_none_are_told_at_their_fields(alice: Actor, query: 
 
 async def test_nobody_else_sees_it(alice: Actor, carol: Actor) -> None:
     await sell(alice, amount="30.00")
-    assert (await figures(carol))["Gross volume"] == "0.00 EUR as before"
-    assert (await figures(alice, mode="live"))["Gross volume"] == "0.00 EUR as before"
+    assert (await figures(carol))["Gross volume"] == "0.00 EUR unchanged"
+    assert (await figures(alice, mode="live"))["Gross volume"] == "0.00 EUR unchanged"
     assert (await alice.anonymously("GET", "/test/home")).ok(303).location == "/signin"
     await seen(alice, "/prod/home", 404)
     await seen(alice, "/test/home?period=year", 422)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.cast import Actor
-from tollhouse.books import store as books
+from tollhouse.ledger_pages import store as books
 from tollhouse.overview import store as home
 
 FILLED = """
@@ -38,7 +38,7 @@ EVER_IN_EUROS = EVER.replace("''", "'EUR'", 1)
 @pytest.mark.parametrize(
     ("statement", "values", "index"),
     [
-        (home.CAME, LATELY, "transactions_succeeded"),
+        (home.VOLUMES, LATELY, "transactions_succeeded"),
         (home.FAILED, ENDS, "transactions_failed"),
         (home.LATEST, "now(), 8", "transactions_of_merchant"),
         (books.OLDER, f"now(), gen_random_uuid(), {EVER}, 21", "ledger_entries_of_merchant"),

@@ -70,10 +70,10 @@ def test_every_line_counts_in_one_column() -> None:
 
 async def test_without_history(alice: Actor) -> None:
     page = await seen(alice, "/test/reports")
-    assert "Nothing was posted in the test environment yet." in page
-    assert "As a file:" not in page
-    assert "Nothing was paid in these days." in await seen(alice, f"/test/{METHODS}")
-    assert "Nothing was posted in the live environment yet." in await seen(alice, "/live/reports")
+    assert "No entries in the test environment yet." in page
+    assert "Download:" not in page
+    assert "No payments in this period." in await seen(alice, f"/test/{METHODS}")
+    assert "No entries in the live environment yet." in await seen(alice, "/live/reports")
     assert len((await cells(alice))[1]) == 1
     assert (await file(alice, "csv", mode="live")).text.count("\r\n") == 1
 
@@ -116,7 +116,7 @@ async def test_the_ledger_alone_is_told(alice: Actor, desk: Desk) -> None:
     assert shown["fees"] == {
         "Payment fees": ["-5.00", "2.5 %"],
         "Withdrawal fees": ["-1.00", "0.5 %"],
-        "All fees": ["-6.00", "3.0 %"],
+        "Total fees": ["-6.00", "3.0 %"],
     }
     assert shown["over-time"]["31 Mar"][1] == "200.00"
     months = (await tables(alice, YEAR))["over-time"]
@@ -125,7 +125,7 @@ async def test_the_ledger_alone_is_told(alice: Actor, desk: Desk) -> None:
     assert (await tables(alice, MARCH))["currencies"] == {"EUR": ["100.00", *["0.00"] * 5, "100.00"]}
     assert (await tables(alice, YEAR))["over-time"]["Apr 2026"][1] == "200.00"
     by_day = await seen(alice, f"/test/reports{YEAR}&group_by=day")
-    assert "These are more than 93 days" in by_day
+    assert "The period is longer than 93 days" in by_day
     rows = list(csv.DictReader((await file(alice, "csv", f"{YEAR}&group_by=day")).text.splitlines()))
     assert len(rows) > 93
     assert {row["from"][10:] for row in rows} == {"T22:00:00.000Z", "T23:00:00.000Z"}

@@ -17,12 +17,12 @@ pytestmark = IN_A_BROWSER
 REPORT = """
 - heading "Reports" [level=1]
 - navigation "Environment"
-- navigation "What to look at":
+- navigation "Report views":
   - link "Summary"
   - link "By method"
 - navigation "Period":
   - link "Today"
-- group: Other days, another currency or project
+- group: Custom period, currency or project
 - region / to /:
   - paragraph:
     - link "PDF"
@@ -31,14 +31,14 @@ REPORT = """
   - group / to /:
     - table:
       - rowgroup:
-        - row "Currency Opening Payments Fees Returned Withdrawals Other Closing"
+        - row "Currency Opening Payments Fees Reversals Withdrawals Other Closing"
       - rowgroup:
         - row /EUR/
         - row /USD/
 - region "EUR over time":
   - img "Payments and fees in EUR"
   - group
-- region "What changed the balance in EUR"
+- region "Balance changes in EUR"
 - region "Fees in EUR"
 """
 FAILED = """

@@ -3,17 +3,17 @@
 from tollhouse.api import choices, reference_pages
 from tollhouse.audit_log import pages as audit_log
 from tollhouse.balance_payments import operations as balance_payments
-from tollhouse.books import pages as books
 from tollhouse.checkout import pages as checkout
 from tollhouse.console import operations as console
 from tollhouse.conversions import operations as conversions
 from tollhouse.docs import pages as guide
 from tollhouse.fulfillments import operations as fulfillments
 from tollhouse.http.operations import Operation
+from tollhouse.ledger_pages import pages as ledger
 from tollhouse.merchants import address_pages, business_pages, password_pages, security_pages, session_pages
 from tollhouse.merchants import pages as merchants
 from tollhouse.oauth import endpoints as oauth
-from tollhouse.overview import pages as home
+from tollhouse.overview import pages as overview
 from tollhouse.payment_links import operations as payment_links
 from tollhouse.refunds import pages as refunds
 from tollhouse.reports import pages as reports
@@ -31,8 +31,8 @@ OPERATIONS: list[Operation] = [
     *session_pages.OPERATIONS,
     *password_pages.OPERATIONS,
     *address_pages.OPERATIONS,
-    *home.OPERATIONS,
-    *books.OPERATIONS,
+    *overview.OPERATIONS,
+    *ledger.OPERATIONS,
     *reports.OPERATIONS,
     *project_pages.OPERATIONS,
     *payment_pages.OPERATIONS,

@@ -20,7 +20,7 @@ PARTS = (
     "identity",
     "mail",
     "overview",
-    "books",
+    "ledger_pages",
     "settings",
     "merchants",
     "oauth",

@@ -1,1 +1,1 @@
-"""The home page of the dashboard: how much came in, by which methods, what is still to be set up, what fails."""
+"""The dashboard's home page: key figures, volume by time and method, setup progress, undelivered events."""

@@ -1,4 +1,4 @@
-"""What was counted, as the page draws it: columns over time, a strip of methods, and the tables that say the same."""
+"""The charts of the home page, volume over time and by method, and their tables."""
 
 from msgspec import Struct
 
@@ -7,11 +7,11 @@ from tollhouse.catalogue.methods import name_of as method_name
 from tollhouse.http.charts import NARROW, WIDE, BarChart, Part, Size, bar_chart, strip, tenths_of_percent
 from tollhouse.http.local_formats import Formats
 from tollhouse.kernel.periods import Period
-from tollhouse.overview.model import Counted
+from tollhouse.overview.model import PeriodTotals
 
 
 class PartRow(Struct, frozen=True):
-    """One part of the period, in the table beside the chart. `before` is empty where the period before has no such part."""
+    """A row of the volume table. `before` is empty if the previous period has no such part."""
 
     name: str
     payments: int
@@ -20,7 +20,7 @@ class PartRow(Struct, frozen=True):
 
 
 class MethodRow(Struct, frozen=True):
-    """One method, in the table beside the strip. No name: all others."""
+    """A row of the method table. An empty name combines all others."""
 
     name: str
     payments: int
@@ -28,8 +28,8 @@ class MethodRow(Struct, frozen=True):
     percent: str
 
 
-class Picture(Struct, frozen=True):
-    """Everything that is drawn, in both sizes, and said."""
+class OverviewCharts(Struct, frozen=True):
+    """The charts in both sizes, and the rows of their tables."""
 
     wide: BarChart
     narrow: BarChart
@@ -39,8 +39,8 @@ class Picture(Struct, frozen=True):
     unit: str
 
 
-def draw(now: Counted, before: Counted, period: Period, currency: Currency, own: Formats) -> Picture:
-    """The picture of one currency, as its reader writes days and amounts."""
+def draw_charts(now: PeriodTotals, before: PeriodTotals, period: Period, currency: Currency, own: Formats) -> OverviewCharts:
+    """Draw the charts of one currency in the reader's formats."""
     sums = now.by_part(currency.code, len(period.now.starts))
     earlier = [one.gross_minor for one in before.by_part(currency.code, len(period.before.starts))][: len(sums)]
     names = [own.part(start, period.unit) for start in period.now.starts]
@@ -53,7 +53,7 @@ def draw(now: Counted, before: Counted, period: Period, currency: Currency, own:
 
     methods = now.by_method(currency.code)
     shares = [one.gross_minor for one in methods]
-    return Picture(
+    return OverviewCharts(
         wide=chart(WIDE),
         narrow=chart(NARROW),
         parts=tuple(

@@ -1,14 +1,21 @@
-"""Every SQL statement of the home page. The sums are read from their indexes, whatever else a payment's row holds."""
+"""SQL of the home page. The totals are index-only scans."""
 
 from datetime import datetime
 
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.periods import Span
-from tollhouse.overview.model import Came, Count, Counted, Deliveries, Payment, Setup
+from tollhouse.overview.model import (
+    CurrencyCount,
+    LatestPayment,
+    MethodVolume,
+    PeriodTotals,
+    SetupProgress,
+    UndeliveredEvents,
+)
 from tollhouse.platform.db import Row, Tx
 
-# $3: when the parts begin, and when the last of them ends. The first part is number 1.
-CAME = """
+# $3: the starts of the parts, and the end of the last one. Parts are numbered from 1.
+VOLUMES = """
     SELECT currency, method_id, width_bucket(succeeded_at, $3::timestamptz[]) AS part,
            count(*) AS payments, sum(credited_minor)::text AS gross
     FROM transactions
@@ -21,15 +28,14 @@ FAILED = """
     WHERE merchant_id = $1 AND mode = $2 AND status = 'failed' AND updated_at >= $3 AND updated_at < $4
     GROUP BY currency
 """
-# What the merchant never had is given back without taking anything from it.
+# Refunds of unapplied money do not reduce the merchant's balance.
 REFUNDED = """
     SELECT currency, count(*) AS count, sum(amount_minor - unapplied_minor)::text AS refunded FROM refunds
     WHERE merchant_id = $1 AND mode = $2 AND created_at >= $3 AND created_at < $4
       AND status = 'succeeded' AND unapplied_minor < amount_minor
     GROUP BY currency
 """
-# The newest are picked before their links are looked at. An attempt is over when its link is, though nobody may have
-# written that down yet.
+# The newest payments are selected before the join. A pending payment of an ended link counts as expired.
 LATEST = """
     SELECT t.id, l.display_name, t.currency, t.amount_minor, t.method_id, t.created_at,
            CASE WHEN t.status = 'pending' AND t.received_minor = 0
@@ -40,14 +46,14 @@ LATEST = """
     JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = ($1, $2, t.payment_link_id)
     ORDER BY t.created_at DESC, t.id DESC
 """
-# Counted no further than $4: more is told as "or more".
+# Counts stop at $4.
 UNDELIVERED = """
     SELECT (SELECT count(*) FROM (SELECT FROM webhook_failures
-            WHERE merchant_id = $1 AND mode = $2 AND failed_at > $3 LIMIT $4) AS them) AS failed,
+            WHERE merchant_id = $1 AND mode = $2 AND failed_at > $3 LIMIT $4) AS counted) AS failed,
            (SELECT count(*) FROM (SELECT FROM webhook_deliveries_later
-            WHERE merchant_id = $1 AND mode = $2 AND NOT held LIMIT $4) AS them) AS retrying,
+            WHERE merchant_id = $1 AND mode = $2 AND NOT held LIMIT $4) AS counted) AS retrying,
            (SELECT count(*) FROM (SELECT FROM webhook_deliveries_later
-            WHERE merchant_id = $1 AND mode = $2 AND held LIMIT $4) AS them) AS held
+            WHERE merchant_id = $1 AND mode = $2 AND held LIMIT $4) AS counted) AS held
 """
 SETUP = """
     SELECT EXISTS (SELECT FROM projects WHERE merchant_id = $1 AND mode = $2 AND status = 'approved') AS project,
@@ -61,22 +67,25 @@ SETUP = """
 """
 
 
-async def counted(tx: Tx, env: MerchantEnv, span: Span) -> Counted:
-    """Everything that is counted in a span. One without parts has nothing."""
+async def count_period(tx: Tx, env: MerchantEnv, span: Span) -> PeriodTotals:
+    """The totals of a span."""
     if not span.starts:
-        return Counted()
-    whose, ends = (env.merchant_id, env.mode), (span.starts[0], span.end)
-    return Counted(
-        [_came(row) for row in await tx.fetch(CAME, *whose, span.bounds)],
-        [Count(row["currency"], row["count"]) for row in await tx.fetch(FAILED, *whose, *ends)],
-        [Count(row["currency"], row["count"], int(row["refunded"])) for row in await tx.fetch(REFUNDED, *whose, *ends)],
+        return PeriodTotals()
+    scope, ends = (env.merchant_id, env.mode), (span.starts[0], span.end)
+    return PeriodTotals(
+        [_volume(row) for row in await tx.fetch(VOLUMES, *scope, span.bounds)],
+        [CurrencyCount(row["currency"], row["count"]) for row in await tx.fetch(FAILED, *scope, *ends)],
+        [
+            CurrencyCount(row["currency"], row["count"], int(row["refunded"]))
+            for row in await tx.fetch(REFUNDED, *scope, *ends)
+        ],
     )
 
 
-async def latest(tx: Tx, env: MerchantEnv, now: datetime, limit: int) -> list[Payment]:
-    """The latest attempts to pay, as they stand."""
+async def list_latest_payments(tx: Tx, env: MerchantEnv, now: datetime, limit: int) -> list[LatestPayment]:
+    """The latest payments with their current status."""
     return [
-        Payment(
+        LatestPayment(
             id=row["id"],
             name=row["display_name"],
             currency=row["currency"],
@@ -89,19 +98,19 @@ async def latest(tx: Tx, env: MerchantEnv, now: datetime, limit: int) -> list[Pa
     ]
 
 
-async def undelivered(tx: Tx, env: MerchantEnv, since: datetime, most: int) -> Deliveries:
-    """Webhook events that failed since then, and those that still wait to be sent again; each counted up to `most`."""
-    [row] = await tx.fetch(UNDELIVERED, env.merchant_id, env.mode, since, most)
-    return Deliveries(row["failed"], row["retrying"], row["held"])
+async def count_undelivered(tx: Tx, env: MerchantEnv, since: datetime, count_max: int) -> UndeliveredEvents:
+    """Count the webhook events that failed since then, are retried, or are held; each up to `count_max`."""
+    [row] = await tx.fetch(UNDELIVERED, env.merchant_id, env.mode, since, count_max)
+    return UndeliveredEvents(row["failed"], row["retrying"], row["held"])
 
 
-async def setup(tx: Tx, env: MerchantEnv) -> Setup:
-    """What is set up in this environment; the test payment counts for both."""
+async def get_setup_progress(tx: Tx, env: MerchantEnv) -> SetupProgress:
+    """The setup steps of this environment. The test payment counts for both environments."""
     [row] = await tx.fetch(SETUP, env.merchant_id, env.mode)
-    return Setup(
+    return SetupProgress(
         row["project"], row["test_payment"], row["webhook"], row["api_key"], row["second_factor"], row["application"]
     )
 
 
-def _came(row: Row) -> Came:
-    return Came(row["currency"], row["method_id"], row["part"], row["payments"], int(row["gross"]))
+def _volume(row: Row) -> MethodVolume:
+    return MethodVolume(row["currency"], row["method_id"], row["part"], row["payments"], int(row["gross"]))

@@ -12,9 +12,9 @@ from tollhouse.identity.model import Caller
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.platform.db import Pool
-from tollhouse.reports.model import Report, SummaryQuery
+from tollhouse.reports.csv_file import as_csv
+from tollhouse.reports.model import FinancialReport, SummaryQuery
 from tollhouse.reports.summary import report, summaries
-from tollhouse.reports.table import as_csv
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 
@@ -24,10 +24,10 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
     "/reports/financial-summary",
     guard=scope("reports:read"),
     errors=(ValidationFailed,),
-    responses=Report,
+    responses=FinancialReport,
     formats=("text/csv",),
 )
-async def financial_summary(caller: Caller, query: SummaryQuery, db: Pool, now: datetime) -> Report | Response:
+async def financial_summary(caller: Caller, query: SummaryQuery, db: Pool, now: datetime) -> FinancialReport | Response:
     """What changed the balances in an interval, by currency, from the ledger alone; as JSON or CSV."""
     interval = query.interval(now)
     if query.project_id is not None and await projects.status_of(db, caller.env, query.project_id) is None:

@@ -1,30 +1,30 @@
-"""What stands above a report that leaves the house as a file: whose it is, of which days, and how it is written."""
+"""The header of a report file: business, period, project, language."""
 
 from datetime import datetime
 
 from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.reports.chosen import Chosen
 from tollhouse.reports.model import Interval
+from tollhouse.reports.selection import ReportSelection
 
 
 class ReportHeader(Struct, frozen=True, kw_only=True):
-    """A report's title. `project_name` is empty where it is of all projects."""
+    """The header of a report. `project_name` is empty for all projects."""
 
     env: MerchantEnv
     business_name: str
     project_name: str
     time_zone: str
-    chosen: Chosen
+    selection: ReportSelection
     made_at: datetime
     language: str
 
     def file_name(self, ending: str) -> str:
-        """`report-test-2026-11-01-to-2026-11-30.pdf`: plain ASCII."""
-        return f"report-{self.env.mode}-{self.chosen.days.first}-to-{self.chosen.days.last}.{ending}"
+        """`report-test-2026-11-01-to-2026-11-30.pdf`."""
+        return f"report-{self.env.mode}-{self.selection.days.first}-to-{self.selection.days.last}.{ending}"
 
-    def day_or_month(self, period: Interval) -> str:
-        """A period as `2026-11-21` or `2026-11`, by the clocks of the merchant."""
-        begins = period.start.astimezone(self.chosen.zone).date().isoformat()
-        return begins if self.chosen.group_by == "day" else begins[:7]
+    def period_name(self, period: Interval) -> str:
+        """`2026-11-21` or `2026-11`, in the merchant's time zone."""
+        day = period.start.astimezone(self.selection.zone).date().isoformat()
+        return day if self.selection.group_by == "day" else day[:7]

@@ -1,4 +1,4 @@
-"""What the lines and columns of a report are called, in the words of the page and of its files."""
+"""Labels of the lines and columns of a report, on the page and in its files."""
 
 from collections.abc import Mapping
 
@@ -20,16 +20,15 @@ LINES: Mapping[LineName, str] = {
     "balance_payments_out": "Balance payments out",
     "adjustments": "Adjustments",
 }
-COLUMNS = ("Opening", "Payments", "Fees", "Returned", "Withdrawals", "Other", "Closing")
-METHOD_COLUMNS = ("Payments", "Gross", "Fees", "Returned", "Net")
+COLUMNS = ("Opening", "Payments", "Fees", "Reversals", "Withdrawals", "Other", "Closing")
+METHOD_COLUMNS = ("Payments", "Gross", "Fees", "Reversals", "Net")
 TITLE = "Financial report"
-TEST = "Test environment. No real money moved."
+TEST = "Test environment. No real money was moved."
 ALL_PROJECTS = "All projects"
-CURRENCY, METHOD, NUMBER, AMOUNT, SHARE = "Currency", "Method", "Number", "Amount", "Of gross"
+CURRENCY, METHOD, NUMBER, AMOUNT, SHARE = "Currency", "Method", "Count", "Amount", "Share of gross"
 FROM, TO, DAY, MONTH = "From", "To", "Day", "Month"
 TIME_ZONE, PROJECT, ENVIRONMENT = "Time zone", "Project", "Environment"
-FEES_TOGETHER = "All fees"
-LINES_OF = "Everything that changed the balance"
+TOTAL_FEES = "Total fees"
+BALANCE_CHANGES = "Balance changes"
 BY_CURRENCY, BY_METHOD, BY_DAY, BY_MONTH, FEES = "By currency", "By method", "By day", "By month", "Fees"
-NOTHING = "Nothing was posted."
-"""For a report without any currency."""
+NO_ENTRIES = "No entries in this period."

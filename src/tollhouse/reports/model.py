@@ -1,4 +1,4 @@
-"""What a report is asked for, its periods, its lines, and how it is shown."""
+"""Financial reports: query, intervals, lines, views."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -59,30 +59,30 @@ PAYMENT_LINES: frozenset[LineName] = frozenset(
     {"payments_gross", "payment_fees", "refunds", "chargebacks", "chargeback_fees"}
 )
 PAYMENT_TYPES: tuple[EntryType, ...] = tuple(kind for kind, line in LINE_OF.items() if line in PAYMENT_LINES)
-"""What belongs to a payment, and so to the method by which it was paid."""
-INNER: frozenset[EntryType] = frozenset({"hold", "release", "settlement"})
-"""What a merchant's money does between its own accounts: such a transaction moves no total."""
+"""Entry types that belong to a payment, and so to its method."""
+INTERNAL_TYPES: frozenset[EntryType] = frozenset({"hold", "release", "settlement"})
+"""Movements between a merchant's own accounts, which change no total."""
 
-LONGEST = timedelta(days=366)
-USUAL = timedelta(days=30)
+SPAN_MAX = timedelta(days=366)
+DEFAULT_SPAN = timedelta(days=30)
 
 
 class Interval(Struct, frozen=True):
-    """From a moment up to, and without, another one."""
+    """From `start` inclusive to `end` exclusive."""
 
     start: datetime
     end: datetime
 
     def periods(self, group_by: GroupBy, zone: tzinfo = UTC) -> list["Interval"]:
-        """The whole, or its days or months there; the first and last one as long as they are inside."""
+        """The interval, or its days or months in this time zone; the first and last may be partial."""
         starts = [self.start]
-        while group_by != "none" and (after := _next(starts[-1], group_by, zone)) < self.end:
-            starts.append(after)
+        while group_by != "none" and (following := _next(starts[-1], group_by, zone)) < self.end:
+            starts.append(following)
         return [Interval(start, end) for start, end in zip(starts, [*starts[1:], self.end], strict=True)]
 
 
 class SummaryQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """`?from=&to=` are times or dates (midnight UTC), at most 366 days apart. Left out: the 30 days up to now."""
+    """`?from=&to=` are times or dates (midnight UTC), at most 366 days apart. Default: the last 30 days."""
 
     start: str | None = msgspec.field(name="from", default=None)
     to: str | None = None
@@ -92,37 +92,37 @@ class SummaryQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     format: Literal["json", "csv"] = "json"
 
     def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
-        """Every parameter that is refused."""
-        return self._faults(*self._span(facts.now))
+        """The errors of each parameter."""
+        return self._field_errors(*self._span(facts.now))
 
     def _span(self, now: datetime) -> tuple[datetime | None, datetime | None]:
         end = now if self.to is None else moment_of(self.to)
         start = None if self.start is None else moment_of(self.start)
-        return (end - USUAL if start is None and self.start is None and end is not None else start), end
+        return (end - DEFAULT_SPAN if start is None and self.start is None and end is not None else start), end
 
     def interval(self, now: datetime) -> Interval:
-        """What is reported. Raises `ValidationFailed` with every fault."""
+        """The requested interval. Raises `ValidationFailed`."""
         start, end = self._span(now)
-        field_errors = list(self._faults(start, end))
+        field_errors = list(self._field_errors(start, end))
         if start is None or end is None or field_errors:
             raise ValidationFailed(*field_errors)
         return Interval(start, end)
 
-    def _faults(self, start: datetime | None, end: datetime | None) -> Iterator[FieldError]:
-        for name, moment, typed in (("from", start, self.start), ("to", end, self.to)):
-            if moment is None and typed is not None:
+    def _field_errors(self, start: datetime | None, end: datetime | None) -> Iterator[FieldError]:
+        for name, moment, value in (("from", start, self.start), ("to", end, self.to)):
+            if moment is None and value is not None:
                 yield FieldError(name, "invalid_time", messages.A_TIME_OR_DAY)
         if start is not None and end is not None:
             if start >= end:
                 yield FieldError("from", "out_of_range", messages.BEFORE_END)
-            elif end - start > LONGEST:
+            elif end - start > SPAN_MAX:
                 yield FieldError("from", "out_of_range", messages.AT_MOST_A_YEAR)
         if self.currency is not None and self.currency not in CURRENCIES:
             yield FieldError("currency", "invalid_currency", messages.A_CURRENCY)
 
 
 class Summary(Struct, frozen=True):
-    """One currency in one period. Lines are signed: opening and all lines together are closing."""
+    """One currency in one period. Lines are signed: opening plus all lines equals closing."""
 
     currency: str
     period: Interval
@@ -132,12 +132,12 @@ class Summary(Struct, frozen=True):
 
     @property
     def closing_minor(self) -> int:
-        """What the total was when the period ended."""
+        """The total at the end of the period."""
         return self.opening_minor + sum(self.lines.values())
 
 
-class MethodSum(Struct, frozen=True, kw_only=True):
-    """What one method brought in one currency, signed as the lines of a summary are: all methods together are those."""
+class MethodSummary(Struct, frozen=True, kw_only=True):
+    """One method in one currency, signed like the lines of a summary."""
 
     currency: str
     method_id: str
@@ -148,26 +148,26 @@ class MethodSum(Struct, frozen=True, kw_only=True):
 
     @property
     def net_minor(self) -> int:
-        """What is left of it."""
+        """Gross less fees and reversals."""
         return self.gross_minor + self.fees_minor + self.returned_minor
 
 
-class Found(Struct, frozen=True):
-    """What a report is made of: by currency and period, and by currency and method."""
+class ReportData(Struct, frozen=True):
+    """The data of a report: by currency and period, and by currency and method."""
 
     summaries: list[Summary]
-    methods: list[MethodSum]
+    methods: list[MethodSummary]
 
-    def of(self, currency: str) -> "Found":
-        """What there is of one currency."""
-        return Found(
+    def of(self, currency: str) -> "ReportData":
+        """The data of one currency."""
+        return ReportData(
             [row for row in self.summaries if row.currency == currency],
             [one for one in self.methods if one.currency == currency],
         )
 
 
 class SummaryView(Struct, frozen=True, kw_only=True):
-    """One currency in one period, as JSON. Totals are available + pending + reserved - debt."""
+    """One currency in one period. Totals are available + pending + reserved - debt."""
 
     currency: str
     decimals: int
@@ -208,8 +208,8 @@ class SummaryView(Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
 
 
-class Report(Struct, frozen=True, kw_only=True):
-    """The financial summary: a row for each currency and period, by currency and then by time."""
+class FinancialReport(Struct, frozen=True, kw_only=True):
+    """The financial summary: a row for each currency and period, ordered by currency and time."""
 
     object: Literal["financial_summary"] = "financial_summary"
     start: Timestamp = msgspec.field(name="from")
@@ -221,14 +221,14 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 def line_of(entry_type: EntryType, *, raised: bool) -> LineName:
-    """The line that an entry counts in. A returned balance payment lessens whichever side it is on."""
+    """The line of an entry. A refunded balance payment reduces the line of its side."""
     if entry_type == "balance_payment_refund":
         return "balance_payments_out" if raised else "balance_payments_in"
     return LINE_OF.get(entry_type, "adjustments")
 
 
 def _next(moment: datetime, group_by: GroupBy, zone: tzinfo) -> datetime:
-    """When the next day or month begins."""
+    """The start of the next day or month."""
     today = moment.astimezone(zone).date()
     following = (
         today + timedelta(days=1) if group_by == "day" else (today.replace(day=1) + timedelta(days=32)).replace(day=1)

@@ -1,4 +1,4 @@
-"""The dashboard's page of financial reports, and each report as a file."""
+"""The dashboard's financial reports, as pages and files."""
 
 import asyncio
 from typing import Any
@@ -25,11 +25,11 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.periods import Unit
 from tollhouse.reports import labels, tables
-from tollhouse.reports.chosen import DAYS_SHOWN_MAX, FIELDS, Chosen, ReportsQuery
+from tollhouse.reports.csv_file import as_csv
 from tollhouse.reports.header import ReportHeader
-from tollhouse.reports.model import Found, MethodSum, Summary
-from tollhouse.reports.summary import by_method, by_period, everything
-from tollhouse.reports.table import as_csv
+from tollhouse.reports.model import MethodSummary, ReportData, Summary
+from tollhouse.reports.selection import DAYS_SHOWN_MAX, FIELDS, ReportSelection, ReportsQuery
+from tollhouse.reports.summary import by_method, load_periods, load_report
 
 OPERATIONS = Operations(PAGES)
 PROJECTS_SHOWN = 100
@@ -39,15 +39,15 @@ PDF = "application/pdf"
 
 @OPERATIONS.add("GET", "/{mode}/reports", guard=signed_in_page)
 async def reports(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
-    """What changed the balances in these days: by currency; of one of them over time, by line, and by method."""
+    """Show balance changes by currency, and one currency over time and by line."""
     env, db = caller.env(mode), request.services.db
     choices = await projects.approved(db, env, whole(PROJECTS_SHOWN))
-    chosen, form_errors = await _looked_at(request, caller, env, query)
-    shown = chosen.shown()
-    parts = tables.by_currency(await by_period(db, env, shown))
+    selection, form_errors = await _selection_or_default(request, caller, env, query)
+    shown = selection.shown()
+    parts = tables.by_currency(await load_periods(db, env, shown))
     sums = {code: tables.whole(rows) for code, rows in parts.items()}
     usual = (await payment_settings.of(db, env)).default_currency
-    code = query.currency if query.currency in sums else tables.best(sums, usual)
+    code = query.currency if query.currency in sums else tables.choose_currency(sums, usual)
     return page(
         request,
         "reports/reports.html",
@@ -57,25 +57,25 @@ async def reports(request: Request, caller: Person, mode: str, query: ReportsQue
         here="reports",
         query=query,
         form_errors=form_errors,
-        chosen=chosen,
+        selection=selection,
         shown=shown,
         days_max=DAYS_SHOWN_MAX,
-        group_by=chosen.group_by,
+        group_by=selection.group_by,
         projects=[(str(one.id), one.name) for one in choices],
         currencies=[(one, one) for one in sums],
         currency=code,
         sums=[(one, _amounts(row)) for one, row in sums.items()],
-        picture=None if code not in parts else _drawn(parts[code], shown, CURRENCIES[code], formats_of(request)),
+        picture=None if code not in parts else _charts(parts[code], shown, CURRENCIES[code], formats_of(request)),
         files=[(kind.upper(), f"/{env.mode}/reports.{kind}{query.address()}") for kind in ("pdf", "xlsx", "csv")],
-        **({} if code not in sums else _of_currency(sums[code])),
+        **({} if code not in sums else _currency_details(sums[code])),
     )
 
 
 @OPERATIONS.add("GET", "/{mode}/reports/methods", guard=signed_in_page)
 async def methods(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
-    """What each method brought in these days, in each currency. It is summed for this page alone: it takes as long again."""
+    """Show payments by method and currency. Separate from the summary, because it takes as long again."""
     env = caller.env(mode)
-    chosen, form_errors = await _looked_at(request, caller, env, query)
+    selection, form_errors = await _selection_or_default(request, caller, env, query)
     return page(
         request,
         "reports/methods.html",
@@ -85,14 +85,14 @@ async def methods(request: Request, caller: Person, mode: str, query: ReportsQue
         here="reports",
         query=query,
         form_errors=form_errors,
-        chosen=chosen,
-        currencies=_methods(await by_method(request.services.db, env, chosen)),
+        selection=selection,
+        currencies=_method_rows(await by_method(request.services.db, env, selection)),
     )
 
 
 @OPERATIONS.add("GET", "/{mode}/reports.csv", guard=signed_in_page)
 async def reports_csv(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
-    """The report as CSV, in the columns of the API's: each currency, each day or month."""
+    """The report as CSV, with the columns of the API: each currency and day or month."""
     header, found = await _report(request, caller, mode, query)
     text = await asyncio.to_thread(as_csv, found.summaries)
     return Response(text, 200, attachment(header.file_name("csv")), media_type=MEDIA_TYPE)
@@ -108,34 +108,34 @@ async def reports_xlsx(request: Request, caller: Person, mode: str, query: Repor
 
 @OPERATIONS.add("GET", "/{mode}/reports.pdf", guard=signed_in_page)
 async def reports_pdf(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
-    """The report to be printed: each currency on a page of its own."""
+    """The report as PDF."""
     header, found = await _report(request, caller, mode, query, as_shown=True)
-    made = await asyncio.to_thread(_printed, header, found)
+    made = await asyncio.to_thread(_pdf, header, found)
     return Response(made, 200, attachment(header.file_name("pdf")), media_type=PDF)
 
 
-def _workbook(header: ReportHeader, found: Found) -> bytes:
-    from tollhouse.reports.xlsx import workbook  # noqa: PLC0415 - few ask for it, and its library is slow to load
+def _workbook(header: ReportHeader, found: ReportData) -> bytes:
+    from tollhouse.reports.xlsx import render_workbook  # noqa: PLC0415 - seldom used, slow to import
 
-    return workbook(header, found)
+    return render_workbook(header, found)
 
 
-def _printed(header: ReportHeader, found: Found) -> bytes:
-    from tollhouse.reports.pdf import printed  # noqa: PLC0415 - the same
+def _pdf(header: ReportHeader, found: ReportData) -> bytes:
+    from tollhouse.reports.pdf import render_pdf  # noqa: PLC0415 - the same
 
-    return printed(header, found)
+    return render_pdf(header, found)
 
 
 async def _report(
     request: Request, person: Person, mode: str, query: ReportsQuery, *, as_shown: bool = False
-) -> tuple[ReportHeader, Found]:
-    """The report that the address means, of one currency where it names one. Raises `ValidationFailed`."""
+) -> tuple[ReportHeader, ReportData]:
+    """The header and data of a report file. Raises `ValidationFailed`."""
     env, db = person.env(mode), request.services.db
-    chosen = await _chosen(request, person, env, query)
+    selection = await _selection(request, person, env, query)
     if as_shown:
-        chosen = chosen.shown()
-    project = None if chosen.project_id is None else await projects.one(db, env, chosen.project_id)
-    found = await everything(db, env, chosen)
+        selection = selection.shown()
+    project = None if selection.project_id is None else await projects.one(db, env, selection.project_id)
+    found = await load_report(db, env, selection)
     if query.currency:
         found = found.of(query.currency)
     header = ReportHeader(
@@ -143,37 +143,39 @@ async def _report(
         business_name=person.business_name,
         project_name="" if project is None else project.facts.name,
         time_zone=person.time_zone,
-        chosen=chosen,
+        selection=selection,
         made_at=request.now,
         language=language_of(request),
     )
     return header, found
 
 
-async def _looked_at(request: Request, person: Person, env: MerchantEnv, query: ReportsQuery) -> tuple[Chosen, FormErrors]:
-    """What a page shows: what the address means, else the usual, with what is wrong."""
+async def _selection_or_default(
+    request: Request, person: Person, env: MerchantEnv, query: ReportsQuery
+) -> tuple[ReportSelection, FormErrors]:
+    """The selection of the query; the default one, with the errors, if the query is invalid."""
     try:
-        return await _chosen(request, person, env, query), NO_ERRORS
+        return await _selection(request, person, env, query), NO_ERRORS
     except ValidationFailed as error:
-        return ReportsQuery().chosen(request.now, person.zone), form_errors_of(error, FIELDS)
+        return ReportsQuery().selection(request.now, person.zone), form_errors_of(error, FIELDS)
 
 
-async def _chosen(request: Request, person: Person, env: MerchantEnv, query: ReportsQuery) -> Chosen:
-    """What the address means. Raises `ValidationFailed`."""
-    chosen = query.chosen(request.now, person.zone)
-    if chosen.project_id is not None and await projects.status_of(request.services.db, env, chosen.project_id) is None:
+async def _selection(request: Request, person: Person, env: MerchantEnv, query: ReportsQuery) -> ReportSelection:
+    """The selection of the query. Raises `ValidationFailed`."""
+    selection = query.selection(request.now, person.zone)
+    if selection.project_id is not None and await projects.status_of(request.services.db, env, selection.project_id) is None:
         raise ValidationFailed(FieldError("project_id", "invalid_project", messages.A_PROJECT))
-    return chosen
+    return selection
 
 
 def _amounts(row: Summary) -> list[str]:
     return [CURRENCIES[row.currency].format(minor) for minor in tables.columns(row)]
 
 
-def _of_currency(row: Summary) -> dict[str, Any]:
-    """What the page tells of one currency."""
+def _currency_details(row: Summary) -> dict[str, Any]:
+    """The template values of one currency."""
     currency = CURRENCIES[row.currency]
-    taken, share = tables.fees_together(row)
+    taken, share = tables.total_fees(row)
     return {
         "opening": currency.format(row.opening_minor),
         "closing": currency.format(row.closing_minor),
@@ -181,12 +183,12 @@ def _of_currency(row: Summary) -> dict[str, Any]:
             (labels.LINES[line], currency.format(minor), row.counts[line]) for line, minor in row.lines.items() if minor
         ],
         "fees": [(labels.LINES[fee.line], currency.format(fee.minor), fee.percent) for fee in tables.fees(row) if fee.minor],
-        "fees_together": (currency.format(taken), share),
+        "total_fees": (currency.format(taken), share),
     }
 
 
-def _methods(found: list[MethodSum]) -> dict[str, list[tuple[str, int, list[str]]]]:
-    """The rows of each currency: the name of the method, its payments, and its amounts."""
+def _method_rows(found: list[MethodSummary]) -> dict[str, list[tuple[str, int, list[str]]]]:
+    """The rows of each currency: method name, payments, amounts."""
     rows: dict[str, list[tuple[str, int, list[str]]]] = {}
     for one in found:
         amounts = (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor)
@@ -195,9 +197,9 @@ def _methods(found: list[MethodSum]) -> dict[str, list[tuple[str, int, list[str]
     return rows
 
 
-def _drawn(parts: list[Summary], chosen: Chosen, currency: Currency, own: Formats) -> dict[str, Any]:
-    """The chart of gross volume and fees in both sizes, and the rows that say the same."""
-    unit: Unit = "day" if chosen.group_by == "day" else "month"
+def _charts(parts: list[Summary], selection: ReportSelection, currency: Currency, own: Formats) -> dict[str, Any]:
+    """The chart of gross volume and fees in both sizes, and its table."""
+    unit: Unit = "day" if selection.group_by == "day" else "month"
     names = [own.part(part.period.start, unit) for part in parts]
     gross = [max(part.lines["payments_gross"], 0) for part in parts]
     taken = [max(-sum(part.lines[line] for line in tables.FEES), 0) for part in parts]

@@ -1,7 +1,6 @@
-"""A report to be printed (PDF): a title, what it is of, the currencies, and each of them with its lines, fees and methods.
+"""A report as PDF: header, currencies, then each currency with its lines, fees, methods and periods.
 
-The built-in fonts of PDF have Western letters alone: in names, others are printed without
-their accents, or as question marks.
+The built-in PDF fonts have Western letters only: others lose their accents or become question marks.
 """
 
 from collections.abc import Sequence
@@ -15,21 +14,21 @@ from tollhouse.http.texts import Texts
 from tollhouse.kernel.clock import stamp
 from tollhouse.reports import labels
 from tollhouse.reports.header import ReportHeader
-from tollhouse.reports.model import LINES, Found, MethodSum, Summary
-from tollhouse.reports.tables import by_currency, columns, fees, fees_together, whole
+from tollhouse.reports.model import LINES, MethodSummary, ReportData, Summary
+from tollhouse.reports.tables import by_currency, columns, fees, total_fees, whole
 
 LETTERS = "cp1252"
 FONT = "helvetica"
 LINE, MARGIN = 6, 14
 NAME_WIDTH, NUMBER_WIDTH = 52, 31
-"""In millimetres, of the 269 between the margins of an A4 page on its side."""
+"""In millimetres, of the 269 between the margins of a landscape A4 page."""
 INK, FAINT, RULE = (19, 26, 38), (82, 93, 115), (200, 206, 216)
 Row = Sequence[str]
 
 
-def printed(header: ReportHeader, found: Found) -> bytes:
-    """The file. It works for a while: never on the event loop."""
-    sheet = _Sheet(header)
+def render_pdf(header: ReportHeader, found: ReportData) -> bytes:
+    """Render the file. Slow: run it in a thread."""
+    sheet = _ReportPdf(header)
     parts = by_currency(found.summaries)
     sums = [whole(rows) for rows in parts.values()]
     sheet.begin(sums)
@@ -39,8 +38,8 @@ def printed(header: ReportHeader, found: Found) -> bytes:
     return bytes(sheet.output())
 
 
-class _Sheet(FPDF):
-    """A4 on its side, with the page number on each."""
+class _ReportPdf(FPDF):
+    """Landscape A4 with page numbers."""
 
     def __init__(self, header: ReportHeader) -> None:
         super().__init__(orientation="landscape", format="A4")
@@ -49,95 +48,101 @@ class _Sheet(FPDF):
         self.core_fonts_encoding = LETTERS
         self.set_margin(MARGIN)
         self.set_auto_page_break(auto=True, margin=MARGIN + LINE)
-        self.set_title(self._said(labels.TITLE))
+        self.set_title(self._translate(labels.TITLE))
         self.set_lang(header.language)
         self.set_creation_date(header.made_at)
         self.set_draw_color(*RULE)
         self.add_page()
 
     def footer(self) -> None:
-        """Whose report it is, and which page."""
+        """Print business name, days and page number."""
         self.set_y(-MARGIN)
         self._style(8, FAINT)
         header = self._header
-        self.cell(200, LINE, _printable(f"{header.business_name}, {header.chosen.days.first} - {header.chosen.days.last}"))
+        self.cell(
+            200, LINE, _printable(f"{header.business_name}, {header.selection.days.first} - {header.selection.days.last}")
+        )
         self.cell(0, LINE, f"{self.page_no()} / {{nb}}", align="R")
 
     def begin(self, sums: Sequence[Summary]) -> None:
-        """The title, and the currencies side by side."""
+        """Print the header and the totals of each currency."""
         header, formats = self._header, self._texts.formats
         self._style(20, INK, bold=True)
-        self._line(self._said(labels.TITLE), 10)
+        self._line(self._translate(labels.TITLE), 10)
         self._style(12, INK)
         self._line(header.business_name, 7)
         self._style(9, FAINT)
-        days = header.chosen.days
+        days = header.selection.days
         self._line(f"{formats.long_day(days.first)} - {formats.long_day(days.last)} ({header.time_zone})")
-        self._line(header.project_name or self._said(labels.ALL_PROJECTS))
+        self._line(header.project_name or self._translate(labels.ALL_PROJECTS))
         self._line(formats.moment(stamp(header.made_at)))
         if not header.env.livemode:
             self._style(9, INK, bold=True)
-            self._line(self._said(labels.TEST))
+            self._line(self._translate(labels.TEST))
         self.ln(LINE)
         if not sums:
             self._style(10, INK)
-            self._line(self._said(labels.NOTHING))
+            self._line(self._translate(labels.NO_ENTRIES))
             return
         rows = [[one.currency, *self._amounts(CURRENCIES[one.currency], columns(one))] for one in sums]
         self._table(labels.BY_CURRENCY, (labels.CURRENCY, *labels.COLUMNS), rows)
 
-    def currency(self, currency: Currency, summed: Summary, parts: Sequence[Summary], methods: Sequence[MethodSum]) -> None:
-        """One currency, on a page of its own."""
+    def currency(
+        self, currency: Currency, summed: Summary, parts: Sequence[Summary], methods: Sequence[MethodSummary]
+    ) -> None:
+        """Print one currency on its own page."""
         self.add_page()
         self._style(14, INK, bold=True)
         self._line(f"{currency.code}, {currency.name}", 9)
         self._lines(currency, summed)
         self._fees(currency, summed)
-        self._methods(currency, methods)
-        by_day = self._header.chosen.group_by == "day"
-        rows = [[self._header.day_or_month(one.period), *self._amounts(currency, columns(one))] for one in parts]
+        self._method_rows(currency, methods)
+        by_day = self._header.selection.group_by == "day"
+        rows = [[self._header.period_name(one.period), *self._amounts(currency, columns(one))] for one in parts]
         heads = (labels.DAY if by_day else labels.MONTH, *labels.COLUMNS)
         self._table(labels.BY_DAY if by_day else labels.BY_MONTH, heads, rows)
 
     def _lines(self, currency: Currency, summed: Summary) -> None:
         opening, closing = self._amounts(currency, (summed.opening_minor, summed.closing_minor))
-        rows = [[self._said(labels.COLUMNS[0]), opening, ""]]
+        rows = [[self._translate(labels.COLUMNS[0]), opening, ""]]
         for line in LINES:
             if summed.lines[line]:
                 [amount] = self._amounts(currency, [summed.lines[line]])
-                rows.append([self._said(labels.LINES[line]), amount, self._texts.formats.number(summed.counts[line])])
-        rows.append([self._said(labels.COLUMNS[-1]), closing, ""])
-        self._table(labels.LINES_OF, ("", labels.AMOUNT, labels.NUMBER), rows)
+                rows.append([self._translate(labels.LINES[line]), amount, self._texts.formats.number(summed.counts[line])])
+        rows.append([self._translate(labels.COLUMNS[-1]), closing, ""])
+        self._table(labels.BALANCE_CHANGES, ("", labels.AMOUNT, labels.NUMBER), rows)
 
     def _fees(self, currency: Currency, summed: Summary) -> None:
-        taken, share = fees_together(summed)
+        total_minor, total_share = total_fees(summed)
         kinds = [(labels.LINES[fee.line], fee.minor, fee.percent) for fee in fees(summed) if fee.minor]
         if not kinds:
             return
         rows: list[Row] = []
-        for name, minor, percent in (*kinds, (labels.FEES_TOGETHER, taken, share)):
-            rows.append([self._said(name), *self._amounts(currency, [minor]), f"{self._texts.formats.amount(percent)} %"])
+        for name, minor, percent in (*kinds, (labels.TOTAL_FEES, total_minor, total_share)):
+            rows.append(
+                [self._translate(name), *self._amounts(currency, [minor]), f"{self._texts.formats.amount(percent)} %"]
+            )
         self._table(labels.FEES, ("", labels.AMOUNT, labels.SHARE), rows)
 
-    def _methods(self, currency: Currency, methods: Sequence[MethodSum]) -> None:
+    def _method_rows(self, currency: Currency, methods: Sequence[MethodSummary]) -> None:
         rows: list[Row] = []
         for one in methods:
             amounts = self._amounts(currency, (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor))
-            rows.append([self._said(method_name(one.method_id)), self._texts.formats.number(one.payments), *amounts])
+            rows.append([self._translate(method_name(one.method_id)), self._texts.formats.number(one.payments), *amounts])
         if rows:
             self._table(labels.BY_METHOD, (labels.METHOD, *labels.METHOD_COLUMNS), rows)
 
     def _table(self, name: str, heads: Row, rows: Sequence[Row]) -> None:
-        """A name on the left of each row, amounts to the right; its heads again on each page it goes on to."""
+        """Print a table: names left, amounts right, heads repeated on each page."""
         if self.will_page_break(4 * LINE):
             self.add_page()
         self._style(11, INK, bold=True)
-        self._line(self._said(name), 8)
-        self._cells([self._said(head) for head in heads], bold=True)
+        self._line(self._translate(name), 8)
+        self._cells([self._translate(head) for head in heads], bold=True)
         for row in rows:
             if self.will_page_break(LINE):
                 self.add_page()
-                self._cells([self._said(head) for head in heads], bold=True)
+                self._cells([self._translate(head) for head in heads], bold=True)
             self._cells(row)
         self.ln(LINE)
 
@@ -145,7 +150,7 @@ class _Sheet(FPDF):
         self._style(9, INK, bold=bold)
         for place, text in enumerate(row):
             width = NUMBER_WIDTH if place else NAME_WIDTH
-            self.cell(width, LINE, _fitting(self, _printable(text), width), border="B", align="R" if place else "L")
+            self.cell(width, LINE, _truncated(self, _printable(text), width), border="B", align="R" if place else "L")
         self.ln()
 
     def _line(self, text: str, height: int = LINE) -> None:
@@ -158,12 +163,12 @@ class _Sheet(FPDF):
     def _amounts(self, currency: Currency, amounts: Sequence[int]) -> list[str]:
         return [self._texts.formats.amount(currency.format(minor)) for minor in amounts]
 
-    def _said(self, text: str) -> str:
+    def _translate(self, text: str) -> str:
         return self._texts.translate(text)
 
 
 def _printable(text: str) -> str:
-    """The text in the letters that there are: others without their accents, else as question marks."""
+    """The text in the letters of the font: others without accents, or as question marks."""
     plain = "".join(_letter(letter) for letter in text.replace("\N{NO-BREAK SPACE}", " "))
     return plain.encode(LETTERS, "replace").decode(LETTERS)
 
@@ -174,8 +179,8 @@ def _letter(letter: str) -> str:
     return normalize("NFKD", letter)[:1]
 
 
-def _fitting(sheet: FPDF, text: str, width: int) -> str:
-    """The text, cut where it would run into the next cell."""
+def _truncated(sheet: FPDF, text: str, width: int) -> str:
+    """The text, truncated to the width of its cell."""
     room = width - 2 * sheet.c_margin
     if sheet.get_string_width(text) <= room:
         return text

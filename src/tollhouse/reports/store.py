@@ -1,4 +1,4 @@
-"""Every SQL statement of the financial summary."""
+"""SQL of the financial summary."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,9 +12,9 @@ TOTALS = """
     FROM ledger_accounts WHERE owner = $1 AND mode = $2 AND ($3::text IS NULL OR currency = $3)
     GROUP BY currency ORDER BY currency
 """
-# By the moment of the ledger transaction, so that what it moved between two accounts is never told apart. An entry is
-# never older than its transaction: so its own time, which has the index, leaves out nothing that counts.
-# Period 1 begins at the first moment of $4; the last period is everything after the report.
+# By the time of the ledger transaction, so that its entries are in one period. An entry is never older than its transaction,
+# so the condition on its own time, which has the index, excludes nothing. Period 1 starts at the first time of $4; the last
+# period is everything after the report.
 MOVES = """
     SELECT e.currency, width_bucket(t.created_at, $4::timestamptz[]) AS period, e.type,
            (e.account = 'debt') <> (e.delta > 0) AS raised,
@@ -25,10 +25,9 @@ MOVES = """
       AND e.created_at >= ($4::timestamptz[])[1] AND t.created_at >= ($4::timestamptz[])[1]
     GROUP BY 1, 2, 3, 4
 """
-# What these numbers count twice. On the available balance, which nearly all entries are on, a transaction has one of a type
-# and direction; a deed may have more on what is reserved or owed (a price in two parts, a charge that is partly owed). So of
-# those few are taken all but one, and this one too where another is on the available balance. To group by transaction would
-# take three times as long.
+# Corrects the counts of MOVES. A transaction has one entry of a type and direction on the available balance, but may have
+# more on reserved or debt (a price in two parts, a partly covered charge). These are subtracted, all but one, or all if
+# there is one on the available balance. Grouping everything by transaction would take three times as long.
 COUNTED_TWICE = """
     SELECT o.currency, width_bucket(o.at, $4::timestamptz[]) AS period, o.type, o.raised,
            sum(o.entries - CASE WHEN beside.id IS NULL THEN 1 ELSE 0 END)::bigint AS transactions
@@ -50,7 +49,7 @@ COUNTED_TWICE = """
     HAVING sum(o.entries - CASE WHEN beside.id IS NULL THEN 1 ELSE 0 END) > 0
 """
 
-# The same for what was paid to one project, from the very first entry on: period 0 is everything before the report.
+# The same for one project, from its first entry on: period 0 is everything before the report.
 MOVES_OF_PROJECT = """
     WITH paid AS (
         SELECT x.id FROM transactions x
@@ -71,8 +70,7 @@ MOVES_OF_PROJECT = """
     GROUP BY 1, 2, 3, 4
 """
 
-# What payments, and what came back of them, brought by each method, of the whole from $4 to $5. A payment that is credited
-# is one entry, so the entries are counted.
+# Payments, fees, refunds and chargebacks by method, from $4 to $5. A credited payment is one entry, so entries are counted.
 BY_METHOD = """
     SELECT e.currency, x.method_id, e.type,
            sum(CASE e.account WHEN 'debt' THEN -e.delta ELSE e.delta END)::text AS moved, count(*) AS entries
@@ -90,19 +88,19 @@ BY_METHOD = """
 
 
 async def totals(tx: Tx, env: MerchantEnv, currency: str | None) -> dict[str, int]:
-    """Everything the merchant has now, less what it owes, in each currency with any history."""
+    """The current total, less the debt, in each currency with entries."""
     return {row["currency"]: int(row["total"]) for row in await tx.fetch(TOTALS, env.merchant_id, env.mode, currency)}
 
 
 async def moves(tx: Tx, env: MerchantEnv, currency: str | None, moments: Sequence[datetime]) -> list[Row]:
-    """What changed the total since the first of these moments, by currency, period, type and direction."""
+    """Changes of the total since the first of these times, by currency, period, type and direction."""
     return await tx.fetch(MOVES, env.merchant_id, env.mode, currency, list(moments))
 
 
-async def counted_twice(
+async def count_duplicates(
     tx: Tx, env: MerchantEnv, currency: str | None, moments: Sequence[datetime], uncounted: Sequence[str]
 ) -> list[Row]:
-    """How many transactions stand twice in the numbers of `moves`, by the same; those of some types need not be told."""
+    """How many transactions `moves` counts more than once, in the same groups, except for some types."""
     return await tx.fetch(COUNTED_TWICE, env.merchant_id, env.mode, currency, list(moments), list(uncounted))
 
 
@@ -110,12 +108,12 @@ async def by_method(
     tx: Tx, env: MerchantEnv, currency: str | None, span: tuple[datetime, datetime], project_id: UUID | None,
     types: Sequence[str],
 ) -> list[Row]:  # fmt: skip
-    """What entries of these types moved in a span of time, by currency, method of the payment, and type."""
+    """Changes by entries of these types in an interval, by currency, payment method and type."""
     return await tx.fetch(BY_METHOD, env.merchant_id, env.mode, currency, *span, project_id, list(types))
 
 
 async def moves_of_project(
     tx: Tx, env: MerchantEnv, currency: str | None, moments: Sequence[datetime], project_id: UUID
 ) -> list[Row]:
-    """What the payments of one project ever changed, by currency, period, type and direction."""
+    """Changes by the payments of one project, by currency, period, type and direction."""
     return await tx.fetch(MOVES_OF_PROJECT, env.merchant_id, env.mode, currency, list(moments), project_id)

@@ -1,4 +1,4 @@
-"""The financial summary: what a merchant had, what changed it, and what it had then."""
+"""The financial summary: opening balance, changes by line, closing balance."""
 
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Mapping
@@ -11,24 +11,24 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.reports import store
-from tollhouse.reports.chosen import Chosen
 from tollhouse.reports.model import (
-    INNER,
+    INTERNAL_TYPES,
     LINES,
     PAYMENT_TYPES,
-    Found,
+    FinancialReport,
     GroupBy,
     Interval,
     LineName,
-    MethodSum,
-    Report,
+    MethodSummary,
+    ReportData,
     Summary,
     SummaryView,
     line_of,
 )
+from tollhouse.reports.selection import ReportSelection
 
 Key = tuple[str, int]
-"""A currency, and which period."""
+"""Currency and period number."""
 
 
 async def summaries(
@@ -39,30 +39,30 @@ async def summaries(
     currency: str | None,
     project_id: UUID | None = None,
 ) -> list[Summary]:
-    """A row for each currency with any history (or the named one) and period, read in one snapshot.
+    """A row for each period and each currency with entries, or the given one, read in one snapshot.
 
-    For a project, the totals are what its payments, their refunds and chargebacks brought, and nothing else.
+    For a project, only its payments and their refunds and chargebacks count.
     """
     async with _snapshot(db) as tx:
         return await _summaries(tx, env, interval, interval.periods(group_by), currency, project_id)
 
 
-async def everything(db: Pool, env: MerchantEnv, chosen: Chosen) -> Found:
-    """What a file of a report is made of, read in one snapshot."""
+async def load_report(db: Pool, env: MerchantEnv, selection: ReportSelection) -> ReportData:
+    """The data of a report file, in one snapshot."""
     async with _snapshot(db) as tx:
-        return Found(await _of(tx, env, chosen), await _methods(tx, env, chosen))
+        return ReportData(await _of(tx, env, selection), await _method_rows(tx, env, selection))
 
 
-async def by_period(db: Pool, env: MerchantEnv, chosen: Chosen) -> list[Summary]:
-    """The same without methods."""
+async def load_periods(db: Pool, env: MerchantEnv, selection: ReportSelection) -> list[Summary]:
+    """The rows by currency and period."""
     async with _snapshot(db) as tx:
-        return await _of(tx, env, chosen)
+        return await _of(tx, env, selection)
 
 
-async def by_method(db: Pool, env: MerchantEnv, chosen: Chosen) -> list[MethodSum]:
-    """The methods alone."""
+async def by_method(db: Pool, env: MerchantEnv, selection: ReportSelection) -> list[MethodSummary]:
+    """The rows by currency and method."""
     async with _snapshot(db) as tx:
-        return await _methods(tx, env, chosen)
+        return await _method_rows(tx, env, selection)
 
 
 @asynccontextmanager
@@ -71,13 +71,13 @@ async def _snapshot(db: Pool) -> AsyncIterator[Tx]:
         yield tx
 
 
-async def _of(tx: Tx, env: MerchantEnv, chosen: Chosen) -> list[Summary]:
-    return await _summaries(tx, env, chosen.interval, chosen.periods, None, chosen.project_id)
+async def _of(tx: Tx, env: MerchantEnv, selection: ReportSelection) -> list[Summary]:
+    return await _summaries(tx, env, selection.interval, selection.periods, None, selection.project_id)
 
 
-async def _methods(tx: Tx, env: MerchantEnv, chosen: Chosen) -> list[MethodSum]:
-    span = (chosen.interval.start, chosen.interval.end)
-    return _by_method(await store.by_method(tx, env, None, span, chosen.project_id, PAYMENT_TYPES))
+async def _method_rows(tx: Tx, env: MerchantEnv, selection: ReportSelection) -> list[MethodSummary]:
+    span = (selection.interval.start, selection.interval.end)
+    return _by_method(await store.by_method(tx, env, None, span, selection.project_id, PAYMENT_TYPES))
 
 
 async def _summaries(
@@ -86,28 +86,28 @@ async def _summaries(
     moments = [*(period.start for period in periods), interval.end]
     if project_id is None:
         moves = await store.moves(tx, env, currency, moments)
-        twice = await store.counted_twice(tx, env, currency, moments, sorted(INNER))
+        duplicates = await store.count_duplicates(tx, env, currency, moments, sorted(INTERNAL_TYPES))
         totals = await store.totals(tx, env, currency)
     else:
-        moves, twice = await store.moves_of_project(tx, env, currency, moments, project_id), []
+        moves, duplicates = await store.moves_of_project(tx, env, currency, moments, project_id), []
         totals = _totals(moves)
     if currency is not None:
         totals.setdefault(currency, 0)
-    lines, counts = _by_line(moves, twice)
+    lines, counts = _by_line(moves, duplicates)
     found: list[Summary] = []
     for code, total_minor in sorted(totals.items()):
         since_minor = sum(sum(lines[code, number].values()) for number in range(1, len(moments) + 1))
         opening_minor = total_minor - since_minor
         for number, period in enumerate(periods, 1):
-            row = Summary(code, period, opening_minor, _all(lines[code, number]), _all(counts[code, number]))
+            row = Summary(code, period, opening_minor, _all_lines(lines[code, number]), _all_lines(counts[code, number]))
             found.append(row)
             opening_minor = row.closing_minor
     return found
 
 
-def report(found: list[Summary], env: MerchantEnv, interval: Interval, group_by: GroupBy) -> Report:
-    """The answer in JSON."""
-    return Report(
+def report(found: list[Summary], env: MerchantEnv, interval: Interval, group_by: GroupBy) -> FinancialReport:
+    """The response of the API."""
+    return FinancialReport(
         start=stamp(interval.start),
         to=stamp(interval.end),
         group_by=group_by,
@@ -124,20 +124,22 @@ def _totals(moves: list[Row]) -> dict[str, int]:
     return totals
 
 
-def _by_line(moves: list[Row], twice: list[Row]) -> tuple[dict[Key, dict[LineName, int]], dict[Key, dict[LineName, int]]]:
+def _by_line(
+    moves: list[Row], duplicates: list[Row]
+) -> tuple[dict[Key, dict[LineName, int]], dict[Key, dict[LineName, int]]]:
     lines: dict[Key, dict[LineName, int]] = defaultdict(lambda: defaultdict(int))
     counts: dict[Key, dict[LineName, int]] = defaultdict(lambda: defaultdict(int))
     for row in moves:
         key, line = (row["currency"], row["period"]), line_of(row["type"], raised=row["raised"])
         lines[key][line] += int(row["moved"])
-        counts[key][line] += 0 if row["type"] in INNER else row["transactions"]
-    for row in twice:
+        counts[key][line] += 0 if row["type"] in INTERNAL_TYPES else row["transactions"]
+    for row in duplicates:
         counts[row["currency"], row["period"]][line_of(row["type"], raised=row["raised"])] -= row["transactions"]
     return lines, counts
 
 
-def _by_method(moves: list[Row]) -> list[MethodSum]:
-    """By currency, most money first."""
+def _by_method(moves: list[Row]) -> list[MethodSummary]:
+    """By currency, largest volume first."""
     sums: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for row in moves:
         line = line_of(row["type"], raised=True)
@@ -145,7 +147,7 @@ def _by_method(moves: list[Row]) -> list[MethodSum]:
         counted[line] += int(row["moved"])
         counted["payments"] += row["entries"] if row["type"] == "payment" else 0
     found = [
-        MethodSum(
+        MethodSummary(
             currency=currency,
             method_id=method_id,
             payments=counted["payments"],
@@ -158,7 +160,7 @@ def _by_method(moves: list[Row]) -> list[MethodSum]:
     return sorted(found, key=lambda one: (one.currency, -one.gross_minor, one.method_id))
 
 
-def _all(known: Mapping[LineName, int]) -> dict[LineName, int]:
+def _all_lines(known: Mapping[LineName, int]) -> dict[LineName, int]:
     return {line: known.get(line, 0) for line in LINES}
 
 

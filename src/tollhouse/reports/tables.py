@@ -1,4 +1,4 @@
-"""The tables of a report, pure: sums of a currency over its periods, in the few columns that people compare."""
+"""The tables of a report: totals of a currency over its periods, in a few columns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -21,12 +21,12 @@ COLUMNS: Mapping[str, tuple[LineName, ...]] = {
         "adjustments",
     ),
 }
-"""Each line counts in one of them: so opening and all columns together are closing."""
+"""Each line is in exactly one column, so opening plus all columns equals closing."""
 FEES = COLUMNS["fees"]
 
 
 class Fee(Struct, frozen=True):
-    """What one kind of fee came to, and which share of the gross volume that is."""
+    """The total of a fee, and its share of the gross volume."""
 
     line: LineName
     minor: int
@@ -34,7 +34,7 @@ class Fee(Struct, frozen=True):
 
 
 def by_currency(found: Iterable[Summary]) -> dict[str, list[Summary]]:
-    """The periods of each currency, in their order."""
+    """The periods of each currency, in order."""
     parts: dict[str, list[Summary]] = {}
     for row in found:
         parts.setdefault(row.currency, []).append(row)
@@ -42,7 +42,7 @@ def by_currency(found: Iterable[Summary]) -> dict[str, list[Summary]]:
 
 
 def whole(parts: Sequence[Summary]) -> Summary:
-    """All periods of one currency as one."""
+    """The sum of all periods of a currency."""
     return Summary(
         currency=parts[0].currency,
         period=Interval(parts[0].period.start, parts[-1].period.end),
@@ -53,26 +53,26 @@ def whole(parts: Sequence[Summary]) -> Summary:
 
 
 def columns(row: Summary) -> tuple[int, ...]:
-    """Opening, each of `COLUMNS`, closing."""
-    return (row.opening_minor, *(sum(row.lines[line] for line in of) for of in COLUMNS.values()), row.closing_minor)
+    """Opening, `COLUMNS`, closing."""
+    return (row.opening_minor, *(sum(row.lines[line] for line in group) for group in COLUMNS.values()), row.closing_minor)
 
 
 def fees(row: Summary) -> list[Fee]:
-    """The fees, each kind and all together, as what they took."""
+    """The fees by kind."""
     gross = row.lines["payments_gross"]
     return [Fee(line, row.lines[line], tenths_of_percent(-row.lines[line], gross)) for line in FEES]
 
 
-def fees_together(row: Summary) -> tuple[int, str]:
+def total_fees(row: Summary) -> tuple[int, str]:
     """All fees, and their share of the gross volume."""
-    taken = sum(row.lines[line] for line in FEES)
-    return taken, tenths_of_percent(-taken, row.lines["payments_gross"])
+    total_minor = sum(row.lines[line] for line in FEES)
+    return total_minor, tenths_of_percent(-total_minor, row.lines["payments_gross"])
 
 
-def best(found: Mapping[str, Summary], usual: str) -> str:
-    """The currency to begin with: the one with most payments, of those with as many the merchant's usual one."""
+def choose_currency(found: Mapping[str, Summary], default: str) -> str:
+    """The currency with most payments; the merchant's default one on a tie."""
     return max(
         sorted(found),
-        key=lambda code: (found[code].counts["payments_gross"], code == usual),
-        default=usual,
+        key=lambda code: (found[code].counts["payments_gross"], code == default),
+        default=default,
     )

@@ -1,4 +1,4 @@
-"""Which ledger entries a person looks at, and from where in the list on."""
+"""Queries of the ledger pages."""
 
 from datetime import datetime, tzinfo
 from typing import Literal
@@ -10,8 +10,8 @@ from tollhouse.http.days import BEGINNING, END, span_of
 from tollhouse.http.keyset import KeysetQuery
 
 
-class Wanted(Struct, frozen=True):
-    """Which entries are meant; empty leaves a filter out. From `since`, within, until `until`, without."""
+class LedgerFilter(Struct, frozen=True):
+    """Which entries to list: `since` inclusive, `until` exclusive; empty matches all."""
 
     currency: str = ""
     account: str = ""
@@ -20,10 +20,10 @@ class Wanted(Struct, frozen=True):
     until: datetime = END
 
 
-class LedgerQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
-    """`?currency=&account=&type=&from=&to=&before=` of the ledger's page. Empty is no filter.
+class LedgerPageQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
+    """`?currency=&account=&type=&from=&to=&before=` of the ledger page. Empty matches all.
 
-    The days begin in the merchant's time zone, and `to` is within.
+    Days are in the merchant's time zone, `to` is inclusive.
     """
 
     currency: str = ""
@@ -34,10 +34,10 @@ class LedgerQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
 
     @property
     def filters(self) -> bool:
-        """Whether not every entry is meant."""
+        """Whether a filter is set."""
         return bool(self.currency or self.account or self.type or self.since or self.until)
 
-    def wanted(self, zone: tzinfo) -> Wanted:
-        """What is meant. Raises `ValidationFailed` with every fault."""
+    def entry_filter(self, zone: tzinfo) -> LedgerFilter:
+        """The filter. Raises `ValidationFailed`."""
         since, until = span_of(self.since, self.until, zone)
-        return Wanted(currency=self.currency, account=self.account, type=self.type, since=since, until=until)
+        return LedgerFilter(currency=self.currency, account=self.account, type=self.type, since=since, until=until)

@@ -11,7 +11,7 @@ HEADER = ("from", "to", "currency", "opening", *LINES, "closing", *(f"{line}_cou
 
 
 def as_csv(found: Iterable[Summary]) -> str:
-    """A line of names, then one for each row."""
+    """A header line and a line for each row."""
     return lines([HEADER, *(_cells(row) for row in found)])
 
 

@@ -1,4 +1,4 @@
-"""Every SQL statement of the pages about ledger entries: a page from a place on, whatever stands before it."""
+"""SQL of the ledger pages."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -6,14 +6,14 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.books.model import Wanted
 from tollhouse.http.keyset import NEWEST, Place, all_parts
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.ledger_pages.model import LedgerFilter
 from tollhouse.platform.db import Pool, Row
 
 BATCH = 1_000
 
-# Both ends of time are always given, so that the index bounds the walk however the plan was made.
+# Both time bounds are always set, so that every plan uses the index.
 OLDER = """
     SELECT e.id, e.transaction_id, e.currency, e.account, e.type, e.delta, e.balance_after, e.version, e.created_at,
            t.source_type, t.source_id
@@ -32,8 +32,8 @@ COUNT = """
 CURRENCIES_USED = "SELECT DISTINCT currency FROM ledger_accounts WHERE owner = $1 AND mode = $2 ORDER BY currency"
 
 
-class Line(Struct, frozen=True, kw_only=True):
-    """One entry: what it did to an account, and what had been on that account then."""
+class ListedEntry(Struct, frozen=True, kw_only=True):
+    """A ledger entry with its source."""
 
     id: UUID
     transaction_id: UUID
@@ -49,44 +49,44 @@ class Line(Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> Place:
-        """Where it stands in the list."""
+        """Its position in the list."""
         return Place(self.created_at, self.id)
 
 
-async def older(db: Pool, env: MerchantEnv, wanted: Wanted, than: Place, limit: int) -> list[Line]:
-    """Entries older than this place, newest first."""
-    rows = await db.fetch(OLDER, env.merchant_id, env.mode, than.at, than.id, *_of(wanted), limit)
-    return [_line(row) for row in rows]
+async def list_older(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter, than: Place, limit: int) -> list[ListedEntry]:
+    """Entries older than this position, newest first."""
+    rows = await db.fetch(OLDER, env.merchant_id, env.mode, than.at, than.id, *_of(entry_filter), limit)
+    return [_entry(row) for row in rows]
 
 
-async def place_of(db: Pool, env: MerchantEnv, entry_id: UUID) -> Place | None:
-    """Where this entry stands; None when it is another merchant's or another mode's."""
+async def find_place(db: Pool, env: MerchantEnv, entry_id: UUID) -> Place | None:
+    """The position of an entry of this environment; None if there is none."""
     row = await db.fetchrow(PLACE, env.merchant_id, env.mode, entry_id)
     return None if row is None else Place(row["created_at"], row["id"])
 
 
-async def count(db: Pool, env: MerchantEnv, wanted: Wanted) -> int:
-    """How many entries are meant."""
-    row = await db.fetchrow(COUNT, env.merchant_id, env.mode, *_of(wanted))
+async def count(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter) -> int:
+    """Count the matching entries."""
+    row = await db.fetchrow(COUNT, env.merchant_id, env.mode, *_of(entry_filter))
     return 0 if row is None else row["count"]
 
 
 async def currencies(db: Pool, env: MerchantEnv) -> list[str]:
-    """The currencies with any history."""
+    """The currencies with entries."""
     return [row["currency"] for row in await db.fetch(CURRENCIES_USED, env.merchant_id, env.mode)]
 
 
-def all_lines(db: Pool, env: MerchantEnv, wanted: Wanted) -> AsyncIterator[list[Line]]:
-    """Every entry that is meant, newest first, a batch at a time."""
-    return all_parts(lambda last: older(db, env, wanted, NEWEST if last is None else last.place, BATCH), BATCH)
+def iterate_all(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter) -> AsyncIterator[list[ListedEntry]]:
+    """Yield the matching entries in batches, newest first."""
+    return all_parts(lambda last: list_older(db, env, entry_filter, NEWEST if last is None else last.place, BATCH), BATCH)
 
 
-def _of(wanted: Wanted) -> tuple[object, ...]:
-    return wanted.since, wanted.until, wanted.currency, wanted.account, wanted.type
+def _of(entry_filter: LedgerFilter) -> tuple[object, ...]:
+    return entry_filter.since, entry_filter.until, entry_filter.currency, entry_filter.account, entry_filter.type
 
 
-def _line(row: Row) -> Line:
-    return Line(
+def _entry(row: Row) -> ListedEntry:
+    return ListedEntry(
         id=row["id"],
         transaction_id=row["transaction_id"],
         currency=row["currency"],

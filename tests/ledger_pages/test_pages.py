@@ -32,8 +32,8 @@ async def lines(actor: Actor, query: str = "", mode: str = "test") -> list[dict[
 
 async def test_balances_say_what_is_reserved_for_what(alice: Actor) -> None:
     page = await seen(alice, "/test/balances")
-    assert "There is no money in the test environment yet." in page
-    assert "Nothing yet in" in page
+    assert "No balances in the test environment yet." in page
+    assert "Currencies without balance" in page
     paid = await sell(alice, amount="30.00")
     (await refund(alice, paid, "12.00")).ok(201)
     page = await seen(alice, "/test/balances")
@@ -41,7 +41,7 @@ async def test_balances_say_what_is_reserved_for_what(alice: Actor) -> None:
     assert '<a href="/test/payments">Refunds</a></dt><dd>12.00</dd>' in page
     assert "<b>30.00 EUR</b>" in page
     assert 'href="/test/ledger?currency=EUR"' in page
-    assert "There is no money in the live environment yet." in await seen(alice, "/live/balances")
+    assert "No balances in the live environment yet." in await seen(alice, "/live/balances")
 
 
 async def test_a_debt_is_told(alice: Actor) -> None:
@@ -52,11 +52,11 @@ async def test_a_debt_is_told(alice: Actor) -> None:
         )
     ).ok(201)
     (await alice.post(f"/test/transactions/{paid['id']}/simulate", {"outcome": "chargeback"})).ok()
-    assert "30.00 EUR are owed. What comes in next repays this first." in await seen(alice, "/test/balances")
+    assert "This balance has a debt of 30.00 EUR. Incoming payments repay it first." in await seen(alice, "/test/balances")
 
 
 async def test_every_change_of_a_balance_is_an_entry(alice: Actor) -> None:
-    assert "Nothing was posted in the test environment yet." in await seen(alice, "/test/ledger")
+    assert "No entries in the test environment yet." in await seen(alice, "/test/ledger")
     paid = await sell(alice, amount="30.00")
     await sell(alice, amount="7.00", currency="USD")
     assert await amounts(alice) == [("+7.00 USD", "7.00"), ("+30.00 EUR", "30.00")]
@@ -88,7 +88,7 @@ async def test_filters(alice: Actor, query: str, found: int) -> None:
     assert int(counted[1]) == (4 if "limit" in query else found)
     if not found:
         page = await seen(alice, f"/test/ledger{query}")
-        assert "No entry matches." in page
+        assert "No entries match these filters." in page
         assert "Clear filters" in page
 
 

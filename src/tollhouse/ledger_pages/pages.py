@@ -1,13 +1,10 @@
-"""The dashboard's pages about balances and ledger entries, and the entries as a file."""
+"""The dashboard's pages of balances and ledger entries, and the CSV export."""
 
 from collections.abc import AsyncIterator, Mapping
 
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.books import store
-from tollhouse.books.model import LedgerQuery, Wanted
-from tollhouse.books.store import Line
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, format_amount
 from tollhouse.http.csv_table import download, file_name, lines
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
@@ -24,6 +21,9 @@ from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import MERCHANT_CODES, EntryType
 from tollhouse.ledger.store import Balance, list_balances
 from tollhouse.ledger.views import BalanceView, balance_view
+from tollhouse.ledger_pages import store
+from tollhouse.ledger_pages.model import LedgerFilter, LedgerPageQuery
+from tollhouse.ledger_pages.store import ListedEntry
 from tollhouse.platform.db import Pool
 
 OPERATIONS = Operations(PAGES)
@@ -38,31 +38,31 @@ SOURCES: Mapping[str, str] = {
     "balance_payment": "balance-payments",
     "fulfillment": "fulfillments",
 }
-"""Where what an entry came from has a page of its own."""
+"""Paths of the source objects that have a page."""
 
 
-class Kept(Struct, frozen=True):
-    """What is reserved for one kind of thing, and where those things are."""
+class ReservedPart(Struct, frozen=True):
+    """A reserved amount by purpose, with the path of its list."""
 
     name: str
     path: str
     amount: str
 
 
-class ShownBalance(Struct, frozen=True):
-    """The balance in one currency, what is reserved of it for what, and what can be done with it."""
+class BalanceCard(Struct, frozen=True):
+    """A balance in one currency, its reserved parts, and the available actions."""
 
     view: BalanceView
     name: str
-    parts: list[Kept]
+    parts: list[ReservedPart]
     withdrawals: bool
     conversions: bool
 
 
-class ShownLine(Struct, frozen=True):
-    """One entry as the page tells it. No `source_path`: what it came from has no page of its own."""
+class EntryRow(Struct, frozen=True):
+    """A row of the page. `source_path` is empty if the source has no page."""
 
-    line: Line
+    entry: ListedEntry
     at: str
     amount: str
     balance_after: str
@@ -72,46 +72,46 @@ class ShownLine(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/{mode}/balances", guard=signed_in_page)
 async def balances(request: Request, caller: Person, mode: str) -> Response:
-    """What there is in each currency: to be spent, on its way, set aside for what, and owed."""
+    """Show the balance in each currency."""
     env = caller.env(mode)
-    held = await list_balances(request.services.db, env)
+    current = await list_balances(request.services.db, env)
     return page(
         request,
-        "books/balances.html",
+        "ledger_pages/balances.html",
         person=caller,
         mode=env.mode,
         here="balances",
-        balances=[_balance(one, env) for one in held],
-        others=_without_history({one.currency for one in held}),
+        balances=[_balance_card(one, env) for one in current],
+        others=_without_history({one.currency for one in current}),
     )
 
 
 @OPERATIONS.add("GET", "/{mode}/ledger", guard=signed_in_page)
-async def ledger(request: Request, caller: Person, mode: str, query: LedgerQuery) -> Response:
-    """Every change of every balance, newest first, with what the balance was then."""
+async def ledger(request: Request, caller: Person, mode: str, query: LedgerPageQuery) -> Response:
+    """List ledger entries, newest first."""
     env, db = caller.env(mode), request.services.db
     form_errors = NO_ERRORS
-    found, more = list[Line](), False
+    found, more = list[ListedEntry](), False
     try:
-        wanted = query.wanted(caller.zone)
+        entry_filter = query.entry_filter(caller.zone)
     except ValidationFailed as error:
         form_errors = form_errors_of(error, ("from", "to"))
     else:
-        than = NEWEST if query.before is None else await store.place_of(db, env, query.before)
+        than = NEWEST if query.before is None else await store.find_place(db, env, query.before)
         if than is None:
             raise NotFound
-        found, more = query.cut(await store.older(db, env, wanted, than, query.fetch))
+        found, more = query.cut(await store.list_older(db, env, entry_filter, than, query.fetch))
     path = f"/{env.mode}/ledger"
     return page(
         request,
-        "books/ledger.html",
+        "ledger_pages/ledger.html",
         form_errors.status,
         person=caller,
         mode=env.mode,
         here="ledger",
         query=query,
         form_errors=form_errors,
-        entries=[_shown(line, env) for line in found],
+        entries=[_entry_row(entry, env) for entry in found],
         currencies=[(code, code) for code in await store.currencies(db, env)],
         accounts=[(code, code) for code in MERCHANT_CODES],
         types=statuses_of(EntryType),
@@ -121,22 +121,22 @@ async def ledger(request: Request, caller: Person, mode: str, query: LedgerQuery
 
 
 @OPERATIONS.add("GET", "/{mode}/ledger/export", guard=signed_in_page)
-async def export(request: Request, caller: Person, mode: str, query: LedgerQuery) -> Response:
-    """How many entries the filters mean, and where they can be had as a file."""
+async def export(request: Request, caller: Person, mode: str, query: LedgerPageQuery) -> Response:
+    """Show how many entries match, with the link to the file."""
     env = caller.env(mode)
     path = f"/{env.mode}/ledger"
     try:
-        wanted = query.wanted(caller.zone)
+        entry_filter = query.entry_filter(caller.zone)
     except ValidationFailed:
         return see_other(path + query.address(None))
     return page(
         request,
-        "books/export.html",
+        "ledger_pages/export.html",
         person=caller,
         mode=env.mode,
         here="ledger",
         query=query,
-        count=await store.count(request.services.db, env, wanted),
+        count=await store.count(request.services.db, env, entry_filter),
         file=f"{path}.csv{query.address(None)}",
         name=file_name("ledger", request.now, env.mode),
         shown_list=path + query.address(None),
@@ -145,24 +145,26 @@ async def export(request: Request, caller: Person, mode: str, query: LedgerQuery
 
 
 @OPERATIONS.add("GET", "/{mode}/ledger.csv", guard=signed_in_page)
-async def ledger_csv(request: Request, caller: Person, mode: str, query: LedgerQuery) -> Response:
-    """Every entry that the filters mean, newest first, as CSV. What is posted while it is sent is not in it."""
+async def ledger_csv(request: Request, caller: Person, mode: str, query: LedgerPageQuery) -> Response:
+    """Stream the matching entries as CSV, newest first. Entries posted meanwhile are not included."""
     env = caller.env(mode)
-    return download(file_name("ledger", request.now, env.mode), _parts(request.services.db, env, query.wanted(caller.zone)))
+    return download(
+        file_name("ledger", request.now, env.mode), _csv_parts(request.services.db, env, query.entry_filter(caller.zone))
+    )
 
 
-def _balance(balance: Balance, env: MerchantEnv) -> ShownBalance:
+def _balance_card(balance: Balance, env: MerchantEnv) -> BalanceCard:
     currency = CURRENCIES[balance.currency]
-    kept = (
+    reserved = (
         ("withdrawals", "withdrawals", balance.held_for_withdrawals_minor),
         ("balance_payments", "balance-payments", balance.held_for_balance_payments_minor),
         ("refunds", "payments", balance.held_for_refunds_minor),
         ("fulfillments", "fulfillments", balance.held_for_fulfillments_minor),
     )
-    return ShownBalance(
+    return BalanceCard(
         view=balance_view(balance, env, currency.decimals),
         name=currency.name,
-        parts=[Kept(name, path, currency.format(minor)) for name, path, minor in kept if minor],
+        parts=[ReservedPart(name, path, currency.format(minor)) for name, path, minor in reserved if minor],
         withdrawals=currency.operations.withdrawals,
         conversions=currency.operations.conversions,
     )
@@ -172,39 +174,39 @@ def _without_history(known: set[str]) -> list[Currency]:
     return [one for one in CURRENCIES.values() if one.operations.balances and one.code not in known]
 
 
-def _shown(line: Line, env: MerchantEnv) -> ShownLine:
-    amount = format_amount(abs(line.delta_minor), line.currency)
-    below = SOURCES.get(line.source_type)
-    if line.type == "balance_payment_in":  # its page is for whom paid; who was paid has it below the application
+def _entry_row(entry: ListedEntry, env: MerchantEnv) -> EntryRow:
+    amount = format_amount(abs(entry.delta_minor), entry.currency)
+    below = SOURCES.get(entry.source_type)
+    if entry.type == "balance_payment_in":  # only the payer has a page of it
         below = None
-    return ShownLine(
-        line=line,
-        at=stamp(line.created_at),
-        amount=("+" if line.delta_minor > 0 else "\N{MINUS SIGN}") + amount,
-        balance_after=format_amount(line.balance_after_minor, line.currency),
-        source=line.source_type.replace("_", " "),
-        source_path="" if below is None else f"/{env.mode}/{below}/{line.source_id}",
+    return EntryRow(
+        entry=entry,
+        at=stamp(entry.created_at),
+        amount=("+" if entry.delta_minor > 0 else "\N{MINUS SIGN}") + amount,
+        balance_after=format_amount(entry.balance_after_minor, entry.currency),
+        source=entry.source_type.replace("_", " "),
+        source_path="" if below is None else f"/{env.mode}/{below}/{entry.source_id}",
     )
 
 
-async def _parts(db: Pool, env: MerchantEnv, wanted: Wanted) -> AsyncIterator[str]:
+async def _csv_parts(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter) -> AsyncIterator[str]:
     yield lines([HEADER])
-    async for batch in store.all_lines(db, env, wanted):
-        yield lines(_cells(line, env) for line in batch)
+    async for batch in store.iterate_all(db, env, entry_filter):
+        yield lines(_cells(entry, env) for entry in batch)
 
 
-def _cells(line: Line, env: MerchantEnv) -> tuple[str, ...]:
+def _cells(entry: ListedEntry, env: MerchantEnv) -> tuple[str, ...]:
     return (
-        str(line.id),
-        stamp(line.created_at),
-        line.account,
-        line.type,
-        line.currency,
-        format_amount(line.delta_minor, line.currency),
-        format_amount(line.balance_after_minor, line.currency),
-        str(line.sequence),
-        line.source_type,
-        str(line.source_id),
-        str(line.transaction_id),
+        str(entry.id),
+        stamp(entry.created_at),
+        entry.account,
+        entry.type,
+        entry.currency,
+        format_amount(entry.delta_minor, entry.currency),
+        format_amount(entry.balance_after_minor, entry.currency),
+        str(entry.sequence),
+        entry.source_type,
+        str(entry.source_id),
+        str(entry.transaction_id),
         env.mode,
     )

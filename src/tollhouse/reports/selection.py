@@ -1,4 +1,4 @@
-"""What a person at the dashboard wants reported: which days, by the clocks of the merchant's time zone, cut how."""
+"""The selection of a dashboard report: days in the merchant's time zone, grouping, project."""
 
 from datetime import datetime, tzinfo
 from typing import Literal
@@ -15,12 +15,12 @@ from tollhouse.kernel.periods import BY_DAY_MAX, Days, PeriodName, period
 from tollhouse.reports.model import GroupBy, Interval
 
 DAYS_SHOWN_MAX = 93
-"""A page or a printed report shows more days than these by month. The files for calculating have each day."""
+"""The page and the PDF show longer periods by month. CSV and XLSX contain every day."""
 FIELDS = ("from", "to", "project_id")
 
 
-class Chosen(Struct, frozen=True, kw_only=True):
-    """A report: its days, the same as an interval, and what it is cut into."""
+class ReportSelection(Struct, frozen=True, kw_only=True):
+    """The days of a report, as dates and as an interval, its grouping and project."""
 
     days: Days
     interval: Interval
@@ -30,26 +30,26 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
     @property
     def periods(self) -> list[Interval]:
-        """Its days or months."""
+        """The days or months of the report."""
         return self.interval.periods(self.group_by, self.zone)
 
     @property
     def count(self) -> int:
-        """How many days it covers."""
+        """The number of days."""
         return (self.days.last - self.days.first).days + 1
 
     @property
     def too_long(self) -> bool:
-        """Whether it has more days than are shown one by one."""
+        """Whether it has more days than the page shows."""
         return self.group_by == "day" and self.count > DAYS_SHOWN_MAX
 
-    def shown(self) -> "Chosen":
-        """The report as it is looked at."""
+    def shown(self) -> "ReportSelection":
+        """The selection as the page and the PDF show it."""
         return msgspec.structs.replace(self, group_by="month") if self.too_long else self
 
 
 class ReportsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """`?period=&from=&to=&currency=&project_id=&group_by=`. The days count for a custom period alone. Empty: the usual."""
+    """`?period=&from=&to=&currency=&project_id=&group_by=`. The days apply to a custom period. Empty: the default."""
 
     period: PeriodName = "30d"
     since: str = msgspec.field(name="from", default="")
@@ -58,14 +58,15 @@ class ReportsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     project_id: str = ""
     group_by: Literal["", "day", "month"] = ""
 
-    def chosen(self, now: datetime, zone: tzinfo) -> Chosen:
-        """What is meant. Raises `ValidationFailed`."""
-        days, span = (asked := period(self.period, self.since, self.until, now, zone)).days, asked.now
+    def selection(self, now: datetime, zone: tzinfo) -> ReportSelection:
+        """The selection. Raises `ValidationFailed`."""
+        requested = period(self.period, self.since, self.until, now, zone)
+        days, span = requested.days, requested.now
         project_id = parse_id(self.project_id)
         if self.project_id and project_id is None:
             raise ValidationFailed(FieldError("project_id", "invalid_project", messages.A_PROJECT))
         count = (days.last - days.first).days + 1
-        return Chosen(
+        return ReportSelection(
             days=days,
             interval=Interval(span.starts[0], span.end),
             group_by=self.group_by or ("day" if count <= BY_DAY_MAX else "month"),
@@ -74,7 +75,7 @@ class ReportsQuery(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def address(self, **others: str) -> str:
-        """The same report, but for these members; empty where everything is as usual."""
-        usual, current = msgspec.to_builtins(ReportsQuery()), msgspec.to_builtins(self) | others
-        asked = {name: value for name, value in current.items() if value != usual[name]}
-        return "?" + urlencode(asked) if asked else ""
+        """The query string with these changes; defaults are left out."""
+        defaults, current = msgspec.to_builtins(ReportsQuery()), msgspec.to_builtins(self) | others
+        query = {name: value for name, value in current.items() if value != defaults[name]}
+        return "?" + urlencode(query) if query else ""

@@ -1,0 +1,1 @@
+"""The dashboard's pages of balances and ledger entries, and the CSV export."""
