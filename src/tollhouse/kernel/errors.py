@@ -49,7 +49,7 @@ class InvalidRequest(ApiError):
 class ValidationFailed(ApiError):
     """422: the body or a parameter was understood and is refused; `errors` names each field."""
 
-    code, status, message = "validation_failed", 422, "Some fields are refused. See errors."
+    code, status, message = "validation_failed", 422, "Some fields are invalid. See `errors`."
 
     def __init__(self, *field_errors: FieldError) -> None:
         super().__init__(field_errors=field_errors)
