@@ -24,7 +24,7 @@ TEMPLATES = sorted(
     path for kind in ("html", "txt") for path in PACKAGE.glob(f"*/templates/*.{kind}") if path.parent.parent.name != "demo"
 )
 WORDS = PACKAGE / "http" / "labels.py"
-NO_PAGES = {"demo", "docs", "migrations", "platform", "chaos"}
+NO_PAGES = {"cli", "demo", "docs", "migrations", "platform", "chaos"}
 """Parts whose sentences no page shows, or that are English by nature."""
 FOUNDATIONS = {"idempotency.py"}
 """Modules of the package itself whose refusals a page may show."""

@@ -140,9 +140,9 @@ async def watch_invariants(services: Services) -> None:
         report = await check(services.settings.database_url or "", Scope(), wait=False)
     except CheckUnfinishedError as fault:
         log.error("check not finished", detail=str(fault))
-        await operator_jobs.keep_failed_watch(services, str(fault))
+        await operator_jobs.record_failed_check(services, str(fault))
         return
     if report is not None:
         for line in report.broken:
             log.error("invariant broken", detail=line)
-        await operator_jobs.keep_watch(services, report.broken)
+        await operator_jobs.record_check(services, report.broken)

@@ -88,8 +88,8 @@ async def test_a_statement_of_which_nothing_is_new(alice: Actor, olga: Actor, ba
     listed = await page(olga, "statements")
     statement_id = LINK["statements"].findall(listed[listed.index(name) - 80 :])[0]
     shown = await page(olga, f"statements/{statement_id}")
-    assert "1 of its entries were in statements that came before" in shown
-    assert "It has no new entry." in shown
+    assert "1 of its entries were in earlier statements" in shown
+    assert "This statement has no new entries." in shown
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ async def test_a_transfer_is_assigned_with_a_reason(alice: Actor, olga: Actor, b
     assert f"/operator/transfers/{transfer_id}" in await page(olga, "transfers?limit=100")
     path = f"/operator/transfers/{transfer_id}"
     for fields, status, says in (
-        ({"reference": "", "why": "He called"}, 422, "Say which."),
-        ({"reference": reference, "why": " "}, 422, "A reason has 1 to 500 characters, on one line."),
+        ({"reference": "", "why": "He called"}, 422, "Enter a reference."),
+        ({"reference": reference, "why": " "}, 422, "A reason must be one line of 1 to 500 characters."),
         ({"reference": "RF00", "why": "He called"}, 409, "RF00 is no reference of ours."),
         ({"reference": NOBODYS, "why": "He called"}, 409, "No payment has the reference"),
     ):
@@ -144,7 +144,7 @@ async def test_a_transfer_is_assigned_with_a_reason(alice: Actor, olga: Actor, b
     shown = (await olga.send("GET", done.location)).ok().text
     assert "Done: transfer assigned" in shown
     assert "He called" in shown
-    assert "Assign</button>" not in shown
+    assert "Assign transfer</button>" not in shown
     assert (await payment(alice, payment_id))["status"] == "succeeded"
     assert await kept(olga, transfer_id) == [("transfer_assigned", olga.email, "He called", None, None)]
     late = (await olga.form(f"{path}/dismiss", {"reason": "Fee"})).ok(409).text
@@ -156,7 +156,7 @@ async def test_a_transfer_is_dismissed_with_a_reason(olga: Actor, bank: Bank) ->
     mark = uuid4().hex
     [transfer_id] = await waiting(bank, mark, Line(90, "DBIT", words=mark))
     path = f"/operator/transfers/{transfer_id}"
-    assert "Assign</button>" not in (await olga.send("GET", path)).ok().text
+    assert "Assign transfer</button>" not in (await olga.send("GET", path)).ok().text
     (await olga.form(f"{path}/dismiss", {"reason": ""})).ok(422)
     done = (await olga.form(f"{path}/dismiss", {"reason": "Account fee"})).ok(303)
     shown = (await olga.send("GET", done.location)).ok().text
@@ -175,7 +175,7 @@ async def test_what_is_ticked_leaves_in_a_batch_and_its_file_is_the_same_each_ti
     assert first in listed
     assert second in listed
     (await olga.form("/operator/payouts/export", [("payout", "nothing")])).refused("invalid_request", 400)
-    assert "Tick what is to leave." in (await olga.form("/operator/payouts/export", {})).ok(422).text
+    assert "Select the payouts to export." in (await olga.form("/operator/payouts/export", {})).ok(422).text
     made = (await olga.form("/operator/payouts/export", [("payout", first)])).ok(303).location
     batch_id = LINK["batches"].findall(made)[0]
     late = (await olga.form("/operator/payouts/export", [("payout", first), ("payout", second)])).ok(409)
@@ -190,11 +190,11 @@ async def test_what_is_ticked_leaves_in_a_batch_and_its_file_is_the_same_each_ti
     assert UUID(first).hex.encode() in file.raw
     assert UUID(second).hex.encode() not in file.raw
     assert (await olga.send("GET", f"{made}/file")).ok().raw == file.raw
-    assert "1 payout has been on no statement yet." in await page(olga, f"batches/{batch_id}")
+    assert "1 payout is not on a statement yet." in await page(olga, f"batches/{batch_id}")
     assert await kept(olga, batch_id) == [("batch_exported", olga.email, None, None, None)]
     await bank.shows(left(first))
     shown = await page(olga, f"batches/{batch_id}")
-    assert "All of it has come to its end" in shown
+    assert "All payouts in this batch are completed" in shown
     assert "confirmed" in shown
     assert "1 confirmed" in await page(olga, "batches")
     await bank.shows(back(first))
@@ -209,13 +209,13 @@ async def test_all_that_wait_leave_when_they_are_those_that_were_seen(alice: Act
     ids = {await withdrawn(alice, bank, "1.00") for _ in range(3)}
     listed = await page(olga, "payouts?limit=2")
     [seen] = re.findall(r'name="all" value="([0-9]+)"', listed)
-    assert f"{seen} wait to be sent, " in listed
+    assert f"{seen} pending payouts, " in listed
     ids.add(await withdrawn(alice, bank, "1.00"))
     late = (await olga.form("/operator/payouts/export", {"all": seen})).ok(409).text
-    assert f"By now {int(seen) + 1} payouts wait. Look again." in late
+    assert f"There are now {int(seen) + 1} pending payouts. Check them again." in late
     made = (await olga.form("/operator/payouts/export", {"all": str(int(seen) + 1)})).ok(303).location
     assert ids <= set(LINK["payouts"].findall(await page(olga, made.removeprefix("/operator/") + "?limit=100")))
-    assert "Nothing waits to be sent." in await page(olga, "payouts")
+    assert "No pending payouts." in await page(olga, "payouts")
 
 
 async def test_a_payout_is_refused_as_it_was_seen(alice: Actor, olga: Actor, bank: Bank) -> None:
@@ -230,7 +230,7 @@ async def test_a_payout_is_refused_as_it_was_seen(alice: Actor, olga: Actor, ban
     await bank.export(payout_id)
     late = (await olga.form(f"{path}/refuse", {"reason": "Closed", "seen": "prepared"})).ok(409).text
     assert "is exported meanwhile. Look again." in late
-    assert "must not leave as well" in late
+    assert "must not be sent as well" in late
     assert await euros(alice) == (600, 400, 0)
     done = (await olga.form(f"{path}/refuse", {"reason": "Closed", "seen": "exported"})).ok(303)
     shown = (await olga.send("GET", done.location)).ok().text
@@ -266,12 +266,12 @@ async def test_the_overview_counts_what_waits_at_the_bank(alice: Actor, olga: Ac
     [transfer_id] = await waiting(bank, mark, Line(90, "DBIT", words=mark))
     payout_id = await withdrawn(alice, bank)
     shown = await page(olga, "")
-    for words in ("Bank transfers to place", "Payouts to take to the bank"):
+    for words in ("Unmatched bank transfers", "Pending payouts"):
         assert count(words, shown) == count(words, before) + 1
     await bank.dismiss(UUID(transfer_id))
     await bank.export(payout_id)
     shown = await page(olga, "")
-    for words in ("Bank transfers to place", "Payouts to take to the bank"):
+    for words in ("Unmatched bank transfers", "Pending payouts"):
         assert count(words, shown) == count(words, before)
     await bank.shows(left(payout_id))
 

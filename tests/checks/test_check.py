@@ -260,15 +260,15 @@ async def test_operators_are_told_of_a_check_that_could_not_finish(
     services = main.create_services(quiet.settings, connections=1)
     try:
         await main.watch_invariants(services)
-        seen = (await overview_store.overview(services.db, "1", run.clock.now())).books
-        assert (seen.words, seen.tone) == ("All hold", "ok")
+        seen = (await overview_store.overview(services.db, "1", run.clock.now())).ledger_status
+        assert (seen.value, seen.tone) == ("No errors", "ok")
         await knife.execute("INSERT INTO schema_migrations (number, name, digest) VALUES (9999, 'later.sql', '')")
         await main.watch_invariants(services)
-        seen = (await overview_store.overview(services.db, "1", run.clock.now())).books
-        assert (seen.words, seen.tone) == ("Could not finish", "warn")
-        assert "Last check finished" in seen.more
+        seen = (await overview_store.overview(services.db, "1", run.clock.now())).ledger_status
+        assert (seen.value, seen.tone) == ("Could not finish", "warn")
+        assert "Last check finished" in seen.detail
         await knife.execute("DELETE FROM schema_migrations WHERE number = 9999")
         await main.watch_invariants(services)
-        assert (await overview_store.overview(services.db, "1", run.clock.now())).books.words == "All hold"
+        assert (await overview_store.overview(services.db, "1", run.clock.now())).ledger_status.value == "No errors"
     finally:
         await services.db.close()

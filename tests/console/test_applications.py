@@ -89,7 +89,7 @@ async def test_the_command_line_does_the_same(service: Service, bob: Actor, alic
     [listed] = (await operator(service, *listing)).json["applications"]
     assert (listed["status"], listed["merchant_id"]) == ("suspended", bob.merchant_id)
     again = await operator(service, "applications", "suspend", app.client_id, "--reason", "Phishing")
-    assert (again.status, again.talk) == (1, f"Application {app.client_id} is suspended already.")
+    assert (again.status, again.talk) == (1, f"Application {app.client_id} is already suspended.")
     assert (await operator(service, "applications", "reactivate", app.client_id)).status == 0
     (await app.api(token, "GET", "/account")).ok()
     nobodys = await operator(service, "applications", "reactivate", NOBODYS)

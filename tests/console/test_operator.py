@@ -37,7 +37,7 @@ async def test_a_suspended_merchant_is_refused_until_it_is_reactivated(alice: Ac
     (await alice.get("/balances")).refused("account_suspended", 403)
     (await alice.dashboard("GET", "/session")).ok()
     again = await operator(service, "merchants", "suspend", alice.merchant_id)
-    assert (again.status, again.out, again.talk) == (1, "", f"Merchant {alice.merchant_id} is suspended already.")
+    assert (again.status, again.out, again.talk) == (1, "", f"Merchant {alice.merchant_id} is already suspended.")
     listed = {one["merchant_id"]: one for one in (await operator(service, "merchants", "list", "--json")).json["merchants"]}
     assert (listed[alice.merchant_id]["status"], listed[alice.merchant_id]["business_name"]) == (
         "suspended",
@@ -65,7 +65,7 @@ async def test_a_live_project_sells_when_it_is_approved(alice: Actor, service: S
     assert (shown["id"], shown["status"]) == (project_id, "approved")
     (await alice.post("/payment-links", COFFEE, mode="live")).ok(201)
     again = await operator(service, "projects", "approve", project_id)
-    assert (again.status, again.talk) == (1, f"Project {project_id} is approved already.")
+    assert (again.status, again.talk) == (1, f"Project {project_id} is already approved.")
 
 
 async def test_a_rejected_project_shows_why(alice: Actor, service: Service) -> None:
@@ -112,7 +112,7 @@ async def test_nothing_is_taken_that_is_not_there(alice: Actor, service: Service
     await adjust(service, alice, "12.00")
     refused = await adjust(service, alice, "-15")
     assert (refused.status, refused.out) == (1, "")
-    assert refused.talk == "The available balance is 12.00 EUR: 15.00 cannot be taken from it."
+    assert refused.talk == "The available balance is 12.00 EUR: 15.00 cannot be debited."
     assert (await alice.get("/balances/EUR")).ok().body["available"] == "12.00"
     assert len(await alice.sql(KEPT, alice.merchant_id)) == 1
     ended = await asyncio.gather(*(adjust(service, alice, "-7") for _ in range(4)))

@@ -37,7 +37,7 @@ async def test_the_command_line_invites_and_the_link_welcomes_once(service: Serv
     invited = await operator(service, "users", "create", "--email", email, "--reason", "Joins us", "--json")
     assert invited.status == 0, invited.talk
     link = invited.json["link"].removeprefix(load({}).base_url)
-    with pytest.raises(OperatorRefusedError, match="is an operator already"):
+    with pytest.raises(OperatorRefusedError, match="is already an operator"):
         await invite(service, email.upper())
     async with visitor(service, email) as olga:
         for _ in range(2):
@@ -104,7 +104,7 @@ async def test_one_who_is_closed_is_out_and_may_be_invited_again(olga: Actor, se
     (await olga.send("GET", "/operator")).ok(303)
     assert await sign_in(olga) == 401
     refused = await operator(service, "users", "reset", "--email", olga.email)
-    assert (refused.status, refused.talk) == (1, f"{olga.email} is no operator.")
+    assert (refused.status, refused.talk) == (1, f"{olga.email} is not an operator.")
     listed = (await operator(service, "users", "list", "--json")).json["operators"]
     assert {one["email"]: one["status"] for one in listed}[olga.email] == "closed"
     link = await invite(service, olga.email)
@@ -114,7 +114,7 @@ async def test_one_who_is_closed_is_out_and_may_be_invited_again(olga: Actor, se
 
 
 async def test_what_is_no_email_is_refused(service: Service) -> None:
-    with pytest.raises(OperatorRefusedError, match="olga is no e-mail address"):
+    with pytest.raises(OperatorRefusedError, match="olga is not an e-mail address"):
         await invite(service, "olga")
 
 

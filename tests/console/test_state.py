@@ -44,11 +44,11 @@ async def test_the_overview_tells_how_the_house_is(otto: Actor, alone: Service) 
         await jobs.record_heartbeat(services)
         report = await check(alone.dsn, Scope())
         assert report is not None
-        await jobs.keep_watch(services, report.broken)
+        await jobs.record_check(services, report.broken)
     finally:
         await services.db.close()
     shown = await overview(otto)
-    for words in ("1 at work", "All hold", "0 due", "PostgreSQL", ".sql", jobs.VERSION):
+    for words in ("1 running", "No errors", "0 due", "PostgreSQL", ".sql", jobs.VERSION):
         assert words in shown, words
     assert "Broken" not in shown
 
@@ -58,7 +58,7 @@ async def test_a_worker_that_is_silent_is_missed(otto: Actor) -> None:
     try:
         shown = await overview(otto)
         # The worker of this house may have given another sign since: then the silent one stands beside it.
-        assert "gone" in shown
+        assert "stopped" in shown
         assert "3 minutes ago" in shown
     finally:
         await otto.sql("DELETE FROM worker_signs WHERE last_seen_at < now() - interval '1 minute'")
@@ -79,18 +79,18 @@ async def test_broken_books_are_seen_at_once(otto: Actor) -> None:
 async def test_a_check_that_could_not_finish_is_seen_beside_the_last_that_did(otto: Actor, alone: Service) -> None:
     services = main.create_services(alone.settings, connections=1)
     try:
-        await jobs.keep_watch(services, [])
-        await jobs.keep_failed_watch(services, "QueryCanceledError: <too long>")
+        await jobs.record_check(services, [])
+        await jobs.record_failed_check(services, "QueryCanceledError: <too long>")
         shown = await overview(otto)
         for words in ("Could not finish", "Last check finished", "QueryCanceledError: &lt;too long&gt;"):
             assert words in shown, words
         assert "All hold" not in shown
-        await jobs.keep_watch(services, ["I2 broken"])
-        await jobs.keep_failed_watch(services, "gone")
+        await jobs.record_check(services, ["I2 broken"])
+        await jobs.record_failed_check(services, "gone")
         shown = await overview(otto)
         assert "1 broken" in shown
         assert "gone" in shown
-        await jobs.keep_watch(services, [])
+        await jobs.record_check(services, [])
         assert "Could not finish" not in await overview(otto)
     finally:
         await services.db.close()
@@ -100,8 +100,8 @@ async def test_the_database_keeps_one_last_look(otto: Actor, alone: Service) -> 
     services = main.create_services(alone.settings, connections=1)
     try:
         for broken in (["first"], ["second"]):
-            await jobs.keep_watch(services, broken)
-        await jobs.keep_watch(services, [])
+            await jobs.record_check(services, broken)
+        await jobs.record_check(services, [])
     finally:
         await services.db.close()
     assert [row["broken"] for row in await otto.sql("SELECT broken FROM invariant_watch")] == [[]]
@@ -122,7 +122,7 @@ async def test_a_failed_delivery_is_seen_until_it_arrives(olga: Actor, alice: Ac
         assert words in shown, words
     assert "secret-of-alice" not in shown
     assert page in await all_deliveries(olga)
-    assert "Everything reaches" in (await olga.send("GET", page.replace("/test", "/live"))).ok().text
+    assert "No failing deliveries" in (await olga.send("GET", page.replace("/test", "/live"))).ok().text
     receiver.answer = None
     (await alice.post(f"/webhook-events/{event_id}/redeliver", key=event_id)).ok(202)
     await until(alice, f"/webhook-events/{event_id}", "delivered")
@@ -162,7 +162,7 @@ async def test_what_failed_long_ago_is_not_held_against_anybody(
     assert "payment.succeeded" not in (await olga.send("GET", page)).ok().text
     services = main.create_services(service.settings, connections=1)
     try:
-        await jobs.forget_failures(services)
+        await jobs.delete_old_failures(services)
     finally:
         await services.db.close()
     assert await alice.sql(FAILURES, alice.merchant_id) == []

@@ -62,7 +62,7 @@ def test_what_is_bare_is_found(tmp_path: Path) -> None:
         ("Line 2: This must be a string.", "Zeile 2: Diese Angabe muss ein Text sein."),
         ("3 minutes", "3 Minuten"),
         ("1234.50 received", "1.234,50 eingegangen"),
-        ("Last sign 3 minutes ago.", "Letztes Zeichen vor 3 Minuten."),
+        ("Last heartbeat 3 minutes ago.", "Letztes Lebenszeichen vor 3 Minuten."),
         ("The payment failed. Nothing was charged. You can try again.",
          "Die Zahlung ist fehlgeschlagen. Es wurde nichts belastet. Sie können es noch einmal versuchen."),
         ("more than 1,000 active connections", "mehr als 1.000 aktive Verbindungen"),

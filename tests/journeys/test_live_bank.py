@@ -93,7 +93,7 @@ async def take_a_seat(someone: Visitor, service: Service) -> None:
     page = someone.page
     await someone.page.goto(service.url + await invite(service, f"olga-{uuid4().hex[:8]}@house.example"))
     await someone.page.fill("#password", PASSWORD)
-    await someone.click("Go to the desk")
+    await someone.click("Save password")
     await someone.see("operator-second-factor-needed")
     await page.click("a:has-text('Set up a second factor')")
     await someone.click("Set up a second factor")
@@ -132,16 +132,16 @@ async def see_the_statement(someone: Visitor, name: str) -> None:
 async def dismiss_the_interest(someone: Visitor) -> None:
     """What nobody could place is the bank's own."""
     page = someone.page
-    await page.click("nav[aria-label='Statements'] a:has-text('To be placed')")
+    await page.click("nav[aria-label='Statements'] a:has-text('Unmatched')")
     await someone.see("bank-transfers")
     await page.click("table a")
     await someone.see("bank-transfer")
     await page.fill("#reason", "   ")
-    await someone.click("Dismiss")
+    await someone.click("Dismiss transfer")
     await page.wait_for_selector("#reason-wrong")
     await someone.see("bank-transfer-wrong")
     await page.fill("#reason", "Interest of November")
-    await someone.click("Dismiss")
+    await someone.click("Dismiss transfer")
     await page.wait_for_url("**?action=*")
     await someone.see("bank-transfer-dismissed")
 
@@ -187,7 +187,7 @@ async def take_a_batch_to_the_bank(someone: Visitor, folder: Path) -> bytes:
     page = someone.page
     await someone.open_part("Payouts")
     await someone.see("bank-payouts")
-    await someone.click("Export what is ticked")
+    await someone.click("Export selected payouts")
     await page.wait_for_url("**/operator/batches/*")
     await someone.see("bank-batch")
     await page.click("table a >> nth=0")
@@ -197,7 +197,7 @@ async def take_a_batch_to_the_bank(someone: Visitor, folder: Path) -> bytes:
     files: list[bytes] = []
     for nth in range(2):
         async with page.expect_download() as started:
-            await page.click("a:has-text('Download the file')")
+            await page.click("a:has-text('Download file')")
         kept = folder / f"{nth}.xml"
         await (await started.value).save_as(kept)
         files.append(kept.read_bytes())

@@ -67,7 +67,7 @@ async def take_the_desk(olga: Visitor, service: Service, email: str) -> None:
     """By an invitation."""
     await olga.page.goto(service.url + await invite(service, email))
     await olga.page.fill("#password", PASSWORD)
-    await olga.click("Go to the desk")
+    await olga.click("Save password")
     await olga.open_part("Mail")
 
 

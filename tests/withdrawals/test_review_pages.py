@@ -75,7 +75,7 @@ async def test_one_is_rejected_with_a_reason(rich: Actor, olga: Actor, bank: Pap
     assert await purse_live(rich) == (10_000, 0)
     assert bank.orders == {}
     late = (await olga.form(f"{page}/approve", looked)).ok(409)
-    assert "Nothing was done." in late.text
+    assert "No changes were made." in late.text
     assert await kept(rich) == [("withdrawal_rejected", olga.email, "Unknown payee")]
 
 
@@ -114,7 +114,7 @@ async def test_a_large_one_needs_a_second_operator(
     assert "second operator" in (await olga.send("GET", page)).ok().text
     (await olga.form(f"{page}/approve", await seen(olga, new))).ok(303)
     shown = (await olga.send("GET", page)).ok().text
-    assert "You have approved it." in shown
+    assert "You approved this." in shown
     assert "/approve" not in shown
     again = (await olga.form(f"{page}/approve", await seen(olga, new))).ok(409)
     assert "a second operator must approve it too" in again.text

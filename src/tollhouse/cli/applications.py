@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from tollhouse.cli.actions import By, Json, OptionalReason, Reason, act, print_rows
-from tollhouse.console import applications, applications_store
+from tollhouse.console import application_actions, applications_store
 from tollhouse.console.model import ApplicationStatus
 
 app = App(name="applications", help="List, suspend and reactivate applications.")
@@ -28,10 +28,10 @@ def list_applications(*, status: Status = None, search: Search = "", as_json: Js
 @app.command
 def suspend(client_id: ClientArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Suspend an application. Its connections, tokens and requests are refused; its grants stay."""
-    return act(lambda tx, context: applications.suspend(tx, client_id, context), reason, by, as_json=as_json)
+    return act(lambda tx, context: application_actions.suspend(tx, client_id, context), reason, by, as_json=as_json)
 
 
 @app.command
 def reactivate(client_id: ClientArgument, /, *, reason: OptionalReason = None, by: By = None, as_json: Json = False) -> int:
     """Reactivate a suspended application."""
-    return act(lambda tx, context: applications.reactivate(tx, client_id, context), reason, by, as_json=as_json)
+    return act(lambda tx, context: application_actions.reactivate(tx, client_id, context), reason, by, as_json=as_json)

@@ -1,1 +1,1 @@
-"""What an operator of the house does: suspend merchants, review projects, correct balances. Everything is kept."""
+"""Pages and actions of operators: merchants, applications, projects, reviews, bank, deliveries and mail."""

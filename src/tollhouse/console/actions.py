@@ -1,4 +1,4 @@
-"""What an operator does. Each deed is one transaction, which also keeps who did it, when and why."""
+"""Actions of operators on merchants and projects. Each is one transaction that also records operator, time and reason."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from tollhouse.audit.changes import made
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue.currencies import Currency, priced
 from tollhouse.console import store
-from tollhouse.console.model import Action, ChangedMeanwhileError, NothingThereError, OperatorAction, OperatorRefusedError
+from tollhouse.console.model import Action, OperatorAction, OperatorRefusedError, SubjectChangedError, SubjectNotFoundError
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.http.services import Services
 from tollhouse.identity import second_factor_store, sessions_store
@@ -27,7 +27,7 @@ from tollhouse.mail.model import Letter
 from tollhouse.platform.db import Tx
 
 SOURCE = "adjustment"
-TOLD: dict[Action, AuditEventType] = {
+AUDIT_EVENTS: dict[Action, AuditEventType] = {
     "merchant_suspended": "account.suspended",
     "merchant_reactivated": "account.reactivated",
     "project_approved": "project.approved",
@@ -41,83 +41,84 @@ TOLD: dict[Action, AuditEventType] = {
     "application_suspended": "application.suspended",
     "application_reactivated": "application.reactivated",
 }
-"""What a merchant finds in its own log: that it was done, neither by which operator nor why."""
+"""What the merchant's audit log shows: the action, without the operator and the reason."""
 
 
 class Client(NamedTuple):
-    """The application that something is done to."""
+    """The application that an action concerns."""
 
     client_id: ClientId
     name: str
 
 
 async def suspend(tx: Tx, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
-    """From now on every call with the merchant's credentials is refused."""
+    """Suspend a merchant: every request with its credentials fails."""
     if not await store.suspend(tx, merchant_id, context.at):
-        raise await _why_not_merchant(tx, merchant_id, "is suspended already")
-    return await keep(tx, context, "merchant_suspended", merchant_id, subject_id=merchant_id)
+        raise await _merchant_error(tx, merchant_id, "is already suspended")
+    return await record_action(tx, context, "merchant_suspended", merchant_id, subject_id=merchant_id)
 
 
 async def reactivate(tx: Tx, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
-    """What the merchant had works again."""
+    """Reactivate a suspended merchant."""
     await rules.ensure_independent(tx, merchant_id, context.reviewer)
     if not await store.reactivate(tx, merchant_id):
-        raise await _why_not_merchant(tx, merchant_id, "is not suspended")
-    return await keep(tx, context, "merchant_reactivated", merchant_id, subject_id=merchant_id)
+        raise await _merchant_error(tx, merchant_id, "is not suspended")
+    return await record_action(tx, context, "merchant_reactivated", merchant_id, subject_id=merchant_id)
 
 
 async def approve(tx: Tx, project_id: UUID, context: OperatorContext, seen: datetime | None = None) -> OperatorAction:
-    """The project can sell, or needs a second operator. `seen`: as it was then, not as its merchant has changed it since."""
+    """Approve a project, or record the first of two approvals. `seen` is the `updated_at` that the operator saw."""
     current = await store.lock_project(tx, project_id)
     if current is None or current["status"] == "approved" or (seen is not None and current["updated_at"] != seen):
-        raise await _why_not_project(tx, project_id, "approved")
+        raise await _project_error(tx, project_id, "approved")
     env = MerchantEnv(MerchantId(current["merchant_id"]), current["mode"])
     await rules.ensure_independent(tx, env.merchant_id, context.reviewer)
     await rules.ensure_active(tx, env.merchant_id)
     needed = await rules.approvals_needed(tx, env.merchant_id, 1, context.at)
     approvals = rules.approve(await store.approvals(tx, project_id, needed), context.reviewer)
-    # Nothing below this line may refuse.
     if not approvals.complete:
-        return await keep(tx, context, "project_approval_given", env, subject_id=project_id)
+        return await record_action(tx, context, "project_approval_given", env, subject_id=project_id)
     if await store.approve(tx, project_id, context.at, seen) is None:
-        raise AssertionError("a project that is locked does not change")
-    return await keep(tx, context, "project_approved", env, subject_id=project_id)
+        raise AssertionError("a locked project does not change")
+    return await record_action(tx, context, "project_approved", env, subject_id=project_id)
 
 
 async def reject(tx: Tx, project_id: UUID, context: OperatorContext, seen: datetime | None = None) -> OperatorAction:
-    """The project cannot sell; its merchant sees why. `seen` as in `approve`."""
+    """Reject a project; its merchant sees the reason. `seen` as in `approve`."""
     if context.reason is None:
-        raise OperatorRefusedError("A rejection needs a reason.")
+        raise OperatorRefusedError("Enter a reason for the rejection.")
     env = await store.reject(tx, project_id, context.reason, context.at, seen)
     if env is None:
-        raise await _why_not_project(tx, project_id, "rejected")
-    return await keep(tx, context, "project_rejected", env, subject_id=project_id)
+        raise await _project_error(tx, project_id, "rejected")
+    return await record_action(tx, context, "project_rejected", env, subject_id=project_id)
 
 
 async def remove_second_factor(tx: Tx, email: str, context: OperatorContext) -> OperatorAction:
-    """Let somebody of a merchant's in again who lost authenticator and backup codes. Their sessions end."""
+    """Remove the second factor of a merchant's user and end all their sessions."""
     if context.reason is None:
-        raise OperatorRefusedError("Taking a second factor away needs a reason.")
+        raise OperatorRefusedError("Enter a reason to remove a second factor.")
     person = await sessions_store.by_email(tx, email_key(email))
     if person is None:
-        raise NothingThereError(f"Nobody signs in with {email}.")
+        raise SubjectNotFoundError(f"There is no user with the e-mail address {email}.")
     if not await second_factor_store.remove(tx, person["id"]):
         raise OperatorRefusedError(f"{email} has no second factor.")
     await sessions_store.end_all(tx, person["id"], context.at)
     await outbox.put(tx, Letter("factor_off", person["email"], person["language"], person["id"]), context.at)
-    return await keep(tx, context, "second_factor_removed", MerchantId(person["merchant_id"]), subject_id=person["id"])
+    return await record_action(
+        tx, context, "second_factor_removed", MerchantId(person["merchant_id"]), subject_id=person["id"]
+    )
 
 
 async def adjust(
     tx: Tx, env: MerchantEnv, currency: Currency, amount_minor: int, context: OperatorContext, services: Services
 ) -> OperatorAction:
-    """Give to the merchant's available balance, or, with an amount below zero, take from it."""
+    """Credit the merchant's available balance, or debit it if the amount is negative."""
     if not await store.is_merchant(tx, env.merchant_id):
         raise OperatorRefusedError(f"There is no merchant {env.merchant_id}.")
     await rules.ensure_independent(tx, env.merchant_id, context.reviewer)
     await rules.ensure_no_reset(tx, env.merchant_id, context.at)
-    had = await get_balance(tx, env, currency.code)
-    action = await keep(
+    balance = await get_balance(tx, env, currency.code)
+    action = await record_action(
         tx,
         context,
         "balance_adjusted",
@@ -135,8 +136,8 @@ async def adjust(
         )
     except InsufficientFunds:
         raise OperatorRefusedError(
-            f"The available balance is {currency.format(had.available_minor)} {currency.code}: "
-            f"{currency.format(-amount_minor)} cannot be taken from it."
+            f"The available balance is {currency.format(balance.available_minor)} {currency.code}: "
+            f"{currency.format(-amount_minor)} cannot be debited."
         ) from None
     except BalanceLimitExceeded as error:
         raise OperatorRefusedError(error.message) from None
@@ -145,24 +146,24 @@ async def adjust(
     return action
 
 
-async def keep(
+async def record_action(
     tx: Tx,
     context: OperatorContext,
     action: Action,
-    whose: MerchantEnv | MerchantId | None,
+    owner: MerchantEnv | MerchantId | None,
     *,
     subject_id: UUID,
     currency: str | None = None,
     amount_minor: int | None = None,
     client: Client | None = None,
 ) -> OperatorAction:
-    """Keep what was done, in the transaction that does it. `whose`: None where it is no merchant's."""
-    env = whose if isinstance(whose, MerchantEnv) else None
+    """Record an action in its own transaction. `owner` is None if it concerns no merchant."""
+    env = owner if isinstance(owner, MerchantEnv) else None
     done = OperatorAction(
         action_id=new_id(),
         operator=context.operator,
         action=action,
-        merchant_id=whose.merchant_id if isinstance(whose, MerchantEnv) else whose,
+        merchant_id=owner.merchant_id if isinstance(owner, MerchantEnv) else owner,
         mode=None if env is None else env.mode,
         subject_id=subject_id,
         reason=context.reason or None,
@@ -172,25 +173,27 @@ async def keep(
         at=stamp(context.at),
         client_id=None if client is None else client.client_id,
     )
-    await store.keep(tx, done, context.at)
-    if whose is not None and action in TOLD:
-        told = None if currency is None or amount_minor is None else made(amount=priced(amount_minor, currency))
-        about = None if subject_id == done.merchant_id else subject_id
-        subject, name = (about, None) if client is None else (client.client_id, client.name)
-        await record.note(tx, whose, TOLD[action], context.at, subject=subject, name=name, changed=told, by=author.OPERATOR)
+    await store.insert_action(tx, done, context.at)
+    if owner is not None and action in AUDIT_EVENTS:
+        changed = None if currency is None or amount_minor is None else made(amount=priced(amount_minor, currency))
+        subject, name = None if subject_id == done.merchant_id else subject_id, None
+        if client is not None:
+            subject, name = client.client_id, client.name
+        event = AUDIT_EVENTS[action]
+        await record.note(tx, owner, event, context.at, subject=subject, name=name, changed=changed, by=author.OPERATOR)
     return done
 
 
-async def _why_not_merchant(tx: Tx, merchant_id: UUID, otherwise: str) -> OperatorRefusedError:
+async def _merchant_error(tx: Tx, merchant_id: UUID, problem: str) -> OperatorRefusedError:
     if not await store.is_merchant(tx, merchant_id):
-        return NothingThereError(f"There is no merchant {merchant_id}.")
-    return OperatorRefusedError(f"Merchant {merchant_id} {otherwise}.")
+        return SubjectNotFoundError(f"There is no merchant {merchant_id}.")
+    return OperatorRefusedError(f"Merchant {merchant_id} {problem}.")
 
 
-async def _why_not_project(tx: Tx, project_id: UUID, wanted: str) -> OperatorRefusedError:
+async def _project_error(tx: Tx, project_id: UUID, target_status: str) -> OperatorRefusedError:
     status = await store.status_of(tx, project_id)
     if status is None:
-        return NothingThereError(f"There is no project {project_id}.")
-    if status == wanted:
-        return ChangedMeanwhileError(f"Project {project_id} is {status} already.")
-    return ChangedMeanwhileError(f"Project {project_id} was changed meanwhile. Look again.")
+        return SubjectNotFoundError(f"There is no project {project_id}.")
+    if status == target_status:
+        return SubjectChangedError(f"Project {project_id} is already {status}.")
+    return SubjectChangedError(f"Project {project_id} was changed in the meantime. Check it again.")

@@ -1,19 +1,19 @@
-"""Every SQL statement of operators about applications."""
+"""SQL of applications as operators see them."""
 
 import re
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.console.model import ListedApplication
+from tollhouse.console.model import ApplicationSummary
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.platform.db import Pool, Row, Tx
 
 CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
-"""Nothing else from an address is shown to the database, which does not take every text."""
+"""Other texts from a URL are not sent to the database, which rejects some of them."""
 
-# What is looked for may be part of a name, of the owner's name, or an id of either.
+# The search text may be part of the name or the owner's name, or the id of either.
 APPLICATIONS = """
     SELECT c.id, c.name, c.client_type, c.status, c.merchant_id, m.business_name,
            m.suspended_at IS NOT NULL AS owner_suspended, c.description, c.website_url, c.redirect_uris, c.scope_mask,
@@ -35,7 +35,7 @@ ACTIVE_CONNECTIONS = """
         SELECT FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
         WHERE c.id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $2 LIMIT $3) AS active
 """
-# Requests that wait for consent and codes that were not exchanged end, as when its owner saves the settings.
+# Pending authorization requests and unused codes end, as when the owner saves the settings.
 SUSPEND = """
     UPDATE oauth_clients SET suspended_at = $2, auth_epoch = auth_epoch + 1
     WHERE id = $1 AND suspended_at IS NULL AND status <> 'revoked' RETURNING merchant_id, name
@@ -47,30 +47,30 @@ REACTIVATE = """
 
 async def applications(
     db: Pool, *, status: str = "", search: str = "", limit: int | None = None, offset: int = 0
-) -> list[ListedApplication]:
-    """Applications, newest first: all, or those of this status and those in which this is found."""
+) -> list[ApplicationSummary]:
+    """Applications, newest first, with this status and matching this search."""
     return [_application(row) for row in await db.fetch(APPLICATIONS, status, search, limit, offset)]
 
 
-async def application(db: Pool | Tx, client_id: str) -> ListedApplication | None:
+async def application(db: Pool | Tx, client_id: str) -> ApplicationSummary | None:
     """One application."""
     row = await db.fetchrow(APPLICATION, client_id) if CLIENT_ID.fullmatch(client_id) else None
     return None if row is None else _application(row)
 
 
 async def active_connections(db: Pool, client_id: ClientId, now: datetime, limit: int) -> int:
-    """How many merchants' connections are active, counted no further than the limit."""
+    """The number of active connections, counted up to the limit."""
     [row] = await db.fetch(ACTIVE_CONNECTIONS, client_id, now, limit)
     return row["count"]
 
 
 async def suspend(tx: Tx, client_id: str, now: datetime) -> tuple[UUID, str] | None:
-    """Suspend an application; its owner and name. None when there is none that can be suspended."""
+    """Suspend an application. Returns its owner and name; None if it cannot be suspended."""
     return _owner(await tx.fetchrow(SUSPEND, client_id, now) if CLIENT_ID.fullmatch(client_id) else None)
 
 
 async def reactivate(tx: Tx, client_id: str) -> tuple[UUID, str] | None:
-    """Reactivate a suspended application; its owner and name. None when there is none."""
+    """Reactivate an application. Returns its owner and name; None if it is not suspended."""
     return _owner(await tx.fetchrow(REACTIVATE, client_id) if CLIENT_ID.fullmatch(client_id) else None)
 
 
@@ -78,9 +78,9 @@ def _owner(row: Row | None) -> tuple[UUID, str] | None:
     return None if row is None else (row["merchant_id"], row["name"])
 
 
-def _application(row: Row) -> ListedApplication:
+def _application(row: Row) -> ApplicationSummary:
     suspended = row["suspended_at"] is not None and row["status"] != "revoked"
-    return ListedApplication(
+    return ApplicationSummary(
         client_id=ClientId(row["id"]),
         name=row["name"],
         client_type=row["client_type"],

@@ -1,4 +1,4 @@
-"""What the house does with what the bank says: payments and withdrawals follow, and operators' history keeps who did it."""
+"""The effects of bank statements on payments, refunds and withdrawals, and the history of operators' actions."""
 
 from uuid import UUID
 
@@ -14,8 +14,8 @@ from tollhouse.withdrawals import sending
 
 
 async def keep(tx: Tx, context: OperatorContext, doing: Doing, subject_id: UUID, env: MerchantEnv | None) -> UUID:
-    """Keep a deed in the history; its id."""
-    return (await actions.keep(tx, context, doing, env, subject_id=subject_id)).action_id
+    """Record an action in the history. Returns its id."""
+    return (await actions.record_action(tx, context, doing, env, subject_id=subject_id)).action_id
 
 
 BANK_PORTS = BankPorts(
@@ -32,4 +32,4 @@ BANK_PORTS = BankPorts(
     },
     keep,
 )
-"""What payments and withdrawals do with what the statements of the bank say of them."""
+"""How payments, refunds and withdrawals react to statements and payouts."""

@@ -1,11 +1,11 @@
-"""The operators' pages about deliveries that fail: whose they are, and how they fail. What events say is not shown."""
+"""The operators' pages about failing deliveries: by merchant, and the events of one. Event content is not shown."""
 
 from uuid import UUID
 
 from starlette.responses import Response
 
 from tollhouse.console import failing_store, store
-from tollhouse.console.pages_shared import show
+from tollhouse.console.layout import render
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, turn
 from tollhouse.http.request import Request
@@ -21,28 +21,28 @@ MODES: dict[str, Mode] = {"live": "live", "test": "test"}
 
 @OPERATIONS.add("GET", "/operator/deliveries", guard=operator_page)
 async def deliveries(request: Request, caller: Operator, query: PageQuery) -> Response:
-    """Merchants whose events have failed of late, are retried or held."""
+    """Merchants with events that failed recently, are retried or held."""
     found = await failing_store.failing(request.services.db, request.now, query.fetch, query.offset)
-    shown, more = query.cut(found)
-    return show(request, caller, "deliveries", here="deliveries", failing=shown, turn=turn(query, more=more))
+    rows, more = query.cut(found)
+    return render(request, caller, "deliveries", here="deliveries", failing=rows, turn=turn(query, more=more))
 
 
 @OPERATIONS.add("GET", "/operator/deliveries/{merchant_id}/{mode}", guard=operator_page)
 async def failing_events(request: Request, caller: Operator, merchant_id: UUID, mode: str, query: PageQuery) -> Response:
-    """Those events of one merchant and environment."""
+    """The failing events of one merchant and environment."""
     merchant = await store.merchant(request.services.db, merchant_id)
     if merchant is None or mode not in MODES:
         raise NotFound
     env = MerchantEnv(MerchantId(merchant_id), MODES[mode])
     found = await failing_store.failing_of(request.services.db, env, request.now, query.fetch, query.offset)
-    shown, more = query.cut(found)
-    return show(
+    rows, more = query.cut(found)
+    return render(
         request,
         caller,
         "failing",
         here="deliveries",
         merchant=merchant,
         mode=env.mode,
-        events=shown,
+        events=rows,
         turn=turn(query, more=more),
     )

@@ -1,15 +1,14 @@
-"""Every SQL statement about deliveries that fail, of all merchants: how many, whose, and why."""
+"""SQL of failing deliveries of all merchants."""
 
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from tollhouse.console.model import FAILED_RECENTLY, FailingEvent, FailingMerchant
+from tollhouse.console.model import FAILURES_SHOWN_FOR, FailingEvent, FailingMerchant
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool
 
-# What failed is in a table of its own, what is retried or held among what is still to be sent: the events, of which there
-# are far more, are not read.
+# Failed, retried and held deliveries are in tables of their own, so that the much larger event table is not read.
 FAILING = """
     WITH failing AS (
         SELECT merchant_id, mode, 'failed' AS status, failed_at FROM webhook_failures WHERE failed_at > $1
@@ -25,7 +24,7 @@ FAILING = """
     FROM failing f JOIN merchants m ON m.id = f.merchant_id
     GROUP BY f.merchant_id, m.business_name, f.mode ORDER BY count(*) DESC, f.merchant_id, f.mode LIMIT $2 OFFSET $3
 """
-# Ids are in the order of time: the newest are picked before an event is read.
+# Ids are in order of time: the newest are selected before events are read.
 FAILING_OF_MERCHANT = """
     WITH failing AS (
         SELECT event_id FROM webhook_failures WHERE merchant_id = $1 AND mode = $2 AND failed_at > $3
@@ -42,14 +41,14 @@ FAILING_OF_MERCHANT = """
     LEFT JOIN webhook_attempts a ON a.event_id = e.id AND a.attempt = e.attempts
     ORDER BY e.id DESC
 """
-FORGET_FAILURES = """
+DELETE_OLD_FAILURES = """
     DELETE FROM webhook_failures WHERE event_id IN (
         SELECT event_id FROM webhook_failures WHERE failed_at <= $1 ORDER BY failed_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
 
 
 async def failing(db: Pool, now: datetime, limit: int, offset: int) -> list[FailingMerchant]:
-    """Merchants whose events failed of late, are retried or held; those with the most first."""
+    """Merchants with events that failed recently, are retried or held; those with the most first."""
     return [
         FailingMerchant(
             row["merchant_id"],
@@ -60,12 +59,12 @@ async def failing(db: Pool, now: datetime, limit: int, offset: int) -> list[Fail
             row["held"],
             stamp_or_none(row["last_failed_at"]),
         )
-        for row in await db.fetch(FAILING, now - FAILED_RECENTLY, limit, offset)
+        for row in await db.fetch(FAILING, now - FAILURES_SHOWN_FOR, limit, offset)
     ]
 
 
 async def failing_of(db: Pool, env: MerchantEnv, now: datetime, limit: int, offset: int) -> list[FailingEvent]:
-    """Those events of one merchant and environment, newest first. What they say is nobody's business here."""
+    """The failing events of one merchant and environment, newest first, without their content."""
     return [
         FailingEvent(
             row["id"],
@@ -79,5 +78,5 @@ async def failing_of(db: Pool, env: MerchantEnv, now: datetime, limit: int, offs
             stamp_or_none(row["next_attempt_at"]),
             stamp(row["created_at"]),
         )
-        for row in await db.fetch(FAILING_OF_MERCHANT, env.merchant_id, env.mode, now - FAILED_RECENTLY, limit, offset)
+        for row in await db.fetch(FAILING_OF_MERCHANT, env.merchant_id, env.mode, now - FAILURES_SHOWN_FOR, limit, offset)
     ]

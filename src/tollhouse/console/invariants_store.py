@@ -1,4 +1,4 @@
-"""Every SQL statement that looks for what must never be true of what operators did: offending rows, as a line of text."""
+"""SQL of the invariants of operators' actions: each returned row is a breach, as one line of text."""
 
 from tollhouse.platform.invariants import Invariant
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from importlib.metadata import version
 
 from tollhouse.console import failing_store, overview_store
-from tollhouse.console.model import FAILED_RECENTLY
+from tollhouse.console.model import FAILURES_SHOWN_FOR
 from tollhouse.console.overview import HEARTBEAT_EVERY_S
 from tollhouse.http.services import Services
 from tollhouse.identity.cleaning import forget
@@ -16,37 +16,37 @@ from tollhouse.kernel.ids import new_id
 
 WORKER_ID = new_id()
 VERSION = version("tollhouse")
-FORGOTTEN_AFTER = timedelta(days=1)
+HEARTBEATS_KEPT_FOR = timedelta(days=1)
 
 
 async def record_heartbeat(services: Services) -> None:
-    """This process is at work."""
-    await overview_store.sign(services.db, WORKER_ID, socket.gethostname(), os.getpid(), VERSION, clock.now())
+    """Record that this worker is running."""
+    await overview_store.record_heartbeat(services.db, WORKER_ID, socket.gethostname(), os.getpid(), VERSION, clock.now())
 
 
-async def keep_watch(services: Services, broken: Sequence[str]) -> None:
-    """What a look at the invariants found: a line for each that is broken."""
-    await overview_store.keep_watch(services.db, broken, clock.now())
+async def record_check(services: Services, broken: Sequence[str]) -> None:
+    """Record the result of a check: a line for each broken invariant."""
+    await overview_store.record_check(services.db, broken, clock.now())
 
 
-async def keep_failed_watch(services: Services, reason: str) -> None:
-    """A look at the invariants did not come to its end: what the last one found stays."""
-    await overview_store.keep_failed_watch(services.db, reason, clock.now())
+async def record_failed_check(services: Services, reason: str) -> None:
+    """Record that a check could not finish, beside the last result."""
+    await overview_store.record_failed_check(services.db, reason, clock.now())
 
 
 async def delete_heartbeats(services: Services) -> None:
-    """Workers that went long ago."""
-    await overview_store.delete_heartbeats(services.db, clock.now() - FORGOTTEN_AFTER)
+    """Delete workers without a heartbeat for a day."""
+    await overview_store.delete_heartbeats(services.db, clock.now() - HEARTBEATS_KEPT_FOR)
 
 
-async def forget_failures(services: Services) -> None:
-    """Events that failed too long ago to be shown among those that do."""
-    await forget(services.db, failing_store.FORGET_FAILURES, clock.now() - FAILED_RECENTLY)
+async def delete_old_failures(services: Services) -> None:
+    """Delete failures that are too old to be listed."""
+    await forget(services.db, failing_store.DELETE_OLD_FAILURES, clock.now() - FAILURES_SHOWN_FOR)
 
 
 JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [
     (HEARTBEAT_EVERY_S, record_heartbeat),
     (3600, delete_heartbeats),
-    (3600, forget_failures),
+    (3600, delete_old_failures),
 ]
-"""Seconds between two runs, and what is done."""
+"""Seconds between two runs, and the job."""

@@ -1,4 +1,4 @@
-"""What an operator sees, what is kept of each deed, and how one is refused."""
+"""The records on the operators' pages, the action in the history, and the errors of actions."""
 
 from datetime import timedelta
 from typing import Literal
@@ -36,16 +36,16 @@ Action = Literal[
     "application_suspended",
     "application_reactivated",
 ]
-FAILED_RECENTLY = timedelta(days=7)
-"""How long an event that failed is shown among those that do."""
+FAILURES_SHOWN_FOR = timedelta(days=7)
+"""How long a failed event stays in the list of failing deliveries."""
 MerchantStatus = Literal["active", "suspended"]
 ApplicationStatus = Literal["enabled", "paused", "revoked", "suspended"]
 
 
 class OperatorAction(Struct, frozen=True, kw_only=True):
-    """What was done. `mode` is missing where it concerns both environments; the merchant, where it concerns none.
+    """An action in the history. `mode` is None if it concerns both environments; `merchant_id` if it concerns no merchant.
 
-    `client_id` names the application it was done to, whose owner is then the subject.
+    `client_id` is the application it concerns; the subject is then its owner.
     """
 
     action_id: UUID
@@ -68,7 +68,7 @@ class OperatorAction(Struct, frozen=True, kw_only=True):
 
 
 class Merchant(Struct, frozen=True):
-    """A merchant in the operator's list."""
+    """A merchant."""
 
     merchant_id: UUID
     business_name: str
@@ -77,8 +77,8 @@ class Merchant(Struct, frozen=True):
     suspended_at: Timestamp | None
 
 
-class ListedApplication(Struct, frozen=True, kw_only=True):
-    """An application in the operator's list. `status` is its owner's, unless it is suspended."""
+class ApplicationSummary(Struct, frozen=True, kw_only=True):
+    """An application. `status` is the one its owner chose, unless an operator suspended it."""
 
     client_id: ClientId
     name: str
@@ -95,8 +95,8 @@ class ListedApplication(Struct, frozen=True, kw_only=True):
     suspended_at: Timestamp | None
 
 
-class ListedProject(Struct, frozen=True):
-    """A project in the operator's list."""
+class ProjectSummary(Struct, frozen=True):
+    """A project."""
 
     project_id: UUID
     merchant_id: UUID
@@ -111,8 +111,8 @@ class ListedProject(Struct, frozen=True):
     updated_at: Timestamp
 
 
-class ListedOperatorAction(Struct, frozen=True):
-    """A deed in the history: about which merchant, operator or application, where it is about one."""
+class HistoryEntry(Struct, frozen=True):
+    """An action in the history with the name of the merchant, operator or application it concerns."""
 
     action: OperatorAction
     business_name: str | None
@@ -120,8 +120,8 @@ class ListedOperatorAction(Struct, frozen=True):
     application: str | None = None
 
 
-class ListedOperator(Struct, frozen=True):
-    """An operator in the list. `link_expires_at` is there until a password is chosen."""
+class OperatorSummary(Struct, frozen=True):
+    """An operator. `link_expires_at` is set until a password is chosen."""
 
     operator_id: UUID
     email: str
@@ -133,7 +133,7 @@ class ListedOperator(Struct, frozen=True):
 
 
 class FailingMerchant(Struct, frozen=True):
-    """How many events of a merchant's environment failed of late, are retried, or are held."""
+    """The number of events of a merchant's environment that failed recently, are retried, or are held."""
 
     merchant_id: UUID
     business_name: str
@@ -145,7 +145,7 @@ class FailingMerchant(Struct, frozen=True):
 
 
 class FailingEvent(Struct, frozen=True):
-    """An event that its receiver has not got: where it goes and how the last attempt ended, not what it says."""
+    """An undelivered event: its receiver and the result of the last attempt, without its content."""
 
     event_id: UUID
     type: str
@@ -159,24 +159,24 @@ class FailingEvent(Struct, frozen=True):
     created_at: Timestamp
 
 
-class NothingThereError(OperatorRefusedError):
-    """There is no such merchant, application or project."""
+class SubjectNotFoundError(OperatorRefusedError):
+    """There is no such merchant, application, project, withdrawal or refund."""
 
 
-class ChangedMeanwhileError(OperatorRefusedError):
-    """It is not any more what was looked at, or was decided before."""
+class SubjectChangedError(OperatorRefusedError):
+    """The subject was changed or decided since the operator opened it."""
 
 
-class LinkIsOver(ApiError):
-    """410: the link on which an operator chooses a password is none, was used, or is too old."""
+class InvitationExpired(ApiError):
+    """410: the link to choose a password is unknown, was used, or has expired."""
 
     code, status = "link_over", 410
-    message = "This link was used, or is too old. Ask for another."
+    message = "This link was used or has expired. Ask an operator for a new one."
 
 
-REASON_RULE = f"A reason has 1 to {REASON_CHARS_MAX} characters, on one line."
+REASON_RULE = f"A reason must be one line of 1 to {REASON_CHARS_MAX} characters."
 
 
 def is_reason(text: str) -> bool:
-    """Whether this says something, on one line."""
+    """Whether the text is a valid reason."""
     return 1 <= len(text.strip()) <= len(text) <= REASON_CHARS_MAX and text.isprintable()

@@ -8,10 +8,9 @@ from tollhouse.console import (
     pages,
     payout_pages,
     project_pages,
-    refund_review_pages,
+    review_pages,
     security_pages,
     statement_pages,
-    withdrawal_review_pages,
 )
 from tollhouse.http.operations import Operation
 
@@ -23,8 +22,7 @@ OPERATIONS: list[Operation] = [
     *delivery_pages.OPERATIONS,
     *mail_pages.OPERATIONS,
     *security_pages.OPERATIONS,
-    *withdrawal_review_pages.OPERATIONS,
-    *refund_review_pages.OPERATIONS,
+    *review_pages.OPERATIONS,
     *statement_pages.OPERATIONS,
     *payout_pages.OPERATIONS,
 ]

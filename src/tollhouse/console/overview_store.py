@@ -1,10 +1,10 @@
-"""Every SQL statement about how the house is: its database, its workers, what waits, and the last look at the invariants."""
+"""SQL of the overview: the database, the workers, what is to do, and the last check of the invariants."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.console.overview import Overview, Watch, WorkerHeartbeat
+from tollhouse.console.overview import CheckResult, Overview, WorkerHeartbeat
 from tollhouse.events import status as delivery_status
 from tollhouse.platform.db import Pool
 
@@ -13,8 +13,8 @@ DATABASE = """
            (SELECT name FROM schema_migrations ORDER BY number DESC LIMIT 1) AS migration
 """
 WORKERS = "SELECT host, pid, version, first_seen_at, last_seen_at FROM worker_signs ORDER BY last_seen_at DESC LIMIT 20"
-WATCH = "SELECT looked_at, broken, failed_at, failure FROM invariant_watch"
-# Ids are in the order of time. What waits for a redelivery alone was delivered, or failed.
+LAST_CHECK = "SELECT looked_at, broken, failed_at, failure FROM invariant_watch"
+# Ids are in order of time. An event that only waits for a redelivery was delivered or has failed.
 OLDEST_UNDELIVERED = """
     SELECT min(e.created_at)
     FROM ((SELECT event_id FROM webhook_deliveries WHERE automatic_at IS NOT NULL ORDER BY event_id LIMIT 1)
@@ -39,18 +39,18 @@ WAITING = """
             WHERE NOT EXISTS (SELECT FROM bank_payouts b WHERE b.id = accepted.id AND b.status <> 'prepared')) AS payouts
 """
 
-SIGN = """
+UPSERT_HEARTBEAT = """
     INSERT INTO worker_signs (worker_id, host, pid, version, first_seen_at, last_seen_at) VALUES ($1, $2, $3, $4, $5, $5)
     ON CONFLICT (worker_id) DO UPDATE SET last_seen_at = excluded.last_seen_at
 """
 DELETE_HEARTBEATS = "DELETE FROM worker_signs WHERE last_seen_at <= $1"
-KEEP_WATCH = """
+UPSERT_CHECK_RESULT = """
     INSERT INTO invariant_watch (looked_at, broken) VALUES ($1, $2)
     ON CONFLICT (the_last) DO UPDATE
     SET looked_at = excluded.looked_at, broken = excluded.broken, failed_at = NULL, failure = NULL
     WHERE greatest(invariant_watch.looked_at, invariant_watch.failed_at) <= excluded.looked_at
 """
-KEEP_FAILED_WATCH = """
+UPSERT_CHECK_FAILURE = """
     INSERT INTO invariant_watch (broken, failed_at, failure) VALUES ('{}', $1, $2)
     ON CONFLICT (the_last) DO UPDATE SET failed_at = excluded.failed_at, failure = excluded.failure
     WHERE greatest(invariant_watch.looked_at, invariant_watch.failed_at) <= excluded.failed_at
@@ -58,12 +58,12 @@ KEEP_FAILED_WATCH = """
 
 
 async def overview(db: Pool, version: str, now: datetime) -> Overview:
-    """How the house is."""
+    """Read the state of the service."""
     deliveries = await delivery_status.read_status(db)
     async with db.connection() as tx:
         database = await tx.fetchrow(DATABASE)
         waiting = await tx.fetchrow(WAITING)
-        watch = await tx.fetchrow(WATCH)
+        last_check = await tx.fetchrow(LAST_CHECK)
         workers = await tx.fetch(WORKERS)
         oldest = await tx.fetchval(OLDEST_UNDELIVERED)
     if database is None or waiting is None:
@@ -74,7 +74,7 @@ async def overview(db: Pool, version: str, now: datetime) -> Overview:
         database_bytes=database["bytes"],
         migration=database["migration"],
         workers=[WorkerHeartbeat(**dict(row)) for row in workers],
-        watch=None if watch is None else Watch(**dict(watch)),
+        last_check=None if last_check is None else CheckResult(**dict(last_check)),
         deliveries=deliveries,
         oldest_undelivered=oldest,
         projects_in_review=waiting["projects"],
@@ -87,21 +87,21 @@ async def overview(db: Pool, version: str, now: datetime) -> Overview:
     )
 
 
-async def sign(db: Pool, worker_id: UUID, host: str, pid: int, version: str, now: datetime) -> None:
-    """A worker's sign of life."""
-    await db.execute(SIGN, worker_id, host, pid, version, now)
+async def record_heartbeat(db: Pool, worker_id: UUID, host: str, pid: int, version: str, now: datetime) -> None:
+    """Record the heartbeat of a worker."""
+    await db.execute(UPSERT_HEARTBEAT, worker_id, host, pid, version, now)
 
 
 async def delete_heartbeats(db: Pool, until: datetime) -> None:
-    """Forget workers that have given no sign since."""
+    """Delete workers without a heartbeat since `until`."""
     await db.execute(DELETE_HEARTBEATS, until)
 
 
-async def keep_watch(db: Pool, broken: Sequence[str], now: datetime) -> None:
-    """Keep what the last look at the invariants found."""
-    await db.execute(KEEP_WATCH, now, list(broken))
+async def record_check(db: Pool, broken: Sequence[str], now: datetime) -> None:
+    """Record the result of a check: a line for each broken invariant."""
+    await db.execute(UPSERT_CHECK_RESULT, now, list(broken))
 
 
-async def keep_failed_watch(db: Pool, reason: str, now: datetime) -> None:
-    """Keep that a look did not come to its end, beside what the last one found that did."""
-    await db.execute(KEEP_FAILED_WATCH, now, reason)
+async def record_failed_check(db: Pool, reason: str, now: datetime) -> None:
+    """Record that a check could not finish, beside the last result."""
+    await db.execute(UPSERT_CHECK_FAILURE, now, reason)

@@ -1,6 +1,6 @@
-"""The operators' pages about payouts by bank: what waits to leave, the batches it leaves in, and what is kept here."""
+"""The operators' pages about bank payouts: pending ones, batches, and refusing or approving one."""
 
-from typing import Literal, get_args
+from typing import Literal
 from uuid import UUID
 
 from starlette.responses import Response
@@ -11,8 +11,8 @@ from tollhouse.bank import payouts as payout_actions
 from tollhouse.bank import payouts_store
 from tollhouse.bank.model import BankRefusedError, ListedPayout, PayoutStatus, Prepared
 from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.console.layout import ActionQuery, find_action, read_reason, render
 from tollhouse.console.model import OperatorRefusedError
-from tollhouse.console.pages_shared import DoneQuery, just_done, reason_in, show
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, turn
 from tollhouse.http.request import Request
@@ -27,96 +27,95 @@ from tollhouse.rails.bank_transfer_batch import Batch, write
 from tollhouse.rails.configured import bank_account
 
 OPERATIONS = Operations(PAGES)
-STATUSES: tuple[PayoutStatus, ...] = get_args(PayoutStatus)
 REFUSABLE: dict[str, PayoutStatus] = {"prepared": "prepared", "exported": "exported"}
 
 
 class PayoutsQuery(PageQuery, frozen=True):
-    """Which payouts: those that wait to be exported, unless something else is asked for."""
+    """The status of the payouts; by deerror those that are prepared."""
 
     status: Literal["all", "prepared", "exported", "confirmed", "returned", "refused"] = "prepared"
 
 
 @OPERATIONS.add("GET", "/operator/payouts", guard=operator_page)
 async def payouts(request: Request, caller: Operator, query: PayoutsQuery) -> Response:
-    """Payouts, newest first; of those that wait, which are to leave now."""
+    """Payouts, newest first; prepared ones can be selected for an export."""
     return await _payouts(request, caller, query)
 
 
 @OPERATIONS.add("POST", "/operator/payouts/export", guard=operator_page)
 async def export(request: Request, caller: Operator) -> Response:
-    """Put the payouts that were ticked into a batch; or all that wait, when they are as many as the page said."""
+    """Export the selected payouts as a batch, or all prepared ones if there are as many as the page showed."""
     form, services = request.form(), request.services
-    named, all_seen = form.all("payout"), form.one("all")
-    wanted = [payout_id for one in named if (payout_id := parse_id(one)) is not None]
-    if len(wanted) != len(named):
-        raise InvalidRequest("The form names a payout that is none.")
-    if not wanted and all_seen is None:
-        message = "Nothing was done. Tick what is to leave."
-        return await _payouts(request, caller, PayoutsQuery(), 422, message=message, ticked=wanted)
+    texts, all_seen = form.all("payout"), form.one("all")
+    payout_ids = [payout_id for text in texts if (payout_id := parse_id(text)) is not None]
+    if len(payout_ids) != len(texts):
+        raise InvalidRequest("The form field `payout` must be a payout ID.")
+    if not payout_ids and all_seen is None:
+        message = "No payouts are selected. Select the payouts to export."
+        return await _payouts(request, caller, PayoutsQuery(), 422, message=message, selected=payout_ids)
     account, context = bank_account(services.settings), OperatorContext(caller.email, request.now)
 
     async def action(tx: Tx) -> Batch:
-        batch = await payout_actions.export(tx, account, wanted if all_seen is None else None, BANK_PORTS, context)
+        batch = await payout_actions.export(tx, account, payout_ids if all_seen is None else None, BANK_PORTS, context)
         if all_seen is not None and str(len(batch.transfers)) != all_seen:
-            raise BankRefusedError(f"By now {len(batch.transfers)} payouts wait. Look again.")
+            raise BankRefusedError(f"There are now {len(batch.transfers)} pending payouts. Check them again.")
         return batch
 
     try:
         batch = await services.db.transact(action)
     except OperatorRefusedError as refused:
-        message, ticked = f"Nothing was done. {refused}", wanted if all_seen is None else None
-        return await _payouts(request, caller, PayoutsQuery(), 409, message=message, ticked=ticked)
+        message, selected = f"No changes were made. {refused}", payout_ids if all_seen is None else None
+        return await _payouts(request, caller, PayoutsQuery(), 409, message=message, selected=selected)
     return see_other(f"/operator/batches/{batch.id}")
 
 
 @OPERATIONS.add("GET", "/operator/payouts/{payout_id}", guard=operator_page)
-async def payout(request: Request, caller: Operator, payout_id: UUID, query: DoneQuery) -> Response:
-    """One payout, to be refused where it has not ended."""
+async def payout(request: Request, caller: Operator, payout_id: UUID, query: ActionQuery) -> Response:
+    """One payout, with forms to approve or refuse it."""
     return await _payout(request, caller, payout_id, done=query.action)
 
 
 @OPERATIONS.add("POST", "/operator/payouts/{payout_id}/refuse", guard=operator_page)
 async def refuse(request: Request, caller: Operator, payout_id: UUID) -> Response:
-    """Keep a payout here, or say that the bank did not carry it out."""
+    """Refuse a payout, or record that the bank did not carry it out."""
     seen = REFUSABLE.get(request.form().one("seen") or "")
     if seen is None:
-        raise InvalidRequest("The form does not say which state of the payout was seen.")
-    reason, fault = reason_in(request)
-    if fault:
-        return await _payout(request, caller, payout_id, status=422, reason=reason, field_errors={"reason": fault})
+        raise InvalidRequest("The form field `seen` must be `prepared` or `exported`.")
+    reason, error = read_reason(request)
+    if error:
+        return await _payout(request, caller, payout_id, status=422, reason=reason, field_errors={"reason": error})
     context, services = OperatorContext(caller.email, request.now, reason), request.services
     try:
         decided = await services.db.transact(
             lambda tx: payout_actions.refuse(tx, payout_id, BANK_PORTS, context, services, seen)
         )
     except OperatorRefusedError as refused:
-        message = f"Nothing was done. {refused}"
+        message = f"No changes were made. {refused}"
         return await _payout(request, caller, payout_id, status=409, message=message, reason=reason)
     return see_other(f"/operator/payouts/{payout_id}?action={decided.action_id}")
 
 
 @OPERATIONS.add("POST", "/operator/payouts/{payout_id}/approve", guard=operator_page)
 async def approve(request: Request, caller: Operator, payout_id: UUID) -> Response:
-    """Be the second operator behind a payout whose merchant's password was reset."""
+    """Approve, as second operator, a payout whose merchant's password was reset."""
     context, services = OperatorContext(caller.email, request.now), request.services
     try:
         decided = await services.db.transact(lambda tx: payout_actions.approve(tx, payout_id, BANK_PORTS, context))
     except OperatorRefusedError as refused:
-        return await _payout(request, caller, payout_id, status=409, message=f"Nothing was done. {refused}")
+        return await _payout(request, caller, payout_id, status=409, message=f"No changes were made. {refused}")
     return see_other(f"/operator/payouts/{payout_id}?action={decided.action_id}")
 
 
 @OPERATIONS.add("GET", "/operator/batches", guard=operator_page)
 async def batches(request: Request, caller: Operator, query: PageQuery) -> Response:
-    """The batches, newest first, and what became of what is in them."""
-    shown, more = query.cut(await payouts_store.batches(request.services.db, query.fetch, query.offset))
-    return show(request, caller, "batches", here="payouts", batches=shown, turn=turn(query, more=more))
+    """Batches, newest first, with the statuses of their payouts."""
+    rows, more = query.cut(await payouts_store.batches(request.services.db, query.fetch, query.offset))
+    return render(request, caller, "batches", here="payouts", batches=rows, turn=turn(query, more=more))
 
 
 @OPERATIONS.add("GET", "/operator/batches/{batch_id}", guard=operator_page)
 async def batch(request: Request, caller: Operator, batch_id: UUID, query: PageQuery) -> Response:
-    """One batch: its file, and its payouts."""
+    """One batch with its file and payouts."""
     return await _batch(request, caller, batch_id, query)
 
 
@@ -126,18 +125,18 @@ async def _batch(
     found = await payouts_store.listed_batch(request.services.db, batch_id)
     if found is None:
         raise NotFound
-    shown, more = query.cut(await payouts_store.of_batch(request.services.db, batch_id, query.fetch, query.offset))
+    rows, more = query.cut(await payouts_store.of_batch(request.services.db, batch_id, query.fetch, query.offset))
     turned = turn(query, more=more)
-    return show(request, caller, "batch", status, here="payouts", batch=found, payouts=shown, turn=turned, message=message)
+    return render(request, caller, "batch", status, here="payouts", batch=found, payouts=rows, turn=turned, message=message)
 
 
 @OPERATIONS.add("GET", "/operator/batches/{batch_id}/file", guard=operator_page)
 async def batch_file(request: Request, caller: Operator, batch_id: UUID) -> Response:
-    """The file for the bank, which knows it again by its id. Payouts that were refused meanwhile are not in it."""
+    """The bank file of a batch, without payouts that were refused since. The bank recognizes it by its id."""
     try:
         found = await payout_actions.batch(request.services.db, batch_id)
     except OperatorRefusedError as refused:
-        return await _batch(request, caller, batch_id, PageQuery(), 409, message=f"Nothing was done. {refused}")
+        return await _batch(request, caller, batch_id, PageQuery(), 409, message=f"No changes were made. {refused}")
     if found is None:
         raise NotFound
     headers = {"Content-Disposition": f'attachment; filename="pain.001-{batch_id}.xml"'}
@@ -151,31 +150,30 @@ async def _payouts(
     status: int = 200,
     *,
     message: str = "",
-    ticked: list[UUID] | None = None,
+    selected: list[UUID] | None = None,
 ) -> Response:
-    """The list. `ticked`: what was, where it was sent in vain; what an operator kept back is not ticked anew."""
-    wanted = None if query.status == "all" else query.status
+    """The list. `selected` is the selection of a failed export; None selects all."""
+    status_filter = None if query.status == "all" else query.status
 
-    async def look(tx: Tx) -> tuple[list[ListedPayout], Prepared]:
-        found = await payout_actions.listed(tx, BANK_PORTS, wanted, request.now, query.fetch, query.offset)
+    async def load(tx: Tx) -> tuple[list[ListedPayout], Prepared]:
+        found = await payout_actions.listed(tx, BANK_PORTS, status_filter, request.now, query.fetch, query.offset)
         return found, await payout_actions.exportable(tx, OperatorContext(caller.email, request.now))
 
-    found, prepared = await request.services.db.transact(look)
-    shown, more = query.cut(found)
-    return show(
+    found, prepared = await request.services.db.transact(load)
+    rows, more = query.cut(found)
+    return render(
         request,
         caller,
         "payouts",
         status,
         here="payouts",
         account=bank_account(request.services.settings),
-        payouts=shown,
+        payouts=rows,
         prepared=prepared,
         query=query,
-        statuses=STATUSES,
         turn=turn(query, more=more),
         message=message,
-        ticked=ticked,
+        selected=selected,
     )
 
 
@@ -196,7 +194,7 @@ async def _payout(
     merchant_id = found.listed.merchant_id
     reset_counts = await request.services.db.transact(lambda tx: rules.reset_counts_until(tx, merchant_id, request.now))
     transfer = await outgoing_store.get(request.services.db, payout_id)
-    return show(
+    return render(
         request,
         caller,
         "payout",
@@ -205,7 +203,7 @@ async def _payout(
         payout=found,
         needs_second=reset_counts is not None,
         approved_by_me=transfer is not None and Reviewer(caller.email).is_among(transfer.approvals.given),
-        history=await just_done(request, done, payout_id),
+        history=await find_action(request, done, payout_id),
         done=done,
         message=message,
         reason=reason,

@@ -1,4 +1,4 @@
-"""The operators' pages about projects: what waits for review, and the decision."""
+"""The operators' pages about projects: the review queue and its decisions."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -10,14 +10,14 @@ from starlette.responses import Response
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import Approvals, OperatorContext, Reviewer
 from tollhouse.console import actions, store
+from tollhouse.console.layout import ActionQuery, read_reason, render
 from tollhouse.console.model import (
-    ChangedMeanwhileError,
-    ListedProject,
-    NothingThereError,
     OperatorAction,
     OperatorRefusedError,
+    ProjectSummary,
+    SubjectChangedError,
+    SubjectNotFoundError,
 )
-from tollhouse.console.pages_shared import DoneQuery, reason_in, show
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, turn
 from tollhouse.http.request import Request
@@ -29,18 +29,18 @@ from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
 ACTIONS_SHOWN = 50
-TOO_LATE = "Nothing was done: the project is not what you saw any more. Below is how it is now."
+TOO_LATE = "No changes were made: the project was changed since you opened it. Its current state is shown below."
 Decide = Callable[[Tx, UUID, OperatorContext, datetime], Awaitable[OperatorAction]]
 
 
 class ProjectsQuery(PageQuery, frozen=True):
-    """Which projects: those in review, unless something else is asked for."""
+    """The status of the projects; by deerror those in review."""
 
     status: Literal["all", "in_review", "approved", "rejected"] = "in_review"
 
     @property
     def filter(self) -> str:
-        """What the statement looks for."""
+        """The status in the statement; empty for all."""
         return "" if self.status == "all" else self.status
 
 
@@ -48,50 +48,50 @@ class ProjectsQuery(PageQuery, frozen=True):
 async def projects(request: Request, caller: Operator, query: ProjectsQuery) -> Response:
     """Projects, newest first."""
     found = await store.projects(request.services.db, status=query.filter, limit=query.fetch, offset=query.offset)
-    shown, more = query.cut(found)
-    return show(
+    rows, more = query.cut(found)
+    return render(
         request,
         caller,
         "projects",
         here="projects",
-        projects=shown,
+        projects=rows,
         query=query,
         turn=turn(query, more=more),
     )
 
 
 @OPERATIONS.add("GET", "/operator/projects/{project_id}", guard=operator_page)
-async def project(request: Request, caller: Operator, project_id: UUID, query: DoneQuery) -> Response:
-    """One project, to be approved or rejected."""
+async def project(request: Request, caller: Operator, project_id: UUID, query: ActionQuery) -> Response:
+    """One project, with the forms that approve and reject it."""
     return await _project(request, caller, project_id, done=query.action)
 
 
 @OPERATIONS.add("POST", "/operator/projects/{project_id}/approve", guard=operator_page)
 async def approve(request: Request, caller: Operator, project_id: UUID) -> Response:
-    """Let a project sell."""
-    remark, fault = reason_in(request, "remark")
-    if fault and remark:
-        return await _project(request, caller, project_id, status=422, remark=remark, field_errors={"remark": fault})
+    """Approve a project."""
+    remark, error = read_reason(request, "remark")
+    if error and remark:
+        return await _project(request, caller, project_id, status=422, remark=remark, field_errors={"remark": error})
     return await _decide(request, caller, project_id, actions.approve, remark or None)
 
 
 @OPERATIONS.add("POST", "/operator/projects/{project_id}/reject", guard=operator_page)
 async def reject(request: Request, caller: Operator, project_id: UUID) -> Response:
-    """Refuse a project; its merchant sees the reason."""
-    reason, fault = reason_in(request)
-    if fault:
-        return await _project(request, caller, project_id, status=422, reason=reason, field_errors={"reason": fault})
+    """Reject a project; its merchant sees the reason."""
+    reason, error = read_reason(request)
+    if error:
+        return await _project(request, caller, project_id, status=422, reason=reason, field_errors={"reason": error})
     return await _decide(request, caller, project_id, actions.reject, reason)
 
 
 async def _decide(request: Request, caller: Operator, project_id: UUID, decide: Decide, reason: str | None) -> Response:
-    """Decide about the project that was seen: one that its merchant changed meanwhile is to be looked at again."""
+    """Decide on the version of the project that the operator saw; fails if its merchant changed it since."""
     context, seen = OperatorContext(caller.email, request.now, reason), _seen(request)
     try:
         action = await request.services.db.transact(lambda tx: decide(tx, project_id, context, seen))
     except OperatorRefusedError as refused:
-        changed = isinstance(refused, NothingThereError | ChangedMeanwhileError)
-        message = TOO_LATE if changed else f"Nothing was done. {refused}"
+        changed = isinstance(refused, SubjectNotFoundError | SubjectChangedError)
+        message = TOO_LATE if changed else f"No changes were made. {refused}"
         return await _project(request, caller, project_id, status=409, message=message)
     return see_other(f"/operator/projects/{project_id}?action={action.action_id}")
 
@@ -102,7 +102,7 @@ def _seen(request: Request) -> datetime:
     except ValueError:
         seen = None
     if seen is None or seen.tzinfo is None:
-        raise InvalidRequest("The form does not say which state of the project was seen.")
+        raise InvalidRequest("The form field `seen` must be the time of the project's last change.")
     return seen
 
 
@@ -118,13 +118,13 @@ async def _project(
     reason: str = "",
     field_errors: dict[str, str] | None = None,
 ) -> Response:
-    async def look(tx: Tx) -> tuple[ListedProject | None, Approvals]:
+    async def load(tx: Tx) -> tuple[ProjectSummary | None, Approvals]:
         return await store.project(tx, project_id), await store.approvals(tx, project_id, rules.TWO)
 
-    found, approvals = await request.services.db.transact(look)
+    found, approvals = await request.services.db.transact(load)
     if found is None:
         raise NotFound
-    return show(
+    return render(
         request,
         caller,
         "project",

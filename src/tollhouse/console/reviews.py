@@ -1,4 +1,4 @@
-"""Operators review withdrawals and refunds: one slice decides, another keeps who did it, both in one transaction."""
+"""Reviews of withdrawals and refunds: the decision and its entry in the history are one transaction."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tollhouse.approvals.model import OperatorContext, Reviewer
 from tollhouse.console import actions
-from tollhouse.console.model import Action, NothingThereError, OperatorAction, OperatorRefusedError
+from tollhouse.console.model import Action, OperatorAction, OperatorRefusedError, SubjectNotFoundError
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
@@ -18,33 +18,33 @@ from tollhouse.refunds import review as refund_review
 from tollhouse.withdrawals import review
 
 
-class Locked(Protocol):
-    """What is reviewed, which nobody else changes until this transaction ends."""
+class LockedSubject(Protocol):
+    """A withdrawal or refund, locked until the transaction ends."""
 
     @property
     def env(self) -> MerchantEnv:
-        """Whose it is."""
+        """Its merchant and environment."""
         ...
 
     @property
     def version(self) -> int:
-        """Rises with every change."""
+        """Incremented by every change."""
         ...
 
     @property
     def status(self) -> str:
-        """Its state."""
+        """Its status."""
         ...
 
 
 class Kind(Struct, frozen=True):
-    """What is reviewed, and who in the house locks, approves and rejects it."""
+    """A kind of subject and the functions that lock, approve and reject it."""
 
     name: str
     title: str
     approved: Action
     rejected: Action
-    lock: Callable[[Tx, UUID], Awaitable[Locked]]
+    lock: Callable[[Tx, UUID], Awaitable[LockedSubject]]
     approve: Callable[[Tx, Any, Reviewer, str | None, datetime], Awaitable[object]]
     reject: Callable[[Tx, Any, str, Services, datetime], Awaitable[object]]
 
@@ -60,9 +60,9 @@ REFUNDS = Kind(
 async def approve(
     services: Services, kind: Kind, subject_id: UUID, context: OperatorContext, seen: int | None = None
 ) -> OperatorAction:
-    """Let the money leave, or be the first of two. `seen`: the version that was looked at, and none that came after it."""
+    """Approve a subject, alone or as the first of two operators. `seen` is the version that the operator saw."""
 
-    async def decide(tx: Tx, current: Locked) -> object:
+    async def decide(tx: Tx, current: LockedSubject) -> object:
         return await kind.approve(tx, current, context.reviewer, context.reason, context.at)
 
     return await _decide(services, kind, subject_id, kind.approved, decide, context, seen)
@@ -71,12 +71,12 @@ async def approve(
 async def reject(
     services: Services, kind: Kind, subject_id: UUID, context: OperatorContext, seen: int | None = None
 ) -> OperatorAction:
-    """Give the money back to its merchant, who sees why. `seen` as in `approve`."""
+    """Reject a subject; its merchant gets the money back. `seen` as in `approve`."""
     if context.reason is None:
-        raise OperatorRefusedError("A rejection needs a reason.")
+        raise OperatorRefusedError("Enter a reason for the rejection.")
     reason = context.reason
 
-    async def decide(tx: Tx, current: Locked) -> object:
+    async def decide(tx: Tx, current: LockedSubject) -> object:
         return await kind.reject(tx, current, reason, services, context.at)
 
     return await _decide(services, kind, subject_id, kind.rejected, decide, context, seen)
@@ -87,7 +87,7 @@ async def _decide(
     kind: Kind,
     subject_id: UUID,
     action: Action,
-    decide: Callable[[Tx, Locked], Awaitable[object]],
+    decide: Callable[[Tx, LockedSubject], Awaitable[object]],
     context: OperatorContext,
     seen: int | None,
 ) -> OperatorAction:
@@ -95,13 +95,13 @@ async def _decide(
         try:
             current = await kind.lock(tx, subject_id)
         except NotFound:
-            raise NothingThereError(f"There is no {kind.name} {subject_id}.") from None
+            raise SubjectNotFoundError(f"There is no {kind.name} {subject_id}.") from None
         if seen is not None and current.version != seen:
-            raise OperatorRefusedError(f"{kind.title} {subject_id} was changed meanwhile. Look again.")
+            raise OperatorRefusedError(f"{kind.title} {subject_id} was changed in the meantime. Check it again.")
         try:
             await decide(tx, current)
         except ApiError:
             raise OperatorRefusedError(f"{kind.title} {subject_id} is {current.status}.") from None
-        return await actions.keep(tx, context, action, current.env, subject_id=subject_id)
+        return await actions.record_action(tx, context, action, current.env, subject_id=subject_id)
 
     return await services.db.transact(review)

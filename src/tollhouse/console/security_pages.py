@@ -1,4 +1,4 @@
-"""The pages on which operators switch their second factor on and off."""
+"""The pages on which operators turn their second factor on and off."""
 
 from functools import partial
 
@@ -31,50 +31,50 @@ async def security(request: Request, caller: Operator) -> Response:
 
 @OPERATIONS.add("POST", f"{ROOT}/setup", guard=operator_account_page)
 async def enrol(request: Request, caller: Operator) -> Response:
-    """Make a secret for an authenticator."""
+    """Create a secret for an authenticator."""
     return await factor.enrol(request, _account_kind(request, caller))
 
 
 @OPERATIONS.add("GET", f"{ROOT}/setup", guard=operator_account_page)
 async def setup(request: Request, caller: Operator) -> Response:
-    """Show it, and ask for the first code."""
+    """Show the secret and ask for the first code."""
     return await factor.setup(request, _account_kind(request, caller))
 
 
 @OPERATIONS.add("POST", f"{ROOT}/confirm", guard=operator_account_page)
 async def confirm(request: Request, caller: Operator) -> Response:
-    """Switch the second factor on."""
+    """Turn the second factor on."""
     return await factor.confirm(request, _account_kind(request, caller))
 
 
 @OPERATIONS.add("POST", f"{ROOT}/backup-codes", guard=operator_account_page)
 async def renew_backup_codes(request: Request, caller: Operator) -> Response:
-    """Make other backup codes, for a code."""
+    """Replace the backup codes. Requires a code."""
     return await factor.renew(request, _account_kind(request, caller))
 
 
 @OPERATIONS.add("GET", f"{ROOT}/off", guard=operator_account_page)
 async def ask_to_turn_off(request: Request, caller: Operator) -> Response:
-    """What switching it off means."""
+    """Confirm that the second factor is turned off."""
     return await factor.ask_to_turn_off(request, _account_kind(request, caller))
 
 
 @OPERATIONS.add("POST", f"{ROOT}/off", guard=operator_account_page)
 async def turn_off(request: Request, caller: Operator) -> Response:
-    """Switch the second factor off, for a code."""
+    """Turn the second factor off. Requires a code."""
     return await factor.turn_off(request, _account_kind(request, caller))
 
 
 @OPERATIONS.add("GET", operator_stepup.PATH, guard=operator_confirm_page)
 async def step_up_page(request: Request, caller: Operator) -> Response:
-    """Ask an operator for the password again. `to` is the page to go on to."""
+    """Ask an operator for the password again. `to` is the page to open afterwards."""
     to = operator_stepup.page_to(parse_form(request.query))
     return see_other(to) if operator_stepup.is_recent(caller, request.now) else operator_stepup.asked(request, caller, to)
 
 
 @OPERATIONS.add("POST", operator_stepup.PATH, guard=operator_confirm_page)
 async def step_up(request: Request, caller: Operator) -> Response:
-    """Take the password, and the code where there is a second factor, and go on."""
+    """Check the password, and the code if there is a second factor, and open the requested page."""
     form = request.form()
     to = operator_stepup.page_to(form)
     try:

@@ -1,16 +1,16 @@
-"""Every SQL statement of the operator's deeds."""
+"""SQL of merchants, projects and the history of operators' actions."""
 
 from datetime import datetime
 from uuid import UUID
 
 from tollhouse.approvals.model import Approvals
-from tollhouse.console.model import ListedOperatorAction, ListedProject, Merchant, OperatorAction
+from tollhouse.console.model import HistoryEntry, Merchant, OperatorAction, ProjectSummary
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
 
-# What is looked for may be part of a name or of an e-mail, or an id.
+# The search text may be part of a name or an e-mail address, or an id.
 MERCHANTS = """
     SELECT m.id, m.business_name, m.created_at, m.suspended_at FROM merchants m
     WHERE ($1 = '' OR ($1 = 'suspended') = (m.suspended_at IS NOT NULL))
@@ -21,7 +21,7 @@ MERCHANTS = """
 MERCHANT = "SELECT id, business_name, created_at, suspended_at FROM merchants WHERE id = $1"
 EMAILS = "SELECT email FROM users WHERE merchant_id = $1 ORDER BY created_at, id"
 IS_MERCHANT = "SELECT true FROM merchants WHERE id = $1"
-# Of its applications, requests that wait for consent and codes that were not exchanged end.
+# Pending authorization requests and unused codes of its applications end.
 SUSPEND = """
     WITH suspended AS (
         UPDATE merchants SET suspended_at = $2 WHERE id = $1 AND suspended_at IS NULL RETURNING id
@@ -50,7 +50,7 @@ PROJECT = """
 """
 STATUS = "SELECT status FROM projects WHERE id = $1"
 LOCK_PROJECT = "SELECT merchant_id, mode, status, updated_at FROM projects WHERE id = $1 FOR NO KEY UPDATE"
-# What was approved is the project as it is: one that its merchant changed since is to be approved anew.
+# Approvals count for the current version of the project: after a change by its merchant it must be approved again.
 APPROVALS = """
     SELECT a.operator, a.on_command_line FROM operator_actions a JOIN projects p ON p.id = a.subject_id
     WHERE a.merchant_id = p.merchant_id AND a.subject_id = $1 AND a.action = 'project_approval_given'
@@ -65,14 +65,14 @@ REJECT = """
     UPDATE projects SET status = 'rejected', rejected_because = $3, updated_at = $2
     WHERE id = $1 AND status <> 'rejected' AND ($4::timestamptz IS NULL OR updated_at = $4) RETURNING merchant_id, mode
 """
-KEEP = """
+INSERT_ACTION = """
     INSERT INTO operator_actions
         (id, operator, action, merchant_id, mode, subject_id, reason, currency, amount_minor, at, client_id,
          on_command_line)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 """
-# Ids are in the order of time.
-DEEDS = """
+# Ids are in order of time.
+ACTIONS = """
     SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
            a.client_id, a.on_command_line, m.business_name, o.email, c.name AS application
     FROM operator_actions a
@@ -108,7 +108,7 @@ ACTIONS_OF_APPLICATION = """
 async def merchants(
     db: Pool, *, status: str = "", search: str = "", limit: int | None = None, offset: int = 0
 ) -> list[Merchant]:
-    """Merchants, newest first: all, or those of this status and those in which this is found."""
+    """Merchants, newest first, with this status and matching this search."""
     return [_merchant(row) for row in await db.fetch(MERCHANTS, status, search, limit, offset)]
 
 
@@ -119,101 +119,101 @@ async def merchant(db: Pool, merchant_id: UUID) -> Merchant | None:
 
 
 async def emails_of(db: Pool, merchant_id: MerchantId) -> list[str]:
-    """The e-mails of a merchant's people."""
+    """The e-mail addresses of a merchant's users."""
     return [row["email"] for row in await db.fetch(EMAILS, merchant_id)]
 
 
 async def is_merchant(tx: Tx, merchant_id: UUID) -> bool:
-    """Whether there is such a merchant."""
+    """Whether the merchant exists."""
     return bool(await tx.fetchval(IS_MERCHANT, merchant_id))
 
 
 async def suspend(tx: Tx, merchant_id: UUID, now: datetime) -> bool:
-    """Suspend an active merchant; False when there is none."""
+    """Suspend a merchant; False if it is not active."""
     return await tx.fetchval(SUSPEND, merchant_id, now) is not None
 
 
 async def reactivate(tx: Tx, merchant_id: UUID) -> bool:
-    """Reactivate a suspended merchant; False when there is none."""
+    """Reactivate a merchant; False if it is not suspended."""
     return await tx.execute(REACTIVATE, merchant_id) == 1
 
 
-async def projects(db: Pool, *, status: str = "", limit: int | None = None, offset: int = 0) -> list[ListedProject]:
-    """All projects, or those of this status, newest first."""
+async def projects(db: Pool, *, status: str = "", limit: int | None = None, offset: int = 0) -> list[ProjectSummary]:
+    """Projects with this status, newest first."""
     return [_project(row) for row in await db.fetch(PROJECTS, status, limit, offset)]
 
 
-async def projects_of(db: Pool, merchant_id: MerchantId, limit: int) -> list[ListedProject]:
+async def projects_of(db: Pool, merchant_id: MerchantId, limit: int) -> list[ProjectSummary]:
     """A merchant's projects, newest first."""
     return [_project(row) for row in await db.fetch(PROJECTS_OF_MERCHANT, merchant_id, limit)]
 
 
-async def project(db: Pool | Tx, project_id: UUID) -> ListedProject | None:
+async def project(db: Pool | Tx, project_id: UUID) -> ProjectSummary | None:
     """One project."""
     row = await db.fetchrow(PROJECT, project_id)
     return None if row is None else _project(row)
 
 
 async def status_of(tx: Tx, project_id: UUID) -> str | None:
-    """How far the project is; None when there is none."""
+    """The status of a project; None if there is none."""
     return await tx.fetchval(STATUS, project_id)
 
 
 async def lock_project(tx: Tx, project_id: UUID) -> Row | None:
-    """Whose project it is, its status, and when it was last changed; nobody else changes it until this transaction ends."""
+    """Lock a project. Returns its merchant, mode, status and time of the last change."""
     return await tx.fetchrow(LOCK_PROJECT, project_id)
 
 
 async def approvals(tx: Tx, project_id: UUID, needed: int) -> Approvals:
-    """Who approved the project as it is."""
+    """The approvals of the current version of a project."""
     rows = await tx.fetch(APPROVALS, project_id)
     given = tuple(row["operator"] for row in rows)
     return Approvals(given, sum(row["on_command_line"] for row in rows), needed)
 
 
 async def approve(tx: Tx, project_id: UUID, now: datetime, seen: datetime | None) -> MerchantEnv | None:
-    """Approve a project that is not, and has not changed since `seen`; whose it is. None when there is no such one."""
+    """Approve a project unless it is approved or was changed since `seen`. Returns its environment, else None."""
     row = await tx.fetchrow(APPROVE, project_id, now, seen)
     return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
 
 
 async def reject(tx: Tx, project_id: UUID, reason: str, now: datetime, seen: datetime | None) -> MerchantEnv | None:
-    """Reject a project that is not, and has not changed since `seen`; whose it is. None when there is no such one."""
+    """Reject a project unless it is rejected or was changed since `seen`. Returns its environment, else None."""
     row = await tx.fetchrow(REJECT, project_id, now, reason, seen)
     return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
 
 
-async def keep(tx: Tx, action: OperatorAction, now: datetime) -> None:
-    """Keep what was done, for ever."""
-    whom = (action.merchant_id, action.mode, action.subject_id)
-    what = (action.reason, action.currency, action.amount_minor)
-    last = (now, action.client_id, action.on_command_line)
-    await tx.execute(KEEP, action.action_id, action.operator, action.action, *whom, *what, *last)
+async def insert_action(tx: Tx, action: OperatorAction, now: datetime) -> None:
+    """Insert an action into the history."""
+    subject = (action.merchant_id, action.mode, action.subject_id)
+    details = (action.reason, action.currency, action.amount_minor)
+    rest = (now, action.client_id, action.on_command_line)
+    await tx.execute(INSERT_ACTION, action.action_id, action.operator, action.action, *subject, *details, *rest)
 
 
-async def list_actions(db: Pool, limit: int, offset: int) -> list[ListedOperatorAction]:
-    """What operators did, newest first."""
-    return [_action(row) for row in await db.fetch(DEEDS, limit, offset)]
+async def list_actions(db: Pool, limit: int, offset: int) -> list[HistoryEntry]:
+    """The history, newest first."""
+    return [_action(row) for row in await db.fetch(ACTIONS, limit, offset)]
 
 
-async def action(db: Pool, action_id: UUID) -> ListedOperatorAction | None:
-    """One deed, without the names of whom it was about."""
+async def action(db: Pool, action_id: UUID) -> HistoryEntry | None:
+    """One action, without the names of its subjects."""
     row = await db.fetchrow(ACTION, action_id)
     return None if row is None else _action(row)
 
 
-async def actions_of_merchant(db: Pool, merchant_id: MerchantId, limit: int) -> list[ListedOperatorAction]:
-    """What they did to this merchant and what is its, newest first."""
+async def actions_of_merchant(db: Pool, merchant_id: MerchantId, limit: int) -> list[HistoryEntry]:
+    """The actions on a merchant and its objects, newest first."""
     return [_action(row) for row in await db.fetch(ACTIONS_OF_MERCHANT, merchant_id, limit)]
 
 
-async def actions_about(db: Pool, merchant_id: UUID, subject_id: UUID, limit: int) -> list[ListedOperatorAction]:
-    """What they did to one thing of this merchant's, newest first."""
+async def actions_about(db: Pool, merchant_id: UUID, subject_id: UUID, limit: int) -> list[HistoryEntry]:
+    """The actions on one object of a merchant, newest first."""
     return [_action(row) for row in await db.fetch(ACTIONS_ABOUT, merchant_id, subject_id, limit)]
 
 
-async def actions_of_application(db: Pool, client_id: ClientId, limit: int) -> list[ListedOperatorAction]:
-    """What was done to an application, the latest first."""
+async def actions_of_application(db: Pool, client_id: ClientId, limit: int) -> list[HistoryEntry]:
+    """The actions on an application, newest first."""
     return [_action(row) for row in await db.fetch(ACTIONS_OF_APPLICATION, client_id, limit)]
 
 
@@ -227,8 +227,8 @@ def _merchant(row: Row) -> Merchant:
     )
 
 
-def _project(row: Row) -> ListedProject:
-    return ListedProject(
+def _project(row: Row) -> ProjectSummary:
+    return ProjectSummary(
         row["id"],
         row["merchant_id"],
         row["business_name"],
@@ -243,7 +243,7 @@ def _project(row: Row) -> ListedProject:
     )
 
 
-def _action(row: Row) -> ListedOperatorAction:
+def _action(row: Row) -> HistoryEntry:
     action = OperatorAction(
         action_id=row["id"],
         operator=row["operator"],
@@ -258,4 +258,4 @@ def _action(row: Row) -> ListedOperatorAction:
         at=stamp(row["at"]),
         client_id=row["client_id"],
     )
-    return ListedOperatorAction(action, row["business_name"], row["email"], row["application"])
+    return HistoryEntry(action, row["business_name"], row["email"], row["application"])

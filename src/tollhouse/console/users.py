@@ -1,11 +1,11 @@
-"""How operators come and go: invited at the command line by a link, on which they choose a password nobody else knows."""
+"""Operators' accounts: invitations, passwords, sign-in, and closing. Operators are invited on the command line."""
 
 from datetime import timedelta
 from uuid import UUID
 
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.console import actions, users_store
-from tollhouse.console.model import LinkIsOver, OperatorAction, OperatorRefusedError
+from tollhouse.console.model import InvitationExpired, OperatorAction, OperatorRefusedError
 from tollhouse.http.request import Request
 from tollhouse.identity import operators, operators_store, second_factor, second_factor_store
 from tollhouse.identity.known_devices import remember_device
@@ -19,52 +19,55 @@ from tollhouse.kernel.limits import OPERATOR_LINK_S
 from tollhouse.platform.db import Tx
 from tollhouse.platform.passwords import OPERATORS, hash_password
 
-LINK_LASTS = timedelta(seconds=OPERATOR_LINK_S)
+LINK_VALID_FOR = timedelta(seconds=OPERATOR_LINK_S)
 
 
 async def invite(tx: Tx, email: str, context: OperatorContext) -> tuple[OperatorAction, str]:
-    """A new operator; the secret of the link on which the password is chosen."""
+    """Create an operator. Returns the action and the secret of the link to choose a password."""
     if email_faults("email", email):
-        raise OperatorRefusedError(f"{email} is no e-mail address.")
+        raise OperatorRefusedError(f"{email} is not an e-mail address.")
     secret = tokens.random_base62(tokens.BODY_CHARS)
-    link_hash, expires_at = tokens.digest(secret), context.at + LINK_LASTS
+    link_hash, expires_at = tokens.digest(secret), context.at + LINK_VALID_FOR
     invited = await users_store.invite(tx, new_id(), email, email_key(email), link_hash, expires_at, context.at)
     if invited is None:
-        raise OperatorRefusedError(f"{email} is an operator already. Another link: tollhouse operator users reset.")
-    return await actions.keep(tx, context, "operator_invited", None, subject_id=invited.operator_id), secret
+        raise OperatorRefusedError(f"{email} is already an operator. Run `tollhouse operator users reset` for a new link.")
+    return await actions.record_action(tx, context, "operator_invited", None, subject_id=invited.operator_id), secret
 
 
 async def invite_again(tx: Tx, email: str, context: OperatorContext) -> tuple[OperatorAction, str]:
-    """Take password and second factor away and end every session; the secret of a link on which another is chosen."""
+    """Remove password and second factor and end all sessions. Returns the action and the secret of a new link."""
     secret = tokens.random_base62(tokens.BODY_CHARS)
-    invited = await users_store.invite_again(tx, email_key(email), tokens.digest(secret), context.at + LINK_LASTS)
+    invited = await users_store.invite_again(tx, email_key(email), tokens.digest(secret), context.at + LINK_VALID_FOR)
     if invited is None:
-        raise OperatorRefusedError(f"{email} is no operator.")
+        raise OperatorRefusedError(f"{email} is not an operator.")
     await operators_store.end_all(tx, invited.operator_id, context.at)
     await second_factor_store.remove(tx, invited.operator_id)
-    return await actions.keep(tx, context, "operator_invited", None, subject_id=invited.operator_id), secret
+    return await actions.record_action(tx, context, "operator_invited", None, subject_id=invited.operator_id), secret
 
 
 async def close(tx: Tx, email: str, context: OperatorContext) -> OperatorAction:
-    """Take password and second factor away and end every session, for good."""
+    """Close an account: remove password and second factor, and end all sessions."""
     closed = await users_store.close(tx, email_key(email), context.at)
     if closed is None:
-        raise OperatorRefusedError(f"{email} is no operator.")
+        raise OperatorRefusedError(f"{email} is not an operator.")
     await operators_store.end_all(tx, closed.operator_id, context.at)
     await second_factor_store.remove(tx, closed.operator_id)
-    return await actions.keep(tx, context, "operator_closed", None, subject_id=closed.operator_id)
+    return await actions.record_action(tx, context, "operator_closed", None, subject_id=closed.operator_id)
 
 
 async def invited_email(request: Request, secret: str) -> str:
-    """Whose link this is. Raises `LinkIsOver`."""
+    """The e-mail address of the invited operator. Raises `InvitationExpired`."""
     invited = await users_store.invited(request.services.db, tokens.digest(secret), request.now)
     if invited is None:
-        raise LinkIsOver
+        raise InvitationExpired
     return invited.email
 
 
 async def join(request: Request, secret: str, password: str) -> str:
-    """Choose the password; the secret of a session. Raises `LinkIsOver` and `ValidationFailed`, which leaves the link."""
+    """Set the password and sign in. Returns the secret of the session.
+
+    Raises `InvitationExpired`, and `ValidationFailed`, after which the link still works.
+    """
     await invited_email(request, secret)
     if field_errors := password_faults("password", password):
         raise ValidationFailed(*field_errors)
@@ -73,8 +76,8 @@ async def join(request: Request, secret: str, password: str) -> str:
     async def action(tx: Tx) -> str:
         joined = await users_store.join(tx, tokens.digest(secret), password_hash, request.now)
         if joined is None:
-            raise LinkIsOver
-        await actions.keep(
+            raise InvitationExpired
+        await actions.record_action(
             tx, OperatorContext(joined.email, request.now), "operator_joined", None, subject_id=joined.operator_id
         )
         return await operators.begin(tx, request, joined.operator_id, password_hash)
@@ -83,7 +86,7 @@ async def join(request: Request, secret: str, password: str) -> str:
 
 
 async def sign_in(request: Request, email: str, password: str) -> str:
-    """The secret of a new session. Raises what `prove` does, and `SecondFactorRequired` where there is one."""
+    """Sign in. Returns the secret of the session. Raises as `prove` does, and `SecondFactorRequired`."""
     row = await prove(request, "operator sign-in", email, password, operators_store.by_email)
     if await second_factor.state(request.services.db, row["id"]) is not None:
         raise SecondFactorRequired(row["id"])
@@ -94,9 +97,9 @@ async def sign_in(request: Request, email: str, password: str) -> str:
 
 
 async def finish_sign_in(request: Request, operator_id: UUID, code: str) -> str:
-    """The secret of a new session for one whose password was right. Raises what `second_factor.check` does.
+    """Finish a sign-in with the code. Returns the secret of the session. Raises as `second_factor.check` does.
 
-    Who was reset or closed since is `InvalidCredentials`.
+    Raises `InvalidCredentials` if the operator was reset or closed since the password was checked.
     """
     password_hash = await users_store.password_of(request.services.db, operator_id)
     if password_hash is None:

@@ -1,10 +1,10 @@
-"""Every SQL statement about operators as people: who may come, by which password or link."""
+"""SQL of operators' accounts: passwords and invitation links."""
 
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from tollhouse.console.model import ListedOperator
+from tollhouse.console.model import OperatorSummary
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.platform.db import Pool, Row, Tx
 
@@ -13,7 +13,7 @@ OPERATORS = """
            (SELECT max(s.last_seen_at) FROM operator_sessions s WHERE s.operator_id = o.id) AS last_seen_at
     FROM operators o ORDER BY o.created_at DESC, o.id DESC
 """
-# One who was closed may come again.
+# A closed operator can be invited again.
 INVITE = """
     INSERT INTO operators (id, email, email_key, link_hash, link_expires_at, created_at) VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (email_key) DO UPDATE
@@ -39,17 +39,17 @@ EMAIL_KEY_OF = "SELECT email_key FROM operators WHERE id = $1"
 HASH_OF = "SELECT password_hash FROM operators WHERE id = $1 AND closed_at IS NULL"
 
 
-class Known(NamedTuple):
-    """An operator, signed in or not."""
+class OperatorAccount(NamedTuple):
+    """An operator's id and e-mail address."""
 
     operator_id: UUID
     email: str
 
 
-async def operators(db: Pool) -> list[ListedOperator]:
+async def operators(db: Pool) -> list[OperatorSummary]:
     """All operators, newest first, closed ones included."""
     return [
-        ListedOperator(
+        OperatorSummary(
             row["id"],
             row["email"],
             "closed" if row["closed_at"] else "active" if row["joined"] else "invited",
@@ -64,42 +64,42 @@ async def operators(db: Pool) -> list[ListedOperator]:
 
 async def invite(
     tx: Tx, operator_id: UUID, email: str, key: str, link_hash: bytes, expires_at: datetime, now: datetime
-) -> Known | None:
-    """A new operator, or one who had been closed; None when there is one with this e-mail."""
+) -> OperatorAccount | None:
+    """Insert an operator or reopen a closed one; None if the e-mail address is in use."""
     return _operator(await tx.fetchrow(INVITE, operator_id, email, key, link_hash, expires_at, now))
 
 
-async def invite_again(tx: Tx, key: str, link_hash: bytes, expires_at: datetime) -> Known | None:
-    """Another link, in place of the password; None when there is no such operator."""
+async def invite_again(tx: Tx, key: str, link_hash: bytes, expires_at: datetime) -> OperatorAccount | None:
+    """Replace the password by a new link; None if there is no such operator."""
     return _operator(await tx.fetchrow(INVITE_AGAIN, key, link_hash, expires_at))
 
 
-async def close(tx: Tx, key: str, now: datetime) -> Known | None:
-    """Neither password nor link any more; None when there is no such operator."""
+async def close(tx: Tx, key: str, now: datetime) -> OperatorAccount | None:
+    """Remove password and link; None if there is no such operator."""
     return _operator(await tx.fetchrow(CLOSE, key, now))
 
 
-async def invited(db: Pool, link_hash: bytes, now: datetime) -> Known | None:
-    """Whose living link this is."""
+async def invited(db: Pool, link_hash: bytes, now: datetime) -> OperatorAccount | None:
+    """The operator with this unexpired link."""
     return _operator(await db.fetchrow(INVITED, link_hash, now))
 
 
-async def join(tx: Tx, link_hash: bytes, password_hash: str, now: datetime) -> Known | None:
-    """Use the link up; None when it is none, or was used or is too old."""
+async def join(tx: Tx, link_hash: bytes, password_hash: str, now: datetime) -> OperatorAccount | None:
+    """Set the password and use the link up; None if the link is unknown, used or expired."""
     return _operator(await tx.fetchrow(JOIN, link_hash, password_hash, now))
 
 
 async def email_key_of(db: Pool, operator_id: UUID) -> str:
-    """The folded e-mail that the operator signs in with."""
+    """The normalized e-mail address of the operator."""
     [row] = await db.fetch(EMAIL_KEY_OF, operator_id)
     return row["email_key"]
 
 
 async def password_of(db: Pool, operator_id: UUID) -> str | None:
-    """The hash of the operator's password; None where there is none any more."""
+    """The hash of the operator's password; None if it was removed."""
     row = await db.fetchrow(HASH_OF, operator_id)
     return None if row is None else row["password_hash"]
 
 
-def _operator(row: Row | None) -> Known | None:
-    return None if row is None else Known(row["id"], row["email"])
+def _operator(row: Row | None) -> OperatorAccount | None:
+    return None if row is None else OperatorAccount(row["id"], row["email"])

@@ -1,0 +1,37 @@
+"""Suspend and reactivate an application. Its grants stay."""
+
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.console import applications_store as store
+from tollhouse.console.actions import Client, record_action
+from tollhouse.console.model import OperatorAction, OperatorRefusedError, SubjectNotFoundError
+from tollhouse.kernel.ids import ClientId, MerchantId
+from tollhouse.platform.db import Tx
+
+
+async def suspend(tx: Tx, client_id: str, context: OperatorContext) -> OperatorAction:
+    """Suspend an application: it cannot be connected, gets no tokens, and its requests fail."""
+    if context.reason is None:
+        raise OperatorRefusedError("Enter a reason to suspend an application.")
+    suspended = await store.suspend(tx, client_id, context.at)
+    if suspended is None:
+        raise await _error(tx, client_id, "is already suspended")
+    owner, name = suspended
+    client = Client(ClientId(client_id), name)
+    return await record_action(tx, context, "application_suspended", MerchantId(owner), subject_id=owner, client=client)
+
+
+async def reactivate(tx: Tx, client_id: str, context: OperatorContext) -> OperatorAction:
+    """Reactivate an application. Its connections work again unless its owner is suspended."""
+    reactivated = await store.reactivate(tx, client_id)
+    if reactivated is None:
+        raise await _error(tx, client_id, "is not suspended")
+    owner, name = reactivated
+    client = Client(ClientId(client_id), name)
+    return await record_action(tx, context, "application_reactivated", MerchantId(owner), subject_id=owner, client=client)
+
+
+async def _error(tx: Tx, client_id: str, problem: str) -> OperatorRefusedError:
+    found = await store.application(tx, client_id)
+    if found is None:
+        return SubjectNotFoundError(f"There is no application {client_id}.")
+    return OperatorRefusedError(f"Application {client_id} {'is revoked' if found.status == 'revoked' else problem}.")

@@ -1,0 +1,40 @@
+"""The layout of the operators' pages, the notice about the last action, and the reason that a form sends."""
+
+from typing import Any
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.console import store
+from tollhouse.console.model import REASON_RULE, HistoryEntry, is_reason
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
+from tollhouse.identity.model import Operator
+from tollhouse.kernel.ids import parse_id
+
+ROOT = "/operator"
+
+
+class ActionQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`action`: the id of the action to confirm in a notice."""
+
+    action: str = ""
+
+
+def render(request: Request, caller: Operator, template: str, status: int = 200, *, here: str, **values: Any) -> Response:
+    """A page of the console. `here` is its entry in the menu."""
+    return page(request, f"console/{template}.html", status, operator=caller, here=here, **values)
+
+
+async def find_action(request: Request, action_id: str, subject_id: UUID) -> list[HistoryEntry]:
+    """The action with this id; empty if it had another subject."""
+    parsed = parse_id(action_id)
+    found = None if parsed is None else await store.action(request.services.db, parsed)
+    return [] if found is None or found.action.subject_id != subject_id else [found]
+
+
+def read_reason(request: Request, field: str = "reason") -> tuple[str, str]:
+    """The reason in a form, and its error message, which is empty if the reason is valid."""
+    reason = (request.form().one(field) or "").strip()
+    return reason, "" if is_reason(reason) else REASON_RULE

@@ -1,0 +1,243 @@
+"""The operators' review queues of withdrawals and of refunds to an account other than the payer's."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal, get_args
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.approvals.model import OperatorContext, Reviewer
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.console import reviews, store
+from tollhouse.console.layout import ROOT, ActionQuery, read_reason, render
+from tollhouse.console.model import OperatorAction, OperatorRefusedError, SubjectNotFoundError
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
+from tollhouse.http.services import Services
+from tollhouse.identity.model import Operator
+from tollhouse.identity.operators import operator_page
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import InvalidRequest, NotFound
+from tollhouse.outgoing import store as outgoing_store
+from tollhouse.platform.db import Pool
+from tollhouse.refunds import review_store as refund_review_store
+from tollhouse.refunds import store as refund_store
+from tollhouse.withdrawals import review_store
+from tollhouse.withdrawals.model import WithdrawalStatus
+
+OPERATIONS = Operations(PAGES)
+ACTIONS_SHOWN = 50
+ReviewStatus = Literal["required", "approved", "rejected"]
+Decide = Callable[[Services, reviews.Kind, UUID, OperatorContext, int], Awaitable[OperatorAction]]
+
+
+class WithdrawalsQuery(PageQuery, frozen=True):
+    """The status of the withdrawals; by default those pending review."""
+
+    status: Literal["pending_review", "approved", "processing", "completed", "failed", "canceled"] = "pending_review"
+
+
+class RefundsQuery(PageQuery, frozen=True):
+    """The review status of the refunds; by default those that require review."""
+
+    review: ReviewStatus = "required"
+
+
+class Subject(Struct, frozen=True, kw_only=True):
+    """A withdrawal or refund in review. `values` are those its own template shows."""
+
+    env: MerchantEnv
+    version: int
+    approvals: tuple[str, ...]
+    approvals_needed: int
+    can_approve: bool
+    can_reject: bool
+    values: dict[str, Any]
+
+
+class Queue(Struct, frozen=True):
+    """A review queue. `name` is its path segment, its entry in the menu and its template."""
+
+    name: str
+    kind: reviews.Kind
+    load: Callable[[Pool, UUID], Awaitable[Subject | None]]
+
+
+async def _load_withdrawal(db: Pool, withdrawal_id: UUID) -> Subject | None:
+    found = await review_store.one(db, withdrawal_id)
+    if found is None:
+        return None
+    return Subject(
+        env=found.env,
+        version=found.version,
+        approvals=found.approvals,
+        approvals_needed=found.approvals_needed,
+        can_approve=found.status == "pending_review",
+        can_reject=found.cancelable,
+        values={"withdrawal": found},
+    )
+
+
+async def _load_refund(db: Pool, refund_id: UUID) -> Subject | None:
+    owner = await refund_store.find_by_id(db, refund_id)
+    if owner is None:
+        return None
+    env, _ = owner
+    found, transfer = await refund_store.get(db, env, refund_id), await outgoing_store.get(db, refund_id)
+    if found is None or transfer is None:
+        return None
+    return Subject(
+        env=env,
+        version=found.version,
+        approvals=transfer.approvals.given,
+        approvals_needed=transfer.approvals.needed,
+        can_approve=found.status == "pending" and transfer.review == "required",
+        can_reject=found.status == "pending" and not transfer.released_at,
+        values={"refund": found, "transfer": transfer},
+    )
+
+
+WITHDRAWALS = Queue("withdrawals", reviews.WITHDRAWALS, _load_withdrawal)
+REFUNDS = Queue("refunds", reviews.REFUNDS, _load_refund)
+
+
+@OPERATIONS.add("GET", "/operator/withdrawals", guard=operator_page)
+async def withdrawals(request: Request, caller: Operator, query: WithdrawalsQuery) -> Response:
+    """Withdrawals of all merchants, oldest first."""
+    rows, more = query.cut(await review_store.queue(request.services.db, query.status, query.fetch, query.offset))
+    return render(
+        request,
+        caller,
+        "reviews",
+        here=WITHDRAWALS.name,
+        rows=[(row.withdrawal_id, row) for row in rows],
+        filter_name="status",
+        selected=query.status,
+        statuses=get_args(WithdrawalStatus),
+        turn=turn(query, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/operator/refunds", guard=operator_page)
+async def refunds(request: Request, caller: Operator, query: RefundsQuery) -> Response:
+    """Refunds of all merchants to an account other than the payer's, oldest first."""
+    rows, more = query.cut(await refund_review_store.list_queue(request.services.db, query.review, query.fetch, query.offset))
+    return render(
+        request,
+        caller,
+        "reviews",
+        here=REFUNDS.name,
+        rows=[(row.refund_id, row) for row in rows],
+        filter_name="review",
+        selected=query.review,
+        statuses=get_args(ReviewStatus),
+        turn=turn(query, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/operator/withdrawals/{withdrawal_id}", guard=operator_page)
+async def withdrawal(request: Request, caller: Operator, withdrawal_id: UUID, query: ActionQuery) -> Response:
+    """One withdrawal, with the forms that approve and reject it."""
+    return await _show(request, caller, WITHDRAWALS, withdrawal_id, done=query.action)
+
+
+@OPERATIONS.add("GET", "/operator/refunds/{refund_id}", guard=operator_page)
+async def refund(request: Request, caller: Operator, refund_id: UUID, query: ActionQuery) -> Response:
+    """One refund, with the forms that approve and reject it."""
+    return await _show(request, caller, REFUNDS, refund_id, done=query.action)
+
+
+@OPERATIONS.add("POST", "/operator/withdrawals/{withdrawal_id}/approve", guard=operator_page)
+async def approve_withdrawal(request: Request, caller: Operator, withdrawal_id: UUID) -> Response:
+    """Approve a withdrawal, alone or as the first of two operators."""
+    return await _approve(request, caller, WITHDRAWALS, withdrawal_id)
+
+
+@OPERATIONS.add("POST", "/operator/refunds/{refund_id}/approve", guard=operator_page)
+async def approve_refund(request: Request, caller: Operator, refund_id: UUID) -> Response:
+    """Approve a refund, alone or as the first of two operators."""
+    return await _approve(request, caller, REFUNDS, refund_id)
+
+
+@OPERATIONS.add("POST", "/operator/withdrawals/{withdrawal_id}/reject", guard=operator_page)
+async def reject_withdrawal(request: Request, caller: Operator, withdrawal_id: UUID) -> Response:
+    """Reject a withdrawal; its merchant gets the money back and sees the reason."""
+    return await _reject(request, caller, WITHDRAWALS, withdrawal_id)
+
+
+@OPERATIONS.add("POST", "/operator/refunds/{refund_id}/reject", guard=operator_page)
+async def reject_refund(request: Request, caller: Operator, refund_id: UUID) -> Response:
+    """Reject a refund; its merchant gets the money back and sees the reason."""
+    return await _reject(request, caller, REFUNDS, refund_id)
+
+
+async def _approve(request: Request, caller: Operator, queue: Queue, subject_id: UUID) -> Response:
+    remark, error = read_reason(request, "remark")
+    if error and remark:
+        return await _show(request, caller, queue, subject_id, 422, remark=remark, field_errors={"remark": error})
+    return await _decide(request, caller, queue, subject_id, reviews.approve, remark or None)
+
+
+async def _reject(request: Request, caller: Operator, queue: Queue, subject_id: UUID) -> Response:
+    reason, error = read_reason(request)
+    if error:
+        return await _show(request, caller, queue, subject_id, 422, reason=reason, field_errors={"reason": error})
+    return await _decide(request, caller, queue, subject_id, reviews.reject, reason)
+
+
+async def _decide(
+    request: Request, caller: Operator, queue: Queue, subject_id: UUID, decide: Decide, reason: str | None
+) -> Response:
+    seen = request.form().one("seen") or ""
+    if not (seen.isascii() and seen.isdigit()):
+        raise InvalidRequest("The form field `seen` must be the version of the withdrawal or refund.")
+    context = OperatorContext(caller.email, request.now, reason)
+    try:
+        action = await decide(request.services, queue.kind, subject_id, context, int(seen))
+    except SubjectNotFoundError:
+        raise NotFound from None
+    except OperatorRefusedError as error:
+        return await _show(request, caller, queue, subject_id, 409, message=f"No changes were made. {error}")
+    return see_other(f"{ROOT}/{queue.name}/{subject_id}?action={action.action_id}")
+
+
+async def _show(
+    request: Request,
+    caller: Operator,
+    queue: Queue,
+    subject_id: UUID,
+    status: int = 200,
+    *,
+    done: str = "",
+    message: str = "",
+    remark: str = "",
+    reason: str = "",
+    field_errors: dict[str, str] | None = None,
+) -> Response:
+    db = request.services.db
+    subject = await queue.load(db, subject_id)
+    merchant = None if subject is None else await store.merchant(db, subject.env.merchant_id)
+    if subject is None or merchant is None:
+        raise NotFound
+    return render(
+        request,
+        caller,
+        queue.kind.name,
+        status,
+        here=queue.name,
+        subject=subject,
+        path=f"{ROOT}/{queue.name}/{subject_id}",
+        merchant=merchant,
+        amount=format_amount,
+        history=await store.actions_about(db, subject.env.merchant_id, subject_id, ACTIONS_SHOWN),
+        approved_by_me=Reviewer(caller.email).is_among(subject.approvals),
+        done=done,
+        message=message,
+        remark=remark,
+        reason=reason,
+        field_errors=field_errors or {},
+        **subject.values,
+    )

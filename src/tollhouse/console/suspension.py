@@ -1,0 +1,85 @@
+"""The pages that suspend and reactivate a merchant or an application: a form that asks for the reason, and its result."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.console.layout import ROOT, read_reason, render
+from tollhouse.console.model import OperatorAction, OperatorRefusedError
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
+from tollhouse.identity.model import Operator
+from tollhouse.platform.db import Tx
+
+
+class StatusChange(Struct, frozen=True):
+    """Suspending or reactivating. `consequences` are listed on the form; `too_late` is shown if the status has changed."""
+
+    label: str
+    tone: str
+    from_statuses: frozenset[str]
+    consequences: tuple[str, ...]
+    too_late: str
+    apply: Callable[[Tx, Any, OperatorContext], Awaitable[OperatorAction]]
+
+
+class Suspendable(Struct, frozen=True):
+    """A merchant or an application. `id` is in its path, below `section`, the entry of the menu."""
+
+    section: str
+    id: Any
+    name: str
+    status: str
+
+    @property
+    def path(self) -> str:
+        """The path of its page."""
+        return f"{ROOT}/{self.section}/{self.id}"
+
+
+Load = Callable[[], Awaitable[Suspendable]]
+ShowError = Callable[[str], Awaitable[Response]]
+"""The subject's page with this message."""
+
+
+async def confirm_page(
+    request: Request, caller: Operator, change: StatusChange, load: Load, show_error: ShowError
+) -> Response:
+    """The form that confirms the change and asks for the reason."""
+    subject = await load()
+    if subject.status not in change.from_statuses:
+        return await show_error(change.too_late)
+    return _form(request, caller, change, subject)
+
+
+async def submit(request: Request, caller: Operator, change: StatusChange, load: Load, show_error: ShowError) -> Response:
+    """Change the status and redirect to the subject's page."""
+    subject = await load()
+    reason, error = read_reason(request)
+    if error:
+        return _form(request, caller, change, subject, reason=reason, error=error)
+    context = OperatorContext(caller.email, request.now, reason)
+    try:
+        action = await request.services.db.transact(lambda tx: change.apply(tx, subject.id, context))
+    except OperatorRefusedError:
+        return await show_error(change.too_late)
+    return see_other(f"{subject.path}?action={action.action_id}")
+
+
+def _form(
+    request: Request, caller: Operator, change: StatusChange, subject: Suspendable, *, reason: str = "", error: str = ""
+) -> Response:
+    return render(
+        request,
+        caller,
+        "suspension",
+        422 if error else 200,
+        here=subject.section,
+        subject=subject,
+        change=change,
+        reason=reason,
+        field_errors={"reason": error} if error else {},
+    )
