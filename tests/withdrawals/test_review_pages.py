@@ -121,7 +121,7 @@ async def test_a_large_one_needs_a_second_operator(
     await carry(rich, services)
     assert line.times_sent(new) == 0
     async with seated(still, "otto") as otto:
-        assert "It cannot be called back." in (await otto.send("GET", page)).ok().text
+        assert "This cannot be undone." in (await otto.send("GET", page)).ok().text
         (await otto.form(f"{page}/approve", await seen(otto, new))).ok(303)
     await carry(rich, services)
     assert line.times_sent(new) == 1
