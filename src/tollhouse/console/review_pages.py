@@ -124,7 +124,9 @@ async def withdrawals(request: Request, caller: Operator, query: WithdrawalsQuer
 @OPERATIONS.add("GET", "/operator/refunds", guard=operator_page)
 async def refunds(request: Request, caller: Operator, query: RefundsQuery) -> Response:
     """Refunds of all merchants to an account other than the payer's, oldest first."""
-    rows, more = query.cut(await refund_review_store.list_queue(request.services.db, query.review, query.fetch, query.offset))
+    rows, more = query.cut(
+        await refund_review_store.list_queue(request.services.db, query.review, query.fetch, query.offset)
+    )
     return render(
         request,
         caller,
