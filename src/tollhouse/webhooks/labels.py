@@ -1,4 +1,4 @@
-"""Labels of event statuses and attempt errors, shown by the dashboard and docs/webhooks.md."""
+"""Labels of event statuses and attempt errors, shown by the dashboard and docs/webhook-reference.md."""
 
 from typing import Literal, NamedTuple
 
