@@ -33,7 +33,7 @@ from tollhouse.platform.log import log
 from tollhouse.platform.migrations import require_current
 from tollhouse.rails import configured
 from tollhouse.refunds import jobs as refunds_jobs
-from tollhouse.request_log import cleaning as request_log_cleaning
+from tollhouse.request_log import retention as request_log_retention
 from tollhouse.request_log.recorder import Recorder
 from tollhouse.sandbox import jobs as sandbox_jobs
 from tollhouse.transactions import jobs as transactions_jobs
@@ -52,7 +52,7 @@ JOBS: list[Job] = [
     *oauth_cleaning.JOBS,
     *operator_jobs.JOBS,
     *events_retention.JOBS,
-    *request_log_cleaning.JOBS,
+    *request_log_retention.JOBS,
     *audit_log_cleaning.JOBS,
     *events_status.JOBS,
     *((0.5, job) for jobs in (transactions_jobs, refunds_jobs, sandbox_jobs) for job in jobs.JOBS),
@@ -85,7 +85,7 @@ async def verify(settings: Settings) -> None:
     try:
         await require_current(services.db)
         await key_checks.verify(services.db, services.keys)
-        await scales.hold(services.db)
+        await scales.verify_scales(services.db)
     finally:
         await services.db.close()
 

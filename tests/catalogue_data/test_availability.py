@@ -3,7 +3,7 @@
 import pytest
 
 from tollhouse.catalogue import extension, methods
-from tollhouse.catalogue.availability import ANYTHING, Offer, Wanted, offers
+from tollhouse.catalogue.availability import NO_REQUIREMENTS, MethodRequirements, Offer, offers
 from tollhouse.catalogue.methods import Method, UnavailableReason
 from tollhouse.catalogue.payment_settings import MethodChoice, PaymentSettings
 from tollhouse.kernel.ids import Mode
@@ -38,21 +38,21 @@ def test_every_method_is_listed_always() -> None:
 @pytest.mark.parametrize(
     ("method_id", "mode", "settings", "wanted", "reason"),
     [
-        ("sandbox:EUR", "test", PaymentSettings(), ANYTHING, None),
-        ("sandbox:EUR", "test", PaymentSettings(), Wanted("EUR", 100, "approved"), None),
-        ("sandbox:EUR", "test", PaymentSettings(), Wanted(currency="USD"), "currency_not_supported"),
-        ("sandbox:EUR", "test", PaymentSettings(), Wanted(project="in_review"), "project_not_allowed"),
-        ("sandbox:EUR", "test", PaymentSettings(), Wanted("USD", 1, "rejected"), "project_not_allowed"),
-        ("sandbox:EUR", "test", OFF, Wanted("USD", 1, "rejected"), "disabled_by_merchant"),
-        ("sandbox:USD", "test", OFF, ANYTHING, None),
-        ("sepa:EUR", "live", PaymentSettings(), Wanted("EUR", 99), "amount_out_of_range"),
-        ("sepa:EUR", "live", PaymentSettings(), Wanted("EUR", 100), None),
-        ("sepa:EUR", "live", OFF, ANYTHING, "disabled_by_merchant"),
-        ("sepa:EUR", "test", OFF, Wanted("USD", 1, "rejected"), "not_in_environment"),
+        ("sandbox:EUR", "test", PaymentSettings(), NO_REQUIREMENTS, None),
+        ("sandbox:EUR", "test", PaymentSettings(), MethodRequirements("EUR", 100, "approved"), None),
+        ("sandbox:EUR", "test", PaymentSettings(), MethodRequirements(currency="USD"), "currency_not_supported"),
+        ("sandbox:EUR", "test", PaymentSettings(), MethodRequirements(project="in_review"), "project_not_allowed"),
+        ("sandbox:EUR", "test", PaymentSettings(), MethodRequirements("USD", 1, "rejected"), "project_not_allowed"),
+        ("sandbox:EUR", "test", OFF, MethodRequirements("USD", 1, "rejected"), "disabled_by_merchant"),
+        ("sandbox:USD", "test", OFF, NO_REQUIREMENTS, None),
+        ("sepa:EUR", "live", PaymentSettings(), MethodRequirements("EUR", 99), "amount_out_of_range"),
+        ("sepa:EUR", "live", PaymentSettings(), MethodRequirements("EUR", 100), None),
+        ("sepa:EUR", "live", OFF, NO_REQUIREMENTS, "disabled_by_merchant"),
+        ("sepa:EUR", "test", OFF, MethodRequirements("USD", 1, "rejected"), "not_in_environment"),
     ],
 )
 def test_the_first_reason_is_told(
-    method_id: str, mode: Mode, settings: PaymentSettings, wanted: Wanted, reason: UnavailableReason | None
+    method_id: str, mode: Mode, settings: PaymentSettings, wanted: MethodRequirements, reason: UnavailableReason | None
 ) -> None:
     assert reasons(offers(mode, settings, healthy, wanted))[method_id] == reason
 

@@ -89,23 +89,25 @@ def test_what_the_module_shows_is_read(tmp_path: Path) -> None:
 def test_game_servers_and_products_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n")
     server = '[game_servers.quest]\nurl = "https://quest.example"\nsecret_file = "{}"\n'
-    assert faults(server.format(tmp_path / "empty")) == ["game_servers.quest.secret_file: is empty"]
-    assert faults(server.format(tmp_path / "none")) == ["game_servers.quest.secret_file: cannot be read"]
-    name = "a name is 1 to 32 small letters, digits and underscores, and not that of the sandbox"
+    assert faults(server.format(tmp_path / "empty")) == ["game_servers.quest.secret_file: the file is empty"]
+    assert faults(server.format(tmp_path / "none")) == ["game_servers.quest.secret_file: the file cannot be read"]
+    name = "the name must be 1 to 32 lower-case letters, digits and underscores, and not sandbox"
     assert faults(server.replace("quest]", "sandbox]")) == [f"game_servers.sandbox: {name}"]
     (tmp_path / "secret").write_text("ours")
     assert faults(server.replace("https", "ftp").format(tmp_path / "secret"))[0].startswith("game_servers.quest.url: ")
     gems = '[products."sandbox:gems"]\n'
     assert faults(gems + "unit_wholesale_minor = 11") == [
-        'products."sandbox:gems".unit_wholesale_minor: is above unit_price_minor'
+        'products."sandbox:gems".unit_wholesale_minor: must not exceed unit_price_minor'
     ]
     assert faults(gems + "minimum_quantity = 5\nmaximum_quantity = 4") == [
-        'products."sandbox:gems".maximum_quantity: is below minimum_quantity'
+        'products."sandbox:gems".maximum_quantity: must not be below minimum_quantity'
     ]
     assert faults(gems + 'server = "quest"') == [
-        'products."sandbox:gems": a product is server:item, of the server that delivers it'
+        'products."sandbox:gems": the ID must be server:item with the server that delivers it'
     ]
-    assert faults(gems + 'currency = "XXX"') == ['products."sandbox:gems".currency: there are no balances in this currency']
+    assert faults(gems + 'currency = "XXX"') == [
+        'products."sandbox:gems".currency: the currency must exist and support balances'
+    ]
     assert faults(gems + 'recipient_schema = { type = "string" }') == [
         'products."sandbox:gems".recipient_schema: must have type object and additionalProperties false'
     ]
@@ -129,7 +131,7 @@ def test_what_is_built_in_can_be_changed_a_little() -> None:
         (ZLOTY.replace("2", "9"), ["currencies.PLN.decimals: must be a whole number from 0 to 8."]),
         (ZLOTY.replace("2", "-1"), ["currencies.PLN.decimals: must be a whole number from 0 to 8."]),
         (ZLOTY.replace("2", "2.0"), ["currencies.PLN.decimals: must be a whole number from 0 to 8."]),
-        (ZLOTY.replace("PLN", "pln"), ["currencies.pln: a code is 2 to 12 capital letters and digits"]),
+        (ZLOTY.replace("PLN", "pln"), ["currencies.pln: the code must be 2 to 12 capital letters and digits"]),
         (ZLOTY + "scale = 2", ["currencies.PLN.scale: is not a known field."]),
         (
             "[currencies.PLN]\ndecimals = 2",
@@ -137,20 +139,20 @@ def test_what_is_built_in_can_be_changed_a_little() -> None:
         ),
         ("[currencies]\nPLN = 2", ["currencies.PLN: must be a table"]),
         ("currencies = 1", ["currencies: must be a table"]),
-        ("[coins.PLN]", ["coins: there is no such table"]),
-        (BANK, ['methods."elixir:PLN": a method is network:CURRENCY, of a currency there is']),
+        ("[coins.PLN]", ["coins: unknown table"]),
+        (BANK, ['methods."elixir:PLN": the ID must be network:CURRENCY with an existing currency']),
         ('[methods."sepa:EUR"]\nrail = "sandbox"', ['methods."sepa:EUR".rail: is bank and cannot be changed']),
         ('[methods."sepa:EUR"]\nminimum_minor = 0', [f'methods."sepa:EUR".minimum_minor: {whole_number(1)}']),
         (
             '[methods."sepa:EUR"]\nmaximum_minor = 99\nfees = { minimum_minor = 2, maximum_minor = 1 }',
             [
-                'methods."sepa:EUR".maximum_minor: is below minimum_minor',
-                'methods."sepa:EUR".fees.maximum_minor: is below fees.minimum_minor',
+                'methods."sepa:EUR".maximum_minor: must not be below minimum_minor',
+                'methods."sepa:EUR".fees.maximum_minor: must not be below fees.minimum_minor',
             ],
         ),
         (
             ZLOTY + BANK.replace('rail = "elixir"', 'rail = "sandbox"'),
-            ['methods."elixir:PLN": the sandbox has its methods already'],
+            ['methods."elixir:PLN": sandbox methods cannot be added'],
         ),
         ('[methods."sepa:EUR"]\nfees = { fixed_minor = -1 }', [f'methods."sepa:EUR".fees.fixed_minor: {whole_number(0)}']),
     ],
@@ -168,7 +170,7 @@ def test_all_faults_are_told_at_once() -> None:
 
 @pytest.mark.parametrize("raw", [b"[currencies", b"\xff\xfe"])
 def test_what_is_not_toml_is_said_to_be(raw: bytes) -> None:
-    with pytest.raises(SettingsRefusedError, match="is not TOML"):
+    with pytest.raises(SettingsRefusedError, match="is not valid TOML"):
         extension.read(raw)
 
 
@@ -202,13 +204,13 @@ async def test_decimals_are_held_for_ever(service: Service) -> None:
     try:
         for text in ("", ZLOTY, ZLOTY):
             _install(extension.read(text.encode()))
-            await scales.hold(pool)
+            await scales.verify_scales(pool)
         _install(extension.read(ZLOTY.replace("2", "3").encode()))
-        with pytest.raises(SettingsRefusedError, match=r"currencies\.PLN: this database counts it in 2 decimals"):
-            await scales.hold(pool)
+        with pytest.raises(SettingsRefusedError, match=r"currencies\.PLN: amounts in the database have 2 decimals"):
+            await scales.verify_scales(pool)
         _install(extension.read(b""))
         with pytest.raises(SettingsRefusedError, match=r"currencies\.PLN"):
-            await scales.hold(pool)
+            await scales.verify_scales(pool)
     finally:
         extension.extend(None)
         await pool.close()
@@ -271,11 +273,11 @@ minimum_minor = 2
 maximum_minor = 1
 """
     ) == [
-        'withdrawal_methods."sepa:EUR".maximum_minor: is below minimum_minor',
+        'withdrawal_methods."sepa:EUR".maximum_minor: must not be below minimum_minor',
         'withdrawal_methods."sepa:EUR".rail: is bank and cannot be changed',
         'withdrawal_methods."elixir:EUR".provider_fields: must have type object and additionalProperties false',
-        'withdrawal_methods."mine:EUR".provider_fields: must be a JSON Schema that stands by itself',
-        'withdrawal_methods."sandbox:XXX": a method is network:CURRENCY, of a currency there is',
-        'conversion_pairs."EUR:EUR": a pair is FROM:TO, of two currencies there are',
-        'conversion_pairs."EUR:USD".maximum_minor: is below minimum_minor',
+        'withdrawal_methods."mine:EUR".provider_fields: must be a self-contained JSON Schema',
+        'withdrawal_methods."sandbox:XXX": the ID must be network:CURRENCY with an existing currency',
+        'conversion_pairs."EUR:EUR": the ID must be FROM:TO with two different existing currencies',
+        'conversion_pairs."EUR:USD".maximum_minor: must not be below minimum_minor',
     ]

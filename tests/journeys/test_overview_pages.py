@@ -163,14 +163,14 @@ async def open_a_project(someone: Visitor) -> None:
     """A wrong address first."""
     page = someone.page
     await someone.open_part("Projects")
-    await page.click("text=New project")
+    await page.click("text=Create project")
     await page.fill("#name", "Harbour fair")
     await page.evaluate("document.querySelector('#website_url').type = 'text'")
     await page.fill("#website_url", "ftp://fair")
-    await someone.click("Open the project")
+    await someone.click("Create project")
     await someone.see("overview-project-wrong")
     await page.fill("#website_url", "https://fair.example")
-    await someone.click("Open the project")
+    await someone.click("Create project")
     await someone.see("overview-projects")
     await page.click("a:has-text('Harbour fair')")
     await page.fill("#description", "Stall 7")
@@ -198,4 +198,4 @@ async def set_how_to_be_paid(someone: Visitor) -> None:
         await page.fill("#link_expiry_minutes", minutes)
         await someone.click("Save")
         await someone.see(f"overview-payments-{result}")
-    await expect(page.locator("main")).to_contain_text("Saved.")
+    await expect(page.locator("main")).to_contain_text("Settings saved.")

@@ -10,7 +10,7 @@ AT = "/test/developers/requests"
 
 
 async def test_requests_are_listed_newest_first_and_filtered(alice: Actor) -> None:
-    assert "Nothing was asked in the test environment of late." in await seen(alice, AT)
+    assert "No recent requests in the test environment." in await seen(alice, AT)
     asked = new_id_text()
     key = await alice.key()
     (await alice.get("/balances")).ok()
@@ -43,8 +43,8 @@ async def test_requests_are_listed_newest_first_and_filtered(alice: Actor) -> No
         f"?before={ids[3]}": [],
     }.items():
         assert [one for one, _ in await listed(alice, query)] == [ids[place] for place in places], query
-    assert "No request matches." in await seen(alice, f"{AT}?status=5xx")
-    assert "There is nothing older." in await seen(alice, f"{AT}?before={ids[3]}")
+    assert "No requests match these filters." in await seen(alice, f"{AT}?status=5xx")
+    assert "No older requests." in await seen(alice, f"{AT}?before={ids[3]}")
     assert await listed(alice, mode="live") == []
     for query in ("?status=lost", "?method=PATCH", "?before=x", "?page=2"):
         await seen(alice, f"{AT}{query}", 422)
@@ -66,8 +66,8 @@ async def test_one_request_with_what_was_sent_and_answered(alice: Actor) -> None
     (await alice.post("/payment-links", again, key="order-1")).ok(201)
     found = await written(alice, 4)
     page = await seen(alice, f"{AT}/{found[0][0]}")
-    assert "sent, and answered from the first request with it" in page
-    assert "With the same Idempotency-Key" in page
+    assert "sent; the response is a replay of the first request" in page
+    assert "Requests with the same Idempotency-Key" in page
     assert f"{AT}/{made}" in page
     assert f"{AT}/{found[1][0]}" not in page
     assert "idempotency_key_reused" in await seen(alice, f"{AT}/{found[2][0]}")

@@ -22,7 +22,7 @@ from tollhouse.kernel.ids import ApiKeyId, MerchantId, new_id, new_id_text
 from tollhouse.kernel.scopes import API
 from tollhouse.platform import embedded, partitions
 from tollhouse.platform.migrations import migrate
-from tollhouse.request_log import cleaning, recorder, store
+from tollhouse.request_log import recorder, retention, store
 from tollhouse.request_log.recorder import Recorder
 from tollhouse.transactions.balances_api import OPERATIONS
 
@@ -101,13 +101,13 @@ async def test_what_no_credential_asked_or_is_over_the_limit_is_not_written(serv
 
 async def test_too_much_is_dropped_and_counted(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     kept, merchant_id = Recorder(services), new_id()
-    for _ in range(recorder.WAITING_MAX + 3):
+    for _ in range(recorder.QUEUE_MAX + 3):
         kept.note(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
     kept.start()
     await kept.stop()
-    assert await count(services, merchant_id) == recorder.WAITING_MAX
+    assert await count(services, merchant_id) == recorder.QUEUE_MAX
     told = capsys.readouterr()
-    assert "lost lines" in told.out + told.err
+    assert "request_log_requests_lost" in told.out + told.err
 
 
 async def test_a_line_that_cannot_be_made_or_written_holds_nobody_up(
@@ -120,7 +120,7 @@ async def test_a_line_that_cannot_be_made_or_written_holds_nobody_up(
         raise asyncpg.PostgresError
 
     merchant_id = new_id()
-    for where, name, broken in ((recorder, "_entry", unmade), (store, "write", unwritten)):
+    for where, name, broken in ((recorder, "_logged_request", unmade), (store, "insert", unwritten)):
         with monkeypatch.context() as patched:
             patched.setattr(where, name, broken)
             kept = Recorder(services)
@@ -156,7 +156,7 @@ async def test_days_are_made_ahead_and_dropped_when_they_are_over(lone: Services
     names = [row["relname"] for row in await lone.db.fetch(DAYS)]
     assert len(names) == 6
     assert f"api_requests_{today:%Y%m%d}" in names
-    await cleaning.drop_days(lone)
+    await retention.drop_days(lone)
     assert [row["relname"] for row in await lone.db.fetch(DAYS)] == names[3:]
     await partitions.make(lone.db)
     assert len(await lone.db.fetch(DAYS)) == 3
@@ -172,13 +172,13 @@ async def test_what_is_too_old_is_not_shown_though_it_is_still_there(alice: Acto
     assert (await alice.send("GET", f"/test/developers/requests/{old}")).status == 404
 
 
-@pytest.mark.parametrize("statement", [store.NEWEST, store.MATCHING, store.ONE], ids=["newest", "matching", "one"])
+@pytest.mark.parametrize("statement", [store.NEWEST, store.FILTERED, store.ONE], ids=["newest", "matching", "one"])
 async def test_looking_up_reads_by_the_key(services: Services, statement: str) -> None:
     merchant_id = new_id()
     since, last = "'00000000-0000-0000-0000-000000000000'::uuid", "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid"
     values = {
         store.NEWEST: f"{since}, {last}, 21",
-        store.MATCHING: f"{since}, {last}, 21, 'POST', 4, '', '', NULL, '', 20000",
+        store.FILTERED: f"{since}, {last}, 21, 'POST', 4, '', '', NULL, '', 20000",
         store.ONE: f"{last}, {since}",
     }[statement]
     async with services.db.connection() as tx:

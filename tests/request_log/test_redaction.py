@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tollhouse.kernel import tokens
-from tollhouse.request_log.redaction import HIDDEN, KEPT_CHARS_MAX, body_of, path_of, query_of
+from tollhouse.request_log.redaction import BODY_CHARS_MAX, HIDDEN, redact_body, redact_path, redact_query
 
 KEY = tokens.mint("th_live")
 SECRETS = [KEY, tokens.mint("that"), tokens.mint("thrt"), tokens.mint("thcs"), tokens.mint("thac"), "whsec_" + "QUJD/+" * 7]
@@ -14,7 +14,7 @@ SECRETS = [KEY, tokens.mint("that"), tokens.mint("thrt"), tokens.mint("thcs"), t
 
 def kept(body: Any) -> Any:
     """What is kept of a body, as Python."""
-    return msgspec.json.decode(body_of(msgspec.json.encode(body)) or "null")
+    return msgspec.json.decode(redact_body(msgspec.json.encode(body)) or "null")
 
 
 def test_members_of_the_list_are_kept_and_what_is_private_is_are_known_to_have_been_there() -> None:
@@ -58,7 +58,7 @@ def test_what_means_a_secret_is_hidden_whatever_it_looks_like(name: str) -> None
     for value in ("hunter", "pending", 1234, True, {"status": "open"}, ["open"]):
         assert "hunter" not in str(kept({name: value}))
         assert kept({"delivery": {name: value}, name: value})[name] in (HIDDEN, {"status": HIDDEN}, [HIDDEN])
-    assert query_of(f"{name}=open".encode(), (name,)) == f"{name}={HIDDEN}"
+    assert redact_query(f"{name}=open".encode(), (name,)) == f"{name}={HIDDEN}"
 
 
 def test_a_code_is_shown_where_it_is_a_word() -> None:
@@ -92,26 +92,26 @@ def test_faults_are_kept() -> None:
 @pytest.mark.parametrize("secret", SECRETS, ids=lambda secret: secret[:5])
 def test_our_secrets_are_kept_nowhere(secret: str) -> None:
     assert secret not in str(
-        body_of(msgspec.json.encode({"status": f"a {secret} b", secret: 1, "errors": [{secret: secret}]}))
+        redact_body(msgspec.json.encode({"status": f"a {secret} b", secret: 1, "errors": [{secret: secret}]}))
     )
-    assert secret not in path_of(f"/payment-links/{secret}/x")
+    assert secret not in redact_path(f"/payment-links/{secret}/x")
     for query in (f"status={secret}", f"{secret}=1", f"token={secret}", f"status=open&status={secret}"):
-        assert secret not in query_of(query.encode(), ("status",))
-    assert secret[:30] not in path_of("/" + "x" * 280 + secret)
+        assert secret not in redact_query(query.encode(), ("status",))
+    assert secret[:30] not in redact_path("/" + "x" * 280 + secret)
 
 
 def test_a_query_keeps_its_declared_parameters() -> None:
-    assert query_of(b"", ()) == ""
-    assert query_of(b"status=open&page=2&customer=nina", ("status", "page")) == f"status=open&page=2&customer={HIDDEN}"
-    assert query_of(b"state=open&before=x1", ()) == f"state=open&before={HIDDEN}"
-    assert query_of(b"external_id=7", ("external_id",)) == f"external_id={HIDDEN}"
-    assert query_of(b"%zz", ()) == HIDDEN
-    assert "\n" not in query_of(b"status=a%0Ab", ("status",))
+    assert redact_query(b"", ()) == ""
+    assert redact_query(b"status=open&page=2&customer=nina", ("status", "page")) == f"status=open&page=2&customer={HIDDEN}"
+    assert redact_query(b"state=open&before=x1", ()) == f"state=open&before={HIDDEN}"
+    assert redact_query(b"external_id=7", ("external_id",)) == f"external_id={HIDDEN}"
+    assert redact_query(b"%zz", ()) == HIDDEN
+    assert "\n" not in redact_query(b"status=a%0Ab", ("status",))
 
 
 def test_what_no_line_can_hold_is_replaced() -> None:
-    assert path_of("/a\0b\nc") == "/a\ufffdb\ufffdc"
-    assert len(path_of("/" + "x" * 1000)) == 300
+    assert redact_path("/a\0b\nc") == "/a\ufffdb\ufffdc"
+    assert len(redact_path("/" + "x" * 1000)) == 300
 
 
 @pytest.mark.parametrize(
@@ -128,11 +128,11 @@ def test_what_no_line_can_hold_is_replaced() -> None:
     ],
 )
 def test_bodies_of_other_kinds(body: bytes, shown: str | None) -> None:
-    assert body_of(body) == shown
+    assert redact_body(body) == shown
 
 
 def test_what_is_kept_is_short() -> None:
     body = {f"{letter}{n}": ["x"] * 30 for letter in "abc" for n in range(60)}
-    assert len(body_of(msgspec.json.encode(body)) or "") <= KEPT_CHARS_MAX
+    assert len(redact_body(msgspec.json.encode(body)) or "") <= BODY_CHARS_MAX
     assert len(kept({f"m{n}": 1 for n in range(60)})) == 50
     assert kept({"status": "x" * 1000}) == {"status": "x" * 200}

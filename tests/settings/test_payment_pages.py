@@ -43,7 +43,7 @@ async def test_posted_as_it_is_the_form_changes_nothing_but_the_version(alice: A
     after = await settings(alice)
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {"version", "updated_at"}
-    assert "Saved." in await seen(alice, f"{PATH}?done=saved")
+    assert "Settings saved." in await seen(alice, f"{PATH}?done=saved")
 
 
 async def test_everything_can_be_set_and_is_shown_again(alice: Actor) -> None:
@@ -97,7 +97,7 @@ async def test_who_is_second_is_told_and_loses_nothing(alice: Actor) -> None:
         await send(alice, typed)
     assert (await settings(alice))["version"] == 2
     page = await send(alice, typed | {"link_expiry_minutes": "90"}, 409)
-    assert "The settings were changed meanwhile." in page.text
+    assert "The settings were changed in the meantime." in page.text
     assert 'value="90"' in page.text
     await send(alice, fields(page))
     assert (await settings(alice))["link_expiry_minutes"] == 90

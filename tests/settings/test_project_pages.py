@@ -25,26 +25,26 @@ async def test_a_project_is_opened_once_however_often_it_is_posted(alice: Actor)
     responses = await asyncio.gather(*(post(alice, "/test/projects/new", **fields) for _ in range(3)))
     assert {answer.location for answer in responses} == {"/test/projects?done=opened"}
     assert list(await names(alice)) == ["Night Owls", "Default"]
-    assert "The project is open." in await seen(alice, "/test/projects?done=opened")
+    assert "Project created." in await seen(alice, "/test/projects?done=opened")
     kept = (await alice.get(f"/projects/{(await names(alice))['Night Owls']}")).ok().body
     assert (kept["website_url"], kept["description"]) == ("https://owls.example", "A game.\nFor two.")
     again = await post(alice, "/test/projects/new", 422, **fields | {"name": "Day Owls"})
-    assert "This form was sent before" in again.text
+    assert "A project was already created with this form" in again.text
     await post(alice, "/test/projects/new", **hidden(again) | OWLS | {"name": "Day Owls"})
     assert len(await names(alice)) == 3
 
 
 async def test_a_live_project_waits_for_its_review(alice: Actor) -> None:
-    assert "There is no live project yet." in await seen(alice, "/live/projects")
+    assert "No live projects yet." in await seen(alice, "/live/projects")
     answer = await post(alice, "/live/projects/new", **await form(alice, "/live/projects/new") | OWLS)
-    assert "waits for its review" in await seen(alice, answer.location)
+    assert "Project submitted for review." in await seen(alice, answer.location)
     project_id = (await names(alice, "live"))["Night Owls"]
     path = f"/live/projects/{project_id}"
-    assert "An operator looks at it." in await seen(alice, path)
+    assert "This project is in review." in await seen(alice, path)
     await alice.sql(
         "UPDATE projects SET status = 'rejected', rejected_because = 'No <b>site</b>.' WHERE id = $1::uuid", project_id
     )
-    assert "It was rejected: No <b>site</b>. Change it" in await seen(alice, path)
+    assert "Rejected: No <b>site</b>. Change the project" in await seen(alice, path)
     await post(alice, path, **await form(alice, path) | OWLS | {"name": "Owls"})
     assert "in review" in await seen(alice, f"{path}?done=saved")
 
@@ -64,7 +64,7 @@ async def test_who_is_second_is_told_and_loses_nothing(alice: Actor) -> None:
     for _ in range(2):
         assert (await post(alice, path, **first | OWLS)).location == f"{path}?done=saved"
     page = await post(alice, path, 409, **first | OWLS | {"name": "Mine"})
-    assert "The project was changed meanwhile." in page.text
+    assert "The project was changed in the meantime." in page.text
     assert 'value="Mine"' in page.text
     await post(alice, path, 409, **OWLS | {"name": "Mine"})
     await post(alice, path, **hidden(page) | OWLS | {"name": "Mine"})

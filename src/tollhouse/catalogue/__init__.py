@@ -1,1 +1,1 @@
-"""What exists to be paid with and for: currencies, methods, projects."""
+"""Currencies, payment and withdrawal methods, conversion pairs, products, projects, payment settings."""

@@ -1,4 +1,4 @@
-"""Addresses that a browser is sent to: a shop's website, where a customer returns to."""
+"""Web addresses that browsers are sent to."""
 
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -9,18 +9,18 @@ from tollhouse.http.bodies import shown
 from tollhouse.kernel.limits import URL_CHARS_MAX
 
 Address = Annotated[str, shown(format="uri", maxLength=URL_CHARS_MAX)]
-"""A member of a body that is an address."""
+"""A URL in a request body."""
 
 ReturnAddress = Annotated[
     str,
-    Meta(description="`{PAYMENT_LINK_ID}` and `{TRANSACTION_ID}` are filled in."),
+    Meta(description="`{PAYMENT_LINK_ID}` and `{TRANSACTION_ID}` are replaced."),
     shown(format="uri-template", maxLength=URL_CHARS_MAX),
 ]
-"""Where a customer goes after paying."""
+"""The URL a customer returns to after paying."""
 
 
 def is_web_address(url: str, *, https_only: bool) -> bool:
-    """Whether this is a whole http(s) address without user name, in plain characters, not too long."""
+    """Whether this is an absolute http(s) URL in printable ASCII, without user name, within the length limit."""
     if len(url) > URL_CHARS_MAX or not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
         return False
     try:

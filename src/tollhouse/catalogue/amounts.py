@@ -1,4 +1,4 @@
-"""Amounts as requests send them and answers show them: decimal strings in, a decimal string and minor units out."""
+"""Amounts in requests (decimal strings) and responses (decimal string and minor units)."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -12,32 +12,32 @@ from tollhouse.kernel.money import parse_amount
 
 AMOUNT_SCHEMA = {"type": "string", "description": "Decimal string above zero, at most `decimals` digits after the point."}
 Amount = Annotated[Any, Meta(extra_json_schema=AMOUNT_SCHEMA)]
-"""A member of a body that is an amount. A number here is an invalid amount, like any other."""
+"""An amount in a request body. JSON numbers are invalid amounts."""
 
 
 SCALES = range(DECIMALS_MAX + 1)
-"""Any of them may be that of a currency: what is too much in one is an amount in another."""
+"""The possible scales of a currency."""
 
 
 def minor_of(amount: Any, known: Currency | None) -> int | None:
-    """Minor units; None where it is no amount. Without a currency the finest scale counts, to tell all faults at once."""
+    """Minor units; None for an invalid amount. Without a currency the finest scale is used."""
     return parse_amount(amount, known.decimals if known else DECIMALS_MAX) if isinstance(amount, str) else None
 
 
 def amount_fault(known: Currency | None, member: str = "amount") -> FieldError:
-    """What is wrong with an amount that cannot be read."""
+    """The error of an invalid amount."""
     digits = known.decimals if known else DECIMALS_MAX
     return FieldError(member, "invalid_amount", messages.decimal(digits))
 
 
 def optional_amount_faults(amount: Any) -> Iterator[FieldError]:
-    """What is wrong with an amount whose currency is not known yet, and that may be left out."""
+    """The error of an optional amount whose currency is not known yet."""
     if amount is not None and not (isinstance(amount, str) and any(parse_amount(amount, scale) for scale in SCALES)):
         yield amount_fault(None)
 
 
 def pairs(code: str, **minors: int) -> dict[str, Any]:
-    """Each amount as the two members that every answer carries: `name` and `name_minor`."""
+    """Each amount as two members: `name` and `name_minor`."""
     currency = CURRENCIES[code]
     return {name: currency.format(minor) for name, minor in minors.items()} | {
         f"{name}_minor": minor for name, minor in minors.items()

@@ -1,4 +1,4 @@
-"""Which methods there are in an environment, and why each one that cannot be used cannot be used."""
+"""Payment methods of an environment, and why a method is unavailable."""
 
 from collections.abc import Callable, Iterator
 
@@ -11,45 +11,47 @@ from tollhouse.catalogue.payment_settings import PaymentSettings
 from tollhouse.kernel.ids import Mode
 
 RailFault = Callable[[Method, Mode], UnavailableReason | None]
-"""Why the rail of a method cannot be used now; None when it can."""
+"""Why the rail of a method is unavailable; None if it is available."""
 
 
 class Offer(Struct, frozen=True):
-    """A method, and why it is not available; None when it is."""
+    """A method, and why it is unavailable, if it is."""
 
     method: Method
     unavailable_reason: UnavailableReason | None
 
     @property
     def available(self) -> bool:
-        """Whether a customer can choose it now."""
+        """Whether customers can use it."""
         return self.unavailable_reason is None
 
 
-class Wanted(Struct, frozen=True):
-    """What a method is wanted for. What is left out is not judged."""
+class MethodRequirements(Struct, frozen=True):
+    """What a method must support. None is not checked."""
 
     currency: str | None = None
     amount_minor: int | None = None
     project: ProjectStatus | None = None
 
 
-ANYTHING = Wanted()
+NO_REQUIREMENTS = MethodRequirements()
 
 
-def offers(mode: Mode, settings: PaymentSettings, rail_fault: RailFault, wanted: Wanted = ANYTHING) -> list[Offer]:
-    """Every method that an environment lists, judged. The sandbox's are listed in test only, all others always."""
+def offers(
+    mode: Mode, settings: PaymentSettings, rail_fault: RailFault, requirements: MethodRequirements = NO_REQUIREMENTS
+) -> list[Offer]:
+    """Every method with its availability. Sandbox methods are listed in test mode only."""
     return [
-        Offer(method, next(_reasons(method, mode, settings, rail_fault, wanted), None))
+        Offer(method, next(_reasons(method, mode, settings, rail_fault, requirements), None))
         for method in METHODS.values()
         if method.rail != "sandbox" or mode == "test"
     ]
 
 
 def _reasons(
-    method: Method, mode: Mode, settings: PaymentSettings, rail_fault: RailFault, wanted: Wanted
+    method: Method, mode: Mode, settings: PaymentSettings, rail_fault: RailFault, requirements: MethodRequirements
 ) -> Iterator[UnavailableReason]:
-    """What stands against a method, from what the house lacks to what this very payment asks."""
+    """The reasons against a method, from configuration to payment."""
     if (method.rail == "sandbox") != (mode == "test"):
         yield "not_in_environment"
     if not method.enabled:
@@ -58,9 +60,9 @@ def _reasons(
         yield fault
     if not settings.offers(method.method_id):
         yield "disabled_by_merchant"
-    if wanted.project not in {None, "approved"}:
+    if requirements.project not in {None, "approved"}:
         yield "project_not_allowed"
-    if not CURRENCIES[method.asset].operations.payments or wanted.currency not in {None, method.asset}:
+    if not CURRENCIES[method.asset].operations.payments or requirements.currency not in {None, method.asset}:
         yield "currency_not_supported"
-    if wanted.amount_minor is not None and not method.takes(wanted.amount_minor):
+    if requirements.amount_minor is not None and not method.takes(requirements.amount_minor):
         yield "amount_out_of_range"

@@ -1,4 +1,4 @@
-"""Which currencies can be converted into which, on what terms; and what they cost in the sandbox."""
+"""Conversion pairs and their terms, and the sandbox's prices."""
 
 import tomllib
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Limit = Annotated[int, Meta(ge=1, le=MINOR_MAX)]
 
 
 class ConversionPair(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The terms of one direction. Limits are of the currency that is given; a price older than the maximum is none."""
+    """The terms of one direction. Limits are in the source currency; prices older than `maximum_age_s` are not used."""
 
     pair_id: str
     enabled: bool = True
@@ -26,29 +26,29 @@ class ConversionPair(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def from_currency(self) -> str:
-        """What is given: the part of the id before the colon."""
+        """The source currency."""
         return self.pair_id.partition(":")[0]
 
     @property
     def to_currency(self) -> str:
-        """What is got: the part of the id behind the colon."""
+        """The target currency."""
         return self.pair_id.partition(":")[2]
 
 
 def pair(from_currency: str, to_currency: str) -> ConversionPair:
-    """The terms of this pair; the usual ones where the operator's file does not say others."""
+    """The terms of a pair: those of the operator's file, else the defaults."""
     pair_id = f"{from_currency}:{to_currency}"
     return TERMS.get(pair_id) or ConversionPair(pair_id=pair_id)
 
 
 def pairs() -> list[ConversionPair]:
-    """Every pair of two currencies that can be converted, both ways."""
+    """All convertible pairs, in both directions."""
     codes = [code for code, currency in CURRENCIES.items() if currency.operations.conversions]
     return [pair(one, other) for one in codes for other in codes if one != other]
 
 
 def sandbox_price(code: str) -> Fraction:
-    """What one euro buys of this currency in test mode."""
+    """The test-mode price of one euro in this currency."""
     return SANDBOX_PRICES.get(code, Fraction(1))
 
 
@@ -59,4 +59,4 @@ def _read() -> dict[str, Fraction]:
 
 SANDBOX_PRICES: Mapping[str, Fraction] = _read()
 TERMS: dict[str, ConversionPair] = {}
-"""The terms that the operator's file says, by the pair's id: `EUR:USD`."""
+"""The terms of the operator's file by pair id, such as `EUR:USD`."""

@@ -1,4 +1,4 @@
-"""The currencies of the house, from a data file: scale, chains, and what can be done with each."""
+"""The currencies: scale, chains and supported operations."""
 
 import tomllib
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from msgspec import Meta, Struct
 from tollhouse.kernel.money import format_minor
 
 DECIMALS_MAX = 8
-"""The ledger's finest scale: a minor amount then fits a bigint and an integer that every JSON reader can hold."""
+"""The finest scale: minor amounts fit a bigint and a JSON integer."""
 
 Words = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,60}$")]
 
 
-class Operations(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a currency can be used for."""
+class CurrencyOperations(Struct, frozen=True, forbid_unknown_fields=True):
+    """The operations a currency supports."""
 
     balances: bool = True
     payments: bool = True
@@ -37,14 +37,14 @@ class Chain(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Currency(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One currency, as GET /currencies shows it but for the environment."""
+    """A currency, as GET /currencies shows it."""
 
     code: str
     name: Words
     type: Literal["fiat", "crypto"]
     decimals: Annotated[int, Meta(ge=0, le=DECIMALS_MAX)]
     symbol: Words
-    operations: Operations = Operations()
+    operations: CurrencyOperations = CurrencyOperations()
     balance_payment_supported: bool = True
     chains: tuple[Chain, ...] = ()
 
@@ -54,17 +54,17 @@ class Currency(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 def currency(code: str) -> Currency | None:
-    """The currency of this exact code; None when there is none."""
+    """The currency with this code, if any."""
     return CURRENCIES.get(code)
 
 
 def format_amount(minor: int, code: str) -> str:
-    """The decimal string of an amount of a currency that is known to exist, such as a stored one."""
+    """The decimal string of an amount. The currency must exist."""
     return CURRENCIES[code].format(minor)
 
 
 def priced(minor: int, code: str) -> str:
-    """The same with its currency: `12.50 EUR`."""
+    """The amount with its currency: `12.50 EUR`."""
     return f"{format_amount(minor, code)} {code}"
 
 
@@ -75,4 +75,4 @@ def _read() -> dict[str, Currency]:
 
 BUILT_IN: Mapping[str, Currency] = _read()
 CURRENCIES: dict[str, Currency] = dict(BUILT_IN)
-"""What this house has: the built-in ones, and what its operator added before it opened."""
+"""The built-in currencies, and those of the operator's file."""

@@ -1,4 +1,4 @@
-"""What an operator adds to the catalogue by a TOML file, which is read once, before the house opens.
+"""The operator's catalogue file (TOML), read once at start.
 
     [currencies.PLN]
     name = "Polish Zloty"
@@ -28,8 +28,7 @@
     required = ["player"]
     properties = { player = { type = "string", maxLength = 64 } }
 
-What is built in can be changed, but for what money already counts in: a currency's decimals and type, a method's type
-and rail.
+Built-in entries can be changed, except a currency's decimals and type, and a method's type and rail.
 """
 
 import re
@@ -65,7 +64,7 @@ T = TypeVar("T")
 
 
 class Catalogue(Struct, frozen=True):
-    """What a house has to be paid with and in, to withdraw by, to convert, and to deliver."""
+    """The whole catalogue."""
 
     currencies: dict[str, Currency]
     methods: dict[str, Method]
@@ -76,35 +75,35 @@ class Catalogue(Struct, frozen=True):
 
 
 def extend(path: Path | None) -> None:
-    """Make the catalogue of this process the built-in one, with what the file adds. Raises `SettingsRefusedError`."""
-    services = read(b"" if path is None else path.read_bytes())
-    _replace(currencies.CURRENCIES, services.currencies)
-    _replace(methods.METHODS, services.methods)
-    _replace(withdrawal_methods.WITHDRAWAL_METHODS, services.withdrawal_methods)
-    _replace(conversion_pairs.TERMS, services.conversion_pairs)
-    _replace(products.PRODUCTS, services.products)
-    _replace(products.GAME_SERVERS, services.game_servers)
+    """Replace the catalogue of this process by the built-in one with the file's entries. Raises `SettingsRefusedError`."""
+    catalogue = read(b"" if path is None else path.read_bytes())
+    _replace(currencies.CURRENCIES, catalogue.currencies)
+    _replace(methods.METHODS, catalogue.methods)
+    _replace(withdrawal_methods.WITHDRAWAL_METHODS, catalogue.withdrawal_methods)
+    _replace(conversion_pairs.TERMS, catalogue.conversion_pairs)
+    _replace(products.PRODUCTS, catalogue.products)
+    _replace(products.GAME_SERVERS, catalogue.game_servers)
 
 
 def read(raw: bytes) -> Catalogue:
-    """The built-in catalogue with what this file adds. Raises `SettingsRefusedError` with every fault there is."""
+    """The built-in catalogue with the entries of this file. Raises `SettingsRefusedError` with all errors."""
     try:
-        given: dict[str, Any] = tomllib.loads(raw.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
-        raise SettingsRefusedError([f"{SETTING} is not TOML: {fault}"]) from None
-    field_errors = [f"{name}: there is no such table" for name in given if name not in TABLES]
-    tables = {name: given.get(name, {}) for name in TABLES}
+        document: dict[str, Any] = tomllib.loads(raw.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsRefusedError([f"{SETTING} is not valid TOML: {error}"]) from None
+    errors = [f"{name}: unknown table" for name in document if name not in TABLES]
+    tables = {name: document.get(name, {}) for name in TABLES}
     if broken := [f"{name}: must be a table" for name, table in tables.items() if not isinstance(table, dict)]:
-        raise SettingsRefusedError([f"{SETTING} {fault}" for fault in (*field_errors, *broken)])
-    all_currencies = _currencies(tables["currencies"], field_errors)
-    all_methods = _methods(tables["methods"], all_currencies, field_errors)
-    ways_out = _withdrawal_methods(tables["withdrawal_methods"], all_currencies, field_errors)
-    all_pairs = _conversion_pairs(tables["conversion_pairs"], all_currencies, field_errors)
-    all_servers = _game_servers(tables["game_servers"], field_errors)
-    all_products = _products(tables["products"], all_currencies, field_errors)
-    if field_errors:
-        raise SettingsRefusedError([f"{SETTING} {fault}" for fault in field_errors])
-    return Catalogue(all_currencies, all_methods, ways_out, all_pairs, all_products, all_servers)
+        raise SettingsRefusedError([f"{SETTING} {fault}" for fault in (*errors, *broken)])
+    all_currencies = _currencies(tables["currencies"], errors)
+    all_methods = _methods(tables["methods"], all_currencies, errors)
+    all_withdrawal_methods = _withdrawal_methods(tables["withdrawal_methods"], all_currencies, errors)
+    all_pairs = _conversion_pairs(tables["conversion_pairs"], all_currencies, errors)
+    all_servers = _game_servers(tables["game_servers"], errors)
+    all_products = _products(tables["products"], all_currencies, errors)
+    if errors:
+        raise SettingsRefusedError([f"{SETTING} {fault}" for fault in errors])
+    return Catalogue(all_currencies, all_methods, all_withdrawal_methods, all_pairs, all_products, all_servers)
 
 
 def _replace(table: dict[str, T], new: Mapping[str, T]) -> None:
@@ -112,152 +111,146 @@ def _replace(table: dict[str, T], new: Mapping[str, T]) -> None:
     table.update(new)
 
 
-def _currencies(given: dict[str, Any], field_errors: list[str]) -> dict[str, Currency]:
+def _currencies(given: dict[str, Any], errors: list[str]) -> dict[str, Currency]:
     found = dict(currencies.BUILT_IN)
     for code, facts in given.items():
         member, built_in = f"currencies.{code}", currencies.BUILT_IN.get(code)
         if not CODE.fullmatch(code):
-            field_errors.append(f"{member}: a code is 2 to 12 capital letters and digits")
+            errors.append(f"{member}: the code must be 2 to 12 capital letters and digits")
             continue
-        currency = _member(member, Currency, {"code": code}, built_in, facts, field_errors)
+        currency = _member(member, Currency, {"code": code}, built_in, facts, errors)
         if currency is None:
             continue
         if built_in is not None:
-            field_errors += _unchanged(member, built_in, currency, ("decimals", "type"))
+            errors += _changed_errors(member, built_in, currency, ("decimals", "type"))
         found[code] = currency
     return found
 
 
-def _methods(given: dict[str, Any], known: Mapping[str, Currency], field_errors: list[str]) -> dict[str, Method]:
+def _methods(given: dict[str, Any], known: Mapping[str, Currency], errors: list[str]) -> dict[str, Method]:
     found = methods.sandbox_methods(known) | dict(methods.BUILT_IN)
     for method_id, facts in given.items():
         member, built_in = f'methods."{method_id}"', found.get(method_id)
         parts = METHOD_ID.fullmatch(method_id)
         if parts is None or parts["asset"] not in known:
-            field_errors.append(f"{member}: a method is network:CURRENCY, of a currency there is")
+            errors.append(f"{member}: the ID must be network:CURRENCY with an existing currency")
             continue
-        method = _member(member, Method, {"method_id": method_id}, built_in, facts, field_errors)
+        method = _member(member, Method, {"method_id": method_id}, built_in, facts, errors)
         if method is None:
             continue
-        field_errors += _bounds(member, method)
+        errors += _bound_errors(member, method)
         if built_in is not None:
-            field_errors += _unchanged(member, built_in, method, ("type", "rail"))
+            errors += _changed_errors(member, built_in, method, ("type", "rail"))
         elif "sandbox" in {method.network, method.rail} or method.type == "simulator":
-            field_errors.append(f"{member}: the sandbox has its methods already")
+            errors.append(f"{member}: sandbox methods cannot be added")
         found[method_id] = method
     return found
 
 
 def _withdrawal_methods(
-    given: dict[str, Any], known: Mapping[str, Currency], field_errors: list[str]
+    given: dict[str, Any], known: Mapping[str, Currency], errors: list[str]
 ) -> dict[str, WithdrawalMethod]:
     found = withdrawal_methods.sandbox_withdrawal_methods(known) | dict(withdrawal_methods.BUILT_IN)
     for method_id, facts in given.items():
         member, built_in = f'withdrawal_methods."{method_id}"', found.get(method_id)
         parts = METHOD_ID.fullmatch(method_id)
         if parts is None or parts["asset"] not in known:
-            field_errors.append(f"{member}: a method is network:CURRENCY, of a currency there is")
+            errors.append(f"{member}: the ID must be network:CURRENCY with an existing currency")
             continue
-        method = _member(member, WithdrawalMethod, {"method_id": method_id}, built_in, facts, field_errors)
+        method = _member(member, WithdrawalMethod, {"method_id": method_id}, built_in, facts, errors)
         if method is None:
             continue
-        field_errors += _bounds(member, method)
-        if (form_errors := schema_fault(method.provider_fields)) is not None:
-            field_errors.append(f"{member}.provider_fields: {form_errors}")
+        errors += _bound_errors(member, method)
+        if (error := schema_fault(method.provider_fields)) is not None:
+            errors.append(f"{member}.provider_fields: {error}")
         if built_in is not None:
-            field_errors += _unchanged(member, built_in, method, ("rail", "receiver_type"))
+            errors += _changed_errors(member, built_in, method, ("rail", "receiver_type"))
         elif "sandbox" in {method.network, method.rail}:
-            field_errors.append(f"{member}: the sandbox has its methods already")
+            errors.append(f"{member}: sandbox methods cannot be added")
         found[method_id] = method
     return found
 
 
-def _conversion_pairs(
-    given: dict[str, Any], known: Mapping[str, Currency], field_errors: list[str]
-) -> dict[str, ConversionPair]:
+def _conversion_pairs(given: dict[str, Any], known: Mapping[str, Currency], errors: list[str]) -> dict[str, ConversionPair]:
     found: dict[str, ConversionPair] = {}
     for pair_id, facts in given.items():
         member, parts = f'conversion_pairs."{pair_id}"', PAIR_ID.fullmatch(pair_id)
         if parts is None or parts["one"] == parts["other"] or not {parts["one"], parts["other"]} <= set(known):
-            field_errors.append(f"{member}: a pair is FROM:TO, of two currencies there are")
+            errors.append(f"{member}: the ID must be FROM:TO with two different existing currencies")
             continue
-        terms = _member(member, ConversionPair, {"pair_id": pair_id}, None, facts, field_errors)
+        terms = _member(member, ConversionPair, {"pair_id": pair_id}, None, facts, errors)
         if terms is not None:
             found[pair_id] = terms
             if terms.maximum_minor is not None and terms.maximum_minor < terms.minimum_minor:
-                field_errors.append(f"{member}.maximum_minor: is below minimum_minor")
+                errors.append(f"{member}.maximum_minor: must not be below minimum_minor")
     return found
 
 
-def _game_servers(given: dict[str, Any], field_errors: list[str]) -> dict[str, GameServer]:
+def _game_servers(given: dict[str, Any], errors: list[str]) -> dict[str, GameServer]:
     found: dict[str, GameServer] = {}
     for name, facts in given.items():
         member = f"game_servers.{name}"
         if not SERVER.fullmatch(name) or name == products.SANDBOX:
-            field_errors.append(
-                f"{member}: a name is 1 to 32 small letters, digits and underscores, and not that of the sandbox"
-            )
+            errors.append(f"{member}: the name must be 1 to 32 lower-case letters, digits and underscores, and not sandbox")
             continue
-        server = _member(member, GameServer, {}, None, facts, field_errors)
+        server = _member(member, GameServer, {}, None, facts, errors)
         if server is None:
             continue
         try:
             parse_target(server.url)
             if not server.secret():
-                field_errors.append(f"{member}.secret_file: is empty")
-        except TargetRefusedError as refused:
-            field_errors.append(f"{member}.url: {refused}")
+                errors.append(f"{member}.secret_file: the file is empty")
+        except TargetRefusedError as error:
+            errors.append(f"{member}.url: {error}")
         except OSError:
-            field_errors.append(f"{member}.secret_file: cannot be read")
+            errors.append(f"{member}.secret_file: the file cannot be read")
         found[name] = server
     return found
 
 
-def _products(given: dict[str, Any], known: Mapping[str, Currency], field_errors: list[str]) -> dict[str, Product]:
+def _products(given: dict[str, Any], known: Mapping[str, Currency], errors: list[str]) -> dict[str, Product]:
     found = dict(products.BUILT_IN)
     for product_id, facts in given.items():
         member, built_in = f'products."{product_id}"', products.BUILT_IN.get(product_id)
-        product = _member(member, Product, {"product_id": product_id}, built_in, facts, field_errors)
+        product = _member(member, Product, {"product_id": product_id}, built_in, facts, errors)
         if product is None:
             continue
-        field_errors += _product_faults(member, product, known)
+        errors += _product_errors(member, product, known)
         found[product_id] = product
     return found
 
 
-def _product_faults(member: str, product: Product, known: Mapping[str, Currency]) -> Iterator[str]:
+def _product_errors(member: str, product: Product, known: Mapping[str, Currency]) -> Iterator[str]:
     named = PRODUCT_ID.fullmatch(product.product_id)
     if named is None or named["server"] != product.server:
-        yield f"{member}: a product is server:item, of the server that delivers it"
+        yield f"{member}: the ID must be server:item with the server that delivers it"
     if product.server == products.SANDBOX and product.product_id not in products.BUILT_IN:
-        yield f"{member}: the sandbox has its products already"
+        yield f"{member}: sandbox products cannot be added"
     if product.currency not in known or not known[product.currency].operations.balances:
-        yield f"{member}.currency: there are no balances in this currency"
+        yield f"{member}.currency: the currency must exist and support balances"
     if product.unit_wholesale_minor > product.unit_price_minor:
-        yield f"{member}.unit_wholesale_minor: is above unit_price_minor"
+        yield f"{member}.unit_wholesale_minor: must not exceed unit_price_minor"
     if product.minimum_quantity > product.maximum_quantity:
-        yield f"{member}.maximum_quantity: is below minimum_quantity"
-    if (form_errors := schema_fault(product.recipient_schema)) is not None:
-        yield f"{member}.recipient_schema: {form_errors}"
+        yield f"{member}.maximum_quantity: must not be below minimum_quantity"
+    if (error := schema_fault(product.recipient_schema)) is not None:
+        yield f"{member}.recipient_schema: {error}"
 
 
-def _member(
-    member: str, kind: type[T], name: dict[str, str], built_in: T | None, facts: Any, field_errors: list[str]
-) -> T | None:
-    """What the file says of one member, over what is built in; None, and faults told, where it cannot be."""
+def _member(member: str, kind: type[T], name: dict[str, str], built_in: T | None, facts: Any, errors: list[str]) -> T | None:
+    """The file's entry merged with the built-in one; None, with errors added, if it is invalid."""
     if not isinstance(facts, dict):
-        field_errors.append(f"{member}: must be a table")
+        errors.append(f"{member}: must be a table")
         return None
     before: dict[str, Any] = {} if built_in is None else msgspec.to_builtins(built_in)
     try:
-        return shape(_over(before, facts) | name, kind)  # pyright: ignore[reportUnknownArgumentType]
-    except ValidationFailed as refused:
-        field_errors += [f"{member}.{fault.field}: {fault.message.removeprefix(SUBJECT)}" for fault in refused.field_errors]
+        return shape(_merge(before, facts) | name, kind)  # pyright: ignore[reportUnknownArgumentType]
+    except ValidationFailed as error:
+        errors += [f"{member}.{fault.field}: {fault.message.removeprefix(SUBJECT)}" for fault in error.field_errors]
         return None
 
 
-def _over(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The facts with what is given over them; of a table inside, such as `operations`, what is not given stays."""
+def _merge(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The built-in values updated by the file's; nested tables are merged."""
     merged: dict[str, Any] = {
         name: before[name] | value if isinstance(value, dict) and isinstance(before.get(name), dict) else value
         for name, value in given.items()
@@ -265,15 +258,15 @@ def _over(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     return before | merged
 
 
-def _unchanged(member: str, before: Struct, after: Struct, names: tuple[str, ...]) -> Iterator[str]:
+def _changed_errors(member: str, before: Struct, after: Struct, names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
         if getattr(before, name) != getattr(after, name):
             yield f"{member}.{name}: is {getattr(before, name)} and cannot be changed"
 
 
-def _bounds(member: str, method: Method | WithdrawalMethod) -> Iterator[str]:
+def _bound_errors(member: str, method: Method | WithdrawalMethod) -> Iterator[str]:
     if method.maximum_minor is not None and method.maximum_minor < method.minimum_minor:
-        yield f"{member}.maximum_minor: is below minimum_minor"
+        yield f"{member}.maximum_minor: must not be below minimum_minor"
     fees = method.fees
     if fees.maximum_minor is not None and fees.maximum_minor < fees.minimum_minor:
-        yield f"{member}.fees.maximum_minor: is below fees.minimum_minor"
+        yield f"{member}.fees.maximum_minor: must not be below fees.minimum_minor"

@@ -1,4 +1,4 @@
-"""The hosted checkout methods: those that live mode knows, from a data file, and the sandbox's, one for each currency."""
+"""Payment methods: those of live mode from a data file, and a sandbox method for each currency."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -29,9 +29,9 @@ Minor = Annotated[int, Meta(ge=0, le=MINOR_MAX)]
 
 
 class Fees(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the platform keeps of a payment: a fixed part and a share, within bounds. Free, left to itself.
+    """The platform's fee: a fixed part and a share, within bounds. Zero by default.
 
-    `chargeback_minor` is what a dispute costs the merchant, whoever wins it.
+    `chargeback_minor` is charged for each dispute, whatever its outcome.
     """
 
     fixed_minor: Minor = 0
@@ -41,7 +41,7 @@ class Fees(Struct, frozen=True, forbid_unknown_fields=True):
     chargeback_minor: Minor = 0
 
     def of(self, amount_minor: int) -> int:
-        """The fee of this amount, in minor units; never more than the amount."""
+        """The fee in minor units; at most the amount."""
         fee = max(self.fixed_minor + percentage(amount_minor, self.basis_points), self.minimum_minor)
         if self.maximum_minor is not None:
             fee = min(fee, self.maximum_minor)
@@ -49,7 +49,7 @@ class Fees(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Method(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A way to pay at the hosted checkout. `push`: the customer sends the money, nobody draws it."""
+    """A payment method. `push`: the customer sends the money; it is not collected."""
 
     method_id: str
     name: Words
@@ -65,12 +65,12 @@ class Method(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def network(self) -> str:
-        """What carries it: the part of the id before the colon."""
+        """The network: the part of the id before the colon."""
         return self.method_id.partition(":")[0]
 
     @property
     def asset(self) -> str:
-        """The currency it carries: the part of the id behind the colon."""
+        """The currency: the part of the id after the colon."""
         return self.method_id.partition(":")[2]
 
     def takes(self, amount_minor: int) -> bool:
@@ -79,7 +79,7 @@ class Method(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 def sandbox_methods(codes: Iterable[str]) -> dict[str, Method]:
-    """The simulator's methods, for these currencies."""
+    """The sandbox methods of these currencies."""
     return {
         f"sandbox:{code}": Method(
             method_id=f"sandbox:{code}",
@@ -100,16 +100,16 @@ def _read() -> dict[str, Method]:
 
 BUILT_IN: Mapping[str, Method] = _read()
 METHODS: dict[str, Method] = sandbox_methods(BUILT_IN_CURRENCIES) | BUILT_IN
-"""What this house has: the sandbox's first, then the built-in ones, and what its operator added before it opened."""
+"""Sandbox methods, built-in methods, and those of the operator's file."""
 
 
 def fees_of(method_id: str) -> Fees:
-    """The fees of a method; none where it has left the catalogue meanwhile."""
+    """The fees of a method; zero if it was removed from the catalogue."""
     method = METHODS.get(method_id)
     return Fees() if method is None else method.fees
 
 
 def name_of(method_id: str) -> str:
-    """The name of a method. One that has left the catalogue is called by its id."""
+    """The name of a method; its id if it was removed from the catalogue."""
     known = METHODS.get(method_id)
     return method_id if known is None else known.name

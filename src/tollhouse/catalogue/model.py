@@ -1,4 +1,4 @@
-"""What a project is: the shop or game that a payment link sells for."""
+"""Projects: the shops and games that payment links belong to."""
 
 from datetime import datetime
 from typing import Literal
@@ -12,7 +12,7 @@ ProjectStatus = Literal["in_review", "approved", "rejected"]
 
 
 class Project(Struct, frozen=True):
-    """A shop of a merchant in one environment. Only an approved one can sell."""
+    """A project in one environment. Only approved projects accept payments."""
 
     id: UUID
     name: str
@@ -23,7 +23,7 @@ class Project(Struct, frozen=True):
 
 
 class ProjectFacts(Struct, frozen=True):
-    """What a project says of itself."""
+    """The fields of a project that its merchant sets."""
 
     name: str
     website_url: str | None
@@ -31,7 +31,7 @@ class ProjectFacts(Struct, frozen=True):
 
 
 class ReviewedProject(Struct, frozen=True, kw_only=True):
-    """A project as its merchant sees it: approved or not, and why not."""
+    """A project with its review status."""
 
     id: UUID
     mode: Mode

@@ -1,4 +1,4 @@
-"""What a merchant has set for its payments in an environment: what is offered, and what becomes of unfitting amounts."""
+"""A merchant's payment settings in an environment."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -19,31 +19,31 @@ COLOR = r"#[0-9A-Fa-f]{6}"
 BLOCKS_MIN, BLOCKS_MAX = 1, 1_000
 Blocks = Annotated[int, shown(minimum=BLOCKS_MIN, maximum=BLOCKS_MAX)]
 Finality = Blocks | Literal["finalized"]
-"""After how many blocks a payment counts, or when the chain itself calls it final."""
+"""Confirmations required: a number of blocks, or the finality of the chain."""
 
-ShopName = Annotated[str, Meta(description="Instead of the business name."), shown(minLength=1, maxLength=BRAND_CHARS_MAX)]
-LogoAddress = Annotated[Address, Meta(description="A picture that the customer's browser loads from this https address.")]
+ShopName = Annotated[str, Meta(description="Replaces the business name."), shown(minLength=1, maxLength=BRAND_CHARS_MAX)]
+LogoAddress = Annotated[Address, Meta(description="An image that the customer's browser loads. HTTPS only.")]
 Color = Annotated[
     str,
-    Meta(description="Of the page's edge and of its main button, whose words are black or white, as can be read."),
+    Meta(description="The accent color of the page and its main button. The button text is black or white, for contrast."),
     shown(pattern=f"^{COLOR}$"),
 ]
 SupportEmail = Annotated[
     str,
-    Meta(description="Where customers with a question are sent."),
+    Meta(description="The support address shown to customers."),
     shown(format="email", maxLength=EMAIL_CHARS_MAX),
 ]
 
 
 class MethodChoice(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether a merchant offers a method. One that is not mentioned is offered."""
+    """Whether a method is enabled. Methods that are not listed are enabled."""
 
     method_id: str
     enabled: bool
 
 
 class Branding(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How the merchant's checkout page looks."""
+    """The branding of the checkout page."""
 
     display_name: ShopName | None = None
     logo_url: LogoAddress | None = None
@@ -52,7 +52,7 @@ class Branding(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class PaymentSettings(Struct, frozen=True, kw_only=True):
-    """Everything that can be set. As it stands here is how it is before anybody set anything, which is version 1."""
+    """All settings. The defaults are version 1."""
 
     default_currency: str = "EUR"
     payment_methods: tuple[MethodChoice, ...] = ()
@@ -69,23 +69,23 @@ class PaymentSettings(Struct, frozen=True, kw_only=True):
     updated_at: datetime | None = None
 
     def offers(self, method_id: str) -> bool:
-        """Whether the merchant wants to be paid by this method."""
+        """Whether the method is enabled."""
         return all(choice.enabled for choice in self.payment_methods if choice.method_id == method_id)
 
     def finality(self, chain: Chain) -> Finality:
-        """When a payment over this chain counts: as the merchant has set it, else as the catalogue says."""
-        usual = chain.confirmations
-        return self.confirmations.get(chain.network, "finalized" if usual == "finalized" else int(usual))
+        """The confirmations for this chain: the merchant's setting, else the catalogue's."""
+        default = chain.confirmations
+        return self.confirmations.get(chain.network, "finalized" if default == "finalized" else int(default))
 
 
 async def of(db: Pool | Tx, env: MerchantEnv) -> PaymentSettings:
     """The settings of this merchant in this environment."""
-    row = await settings_store.row_of(db, env)
+    row = await settings_store.get(db, env)
     return PaymentSettings() if row is None else _settings(row)
 
 
 async def save(tx: Tx, env: MerchantEnv, new: PaymentSettings, now: datetime) -> PaymentSettings | None:
-    """Replace everything, where `new.version` is still the present one; None where somebody else was first."""
+    """Replace the settings if `new.version` is current; None otherwise."""
     version = await settings_store.save(
         tx,
         env,

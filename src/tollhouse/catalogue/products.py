@@ -1,4 +1,4 @@
-"""What can be delivered into games, and the game servers that hand it out: the sandbox's, and what an operator added."""
+"""In-game products, and the game servers that deliver them."""
 
 import tomllib
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ Quantity = Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]
 
 
 class Product(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An item of a game, at a price for each. `unit_wholesale_minor` of it is the game's, the rest is our margin.
+    """An item of a game. `unit_wholesale_minor` of the price is owed to the game, the rest is the platform's margin.
 
-    `recipient_schema` is the JSON Schema of what the game wants to know of the player.
+    `recipient_schema` is the JSON Schema of the recipient.
     """
 
     product_id: str
@@ -39,7 +39,7 @@ class Product(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     recipient_schema: dict[str, Any]
 
     def unavailable_in(self, mode: Mode) -> UnavailableReason | None:
-        """Why it cannot be delivered in this environment; None where it can."""
+        """Why it is unavailable in this environment; None if it is available."""
         if (self.server == SANDBOX) != (mode == "test"):
             return "not_in_environment"
         if not self.enabled:
@@ -50,18 +50,18 @@ class Product(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class GameServer(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where grants are sent, and the file with the secret that signs them: read anew for each, so that it can be changed."""
+    """The URL of grants, and the file with the signing secret, read for each grant."""
 
     url: str
     secret_file: str
 
     def secret(self) -> bytes:
-        """The secret, without the line's end that editors leave."""
+        """The secret, without surrounding whitespace."""
         return Path(self.secret_file).read_bytes().strip()
 
 
 def listed(mode: Mode) -> list[Product]:
-    """The products of an environment: the sandbox's in test alone, all others always."""
+    """The products of an environment. Sandbox products are listed in test mode only."""
     return [product for product in PRODUCTS.values() if product.server != SANDBOX or mode == "test"]
 
 
@@ -73,4 +73,4 @@ def _read() -> dict[str, Product]:
 BUILT_IN: Mapping[str, Product] = _read()
 PRODUCTS: dict[str, Product] = dict(BUILT_IN)
 GAME_SERVERS: dict[str, GameServer] = {}
-"""What this house has: the built-in ones, and what its operator added before it opened."""
+"""The built-in products, and those of the operator's file."""

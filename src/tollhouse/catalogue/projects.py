@@ -1,4 +1,4 @@
-"""Opening projects, and finding the one a payment link sells for."""
+"""Creating and changing projects, and finding the project of a payment link."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,42 +19,42 @@ FIRST_NAME = "Default"
 
 
 FIRST_STATUS: dict[Mode, ProjectStatus] = {"test": "approved", "live": "in_review"}
-"""Where a project starts: in live mode an operator approves it."""
+"""The first status of a project: live projects are reviewed."""
 
 
 async def open_project(tx: Tx, env: MerchantEnv, facts: ProjectFacts, now: datetime) -> Project:
-    """A new project."""
+    """Create a project."""
     project = await _open(tx, env, facts, now)
-    said = made(website_url=facts.website_url, description=facts.description)
-    await record.note(tx, env, "project.opened", now, subject=project.id, name=facts.name, changed=said)
+    fields = made(website_url=facts.website_url, description=facts.description)
+    await record.note(tx, env, "project.opened", now, subject=project.id, name=facts.name, changed=fields)
     return project
 
 
 async def open_first(tx: Tx, env: MerchantEnv, now: datetime) -> Project:
-    """The approved project that every merchant starts with in test mode."""
+    """Create a merchant's first project, which is approved, in test mode."""
     return await _open(tx, env, ProjectFacts(FIRST_NAME, None, None), now)
 
 
 async def change(
     tx: Tx, merchant_id: MerchantId, project_id: UUID, facts: ProjectFacts, now: datetime
 ) -> ReviewedProject | None:
-    """Rewrite a project; None when there is no such one. One that was rejected starts again."""
-    current = await store.hold(tx, merchant_id, project_id)
+    """Change a project; None if there is none. A rejected one is reviewed again."""
+    current = await store.lock(tx, merchant_id, project_id)
     return None if current is None else await _change(tx, MerchantEnv(merchant_id, current.mode), current, facts, now)
 
 
 async def change_as_seen(
     tx: Tx, env: MerchantEnv, project_id: UUID, facts: ProjectFacts, seen: datetime, now: datetime
 ) -> ReviewedProject | None:
-    """The same, where the project was changed last when it was `seen`; None where somebody else was first."""
-    current = await store.hold(tx, env.merchant_id, project_id)
+    """Change a project if it was last changed at `seen`; None otherwise."""
+    current = await store.lock(tx, env.merchant_id, project_id)
     if current is None or current.mode != env.mode or current.updated_at != seen:
         return None
     return await _change(tx, env, current, facts, now)
 
 
 async def seller(tx: Tx, env: MerchantEnv, project_id: UUID | None) -> Project | None:
-    """The approved project of this id; with no id, the merchant's only approved one. None when there is no such one."""
+    """The approved project with this id; without an id, the only approved one. None if there is none."""
     if project_id is not None:
         return await store.approved_one(tx, env, project_id)
     found = await store.approved(tx, env, whole(2))
@@ -72,10 +72,10 @@ async def _change(
 ) -> ReviewedProject | None:
     changed = await store.change(tx, env, current.id, facts, FIRST_STATUS[env.mode], now)
     if changed is not None:
-        said = changes(_said(current), _said(changed))
-        await record.note(tx, env, "project.changed", now, subject=current.id, name=facts.name, changed=said)
+        fields = changes(_audited_fields(current), _audited_fields(changed))
+        await record.note(tx, env, "project.changed", now, subject=current.id, name=facts.name, changed=fields)
     return changed
 
 
-def _said(project: ReviewedProject) -> Mapping[str, object]:
+def _audited_fields(project: ReviewedProject) -> Mapping[str, object]:
     return msgspec.structs.asdict(project.facts) | {"status": project.status.replace("_", " ")}

@@ -1,4 +1,4 @@
-"""What a rail or game wants to know of a receiver, as JSON Schema (draft 2020-12): it is checked, and what is sent by it."""
+"""Provider fields: their JSON Schema (draft 2020-12), and validation of values against it."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -15,18 +15,18 @@ ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 def schema_fault(schema: dict[str, Any]) -> str | None:
-    """Why this cannot be the schema of an object whose unknown members are refused; None where it can."""
+    """The error of a schema, which must describe an object without additional properties; None if it is valid."""
     if schema.get("type") != "object" or schema.get("additionalProperties") is not False:
         return "must have type object and additionalProperties false"
     try:
         _validator(ENCODER.encode(schema))
     except (ValueError, jsonschema_rs.ReferencingError):
-        return "must be a JSON Schema that stands by itself"
+        return "must be a self-contained JSON Schema"
     return None
 
 
 def fields_faults(schema: dict[str, Any], sent: dict[str, Any], member: str = MEMBER) -> Iterator[FieldError]:
-    """Everything in which what was sent does not fit; the message begins with the JSON pointer of the place."""
+    """The validation errors; each message begins with a JSON pointer."""
     for error in _validator(ENCODER.encode(schema)).iter_errors(sent):
         kind, places = error.kind, [str(step) for step in error.instance_path]
         if isinstance(kind, jsonschema_rs.ValidationErrorKind.Required):
@@ -40,7 +40,7 @@ def fields_faults(schema: dict[str, Any], sent: dict[str, Any], member: str = ME
 
 
 def _rule(schema: dict[str, Any], path: list[str]) -> str:
-    """The keyword of the schema that is broken, with its value, such as `maxLength 70`."""
+    """The schema keyword that is violated, with its value, such as `maxLength 70`."""
     value: Any = schema
     for step in path:
         value = cast("list[Any]", value)[int(step)] if isinstance(value, list) else value[step]
@@ -58,4 +58,4 @@ def _validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
 
 
 def _refuse_to_fetch(uri: str) -> NoReturn:
-    raise ValueError(f"{uri} is not fetched: a schema stands by itself")
+    raise ValueError(f"{uri} is not fetched: the schema must be self-contained")

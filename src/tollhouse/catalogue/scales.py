@@ -1,4 +1,4 @@
-"""The decimals of a currency, held for ever from the first start with it: what is stored is counted in them."""
+"""Keeps the decimals of a currency fixed once amounts are stored in it."""
 
 from tollhouse.catalogue import scales_store
 from tollhouse.catalogue.currencies import CURRENCIES
@@ -6,15 +6,15 @@ from tollhouse.platform.config import SettingsRefusedError
 from tollhouse.platform.db import Pool
 
 
-async def hold(db: Pool) -> None:
-    """Keep the decimals of every currency. Raises `SettingsRefusedError` where the database counts otherwise."""
+async def verify_scales(db: Pool) -> None:
+    """Store the decimals of new currencies. Raises `SettingsRefusedError` if those of a stored one changed."""
     scales = {code: currency.decimals for code, currency in CURRENCIES.items()}
-    if changed := await scales_store.changed(db, scales):
+    if changed := await scales_store.list_changed(db, scales):
         raise SettingsRefusedError(
             [
-                f"TOLLHOUSE_CATALOGUE_FILE currencies.{row['code']}: this database counts it in {row['decimals']} decimals, "
-                "so it must stay so; switch its operations off to end its use"
+                f"TOLLHOUSE_CATALOGUE_FILE currencies.{row['code']}: amounts in the database have {row['decimals']} "
+                "decimals, which cannot change. To stop using the currency, turn off its operations."
                 for row in changed
             ]
         )
-    await scales_store.hold(db, scales)
+    await scales_store.insert_new(db, scales)

@@ -1,4 +1,4 @@
-"""Every SQL statement about a merchant's payment settings."""
+"""SQL of payment settings."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ SETTINGS = """
            late_payments, late_monitoring_days, success_url, cancel_url, branding, confirmations, updated_at
     FROM merchant_settings WHERE merchant_id = $1 AND mode = $2
 """
-# $3 is the version that was read: 1 where there is no row yet. Neither branch writes over anybody else's change.
+# $3 is the version that was read; 1 without a row. Both branches are compare-and-set.
 SAVE = """
     INSERT INTO merchant_settings AS s (merchant_id, mode, version, default_currency, payment_methods, link_expiry_minutes,
                                    underpayment_tolerance_bps, overpayment, late_payments, late_monitoring_days,
@@ -29,12 +29,12 @@ SAVE = """
 """
 
 
-async def row_of(db: Pool | Tx, env: MerchantEnv) -> Row | None:
-    """What the merchant has set; None where it never did."""
+async def get(db: Pool | Tx, env: MerchantEnv) -> Row | None:
+    """The stored settings, if any."""
     return await db.fetchrow(SETTINGS, env.merchant_id, env.mode)
 
 
 async def save(tx: Tx, env: MerchantEnv, version: int, facts: Sequence[object]) -> int | None:
-    """Replace everything, where `version` is still the present one; the new version, or None."""
+    """Replace the settings if `version` is current. Returns the new version, or None."""
     row = await tx.fetchrow(SAVE, env.merchant_id, env.mode, version, *facts)
     return None if row is None else row["version"]

@@ -1,4 +1,4 @@
-"""Every SQL statement about projects."""
+"""SQL of projects."""
 
 from datetime import datetime
 from uuid import UUID
@@ -41,7 +41,7 @@ LOCK = """
     SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
     WHERE merchant_id = $1 AND id = $2 FOR NO KEY UPDATE
 """
-# A rejected project goes back to where it began; one in review or approved stays there.
+# A rejected project gets its first status again; others keep theirs.
 CHANGE = """
     UPDATE projects SET name = $4, website_url = $5, description = $6, updated_at = $7, rejected_because = NULL,
         status = CASE WHEN status = 'rejected' THEN $8 ELSE status END
@@ -51,25 +51,25 @@ CHANGE = """
 
 
 async def insert(tx: Tx, env: MerchantEnv, project: Project) -> None:
-    """Keep a new project."""
+    """Insert a project."""
     facts = (project.name, project.website_url, project.description, project.status, project.created_at)
     await tx.execute(INSERT, project.id, env.merchant_id, env.mode, *facts)
 
 
 async def approved(db: Pool | Tx, env: MerchantEnv, window: Window) -> list[Project]:
-    """Approved projects of this merchant and mode, newest first."""
+    """The approved projects of this environment, newest first."""
     rows = await db.fetch(APPROVED, env.merchant_id, env.mode, *msgspec.structs.astuple(window))
     return [_project(row) for row in rows]
 
 
 async def approved_one(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> Project | None:
-    """This approved project; None when it is another merchant's, another mode's, or not approved."""
+    """An approved project of this environment; None if there is none."""
     row = await db.fetchrow(APPROVED_ONE, env.merchant_id, env.mode, project_id)
     return None if row is None else _project(row)
 
 
 async def status_of(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> ProjectStatus | None:
-    """How far this project is; None when it is another merchant's or another mode's."""
+    """The status of a project of this environment; None if there is none."""
     row = await db.fetchrow(STATUS, env.merchant_id, env.mode, project_id)
     return None if row is None else row["status"]
 
@@ -81,13 +81,13 @@ async def every(db: Pool, merchant_id: MerchantId, mode: Mode | None, window: Wi
 
 
 async def one(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> ReviewedProject | None:
-    """This project, approved or not; None when it is another merchant's or another mode's."""
+    """A project of this environment; None if there is none."""
     row = await db.fetchrow(ONE, env.merchant_id, env.mode, project_id)
     return None if row is None else _reviewed(row)
 
 
-async def hold(tx: Tx, merchant_id: MerchantId, project_id: UUID) -> ReviewedProject | None:
-    """This merchant's project, of either mode, that nobody else changes until this transaction ends; None where none is."""
+async def lock(tx: Tx, merchant_id: MerchantId, project_id: UUID) -> ReviewedProject | None:
+    """Lock and return a project of this merchant in either mode; None if there is none."""
     row = await tx.fetchrow(LOCK, merchant_id, project_id)
     return None if row is None else _reviewed(row)
 
@@ -97,12 +97,12 @@ async def change(
     env: MerchantEnv,
     project_id: UUID,
     facts: ProjectFacts,
-    starts_as: ProjectStatus,
+    first_status: ProjectStatus,
     now: datetime,
 ) -> ReviewedProject | None:
-    """Rewrite what a project says of itself; None when there is no such one."""
-    said = (facts.name, facts.website_url, facts.description)
-    row = await tx.fetchrow(CHANGE, env.merchant_id, env.mode, project_id, *said, now, starts_as)
+    """Update the facts of a project; None if there is none."""
+    values = (facts.name, facts.website_url, facts.description)
+    row = await tx.fetchrow(CHANGE, env.merchant_id, env.mode, project_id, *values, now, first_status)
     return None if row is None else _reviewed(row)
 
 

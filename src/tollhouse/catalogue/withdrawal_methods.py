@@ -1,4 +1,4 @@
-"""The ways to withdraw: those that live mode knows, from a data file, and the sandbox's, one for each currency."""
+"""Withdrawal methods: those of live mode from a data file, and a sandbox method for each currency."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -20,9 +20,9 @@ DATA = "withdrawal_methods.toml"
 
 
 class WithdrawalMethod(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A way to withdraw. `fees` are the platform's, `network_fee_minor` is what the rail is paid for.
+    """A withdrawal method. `fees` are the platform's, `network_fee_minor` is the rail's.
 
-    `provider_fields` is the JSON Schema of what the rail wants to know of the receiver beside its number. Above
+    `provider_fields` is the JSON Schema of further data of the receiver. Above
     `second_operator_above_minor` two operators must approve in live mode.
     """
 
@@ -43,26 +43,26 @@ class WithdrawalMethod(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def network(self) -> str:
-        """What carries it: the part of the id before the colon."""
+        """The network: the part of the id before the colon."""
         return self.method_id.partition(":")[0]
 
     @property
     def currency(self) -> str:
-        """What is withdrawn: the part of the id behind the colon."""
+        """The currency: the part of the id after the colon."""
         return self.method_id.partition(":")[2]
 
     def approvals_needed(self, amount_minor: int) -> int:
-        """How many operators must approve this amount in live mode."""
+        """The number of operators that must approve this amount in live mode."""
         above = self.second_operator_above_minor
         return 2 if above is not None and amount_minor > above else 1
 
 
 def sandbox_withdrawal_methods(codes: Iterable[str]) -> dict[str, WithdrawalMethod]:
-    """The simulator's methods, for these currencies."""
-    of_all = _data()["sandbox"]
+    """The sandbox methods of these currencies."""
+    defaults = _data()["sandbox"]
     return {
         f"sandbox:{code}": msgspec.convert(
-            {"method_id": f"sandbox:{code}", "name": f"Test withdrawal in {code}", **of_all}, WithdrawalMethod
+            {"method_id": f"sandbox:{code}", "name": f"Test withdrawal in {code}", **defaults}, WithdrawalMethod
         )
         for code in codes
     }
@@ -82,4 +82,4 @@ def _read() -> dict[str, WithdrawalMethod]:
 
 BUILT_IN: Mapping[str, WithdrawalMethod] = _read()
 WITHDRAWAL_METHODS: dict[str, WithdrawalMethod] = sandbox_withdrawal_methods(BUILT_IN_CURRENCIES) | BUILT_IN
-"""What this house has: the sandbox's first, then the built-in ones, and what its operator added before it opened."""
+"""Sandbox methods, built-in methods, and those of the operator's file."""

@@ -8,9 +8,8 @@ from msgspec import Struct
 
 from tollhouse.catalogue import payment_settings, store
 from tollhouse.catalogue.amounts import amount_fault, minor_of
-from tollhouse.catalogue.availability import Offer, Wanted, offers
-from tollhouse.catalogue.currencies import CURRENCIES, Chain, Currency, currency
-from tollhouse.catalogue.currencies import Operations as CurrencyOperations
+from tollhouse.catalogue.availability import MethodRequirements, Offer, offers
+from tollhouse.catalogue.currencies import CURRENCIES, Chain, Currency, CurrencyOperations, currency
 from tollhouse.catalogue.methods import Fees, MethodType, UnavailableReason
 from tollhouse.catalogue.model import Project
 from tollhouse.catalogue.payment_settings import PaymentSettings
@@ -148,7 +147,7 @@ async def list_methods(caller: Caller, query: MethodsQuery, part: Part, db: Pool
         if project is None:
             raise InvalidProject
     settings = await payment_settings.of(db, caller.env)
-    every = offers(caller.env.mode, settings, rail_fault, Wanted(query.currency, amount_minor, project))
+    every = offers(caller.env.mode, settings, rail_fault, MethodRequirements(query.currency, amount_minor, project))
     shown, more, cursor = part.pick(every, lambda offer: offer.method.method_id)
     return PaymentMethodList([_method(offer, caller.env) for offer in shown], more, cursor)
 

@@ -1,6 +1,6 @@
 """The payment methods offered at checkout, and why others are unavailable."""
 
-from tollhouse.catalogue.availability import Offer, Wanted, offers
+from tollhouse.catalogue.availability import MethodRequirements, Offer, offers
 from tollhouse.catalogue.methods import Method, UnavailableReason
 from tollhouse.catalogue.payment_settings import PaymentSettings
 from tollhouse.kernel.ids import Mode
@@ -10,10 +10,10 @@ from tollhouse.rails.configured import fault
 
 def offers_for(link: PaymentLink, settings: PaymentSettings) -> list[Offer]:
     """The methods shown on the checkout page of a link."""
-    filters = Wanted(link.currency, link.amount_minor)
+    requirements = MethodRequirements(link.currency, link.amount_minor)
     return [
         offer
-        for offer in offers(link.env.mode, settings, rail_fault, filters)
+        for offer in offers(link.env.mode, settings, rail_fault, requirements)
         if offer.method.asset == link.currency
         and offer.unavailable_reason not in {"not_in_environment", "disabled_by_merchant", "disabled_by_operator"}
         and (link.payment_method_ids is None or offer.method.method_id in link.payment_method_ids)

@@ -1,1 +1,1 @@
-"""The log of API requests: what a merchant's credentials asked of the Integration API in the last days, redacted."""
+"""The request log: redacted requests to the Integration API of the last days."""

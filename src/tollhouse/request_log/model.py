@@ -1,4 +1,4 @@
-"""What is kept of an API request, and what a merchant can look for."""
+"""Logged requests, and the filters of their page."""
 
 from datetime import datetime
 from typing import Literal
@@ -10,8 +10,8 @@ from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import Mode
 
 
-class Entry(Struct, frozen=True):
-    """A request as it is written down, all redacted. `credential` is an API key's id or an application's client ID."""
+class LoggedRequest(Struct, frozen=True):
+    """A request as stored, redacted. `credential` is an API key's id or a client ID. In the order of `INSERT`."""
 
     id: UUID
     merchant_id: UUID
@@ -28,12 +28,12 @@ class Entry(Struct, frozen=True):
     grant_id: UUID | None
     key_hash: bytes | None
     replayed: bool
-    asked: str | None
-    answered: str | None
+    request_body: str | None
+    response_body: str | None
 
 
 class RequestsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the page of requests is asked for. Empty is no filter; `before` is the last one of the page before."""
+    """The query of the list. Empty matches all; `before` is the last request of the previous page."""
 
     method: Literal["", "GET", "POST", "PUT", "DELETE"] = ""
     status: Literal["", "2xx", "4xx", "5xx"] = ""
@@ -45,7 +45,7 @@ class RequestsQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def filters(self) -> dict[str, str]:
-        """The filters that are set, as the address names them."""
+        """The filters that are set, by parameter name."""
         named = {
             "method": self.method,
             "status": self.status,
@@ -57,7 +57,7 @@ class RequestsQuery(Struct, frozen=True, forbid_unknown_fields=True):
         return {name: value for name, value in named.items() if value}
 
 
-class RequestLine(Struct, frozen=True, kw_only=True):
+class RequestRow(Struct, frozen=True, kw_only=True):
     """A request in the list."""
 
     id: UUID
@@ -66,29 +66,29 @@ class RequestLine(Struct, frozen=True, kw_only=True):
     path: str
     status: int
     error: str | None
-    took: str
-    """Milliseconds, with one decimal."""
+    duration_ms: str
+    """With one decimal."""
     credential: str
     has_key: bool
     replayed: bool
 
 
-class RequestView(RequestLine, frozen=True, kw_only=True):
-    """A request on its own page. `twins` are the others with the same Idempotency-Key."""
+class RequestView(RequestRow, frozen=True, kw_only=True):
+    """A request on its own page. `same_key` are the others with its Idempotency-Key."""
 
     request_id: UUID
     query: str
     grant_id: UUID | None
-    asked: str | None
-    answered: str | None
-    twins: list[RequestLine]
+    request_body: str | None
+    response_body: str | None
+    same_key: list[RequestRow]
 
 
 CredentialKind = Literal["key", "application"]
 
 
-class Credential(Struct, frozen=True):
-    """An API key or an application that may have asked, by the name that people gave it."""
+class CredentialLabel(Struct, frozen=True):
+    """An API key or application with its name."""
 
     credential: str
     name: str

@@ -1,7 +1,7 @@
-"""Writes down what was asked of the Integration API, behind the answers: nobody waits for it, and nothing fails by it.
+"""Records requests to the Integration API in the background, after their responses were sent.
 
-A line is made when its answer has been sent, and waits in memory for the next batch. What waits when the process dies is
-lost, and so is what comes while too much waits or the database is away; the log says how much.
+Requests wait in memory for the next batch. They are lost if the process dies, if the queue is full, or while the database is
+unavailable; the log counts them.
 """
 
 import asyncio
@@ -22,119 +22,126 @@ from tollhouse.kernel.tokens import digest
 from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
 from tollhouse.request_log import redaction, store
-from tollhouse.request_log.model import Entry
+from tollhouse.request_log.model import LoggedRequest
 
 GATHER_MS = 200
 BATCH = 100
-WAITING_MAX = 5_000
-REFUSED = 400
+QUEUE_MAX = 5_000
+ERROR = 400
 TOO_MANY = 429
 REPLAYED = (b"idempotency-replayed", b"true")
 INT_MAX = (1 << 31) - 1
 
 
-class Told(Struct):
-    """Of a refusal's body: its code."""
+class ErrorBody(Struct):
+    """The error code of a response body."""
 
     error: str | None = None
 
 
 class Recorder:
-    """The request log of one web process, with a connection of its own."""
+    """The request log of one web process, with its own connection."""
 
     def __init__(self, services: Services) -> None:
-        self._on = services.settings.request_log_kept_days > 0
-        # What a crash loses is lost: so nobody waits for the disk either.
+        self._enabled = services.settings.request_log_kept_days > 0
+        # Losing requests in a crash is accepted, so commits do not wait for the disk.
         settings = {"synchronous_commit": "off"}
         self._db = Pool(
             services.settings.database_url or "", 1, services.db.name, settings=settings, partitions=services.db.partitions
         )
-        self._waiting: deque[Entry] = deque()
+        self._queue: deque[LoggedRequest] = deque()
         self._lost = 0
-        self._there = asyncio.Event()
-        self._end = asyncio.Event()
-        self._writing: asyncio.Task[None] | None = None
+        self._has_requests = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._writer: asyncio.Task[None] | None = None
 
     def note(self, request: Request, operation: Operation | None, response: Response, duration_us: int) -> None:
-        """Keep this request for the next batch, if it came with a credential that we know.
+        """Queue a request that had a valid credential.
 
-        Not what is over the rate limit: so the limit bounds the log too, however hard somebody knocks.
+        Requests over the rate limit are not logged, so that the limit bounds the log as well.
         """
-        if not self._on or operation is None or not isinstance(request.caller, Caller) or response.status_code == TOO_MANY:
+        if (
+            not self._enabled
+            or operation is None
+            or not isinstance(request.caller, Caller)
+            or response.status_code == TOO_MANY
+        ):
             return
-        if len(self._waiting) >= WAITING_MAX:
+        if len(self._queue) >= QUEUE_MAX:
             self._lost += 1
             return
         try:
-            self._waiting.append(_entry(request, request.caller, operation, response, duration_us))
-        except Exception as fault:  # noqa: BLE001 - the answer was sent: a line that cannot be made is no fault of its caller
-            log.error("failed", part="request log", exc_info=fault)
-        self._there.set()
+            self._queue.append(_logged_request(request, request.caller, operation, response, duration_us))
+        except Exception as error:  # noqa: BLE001 - the response was sent already
+            log.error("request_log_failed", exc_info=error)
+        self._has_requests.set()
 
     def start(self) -> None:
-        """Begin to write, if any log is kept here."""
-        if self._on:
-            self._writing = asyncio.create_task(self._write_on())
+        """Start the writer, if the log is enabled."""
+        if self._enabled:
+            self._writer = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Write what waits, and end."""
-        self._end.set()
-        self._there.set()
-        if self._writing is not None:
-            await self._writing
+        """Write the queue and stop."""
+        self._stopping.set()
+        self._has_requests.set()
+        if self._writer is not None:
+            await self._writer
         await self._db.close()
 
-    async def _write_on(self) -> None:
+    async def _run(self) -> None:
         ended = False
         while not ended:
-            await self._there.wait()
+            await self._has_requests.wait()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._end.wait(), GATHER_MS / 1000)
-            self._there.clear()
-            ended = self._end.is_set()
+                await asyncio.wait_for(self._stopping.wait(), GATHER_MS / 1000)
+            self._has_requests.clear()
+            ended = self._stopping.is_set()
             await self._write()
 
     async def _write(self) -> None:
-        while self._waiting:
-            batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+        while self._queue:
+            batch = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
             try:
-                await store.write(self._db, batch)
-            except Exception as fault:  # noqa: BLE001 - whatever it is, requests are answered all the same
+                await store.insert(self._db, batch)
+            except Exception as error:  # noqa: BLE001 - the log must not affect requests
                 self._lost += len(batch)
-                log.error("request log not written", reason=type(fault).__name__)
+                log.error("request_log_write_failed", reason=type(error).__name__)
         if self._lost:
-            log.error("request log lost lines", count=self._lost)
+            log.error("request_log_requests_lost", count=self._lost)
             self._lost = 0
 
 
-def _entry(request: Request, caller: Caller, operation: Operation, response: Response, duration_us: int) -> Entry:
+def _logged_request(
+    request: Request, caller: Caller, operation: Operation, response: Response, duration_us: int
+) -> LoggedRequest:
     body = bytes(response.body)
-    refused = response.status_code >= REFUSED
+    is_error = response.status_code >= ERROR
     keys = request.headers.getlist("idempotency-key")
     declared = () if operation.query is None else operation.query.__struct_encode_fields__
-    return Entry(
+    return LoggedRequest(
         id=parse_id(request.own_id) or new_id(),
         merchant_id=caller.env.merchant_id,
         mode=caller.env.mode,
         created_at=request.now,
         request_id=parse_id(request.request_id) or new_id(),
         method=request.method,
-        path=redaction.path_of(request.path.removeprefix(operation.surface.prefix)),
-        query=redaction.query_of(request.query, declared),
+        path=redaction.redact_path(request.path.removeprefix(operation.surface.prefix)),
+        query=redaction.redact_query(request.query, declared),
         status=response.status_code,
-        error=_code(body) if refused else None,
+        error=_code(body) if is_error else None,
         duration_us=min(duration_us, INT_MAX),
         credential=caller.client_id or str(caller.api_key_id),
         grant_id=caller.grant_id,
         key_hash=digest(keys[0]) if len(keys) == 1 and 1 <= len(keys[0]) <= IDEMPOTENCY_KEY_CHARS_MAX else None,
         replayed=bool(keys) and REPLAYED in response.raw_headers,
-        asked=redaction.body_of(request.raw),
-        answered=redaction.body_of(body) if refused or request.method != "GET" else None,
+        request_body=redaction.redact_body(request.raw),
+        response_body=redaction.redact_body(body) if is_error or request.method != "GET" else None,
     )
 
 
 def _code(body: bytes) -> str | None:
     try:
-        return msgspec.json.decode(body, type=Told).error
+        return msgspec.json.decode(body, type=ErrorBody).error
     except msgspec.DecodeError:
         return None

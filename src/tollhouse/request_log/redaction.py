@@ -1,8 +1,8 @@
-"""What of a request may be kept, by what it means. Everything else is kept as having been there.
+"""Redaction of logged requests: members stay, values that may be secret or personal are replaced by `HIDDEN`.
 
-A member is hidden where its name means a secret or somebody's data. Else it is shown where it is listed as harmless, or its
-value can hold neither: true and false, small numbers, words of a fixed vocabulary such as a status, ids and times. What
-looks like one of our secrets is hidden wherever it stands, in a path, a query or a text of the list.
+A value is hidden if its member's name means a secret or personal data. Otherwise it is shown if the name is in `SHOWN`,
+or if the value can be neither: booleans, small numbers, words such as a status, ids and times. Anything that looks like a
+credential is hidden everywhere, in paths, queries and texts.
 """
 
 import re
@@ -17,7 +17,7 @@ from tollhouse.kernel.errors import InvalidRequest
 
 HIDDEN = "[redacted]"
 BODY_BYTES_READ_MAX = 16 * 1024
-KEPT_CHARS_MAX = 4_000
+BODY_CHARS_MAX = 4_000
 TEXT_CHARS_MAX = 200
 PATH_CHARS_MAX = 300
 MEMBERS_MAX = 50
@@ -26,7 +26,7 @@ NESTING_MAX = 4
 SECRET = re.compile(r"(?:th_live|th_test|that|thrt|thac|thcs)_[0-9A-Za-z]{16,}|whsec_[0-9A-Za-z+/=]{16,}")
 SPELT_OUT = ":,/[]"
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
-"""Of a member that we show. A key or token is longer than that."""
+"""Member names that are shown. Keys and tokens are longer."""
 
 SECRET_WORDS = frozenset(
     {
@@ -48,7 +48,7 @@ WORD_BOUNDARY = re.compile(r"[_.\-]|(?<=[a-z0-9])(?=[A-Z])")
 VOCABULARY = re.compile(r"[a-z]{1,24}(?:[_.:-][a-z]{1,24}){0,4}")
 ID_OR_TIME = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+)?Z?)?")
 NUMBER_MAX = 1_000_000
-"""No account or card number, nor the digits of a telephone, is below it."""
+"""Account, card and telephone numbers are above it."""
 SHOWN = frozenset(
     {
         "active", "amount", "amount_paid", "amount_received", "amount_refunded", "attempts", "balance_payment_id",
@@ -67,42 +67,42 @@ SHOWN = frozenset(
 )  # fmt: skip
 SUFFIXES = ("_at", "_minor")
 ADDRESSES = frozenset({"url", "webhook_url", "success_url", "cancel_url", "website_url", "destination_url"})
-"""Of these the host is kept: paths often hold tokens."""
+"""Only the host of these is kept: paths may contain tokens."""
 OPEN = frozenset({"errors", "details"})
-"""Lists of faults, shown whole. Within what is private, such as `metadata` or `recipient`, nothing is."""
+"""Error lists, shown completely. Nothing within private members such as `metadata` is."""
 
 
-def path_of(path: str) -> str:
-    """The path of a request, fit to be kept."""
+def redact_path(path: str) -> str:
+    """A path without secrets."""
     return _plain(path, PATH_CHARS_MAX)
 
 
-def query_of(raw: bytes, declared: Collection[str]) -> str:
-    """The query, with the values that are harmless; where a parameter was not declared, those that can be nothing else."""
+def redact_query(raw: bytes, declared: Collection[str]) -> str:
+    """A query with its harmless values. Undeclared parameters keep only vocabulary, ids and times."""
     if not raw:
         return ""
     try:
         pairs = parse_form(raw).pairs
     except InvalidRequest:
         return HIDDEN
-    shown = (
+    redacted = (
         (_name(name), _text(name, value) if name in declared else _of_vocabulary(name, value))
         for name, value in pairs[:ITEMS_MAX]
     )
-    return "&".join(f"{name}={quote(value, safe=SPELT_OUT)}" for name, value in shown)[:PATH_CHARS_MAX]
+    return "&".join(f"{name}={quote(value, safe=SPELT_OUT)}" for name, value in redacted)[:PATH_CHARS_MAX]
 
 
-def body_of(raw: bytes) -> str | None:
-    """A JSON body with all its members and the harmless of its values; None where there is none to be read."""
+def redact_body(raw: bytes) -> str | None:
+    """A JSON body with all members and its harmless values; None without a body."""
     if not raw:
         return None
     if len(raw) > BODY_BYTES_READ_MAX:
         return f"{len(raw):,} bytes"
     try:
-        kept = msgspec.json.encode(_redacted(msgspec.json.decode(raw), "", shown=True, depth=0)).decode()
+        text = msgspec.json.encode(_redacted(msgspec.json.decode(raw), "", shown=True, depth=0)).decode()
     except (msgspec.DecodeError, ValueError, RecursionError):
         return "no JSON"
-    return kept if len(kept) <= KEPT_CHARS_MAX else f"{len(raw):,} bytes"
+    return text if len(text) <= BODY_CHARS_MAX else f"{len(raw):,} bytes"
 
 
 def _redacted(value: Any, name: str, *, shown: bool, depth: int) -> Any:
@@ -140,13 +140,13 @@ def _text(name: str, value: str) -> str:
 
 
 def _of_vocabulary(name: str, value: str) -> str:
-    """A text that holds no secret, whatever it is: `pending`, an id, a time."""
+    """A vocabulary word, id or time; everything else is hidden."""
     plain = VOCABULARY.fullmatch(value) or ID_OR_TIME.fullmatch(value)
     return value if plain and not _private(name) else HIDDEN
 
 
 def _private(name: str) -> bool:
-    """Whether what is called so is a secret, or says something of a person."""
+    """Whether the name means a secret or personal data."""
     words = {word.lower() for word in WORD_BOUNDARY.split(name)}
     return not NAME.fullmatch(name) or name in ADDRESSES or bool(words & (SECRET_WORDS | PRIVATE_WORDS))
 
@@ -156,7 +156,7 @@ def _harmless(name: str) -> bool:
 
 
 def _field(path: str) -> str:
-    """Where a fault is: names of members, some of which the caller may have made up."""
+    """The path of a field error, without names that may be secrets."""
     return ".".join(_name(part) for part in path.split(".")[:NESTING_MAX])
 
 
@@ -174,7 +174,7 @@ def _host(url: str) -> str:
 
 
 def _plain(text: str, chars_max: int) -> str:
-    """Without secrets and without what no line of text can hold, and not too long. Secrets go first: a part is one too."""
+    """Without secrets and control characters, truncated. Secrets are hidden first: a part of one is one too."""
     hidden = SECRET.sub(HIDDEN, text)[:chars_max]
     return (
         hidden

@@ -1,4 +1,4 @@
-"""Every SQL statement of the request log. Ids are born in order, so the newest come first by the primary key."""
+"""SQL of the request log. Ids are ordered by time, so the primary key gives the newest first."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,11 +10,11 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.tokens import digest
 from tollhouse.platform.db import Pool, Row
-from tollhouse.request_log.model import Credential, Entry, RequestLine, RequestsQuery, RequestView
+from tollhouse.request_log.model import CredentialLabel, LoggedRequest, RequestRow, RequestsQuery, RequestView
 
 SEARCHED_REQUESTS_MAX = 20_000
 CREDENTIALS_MAX = 200
-TWINS_MAX = 20
+SAME_KEY_MAX = 20
 
 INSERT = """
     INSERT INTO api_requests
@@ -24,15 +24,15 @@ INSERT = """
                          $8::text[], $9::int[], $10::text[], $11::int[], $12::text[], $13::uuid[], $14::bytea[],
                          $15::boolean[], $16::text[], $17::text[])
 """
-# $3 is the oldest that is shown, $4 the one behind which the page begins.
+# $3: the oldest id shown, $4: the last id of the previous page.
 NEWEST = """
     SELECT id, created_at, method, path, status, error, duration_us, credential, key_hash, replayed
     FROM api_requests
     WHERE merchant_id = $1 AND mode = $2 AND id >= $3 AND id < $4
     ORDER BY id DESC LIMIT $5
 """
-# Only the newest $12 are looked through, so that what is rare costs a busy merchant no more than that.
-MATCHING = """
+# Only the newest $12 requests are searched, which bounds the cost of rare matches.
+FILTERED = """
     SELECT id, created_at, method, path, status, error, duration_us, credential, key_hash, replayed
     FROM (SELECT id, created_at, method, path, status, error, duration_us, credential, key_hash, replayed, request_id
           FROM api_requests
@@ -48,7 +48,7 @@ ONE = """
            grant_id, asked, answered
     FROM api_requests WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND id >= $4
 """
-# Who could have asked in this environment, for the filter.
+# The credentials of this environment, for the filter.
 CREDENTIALS = """
     (SELECT id::text AS credential, name || ' …' || hint AS name, 'key' AS kind FROM api_keys
      WHERE merchant_id = $1 AND mode = $2 ORDER BY created_at DESC, id DESC LIMIT $3)
@@ -57,57 +57,60 @@ CREDENTIALS = """
      WHERE c.id IN (SELECT client_id FROM oauth_grants WHERE merchant_id = $1 AND mode = $2) ORDER BY c.name, c.id LIMIT $3)
 """
 
-FIRST_EVER = UUID(int=0)
-LAST_EVER = UUID(int=(1 << 128) - 1)
+LAST_ID = UUID(int=(1 << 128) - 1)
 
 
-async def write(db: Pool, entries: Sequence[Entry]) -> None:
-    """Write these down, all in one statement."""
+async def insert(db: Pool, entries: Sequence[LoggedRequest]) -> None:
+    """Insert requests in one statement."""
     columns = zip(*(msgspec.structs.astuple(entry) for entry in entries), strict=True)
     await db.execute(INSERT, *(list(column) for column in columns))
 
 
-async def newest(db: Pool, env: MerchantEnv, query: RequestsQuery, fetch: int, since: datetime) -> list[RequestLine]:
-    """Requests since then, newest first, as far as the filters let them through."""
-    span = (env.merchant_id, env.mode, first_id(since), query.before or LAST_EVER, fetch)
+async def list_newest(db: Pool, env: MerchantEnv, query: RequestsQuery, fetch: int, since: datetime) -> list[RequestRow]:
+    """Matching requests since then, newest first."""
+    span = (env.merchant_id, env.mode, first_id(since), query.before or LAST_ID, fetch)
     if not query.filters:
-        return [_line(row) for row in await db.fetch(NEWEST, *span)]
-    return await _matching(db, span, query, digest(query.key) if query.key else None)
+        return [_row(row) for row in await db.fetch(NEWEST, *span)]
+    return await _list_matching(db, span, query, digest(query.key) if query.key else None)
 
 
-async def one(db: Pool, env: MerchantEnv, request: UUID, since: datetime) -> RequestView | None:
-    """One request, and the others with its Idempotency-Key; None when there is none since then, or it is not theirs."""
+async def get(db: Pool, env: MerchantEnv, request: UUID, since: datetime) -> RequestView | None:
+    """A request of this environment since then, with the others of its Idempotency-Key; None if there is none."""
     row = await db.fetchrow(ONE, env.merchant_id, env.mode, request, first_id(since))
     if row is None:
         return None
-    twins: list[RequestLine] = []
+    same_key: list[RequestRow] = []
     if row["key_hash"] is not None:
-        span = (env.merchant_id, env.mode, first_id(since), LAST_EVER, TWINS_MAX + 1)
-        twins = [twin for twin in await _matching(db, span, RequestsQuery(), row["key_hash"]) if twin.id != request]
+        span = (env.merchant_id, env.mode, first_id(since), LAST_ID, SAME_KEY_MAX + 1)
+        same_key = [
+            other for other in await _list_matching(db, span, RequestsQuery(), row["key_hash"]) if other.id != request
+        ]
     return RequestView(
-        **msgspec.structs.asdict(_line(row)),
+        **msgspec.structs.asdict(_row(row)),
         request_id=row["request_id"],
         query=row["query"],
         grant_id=row["grant_id"],
-        asked=row["asked"],
-        answered=row["answered"],
-        twins=twins[:TWINS_MAX],
+        request_body=row["asked"],
+        response_body=row["answered"],
+        same_key=same_key[:SAME_KEY_MAX],
     )
 
 
-async def credentials(db: Pool, env: MerchantEnv) -> list[Credential]:
+async def list_credentials(db: Pool, env: MerchantEnv) -> list[CredentialLabel]:
     """The API keys and connected applications of this environment."""
     rows = await db.fetch(CREDENTIALS, env.merchant_id, env.mode, CREDENTIALS_MAX)
-    return [Credential(row["credential"], row["name"], row["kind"]) for row in rows]
+    return [CredentialLabel(row["credential"], row["name"], row["kind"]) for row in rows]
 
 
 def first_id(moment: datetime) -> UUID:
-    """The smallest id that can be born at this moment."""
+    """The smallest id of this time."""
     return UUID(int=max(0, int(moment.timestamp() * 1000)) << 80)
 
 
-async def _matching(db: Pool, span: tuple[object, ...], query: RequestsQuery, key_hash: bytes | None) -> list[RequestLine]:
-    asked = (
+async def _list_matching(
+    db: Pool, span: tuple[object, ...], query: RequestsQuery, key_hash: bytes | None
+) -> list[RequestRow]:
+    values = (
         query.method,
         int(query.status[0]) if query.status else 0,
         query.path,
@@ -116,18 +119,18 @@ async def _matching(db: Pool, span: tuple[object, ...], query: RequestsQuery, ke
         query.request_id,
         SEARCHED_REQUESTS_MAX,
     )
-    return [_line(row) for row in await db.fetch(MATCHING, *span, *asked)]
+    return [_row(row) for row in await db.fetch(FILTERED, *span, *values)]
 
 
-def _line(row: Row) -> RequestLine:
-    return RequestLine(
+def _row(row: Row) -> RequestRow:
+    return RequestRow(
         id=row["id"],
         created_at=stamp(row["created_at"]),
         method=row["method"],
         path=row["path"],
         status=row["status"],
         error=row["error"],
-        took=_ms(row["duration_us"]),
+        duration_ms=_ms(row["duration_us"]),
         credential=row["credential"],
         has_key=row["key_hash"] is not None,
         replayed=row["replayed"],

@@ -1,1 +1,1 @@
-"""The settings area: what a merchant sets for its payments, and the projects it sells for."""
+"""Payment settings and projects of a merchant."""

@@ -18,29 +18,31 @@ from tollhouse.platform.db import Pool, Tx
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
 
 
-async def current(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SettingsView:
-    """The settings as they are."""
+async def get(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SettingsView:
+    """The current settings."""
     return await _view(db, env, await payment_settings.of(db, env), now)
 
 
 async def save(tx: Tx, env: MerchantEnv, new: NewSettings, now: datetime) -> SettingsView:
-    """Replace the settings. Raises `ValidationFailed` with every fault, and `SettingsChanged` for a stale version."""
+    """Replace the settings. Raises `ValidationFailed`, and `SettingsChanged` for a stale version."""
     if field_errors := new.field_errors(env):
         raise ValidationFailed(*field_errors)
     before = await payment_settings.of(tx, env)
     saved = await payment_settings.save(tx, env, new.settings(), now)
     if saved is None:
         raise SettingsChanged((await payment_settings.of(tx, env)).version)
-    await record.note(tx, env, "settings.payments_saved", now, changed=changes(_said(before, env), _said(saved, env)))
+    await record.note(
+        tx, env, "settings.payments_saved", now, changed=changes(_audited_fields(before, env), _audited_fields(saved, env))
+    )
     return await _view(tx, env, saved, now)
 
 
 async def _view(db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, now: datetime) -> SettingsView:
-    signs = await secrets.get_state(db, env, now)
-    ours = _methods_of(env)
+    secret = await secrets.get_state(db, env, now)
+    methods = _methods_of(env)
     return SettingsView(
         default_currency=settings.default_currency,
-        payment_methods=[MethodChoice(method.method_id, settings.offers(method.method_id)) for method in ours],
+        payment_methods=[MethodChoice(method.method_id, settings.offers(method.method_id)) for method in methods],
         link_expiry_minutes=settings.link_expiry_minutes,
         underpayment_tolerance_bps=settings.underpayment_tolerance_bps,
         overpayment=settings.overpayment,
@@ -52,8 +54,8 @@ async def _view(db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, now:
         confirmations=settings.confirmations,
         version=settings.version,
         updated_at=stamp_or_none(settings.updated_at),
-        supported_payment_methods=[method.method_id for method in ours],
-        webhook_signing_secret_configured=signs.has_secret,
+        supported_payment_methods=[method.method_id for method in methods],
+        webhook_signing_secret_configured=secret.has_secret,
         mode=env.mode,
         livemode=env.livemode,
     )
@@ -63,8 +65,8 @@ def _methods_of(env: MerchantEnv) -> list[Method]:
     return [method for method in METHODS.values() if (method.rail == "sandbox") != env.livemode]
 
 
-def _said(settings: PaymentSettings, env: MerchantEnv) -> Mapping[str, object]:
-    """What a merchant has said, with the methods that are offered as one list."""
-    said = msgspec.structs.asdict(settings)
+def _audited_fields(settings: PaymentSettings, env: MerchantEnv) -> Mapping[str, object]:
+    """The fields whose changes the audit log shows; the offered methods as one list."""
+    fields = msgspec.structs.asdict(settings)
     offered = [method.method_id for method in _methods_of(env) if settings.offers(method.method_id)]
-    return {name: said[name] for name in said if name not in {"version", "updated_at"}} | {"payment_methods": offered}
+    return {name: fields[name] for name in fields if name not in {"version", "updated_at"}} | {"payment_methods": offered}

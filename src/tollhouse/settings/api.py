@@ -16,7 +16,7 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 @INTEGRATION_OPERATIONS.add("GET", "/settings", guard=scope("settings:read"))
 async def read_settings(caller: Caller, db: Pool, now: datetime) -> SettingsView:
     """The settings of the current environment."""
-    return await actions.current(db, caller.env, now)
+    return await actions.get(db, caller.env, now)
 
 
 @INTEGRATION_OPERATIONS.add("PUT", "/settings", guard=scope("settings:write"), errors=(ValidationFailed, SettingsChanged))

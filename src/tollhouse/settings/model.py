@@ -1,4 +1,4 @@
-"""The settings as they are sent and shown, every rule of them, and how a stale form is refused."""
+"""Payment settings: request, validation, view, errors."""
 
 import re
 from collections.abc import Iterator
@@ -33,25 +33,24 @@ TOLERANCE_BPS = (0, 500)
 MONITORING_DAYS = (1, 365)
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 VERSION_MAX = 2**31 - 1
-WATCHED_DAYS = (
-    "For how many days after a link's end its address is watched as closely as before; after that once a day, for ever. "
-    "Meant for rails that look for payments. Those of this house report by themselves, so that late money is found at once, "
-    "however late it comes."
+MONITORING = (
+    "Days after a link's end for which rails that poll keep checking its address as often as before; after that they check "
+    "once a day. Rails that report payments by themselves are not affected."
 )
-FINALITY = (
-    "After how many blocks a payment counts, by network, or `finalized`: when the chain itself calls it final. What is not "
-    "named is as GET /currencies says. Rails on chains go by it; the sandbox plays it for the first network of a currency."
+CONFIRMATIONS = (
+    "Confirmations required by network: a number of blocks, or `finalized`. Networks that are not listed use the default of "
+    "GET /currencies. The sandbox simulates the first network of a currency."
 )
 
 
 Minutes = Annotated[int, shown(minimum=EXPIRY_MINUTES[0], maximum=EXPIRY_MINUTES[1])]
 BasisPoints = Annotated[int, shown(minimum=TOLERANCE_BPS[0], maximum=TOLERANCE_BPS[1])]
-Days = Annotated[int, Meta(description=WATCHED_DAYS), shown(minimum=MONITORING_DAYS[0], maximum=MONITORING_DAYS[1])]
-Confirmations = Annotated[dict[str, Finality], Meta(description=FINALITY)]
+Days = Annotated[int, Meta(description=MONITORING), shown(minimum=MONITORING_DAYS[0], maximum=MONITORING_DAYS[1])]
+Confirmations = Annotated[dict[str, Finality], Meta(description=CONFIRMATIONS)]
 
 
 class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The complete body of PUT. `version` is the one that was read; a method that is not named is offered."""
+    """The body of PUT /settings. `version` is the one that was read; methods that are not listed are enabled."""
 
     default_currency: str
     payment_methods: list[MethodChoice]
@@ -64,24 +63,24 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     cancel_url: Address | None = None
     branding: Branding
     confirmations: Confirmations
-    version: Annotated[int, Meta(ge=-VERSION_MAX, le=VERSION_MAX)]  # what never was a version is a stale one
+    version: Annotated[int, Meta(ge=-VERSION_MAX, le=VERSION_MAX)]
 
     def rule_errors(self, facts: RequestFacts) -> list[FieldError]:
-        """Every field that is refused."""
+        """The errors of each field."""
         return self.field_errors(facts.caller.env)
 
     def field_errors(self, env: MerchantEnv) -> list[FieldError]:
-        """Every field that is refused."""
+        """The errors of each field."""
         return [
-            *self._offer_faults(),
-            *self._number_faults(),
-            *self._address_faults(env),
-            *_branding_faults(self.branding),
-            *_confirmation_faults(self.confirmations),
+            *self._offer_errors(),
+            *self._number_errors(),
+            *self._address_errors(env),
+            *_branding_errors(self.branding),
+            *_confirmation_errors(self.confirmations),
         ]
 
     def settings(self) -> PaymentSettings:
-        """What is kept of it."""
+        """The settings to store."""
         return PaymentSettings(
             default_currency=self.default_currency,
             payment_methods=tuple(self.payment_methods),
@@ -97,7 +96,7 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             version=self.version,
         )
 
-    def _offer_faults(self) -> Iterator[FieldError]:
+    def _offer_errors(self) -> Iterator[FieldError]:
         if self.default_currency not in CURRENCIES:
             yield FieldError("default_currency", "invalid_currency", messages.A_CURRENCY)
         seen: set[str] = set()
@@ -108,24 +107,24 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
                 yield FieldError(f"payment_methods.{place}.method_id", "duplicate", messages.NO_REPEAT)
             seen.add(choice.method_id)
 
-    def _number_faults(self) -> Iterator[FieldError]:
+    def _number_errors(self) -> Iterator[FieldError]:
         bounded = (
             ("link_expiry_minutes", self.link_expiry_minutes, EXPIRY_MINUTES),
             ("underpayment_tolerance_bps", self.underpayment_tolerance_bps, TOLERANCE_BPS),
             ("late_monitoring_days", self.late_monitoring_days, MONITORING_DAYS),
         )
-        for name, number, (least, most) in bounded:
-            if not least <= number <= most:
-                yield FieldError(name, "out_of_range", messages.whole_number(least, most))
+        for name, number, (minimum, maximum) in bounded:
+            if not minimum <= number <= maximum:
+                yield FieldError(name, "out_of_range", messages.whole_number(minimum, maximum))
 
-    def _address_faults(self, env: MerchantEnv) -> Iterator[FieldError]:
+    def _address_errors(self, env: MerchantEnv) -> Iterator[FieldError]:
         for field, url in (("success_url", self.success_url), ("cancel_url", self.cancel_url)):
             if url is not None and not is_web_address(url, https_only=env.livemode):
                 yield FieldError(field, "invalid_url", messages.A_RETURN_ADDRESS)
 
 
 class SettingsView(Struct, frozen=True, kw_only=True):
-    """The settings of an environment. `payment_methods` names every method of it, in the order of the list."""
+    """The settings of an environment. `payment_methods` lists all its methods."""
 
     object: Literal["settings"] = "settings"
     default_currency: str
@@ -148,7 +147,7 @@ class SettingsView(Struct, frozen=True, kw_only=True):
 
 
 class SettingsChanged(ApiError):
-    """409: somebody saved the settings since this version was read."""
+    """409: the settings were saved since this version was read."""
 
     code, status = "settings_changed", 409
     message = "The settings changed meanwhile. Read them again."
@@ -157,7 +156,7 @@ class SettingsChanged(ApiError):
         super().__init__(members={"details": {"version": version}})
 
 
-def _branding_faults(branding: Branding) -> Iterator[FieldError]:
+def _branding_errors(branding: Branding) -> Iterator[FieldError]:
     name, email = branding.display_name, branding.support_email
     if name is not None and not (1 <= len(name.strip()) <= len(name) <= BRAND_CHARS_MAX and is_readable(name)):
         yield FieldError("branding.display_name", "invalid_value", messages.text(1, BRAND_CHARS_MAX))
@@ -169,7 +168,7 @@ def _branding_faults(branding: Branding) -> Iterator[FieldError]:
         yield FieldError("branding.support_email", "invalid_email", messages.AN_EMAIL)
 
 
-def _confirmation_faults(confirmations: dict[str, Finality]) -> Iterator[FieldError]:
+def _confirmation_errors(confirmations: dict[str, Finality]) -> Iterator[FieldError]:
     networks = {chain.network for currency in CURRENCIES.values() for chain in currency.chains}
     for network, count in confirmations.items():
         if network not in networks:

@@ -1,7 +1,4 @@
-"""The dashboard's page of how a merchant is paid in an environment: the same settings that the API reads and saves.
-
-The form carries the version it was made from: who saves over somebody else's change is told, and loses nothing typed.
-"""
+"""The dashboard's page of payment settings. The form carries a version, so that concurrent changes are detected."""
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -29,12 +26,12 @@ PLAIN = (
 BRANDING = ("display_name", "logo_url", "accent_color", "support_email")
 NUMBER_DIGITS_MAX = 9
 NO_NUMBER = -1
-NOTICES = {"saved": "Saved."}
-CHANGED = "The settings were changed meanwhile. What stands here is what you typed: save it again to keep it."
+NOTICES = {"saved": "Settings saved."}
+CHANGED = "The settings were changed in the meantime. Your entries are shown below. Save again to overwrite the changes."
 
 
-class Typed(Struct, frozen=True):
-    """What stands in the form: its fields by name, the methods that are ticked, and the version that was seen."""
+class PaymentSettingsForm(Struct, frozen=True):
+    """The form: fields by name, selected methods, and the version it shows."""
 
     values: dict[str, str]
     methods: frozenset[str]
@@ -43,55 +40,55 @@ class Typed(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/{mode}/settings/payments", guard=signed_in_page)
 async def payment_settings(request: Request, caller: Person, mode: str) -> Response:
-    """How the merchant is paid in this environment."""
-    current = await actions.current(request.services.db, caller.env(mode), request.now)
+    """Show the payment settings."""
+    current = await actions.get(request.services.db, caller.env(mode), request.now)
     notice = NOTICES.get(what_was_done(request.query), "")
-    return _page(request, caller, current, _as_typed(current), notice=notice)
+    return _page(request, caller, current, _form_of(current), notice=notice)
 
 
 @OPERATIONS.add("POST", "/{mode}/settings/payments", guard=signed_in_page)
 async def save_payment_settings(request: Request, caller: Person, mode: str) -> Response:
-    """Save them, where nobody did so since. Posted twice, they are saved once and that is well."""
+    """Save the settings unless they changed. A form that is posted twice is saved once."""
     env = caller.env(mode)
-    typed = _typed(request.form())
-    current = await actions.current(request.services.db, env, request.now)
+    form = _read_form(request.form())
+    current = await actions.get(request.services.db, env, request.now)
     try:
-        new = _meant(typed, current)
+        new = _to_settings(form, current)
         await request.services.db.transact(lambda tx: actions.save(tx, env, new, request.now))
     except SettingsChanged:
-        return await _changed(request, caller, env, typed)
+        return await _changed(request, caller, env, form)
     except ValidationFailed as error:
-        return _page(request, caller, current, typed, _said(error, typed))
+        return _page(request, caller, current, form, _errors(error, form))
     return see_other(f"/{env.mode}/settings/payments?done=saved")
 
 
-async def _changed(request: Request, person: Person, env: MerchantEnv, typed: Typed) -> Response:
-    """Somebody was first. Where it was the same form, all is well."""
-    current = await actions.current(request.services.db, env, request.now)
-    saved = _as_typed(current)
-    if (saved.values, saved.methods) == (typed.values, typed.methods):
+async def _changed(request: Request, person: Person, env: MerchantEnv, form: PaymentSettingsForm) -> Response:
+    """The response to a stale form. The same form posted twice is no conflict."""
+    current = await actions.get(request.services.db, env, request.now)
+    saved = _form_of(current)
+    if (saved.values, saved.methods) == (form.values, form.methods):
         return see_other(f"/{env.mode}/settings/payments?done=saved")
-    return _page(request, person, current, typed, FormErrors(CHANGED, status=409))
+    return _page(request, person, current, form, FormErrors(CHANGED, status=409))
 
 
-def _typed(form: Form) -> Typed:
+def _read_form(fields: Form) -> PaymentSettingsForm:
     names = (*PLAIN, *(f"branding.{name}" for name in BRANDING), *(f"confirmations.{network}" for network in _networks()))
-    values = {name: (form.one(name) or "").strip() for name in names}
-    return Typed(values, frozenset(form.all("method")), _number(form.one("version") or ""))
+    values = {name: (fields.one(name) or "").strip() for name in names}
+    return PaymentSettingsForm(values, frozenset(fields.all("method")), _number(fields.one("version") or ""))
 
 
-def _as_typed(current: SettingsView) -> Typed:
+def _form_of(current: SettingsView) -> PaymentSettingsForm:
     values = {name: str(getattr(current, name) or "") for name in PLAIN}
     values["underpayment_tolerance_bps"] = str(current.underpayment_tolerance_bps)
     values |= {f"branding.{name}": getattr(current.branding, name) or "" for name in BRANDING}
     values |= {f"confirmations.{network}": str(current.confirmations.get(network, "")) for network in _networks()}
-    ticked = frozenset(choice.method_id for choice in current.payment_methods if choice.enabled)
-    return Typed(values, ticked, current.version)
+    selected = frozenset(choice.method_id for choice in current.payment_methods if choice.enabled)
+    return PaymentSettingsForm(values, selected, current.version)
 
 
-def _meant(typed: Typed, current: SettingsView) -> NewSettings:
-    """The settings that the form means. What is no number is none that is allowed. Raises `ValidationFailed`."""
-    values = typed.values
+def _to_settings(form: PaymentSettingsForm, current: SettingsView) -> NewSettings:
+    """The settings of the form. Raises `ValidationFailed`."""
+    values = form.values
     overpayment, late = values["overpayment"], values["late_payments"]
     confirmations: dict[str, Finality] = {}
     for network in _networks():
@@ -100,7 +97,7 @@ def _meant(typed: Typed, current: SettingsView) -> NewSettings:
     return NewSettings(
         default_currency=values["default_currency"],
         payment_methods=[
-            MethodChoice(choice.method_id, choice.method_id in typed.methods) for choice in current.payment_methods
+            MethodChoice(choice.method_id, choice.method_id in form.methods) for choice in current.payment_methods
         ],
         link_expiry_minutes=_number(values["link_expiry_minutes"]),
         underpayment_tolerance_bps=_number(values["underpayment_tolerance_bps"]),
@@ -111,7 +108,7 @@ def _meant(typed: Typed, current: SettingsView) -> NewSettings:
         cancel_url=values["cancel_url"] or None,
         branding=Branding(**{name: values[f"branding.{name}"] or None for name in BRANDING}),
         confirmations=confirmations,
-        version=typed.version,
+        version=form.version,
     )
 
 
@@ -123,10 +120,10 @@ def _networks() -> list[str]:
     return sorted({chain.network for currency in CURRENCIES.values() for chain in currency.chains})
 
 
-def _said(error: ApiError, typed: Typed) -> FormErrors:
-    """The faults are written for people already, those of members within members too."""
+def _errors(error: ApiError, form: PaymentSettingsForm) -> FormErrors:
+    """The form errors with the messages of the API, also for nested members."""
     return form_errors_of(
-        error, typed.values, said={(fault.field, fault.code): fault.message for fault in error.field_errors}
+        error, form.values, said={(fault.field, fault.code): fault.message for fault in error.field_errors}
     )
 
 
@@ -134,7 +131,7 @@ def _page(
     request: Request,
     person: Person,
     current: SettingsView,
-    typed: Typed,
+    form: PaymentSettingsForm,
     form_errors: FormErrors = NO_ERRORS,
     *,
     notice: str = "",
@@ -147,7 +144,7 @@ def _page(
         mode=current.mode,
         here="settings",
         version=current.version,
-        typed=typed,
+        form=form,
         form_errors=form_errors,
         notice=notice,
         methods=[(choice.method_id, METHODS[choice.method_id].name) for choice in current.payment_methods],

@@ -1,7 +1,6 @@
-"""The dashboard's pages about projects: the list, a new one, and what one says of itself.
+"""The dashboard's pages of projects.
 
-A new one is made under a key of its page, so that a form posted twice opens one project. A change names the state that was
-seen: what an operator or a colleague did meanwhile is told, not overwritten.
+A form posted twice creates one project. A change names the state it was made from, so that concurrent changes are detected.
 """
 
 from datetime import datetime
@@ -26,50 +25,50 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.platform.db import Tx
-from tollhouse.settings.projects_api import SaidProject
+from tollhouse.settings.projects_api import ProjectBody
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("name", "website_url", "description")
-NOTICES = {"opened": "The project is open.", "sent": "The project waits for its review.", "saved": "Saved."}
-SENT_BEFORE = "This form was sent before, with other words. Send it again to open one more project."
-CHANGED = "The project was changed meanwhile. What stands here is what you typed: save it again to keep it."
+NOTICES = {"opened": "Project created.", "sent": "Project submitted for review.", "saved": "Project saved."}
+ALREADY_CREATED = "A project was already created with this form. Submit again to create another one."
+CHANGED = "The project was changed in the meantime. Your entries are shown below. Save again to overwrite the changes."
 
 
-class Typed(Struct, frozen=True):
-    """What stands in the form."""
+class ProjectForm(Struct, frozen=True):
+    """The fields of the form."""
 
     name: str = ""
     website_url: str = ""
     description: str = ""
 
     def facts(self) -> ProjectFacts:
-        """What is kept of it. Raises `ValidationFailed`."""
-        said = SaidProject(
+        """The facts of the project. Raises `ValidationFailed`."""
+        body = ProjectBody(
             name=self.name,
             website_url=self.website_url or None,
             description=self.description.replace("\r\n", "\n") or None,
         )
-        return said.facts()
+        return body.facts()
 
 
-class ProjectsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
-    """`?done=&page=` of the page of projects."""
+class ProjectsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?done=&page=` of the list."""
 
     done: str = ""
 
 
 @OPERATIONS.add("GET", "/{mode}/projects", guard=signed_in_page)
-async def list_projects(request: Request, caller: Person, mode: str, query: ProjectsPage) -> Response:
-    """The projects of this environment, newest first, with how their review stands."""
+async def list_projects(request: Request, caller: Person, mode: str, query: ProjectsPageQuery) -> Response:
+    """List the projects of this environment, newest first."""
     env = caller.env(mode)
-    shown_ones, more = query.cut(await store.every(request.services.db, env.merchant_id, env.mode, query.window))
+    shown, more = query.cut(await store.every(request.services.db, env.merchant_id, env.mode, query.window))
     return page(
         request,
         "settings/projects.html",
         person=caller,
         mode=env.mode,
         here="projects",
-        projects=[(one, stamp(one.created_at)) for one in shown_ones],
+        projects=[(one, stamp(one.created_at)) for one in shown],
         notice=NOTICES.get(query.done, ""),
         query=query,
         turn=turn(query, more=more),
@@ -78,58 +77,58 @@ async def list_projects(request: Request, caller: Person, mode: str, query: Proj
 
 @OPERATIONS.add("GET", "/{mode}/projects/new", guard=signed_in_page)
 async def new_project(request: Request, caller: Person, mode: str) -> Response:
-    """The form for a new project."""
-    return _new(request, caller, caller.env(mode), Typed())
+    """Show the form for a new project."""
+    return _new(request, caller, caller.env(mode), ProjectForm())
 
 
 @OPERATIONS.add("POST", "/{mode}/projects/new", guard=signed_in_page)
 async def open_project(request: Request, caller: Person, mode: str) -> Response:
-    """Open it. In live mode an operator approves it before it can sell."""
+    """Create a project. Live projects require an operator's approval."""
     env = caller.env(mode)
     form = request.form()
-    typed, key = _typed(form), form.one("key") or ""
+    project_form, key = _read_form(form), form.one("key") or ""
     try:
-        facts = typed.facts()
+        facts = project_form.facts()
     except ValidationFailed as error:
-        return _new(request, caller, env, typed, form_errors_of(error, FIELDS))
+        return _new(request, caller, env, project_form, form_errors_of(error, FIELDS))
     if parse_id(key) is None:
-        return _new(request, caller, env, typed)
+        return _new(request, caller, env, project_form)
 
     async def once(tx: Tx) -> UUID:
         async def make() -> UUID:
             return (await projects.open_project(tx, env, facts, request.now)).id
 
-        return await made_once(tx, request, env, key, typed, make)
+        return await made_once(tx, request, env, key, project_form, make)
 
     try:
         await request.services.db.transact(once)
     except KeyReused as error:
-        return _new(request, caller, env, typed, FormErrors(SENT_BEFORE, status=error.status))
+        return _new(request, caller, env, project_form, FormErrors(ALREADY_CREATED, status=error.status))
     return see_other(f"/{env.mode}/projects?done={'sent' if env.livemode else 'opened'}")
 
 
 @OPERATIONS.add("GET", "/{mode}/projects/{project_id}", guard=signed_in_page)
 async def project(request: Request, caller: Person, mode: str, project_id: UUID) -> Response:
-    """What a project says of itself, how its review stands, and the form to change it."""
+    """Show a project with its form."""
     env = caller.env(mode)
     current = await _current(request, env, project_id)
     facts = current.facts
-    typed = Typed(facts.name, facts.website_url or "", facts.description or "")
+    project_form = ProjectForm(facts.name, facts.website_url or "", facts.description or "")
     notice = NOTICES.get(what_was_done(request.query), "")
-    return _project(request, caller, current, typed, notice=notice)
+    return _project(request, caller, current, project_form, notice=notice)
 
 
 @OPERATIONS.add("POST", "/{mode}/projects/{project_id}", guard=signed_in_page)
 async def change_project(request: Request, caller: Person, mode: str, project_id: UUID) -> Response:
-    """Save what was typed, where nobody changed the project since. One that was rejected is reviewed again."""
+    """Save a project unless it changed. A rejected one is reviewed again."""
     env = caller.env(mode)
     form = request.form()
-    typed, seen = _typed(form), moment_of(form.one("seen") or "")
+    project_form, seen = _read_form(form), moment_of(form.one("seen") or "")
     current = await _current(request, env, project_id)
     try:
-        facts = typed.facts()
+        facts = project_form.facts()
     except ValidationFailed as error:
-        return _project(request, caller, current, typed, form_errors_of(error, FIELDS), seen=seen)
+        return _project(request, caller, current, project_form, form_errors_of(error, FIELDS), seen=seen)
 
     async def change(tx: Tx) -> ReviewedProject | None:
         return None if seen is None else await projects.change_as_seen(tx, env, project_id, facts, seen, request.now)
@@ -137,7 +136,7 @@ async def change_project(request: Request, caller: Person, mode: str, project_id
     if await request.services.db.transact(change) is None:
         current = await _current(request, env, project_id)
         if current.facts != facts:
-            return _project(request, caller, current, typed, FormErrors(CHANGED, status=409))
+            return _project(request, caller, current, project_form, FormErrors(CHANGED, status=409))
     return see_other(f"/{env.mode}/projects/{project_id}?done=saved")
 
 
@@ -148,11 +147,13 @@ async def _current(request: Request, env: MerchantEnv, project_id: UUID) -> Revi
     return found
 
 
-def _typed(form: Form) -> Typed:
-    return Typed(*(form.one(name) or "" for name in FIELDS))
+def _read_form(form: Form) -> ProjectForm:
+    return ProjectForm(*(form.one(name) or "" for name in FIELDS))
 
 
-def _new(request: Request, person: Person, env: MerchantEnv, typed: Typed, form_errors: FormErrors = NO_ERRORS) -> Response:
+def _new(
+    request: Request, person: Person, env: MerchantEnv, project_form: ProjectForm, form_errors: FormErrors = NO_ERRORS
+) -> Response:
     return page(
         request,
         "settings/project_new.html",
@@ -160,7 +161,7 @@ def _new(request: Request, person: Person, env: MerchantEnv, typed: Typed, form_
         person=person,
         mode=env.mode,
         here="projects",
-        typed=typed,
+        form=project_form,
         form_errors=form_errors,
         key=new_id_text(),
     )
@@ -170,7 +171,7 @@ def _project(
     request: Request,
     person: Person,
     current: ReviewedProject,
-    typed: Typed,
+    project_form: ProjectForm,
     form_errors: FormErrors = NO_ERRORS,
     *,
     seen: datetime | None = None,
@@ -184,7 +185,7 @@ def _project(
         mode=current.mode,
         here="projects",
         project=current,
-        typed=typed,
+        form=project_form,
         form_errors=form_errors,
         notice=notice,
         seen=stamp(seen or current.updated_at),

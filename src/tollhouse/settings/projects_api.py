@@ -28,24 +28,24 @@ DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 NAME_CHARS_MAX = 100
 
 
-class SaidProject(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a merchant may say of a project."""
+class ProjectBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The fields of a project that a merchant can set."""
 
     name: str
     website_url: str | None = None
     description: str | None = None
 
     def facts(self) -> ProjectFacts:
-        """What is kept of it. Raises `ValidationFailed` with every fault."""
-        if field_errors := list(self._faults()):
+        """The facts of the project. Raises `ValidationFailed`."""
+        if field_errors := list(self._errors()):
             raise ValidationFailed(*field_errors)
         return ProjectFacts(self.name.strip(), self.website_url, self.description)
 
     def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
-        """Every field that is refused."""
-        return self._faults()
+        """The errors of each field."""
+        return self._errors()
 
-    def _faults(self) -> Iterator[FieldError]:
+    def _errors(self) -> Iterator[FieldError]:
         if not (1 <= len(self.name.strip()) <= len(self.name) <= NAME_CHARS_MAX and is_readable(self.name)):
             yield FieldError("name", "invalid_value", messages.text(1, NAME_CHARS_MAX))
         if self.website_url is not None and not is_web_address(self.website_url, https_only=False):
@@ -55,26 +55,26 @@ class SaidProject(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             yield FieldError("description", "invalid_value", messages.text(None, DESCRIPTION_CHARS_MAX))
 
 
-class NewProject(SaidProject, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The body that opens a project."""
+class NewProject(ProjectBody, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The body of POST /projects."""
 
     mode: Mode
 
 
-class ChangedProject(SaidProject, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The complete body of a change. The mode may be repeated, and never changes."""
+class ProjectChange(ProjectBody, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The body of PUT /projects/{id}. The mode cannot change."""
 
     mode: Mode | UnsetType = UNSET
 
 
 class ProjectsQuery(ListQuery, frozen=True):
-    """Which projects: of both environments, where none is named."""
+    """Filters of GET /projects; of both environments without `mode`."""
 
     mode: Mode | None = None
 
 
 class ReviewedProjectView(Struct, frozen=True, kw_only=True):
-    """One project, with how its review stands."""
+    """A project with its review status."""
 
     id: UUID
     object: Literal["project"] = "project"
@@ -126,7 +126,7 @@ async def open_project(caller: Person, body: NewProject, tx: Tx, now: datetime) 
 
 @DASHBOARD_OPERATIONS.add("PUT", "/projects/{project_id}", guard=signed_in, errors=(ValidationFailed, NotFound))
 async def change_project(
-    caller: Person, project_id: UUID, body: ChangedProject, tx: Tx, now: datetime
+    caller: Person, project_id: UUID, body: ProjectChange, tx: Tx, now: datetime
 ) -> ReviewedProjectView:
     """Change what a project says of itself. One that was rejected is reviewed again."""
     facts = body.facts()

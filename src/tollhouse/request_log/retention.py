@@ -1,4 +1,4 @@
-"""The request log is kept for some days, and then dropped by the day. What is older is not shown, dropped already or not."""
+"""Drops days of the request log older than `TOLLHOUSE_REQUEST_LOG_DAYS`. Older requests are not shown either."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
@@ -9,16 +9,14 @@ from tollhouse.platform import partitions
 
 
 def kept_since(services: Services, now: datetime) -> datetime:
-    """The oldest moment that is shown."""
+    """The time from which requests are shown."""
     return now - timedelta(days=services.settings.request_log_kept_days)
 
 
 async def drop_days(services: Services) -> None:
-    """Drop the days that ended long enough ago."""
+    """Drop the days that ended before the retention time."""
     await partitions.drop_past(services.db, "api_requests", kept_since(services, clock.now()))
 
 
-JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [
-    (3600, drop_days),
-]
-"""Seconds between two runs, and what is done."""
+JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(3600, drop_days)]
+"""Interval in seconds, and the job."""
