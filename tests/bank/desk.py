@@ -18,8 +18,9 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.rails.bank_transfer import BankAccount
 from tollhouse.rails.bank_transfer_batch import Batch
 from tollhouse.refunds.jobs import submit_refunds
-from tollhouse.withdrawals import changes, review
-from tollhouse.withdrawals.jobs import carry_withdrawals
+from tollhouse.withdrawals import review
+from tollhouse.withdrawals import store as withdrawals_store
+from tollhouse.withdrawals.jobs import process_withdrawals
 
 ACCOUNT = BankAccount(IBAN, HOLDER, BIC)
 
@@ -125,7 +126,7 @@ async def withdrawn(actor: Actor, bank: Bank, amount: str = "4.00") -> str:
     env = MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live")
 
     async def approve(tx: Any) -> None:
-        current = await changes.lock(tx, env, UUID(asked["id"]))
+        current = await withdrawals_store.lock(tx, env, UUID(asked["id"]))
         await review.approve(tx, current, Reviewer("olga"), None, clock.now())
 
     await bank.services.db.transact(approve)
@@ -135,6 +136,6 @@ async def withdrawn(actor: Actor, bank: Bank, amount: str = "4.00") -> str:
 async def _prepared(bank: Bank, order_id: str) -> str:
     """The same id, when the worker has handed the order to the rail."""
     await submit_refunds(bank.services)
-    await carry_withdrawals(bank.services)
+    await process_withdrawals(bank.services)
     assert order_id in await bank.payouts()
     return order_id

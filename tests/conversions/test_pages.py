@@ -32,8 +32,8 @@ async def rule_as_it_is(actor: Actor) -> dict[str, object]:
 
 
 async def test_a_conversion_step_by_step(shop: Actor) -> None:
-    assert "Nothing has been converted in the test environment yet" in await seen(shop, "/test/conversions")
-    assert "Available: nothing" in await seen(shop, NEW)
+    assert "No conversions in test mode yet" in await seen(shop, "/test/conversions")
+    assert "Available: No balance" in await seen(shop, NEW)
     await fund(shop)
     assert "Available: <b>100.00 EUR</b>" in await seen(shop, NEW)
     page = await reviewed(shop, external_id="dollars-1")
@@ -76,8 +76,8 @@ async def test_a_quote_that_is_over_is_made_anew(shop: Actor) -> None:
     )
     for quote_id in (first["quote_id"], str(uuid4())):
         again = await post(shop, f"{NEW}/confirm", 409, **first | {"quote_id": quote_id})
-        assert "This is a new one" in again.text
-    assert "Confirm the conversion" in (await post(shop, f"{NEW}/confirm", 200, **TEN_EUROS)).text
+        assert "The quote has expired." in again.text
+    assert "Confirm conversion" in (await post(shop, f"{NEW}/confirm", 200, **TEN_EUROS)).text
     assert await rows(shop) == []
     await post(shop, f"{NEW}/confirm", **hidden(again))
     assert len(await rows(shop)) == 1
@@ -109,7 +109,7 @@ async def test_what_is_wrong_is_said_at_its_field(shop: Actor) -> None:
 
 async def test_a_live_pair_without_a_price(shop: Actor) -> None:
     page = await post(shop, "/live/conversions/new", 422, **TEN_EUROS)
-    assert wrong(page) == {"to_currency": "This pair cannot be converted now."}
+    assert wrong(page) == {"to_currency": "This currency pair is currently unavailable."}
 
 
 async def test_they_are_listed_filtered_and_paged(shop: Actor) -> None:
@@ -120,21 +120,21 @@ async def test_they_are_listed_filtered_and_paged(shop: Actor) -> None:
     assert await rows(shop, "?currency=JPY") == [ids[1]]
     assert await rows(shop, "?currency=EUR&limit=1&page=3") == [ids[2]]
     assert 'href="?limit=2&currency=EUR&page=2"' in await seen(shop, "/test/conversions?currency=EUR&limit=2")
-    assert "No conversion matches." in await seen(shop, "/test/conversions?currency=XXX")
+    assert "No conversions match these filters." in await seen(shop, "/test/conversions?currency=XXX")
     assert "There is nothing on page 9." in await seen(shop, "/test/conversions?page=9")
     assert await rows(shop, mode="live") == []
 
 
 async def test_a_rule_is_made_paused_resumed_and_deleted(shop: Actor) -> None:
-    assert "There is no rule in the test environment." in await seen(shop, RULES)
+    assert "No rules in test mode yet." in await seen(shop, RULES)
     asked = ALL_INTO_DOLLARS | {"trigger": "on_threshold", "threshold": "50.00", "percent": "40"}
     assert (await post(shop, RULES, **asked)).location == f"{RULES}?done=made"
     made = await rule_as_it_is(shop)
     assert (made["threshold"], made["percent"], made["enabled"]) == ("50.00", 40, True)
     assert made["created_by"] == {"type": "dashboard", "oauth_client_id": None}
     page = await seen(shop, f"{RULES}?done=made")
-    assert "The rule counts from now on." in page
-    assert "40% of the balance, when new money brings it to 50.00 EUR" in page
+    assert "Rule created." in page
+    assert "40% of the balance when it reaches 50.00 EUR" in page
     at = f"{RULES}/{made['id']}"
     for _ in range(2):
         assert (await post(shop, f"{at}/pause", seen="1")).location == f"{RULES}?done=paused"
@@ -164,7 +164,7 @@ async def test_what_is_wrong_with_a_rule(shop: Actor) -> None:
         assert wrong(await post(shop, RULES, 422, **ALL_INTO_DOLLARS | changes)).keys() == at, changes
     await post(shop, RULES, **ALL_INTO_DOLLARS)
     again = await post(shop, RULES, 409, **ALL_INTO_DOLLARS | {"to_currency": "GBP"})
-    assert wrong(again) == {"from_currency": "Another rule stands against this one."}
+    assert wrong(again) == {"from_currency": "The rule conflicts with another rule."}
     assert len((await shop.get("/conversion-rules")).ok().body["conversion_rules"]) == 1
 
 
@@ -176,10 +176,10 @@ async def test_nobody_elses(shop: Actor) -> None:
     async with sign_up(shop.service, "neighbour", "The Other Shop") as neighbour:
         await refuses_strangers(shop, neighbour, f"/test/conversions/{made['id']}")
         await fund(neighbour)
-        assert "This is a new one" in (await post(neighbour, f"{NEW}/confirm", 409, **confirmed)).text
+        assert "The quote has expired." in (await post(neighbour, f"{NEW}/confirm", 409, **confirmed)).text
         await post(neighbour, f"{RULES}/{made_rule['id']}/pause", 404, seen="1")
         await post(neighbour, f"{RULES}/{made_rule['id']}/delete")
-        assert "There is no rule" in await seen(neighbour, RULES)
+        assert "No rules" in await seen(neighbour, RULES)
     assert (await rule_as_it_is(shop))["version"] == 1
 
 

@@ -88,9 +88,9 @@ class Backstage:
         line.cut, line.dead = CUT.get(bank), bank == "silent"
 
         async def once() -> None:
-            due = await store.one(self._services.db, self._live, UUID(withdrawal_id))
-            if due is not None and due.next_look_at is not None:
-                await withdrawal_jobs.carry_one(self._services, due, clock.now())
+            due = await store.get(self._services.db, self._live, UUID(withdrawal_id))
+            if due.next_look_at is not None:
+                await withdrawal_jobs.process_one(self._services, due, clock.now())
 
         self._ground.run(once())
         return "ok"
@@ -99,15 +99,15 @@ class Backstage:
         """Whether it was handed in and got there."""
         return UUID(withdrawal_id) in self._ground.bank.orders
 
-    def come_back(self, withdrawal_id: str) -> str:
+    def record_return(self, withdrawal_id: str) -> str:
         """The bank of live mode returns a withdrawal."""
         id_, services = UUID(withdrawal_id), self._services
-        return self._outcome(lambda tx: sending.come_back(tx, self._live, id_, services, clock.now()))
+        return self._outcome(lambda tx: sending.record_return(tx, self._live, id_, services, clock.now()))
 
     def follow(self, rule_id: str) -> Conversion | None:
         """The worker follows a rule; what it converted."""
         env, id_, services = self._test, UUID(rule_id), self._services
-        return self._ground.run(services.db.transact(lambda tx: rules.follow(tx, env, id_, services, clock.now())))
+        return self._ground.run(services.db.transact(lambda tx: rules.apply(tx, env, id_, services, clock.now())))
 
     def deliver(self, ordered: int) -> None:
         """The worker asks for what was ordered, as if its time had come: some at once, until it has asked for so many."""

@@ -76,7 +76,7 @@ async def let_due(actor: Actor) -> None:
 async def carry(actor: Actor, services: Services) -> None:
     """Let the worker do its round."""
     await let_due(actor)
-    await jobs.carry_withdrawals(services)
+    await jobs.process_withdrawals(services)
 
 
 async def review(
@@ -86,7 +86,7 @@ async def review(
     now = clock.now()
 
     async def decide(tx: Tx) -> Withdrawal:
-        current = await reviewing.held(tx, UUID(withdrawal["id"]))
+        current = await reviewing.lock(tx, UUID(withdrawal["id"]))
         if rejected is None:
             return await reviewing.approve(tx, current, Reviewer(operator), None, now)
         return await reviewing.reject(tx, current, rejected, services, now)

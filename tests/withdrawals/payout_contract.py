@@ -39,7 +39,7 @@ class PayoutContract:
         if new["status"] == "pending_review":
             await review(services, new)
         env = MerchantEnv(MerchantId(UUID(actor.merchant_id)), mode)
-        found = await store.one(services.db, env, UUID(new["id"]))
+        found = await store.get(services.db, env, UUID(new["id"]))
         assert found is not None
         return found
 

@@ -60,27 +60,27 @@ async def test_asking(shop: Actor, services: Services) -> None:
     await survive(shop, services, lambda tx: actions.request(tx, env_of(shop), new, services, clock.now()), at_least=10)
 
 
-@pytest.mark.parametrize("action", ["cancel", "begin", "complete", "fail", "come_back", "reject"])
+@pytest.mark.parametrize("action", ["cancel", "begin", "complete", "fail", "record_return", "reject"])
 async def test_each_step(shop: Actor, services: Services, action: str) -> None:
     await fund(shop)
     withdrawal_id, env, now = UUID((await asked(shop))["id"]), env_of(shop), clock.now()
     before: list[Callable[[Tx], Awaitable[Any]]] = []
-    if action in {"complete", "fail", "come_back"}:
+    if action in {"complete", "fail", "record_return"}:
         before.append(lambda tx: sending.begin(tx, env, withdrawal_id, services, now))
-    if action == "come_back":
+    if action == "record_return":
         before.append(lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, services, now))
     for step in before:
         await services.db.transact(step)
 
     async def reject(tx: Tx) -> Any:
-        return await reviewing.reject(tx, await reviewing.held(tx, withdrawal_id), "No", services, now)
+        return await reviewing.reject(tx, await reviewing.lock(tx, withdrawal_id), "No", services, now)
 
     actions_listed: dict[str, tuple[Callable[[Tx], Awaitable[Any]], int]] = {
         "cancel": (lambda tx: actions.cancel(tx, env, withdrawal_id, services, now), 6),
         "begin": (lambda tx: sending.begin(tx, env, withdrawal_id, services, now), 3),
         "complete": (lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, services, now), 6),
         "fail": (lambda tx: sending.fail(tx, env, withdrawal_id, "payout_declined", services, now), 7),
-        "come_back": (lambda tx: sending.come_back(tx, env, withdrawal_id, services, now), 6),
+        "record_return": (lambda tx: sending.record_return(tx, env, withdrawal_id, services, now), 6),
         "reject": (reject, 8),
     }
     await survive(shop, services, actions_listed[action][0], at_least=actions_listed[action][1])
@@ -97,10 +97,10 @@ async def test_the_worker_dies_at_every_step_and_the_next_one_goes_on(
         await review(services, new)
         await let_due(rich)
         [due] = [
-            one for one in await jobs.store.take_due(services.db, clock.now(), jobs.PATIENCE, 50) if str(one.id) == new["id"]
+            one for one in await jobs.store.lease_due(services.db, clock.now(), jobs.LEASE, 50) if str(one.id) == new["id"]
         ]
         services.db.fuse.left = step
-        await jobs.carry_one(services, due, clock.now())  # it logs its own death
+        await jobs.process_one(services, due, clock.now())  # it logs its own death
         burnt, services.db.fuse.left = services.db.fuse.left <= 0, None
         assert await broken_invariants(rich.service.dsn) == []
         await carry(rich, services)
@@ -136,7 +136,7 @@ async def test_what_is_said_after_the_end_changes_nothing(rich: Actor, services:
     await services.db.transact(lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, services, now))
     before = await look(rich)
     late: list[Callable[[Tx], Awaitable[Any]]] = [
-        lambda tx: sending.note(tx, env, withdrawal_id, Submission("unknown"), now, now),
+        lambda tx: sending.record_submission(tx, env, withdrawal_id, Submission("unknown"), now, now),
         lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, services, now),
         lambda tx: sending.fail(tx, env, withdrawal_id, "payout_declined", services, now),
         lambda tx: sending.begin(tx, env, withdrawal_id, services, now),

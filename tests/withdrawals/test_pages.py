@@ -29,7 +29,7 @@ async def reviewed(actor: Actor, path: str = NEW, **changes: str) -> Answer:
 
 
 async def test_a_withdrawal_step_by_step(shop: Actor) -> None:
-    assert "Nothing has been withdrawn in the test environment yet" in await seen(shop, "/test/withdrawals")
+    assert "No withdrawals in test mode yet" in await seen(shop, "/test/withdrawals")
     await fund(shop)
     choices = await seen(shop, "/test/withdrawals/new")
     assert choices.index("sandbox:EUR") < choices.index("sandbox:USD")
@@ -43,7 +43,7 @@ async def test_a_withdrawal_step_by_step(shop: Actor) -> None:
     [made] = await rows(shop)
     assert at == f"/test/withdrawals/{made}"
     one = await seen(shop, at)
-    for words in ("Nina's account", "rent-5", "May", "It is sent shortly", "Cancel this withdrawal", "10.00 EUR"):
+    for words in ("Nina's account", "rent-5", "May", "is about to be sent", "Cancel withdrawal", "10.00 EUR"):
         assert words in one
     kept = (await shop.get(f"/withdrawals/{made}")).ok().body
     assert kept["provider_fields"] == {"reference": "Rent <b>"}
@@ -70,10 +70,10 @@ async def test_a_quote_that_is_over_is_made_anew(shop: Actor) -> None:
     )
     for quote_id in (first["quote_id"], str(uuid4())):
         again = await post(shop, f"{NEW}/confirm", 409, **first | {"quote_id": quote_id})
-        assert "This is a new one" in again.text
+        assert "The quote has expired." in again.text
     assert hidden(again)["quote_id"] != first["quote_id"]
     assert await rows(shop) == []
-    assert "Confirm the withdrawal" in (await post(shop, f"{NEW}/confirm", 200, **TO_NINA)).text
+    assert "Confirm withdrawal" in (await post(shop, f"{NEW}/confirm", 200, **TO_NINA)).text
     assert await rows(shop) == []
     await post(shop, f"{NEW}/confirm", **hidden(again))
     assert len(await rows(shop)) == 1
@@ -113,7 +113,7 @@ async def test_what_is_wrong_is_said_at_its_field(shop: Actor) -> None:
 async def test_the_limits_of_the_method_are_shown_and_told(shop: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
     await fund(shop)
     priced(monkeypatch, minimum_minor=200, maximum_minor=5_000, daily_limit_minor=3_000, network_fee_minor=50)
-    assert "At least 2.00, at most 50.00. In a day at most 30.00." in await seen(shop, NEW)
+    assert "At least 2.00, at most 50.00. At most 30.00 per day." in await seen(shop, NEW)
     assert wrong(await post(shop, NEW, 422, **TO_NINA | {"amount": "1.99"})).keys() == {"amount"}
     assert wrong(await post(shop, NEW, 422, **TO_NINA | {"amount": "50.01"})).keys() == {"amount"}
     confirmed = hidden(await reviewed(shop, amount="30.01", network_fee_mode="add"))
@@ -140,22 +140,22 @@ async def test_a_live_one_waits_for_its_review(rich: Actor) -> None:
         "provider_fields.account_holder_name": "This field is required."
     }
     page = await post(rich, SEPA, 200, **to_nina | {"provider_fields.account_holder_name": "Nina"})
-    assert "An operator looks at the withdrawal before it is sent" in page.text
+    assert "An operator reviews the withdrawal before it is sent" in page.text
     at = (await post(rich, f"{SEPA}/confirm", **hidden(page))).location
-    assert "An operator looks at it before anything is sent" in await seen(rich, at)
+    assert "An operator reviews the withdrawal before it is sent" in await seen(rich, at)
     assert await purse_live(rich) == (9_000, 1_000)
     assert await rows(rich) == []
     for _ in range(2):
         assert (await post(rich, f"{at}/cancel")).location == at
     assert await purse_live(rich) == (10_000, 0)
-    assert "It was canceled" in await seen(rich, at)
+    assert "The withdrawal was canceled" in await seen(rich, at)
 
 
 async def test_methods_that_cannot_be_used_are_listed_with_the_reason(shop: Actor) -> None:
-    assert "Only in the live environment." in await seen(shop, "/test/withdrawals/new")
+    assert "Only available in live mode." in await seen(shop, "/test/withdrawals/new")
     live = await seen(shop, "/live/withdrawals/new")
-    assert "There is no way to withdraw in the live environment now." in live
-    assert "Not set up here yet." in await seen(shop, SEPA)
+    assert "No withdrawal methods are available in live mode." in live
+    assert "Not configured yet." in await seen(shop, SEPA)
     assert forms(await seen(shop, SEPA)) == ["/signout"]
     assert (
         "not available here"
@@ -171,12 +171,12 @@ async def test_what_was_sent_is_not_canceled(shop: Actor) -> None:
     made = await asked(shop)
     (await play(shop, made, "process")).ok()
     at = f"/test/withdrawals/{made['id']}"
-    assert "cannot be called back" in await seen(shop, at)
+    assert "can no longer be canceled" in await seen(shop, at)
     assert forms(await seen(shop, at)) == ["/signout"]
-    assert "Nothing was canceled." in (await post(shop, f"{at}/cancel", 409)).text
+    assert "can no longer be canceled" in (await post(shop, f"{at}/cancel", 409)).text
     (await play(shop, made, "return")).ok()
     ended = await seen(shop, at)
-    assert "The money was sent and came back." in ended
+    assert "The payout was sent and then returned." in ended
     assert "returned" in ended
 
 
@@ -190,8 +190,8 @@ async def test_they_are_listed_filtered_and_paged(shop: Actor) -> None:
     await post(shop, f"/test/withdrawals/{ids[1]}/cancel")
     assert await rows(shop, "?status=canceled") == [ids[1]]
     assert await rows(shop, "?status=approved&method_id=sandbox%3AEUR") == [ids[0], ids[2]]
-    assert "No withdrawal matches." in await seen(shop, "/test/withdrawals?status=failed")
-    assert "No withdrawal matches." in await seen(shop, "/test/withdrawals?method_id=nonsense")
+    assert "No withdrawals match these filters." in await seen(shop, "/test/withdrawals?status=failed")
+    assert "No withdrawals match these filters." in await seen(shop, "/test/withdrawals?method_id=nonsense")
     assert "There is nothing on page 9." in await seen(shop, "/test/withdrawals?page=9")
     for query in ("?status=lost", "?page=0", "?state=failed"):
         await seen(shop, f"/test/withdrawals{query}", 422)
@@ -206,7 +206,7 @@ async def test_nobody_elses(shop: Actor, neighbour: Actor) -> None:
     await post(neighbour, f"{at}/cancel", 404)
     confirmed = hidden(await reviewed(shop))
     await fund(neighbour)
-    assert "This is a new one" in (await post(neighbour, f"{NEW}/confirm", 409, **confirmed)).text
+    assert "The quote has expired." in (await post(neighbour, f"{NEW}/confirm", 409, **confirmed)).text
     assert await rows(neighbour) == []
     assert (await shop.anonymously("GET", "/test/withdrawals")).ok(303).location == "/signin"
 

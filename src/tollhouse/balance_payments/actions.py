@@ -26,7 +26,7 @@ from tollhouse.ledger.holds import HoldCapture
 from tollhouse.ledger.model import JournalEntry, PostedTransaction, Posting, Source, available
 from tollhouse.ledger.post import post
 from tollhouse.orders.errors import CurrencyNotSupported, DuplicateExternalId, InvalidState, RefundTooLarge
-from tollhouse.orders.funds import ensure_available
+from tollhouse.orders.funds import ensure_funds
 from tollhouse.platform.db import Tx
 
 SOURCE = "balance_payment"
@@ -48,7 +48,7 @@ async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, services: Services
         raise SelfPayment
     await _refuse_suspended(tx, application.client_id)
     payment = _fresh(caller.env, application, priced.currency.code, priced.amount_minor, new, now)
-    await ensure_available(tx, payment.env, payment.currency, payment.amount_minor)
+    await ensure_funds(tx, payment.env, payment.currency, payment.amount_minor)
     # The database judges balance and external_id once more below, and its verdict refuses everything.
     if new.capture:
         posting = Posting(

@@ -18,7 +18,7 @@ PriceArgument = Annotated[str, Parameter(help="The amount of the currency that o
 @app.command(name="list")
 def list_prices(*, as_json: Json = False) -> int:
     """List the latest price of each currency."""
-    return print_rows("prices", lambda services: prices.posted(services.db), as_json=as_json)
+    return print_rows("prices", lambda services: prices.list_posted(services.db), as_json=as_json)
 
 
 @app.command(name="post")
@@ -32,6 +32,6 @@ def post_price(currency: CurrencyArgument, per_euro: PriceArgument, /, *, by: By
         if not prices.is_price(per_euro):
             raise UsageError(f"{per_euro} is not a price. Use a positive number with at most 18 decimals.")
         await services.db.transact(lambda tx: prices.post(tx, currency, per_euro, context.operator, context.at))
-        return await prices.posted(services.db, currency)
+        return await prices.list_posted(services.db, currency)
 
     return print_rows("prices", post, as_json=as_json)

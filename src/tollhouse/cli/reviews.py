@@ -24,7 +24,7 @@ RefundArgument = Annotated[UUID, Parameter(help="The refund's ID.")]
 @withdrawals.command(name="list")
 def list_withdrawals(*, status: Status = "pending_review", as_json: Json = False) -> int:
     """List withdrawals pending review, or with another status, oldest first."""
-    return print_rows("withdrawals", lambda services: review_store.queue(services.db, status, ROWS_MAX), as_json=as_json)
+    return print_rows("withdrawals", lambda services: review_store.list_queue(services.db, status, ROWS_MAX), as_json=as_json)
 
 
 @withdrawals.command(name="approve")

@@ -27,7 +27,10 @@ BANK_PORTS = BankPorts(
             payments_bank_port.waiting, refund_actions.succeed, refund_actions.reverse, payments_bank_port.refuse
         ),
         "withdrawal": Origin(
-            withdrawals_by_bank.waiting, withdrawals_by_bank.complete, sending.come_back, withdrawals_by_bank.refuse
+            withdrawals_by_bank.list_pending,
+            withdrawals_by_bank.complete,
+            sending.record_return,
+            withdrawals_by_bank.decline,
         ),
     },
     keep,

@@ -50,7 +50,7 @@ class Kind(Struct, frozen=True):
 
 
 WITHDRAWALS = Kind(
-    "withdrawal", "Withdrawal", "withdrawal_approved", "withdrawal_rejected", review.held, review.approve, review.reject
+    "withdrawal", "Withdrawal", "withdrawal_approved", "withdrawal_rejected", review.lock, review.approve, review.reject
 )
 REFUNDS = Kind(
     "refund", "Refund", "refund_approved", "refund_rejected", refund_review.lock, refund_review.approve, refund_review.reject

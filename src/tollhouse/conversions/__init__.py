@@ -1,1 +1,1 @@
-"""Conversions: one currency of a merchant's balance into another, at a price that is never old, by hand or by rule."""
+"""Conversions of a merchant's balance from one currency to another, by request or by rule."""

@@ -1,73 +1,65 @@
-"""What a merchant does: ask what a conversion brings, and convert."""
+"""Actions of merchants on conversions: quote and convert."""
 
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import made
 from tollhouse.catalogue.currencies import priced
-from tollhouse.conversions import notify, prices, quotes_store, store
-from tollhouse.conversions.model import Conversion, Exchange, Quote, getting, giving
+from tollhouse.conversions import notify, prices, store
+from tollhouse.conversions.model import Conversion, Exchange, exchange_from, exchange_to
 from tollhouse.conversions.new_conversion import (
-    Asked,
+    ConversionAmount,
     NewConversion,
-    NewQuote,
-    refuse_unfitting,
-    refuse_unusable,
-    understand,
-    understand_quote,
+    NewConversionQuote,
+    ensure_limits,
+    ensure_pair_available,
+    parse,
+    parse_quote,
 )
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
-from tollhouse.ledger.model import (
-    Account,
-    EntryType,
-    JournalEntry,
-    PostedTransaction,
-    Posting,
-    Source,
-    available,
-    income,
-)
+from tollhouse.ledger.model import Account, EntryType, JournalEntry, PostedTransaction, Posting, Source, available, income
 from tollhouse.ledger.post import post
-from tollhouse.orders.errors import PriceChanged, QuoteAlreadyUsed, QuoteExpired
-from tollhouse.orders.funds import ensure_available
+from tollhouse.orders import quotes
+from tollhouse.orders.errors import PriceChanged
+from tollhouse.orders.funds import ensure_funds
+from tollhouse.orders.quotes import Quote
 from tollhouse.platform.db import Tx
 
-QUOTE_LASTS = timedelta(seconds=30)
+QUOTE_VALID_FOR = timedelta(seconds=30)
 FX = Account("fx")
 
 
-async def quote(tx: Tx, env: MerchantEnv, new: NewQuote, now: datetime) -> Quote:
-    """Tell what a conversion brings, and keep to it for half a minute. Raises the refusals of pairs and amounts."""
-    exchange = await _at_the_price_of_now(tx, env, understand_quote(new), now)
+async def quote(
+    tx: Tx, env: MerchantEnv, new: NewConversionQuote, now: datetime, *, check_funds: bool = False
+) -> Quote[Exchange]:
+    """Quote a conversion. Raises `ValidationFailed`, the errors of pairs and amounts, and `InsufficientFunds` if checked."""
+    exchange = await _current_exchange(tx, env, parse_quote(new), now)
+    if check_funds:
+        await ensure_funds(tx, env, exchange.from_currency, exchange.from_amount_minor)
     # Nothing below this line may refuse.
-    return await quotes_store.insert(tx, new_id(), env, exchange, now, QUOTE_LASTS)
-
-
-async def offer(tx: Tx, env: MerchantEnv, new: NewQuote, now: datetime) -> Quote:
-    """A quote for a conversion that the balance covers now. Raises as `quote`, and `InsufficientFunds`."""
-    exchange = await _at_the_price_of_now(tx, env, understand_quote(new), now)
-    await ensure_available(tx, env, exchange.from_currency, exchange.from_amount_minor)
-    # Nothing below this line may refuse.
-    return await quotes_store.insert(tx, new_id(), env, exchange, now, QUOTE_LASTS)
+    created = await quotes.create(tx, env, exchange, now, QUOTE_VALID_FOR)
+    await store.insert_quote(tx, created)
+    return created
 
 
 async def convert(tx: Tx, env: MerchantEnv, new: NewConversion, services: Services, now: datetime) -> Conversion:
-    """Convert by a quote, or at the price of now. Raises every refusal there is."""
-    asked = understand(new, env, services.settings)
-    if asked is not None:
-        exchange = await _at_the_price_of_now(tx, env, asked, now)
-    elif new.quote_id is not None:
-        exchange = await _as_quoted(tx, env, new.quote_id, now)
+    """Convert by a quote, or at the current rate. Raises the errors of `quote`, of quotes and `PriceChanged`."""
+    amount = parse(new, env, services.settings)
+    quoted: Quote[Exchange] | None = None
+    if new.quote_id is not None:
+        quoted = await store.lock_quote(tx, env, new.quote_id)
+        await quotes.ensure_usable(tx, quoted, now)
+        exchange = quoted.terms
+    elif amount is not None:
+        exchange = await _current_exchange(tx, env, amount, now)
     else:
-        raise AssertionError("a quote or a pair is asked for")
-    await ensure_available(tx, env, exchange.from_currency, exchange.from_amount_minor)
-    # The database judges quote and balance once more below, and its verdict refuses everything.
-    if new.quote_id is not None and not await quotes_store.use(tx, env, new.quote_id, now):
-        raise await _why_not_quote(tx, env, new.quote_id)
+        raise AssertionError("a conversion names a quote or an amount")
+    await ensure_funds(tx, env, exchange.from_currency, exchange.from_amount_minor)
+    # The database checks the quote and the balance again below; any error rolls everything back.
+    if quoted is not None:
+        await quotes.mark_used(tx, store.USE_QUOTE, quoted, now)
     conversion = Conversion(
         id=new_id(),
         env=env,
@@ -80,15 +72,15 @@ async def convert(tx: Tx, env: MerchantEnv, new: NewConversion, services: Servic
         metadata=new.metadata or {},
         created_at=now,
     )
-    await carry_out(tx, conversion, services, now)
+    await execute(tx, conversion, services, now)
     given = priced(exchange.from_amount_minor, exchange.from_currency)
     about = made(amount=given, received=priced(exchange.to_amount_minor, exchange.to_currency), external_id=new.external_id)
     await record.note(tx, env, "conversion.made", now, subject=conversion.id, changed=about)
     return conversion
 
 
-async def carry_out(tx: Tx, conversion: Conversion, services: Services, now: datetime) -> PostedTransaction:
-    """Keep, post and tell a conversion that was judged. Raises `InsufficientFunds` where the money went meanwhile."""
+async def execute(tx: Tx, conversion: Conversion, services: Services, now: datetime) -> PostedTransaction:
+    """Store a checked conversion, post it and record its events. Raises `InsufficientFunds` and `BalanceLimitExceeded`."""
     made, env = conversion.exchange, conversion.env
     moves: tuple[tuple[EntryType, str, int, Account, Account], ...] = (
         ("conversion_out", made.from_currency, made.from_amount_minor - made.fee_minor, available(env), FX),
@@ -102,30 +94,16 @@ async def carry_out(tx: Tx, conversion: Conversion, services: Services, now: dat
     return posted
 
 
-async def _at_the_price_of_now(tx: Tx, env: MerchantEnv, asked: Asked, now: datetime) -> Exchange:
-    offer = await prices.offer_of(tx, env.mode, asked.pair, now)
-    refuse_unusable(offer)
-    if offer.rate is None:
-        raise AssertionError("a pair without a rate cannot be used")
-    if asked.from_amount_minor is not None:
-        exchange = giving(asked.pair, offer.rate, asked.from_amount_minor)
+async def _current_exchange(tx: Tx, env: MerchantEnv, amount: ConversionAmount, now: datetime) -> Exchange:
+    current = await prices.get_rate(tx, env.mode, amount.pair, now)
+    ensure_pair_available(current)
+    if current.rate is None:
+        raise AssertionError("an available pair has a rate")
+    if amount.from_amount_minor is not None:
+        exchange = exchange_from(amount.pair, current.rate, amount.from_amount_minor)
     else:
-        exchange = getting(asked.pair, offer.rate, asked.to_amount_minor or 0)
-    refuse_unfitting(asked.pair, exchange)
-    if exchange.to_amount_minor < asked.minimum_minor:
+        exchange = exchange_to(amount.pair, current.rate, amount.to_amount_minor or 0)
+    ensure_limits(amount.pair, exchange)
+    if exchange.to_amount_minor < amount.minimum_minor:
         raise PriceChanged({"to_amount_minor": exchange.to_amount_minor})
     return exchange
-
-
-async def _as_quoted(tx: Tx, env: MerchantEnv, quote_id: UUID, now: datetime) -> Exchange:
-    found = await quotes_store.one(tx, env, quote_id)
-    if found is None:
-        raise NotFound
-    if not await quotes_store.is_good(tx, env, quote_id, now):
-        raise await _why_not_quote(tx, env, quote_id)
-    return found.exchange
-
-
-async def _why_not_quote(tx: Tx, env: MerchantEnv, quote_id: UUID) -> QuoteAlreadyUsed | QuoteExpired:
-    found = await quotes_store.one(tx, env, quote_id)
-    return QuoteExpired() if found is None or found.used_at is None else QuoteAlreadyUsed()

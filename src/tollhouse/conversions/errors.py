@@ -1,4 +1,4 @@
-"""How requests about conversions are refused."""
+"""Errors of conversions."""
 
 from uuid import UUID
 
@@ -6,18 +6,18 @@ from tollhouse.kernel.errors import ApiError
 
 
 class PairUnavailable(ApiError):
-    """422: the pair cannot be converted now; `details.unavailable_reason` says why."""
+    """422: the pair is unavailable; `details.unavailable_reason` says why."""
 
-    code, status, message = "method_unavailable", 422, "This pair cannot be converted now."
+    code, status, message = "method_unavailable", 422, "This currency pair is currently unavailable."
 
     def __init__(self, reason: str) -> None:
         super().__init__(members={"details": {"unavailable_reason": reason}})
 
 
 class RuleConflict(ApiError):
-    """409: another rule converts from this currency, or the rules would go round in a circle."""
+    """409: another rule converts from this currency, or the rules would form a cycle."""
 
-    code, status, message = "conversion_rule_conflict", 409, "Another rule stands against this one."
+    code, status, message = "conversion_rule_conflict", 409, "The rule conflicts with another rule."
 
     def __init__(self, conflicting_id: UUID) -> None:
         super().__init__(members={"details": {"conflicting_id": str(conflicting_id)}})
@@ -26,7 +26,7 @@ class RuleConflict(ApiError):
 class RuleChanged(ApiError):
     """409: the rule was changed since it was read."""
 
-    code, status, message = "conversion_rule_changed", 409, "The rule has changed: read it again."
+    code, status, message = "conversion_rule_changed", 409, "The rule has changed. Retrieve it again."
 
     def __init__(self, version: int) -> None:
         super().__init__(members={"details": {"version": version}})

@@ -1,38 +1,37 @@
-"""What the worker does for conversions: follows the rules of merchants whose balance changed."""
+"""Background jobs of conversions: apply the rules of merchants whose balance changed."""
 
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
 
-from tollhouse.conversions import quotes_store, rules, rules_store
+from tollhouse.conversions import rules, rules_store, store
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import ApiError
 from tollhouse.ledger.model import BalanceLimitExceeded
+from tollhouse.orders import quotes
 from tollhouse.platform.log import log
 
-AT_ONCE = 50
-QUOTES_KEPT = timedelta(days=30)
+BATCH_SIZE = 50
 
 
-async def follow_rules(services: Services) -> None:
-    """Convert what rules say, each in a transaction of its own."""
+async def apply_rules(services: Services) -> None:
+    """Apply the rules that are due, each in its own transaction."""
     now = clock.now()
-    for env, rule_id in await rules_store.due(services.db, now, AT_ONCE):
+    for env, rule_id in await rules_store.list_due(services.db, now, BATCH_SIZE):
         try:
-            await services.db.transact(lambda tx, env=env, rule_id=rule_id: rules.follow(tx, env, rule_id, services, now))
-        except BalanceLimitExceeded:  # nothing was looked at: the same counts again
-            log.info("rule not followed", detail=BalanceLimitExceeded.code)
-            await services.db.transact(lambda tx, env=env, rule_id=rule_id: rules.put_off(tx, env, rule_id, now))
-        except ApiError as lost:  # the money went meanwhile; the rule looks again
-            log.info("rule not followed", detail=lost.code)
+            await services.db.transact(lambda tx, env=env, rule_id=rule_id: rules.apply(tx, env, rule_id, services, now))
+        except BalanceLimitExceeded:  # rolled back, so the same entries count again
+            log.info("conversion_rule_failed", detail=BalanceLimitExceeded.code)
+            await services.db.transact(lambda tx, env=env, rule_id=rule_id: rules.postpone(tx, env, rule_id, now))
+        except ApiError as error:  # the balance changed meanwhile; the rule stays due
+            log.info("conversion_rule_failed", detail=error.code)
 
 
-async def forget_quotes(services: Services) -> None:
-    """Delete quotes that nobody can use any more."""
-    await quotes_store.forget(services.db, clock.now() - QUOTES_KEPT)
+async def delete_old_quotes(services: Services) -> None:
+    """Delete quotes that expired long ago."""
+    await services.db.execute(store.DELETE_OLD_QUOTES, clock.now() - quotes.RETENTION)
 
 
-JOBS: tuple[Callable[[Services], Awaitable[None]], ...] = (follow_rules,)
-"""To be run every moment."""
+JOBS: tuple[Callable[[Services], Awaitable[None]], ...] = (apply_rules,)
+"""Run continuously."""
 
-HOURLY: tuple[Callable[[Services], Awaitable[None]], ...] = (forget_quotes,)
+HOURLY: tuple[Callable[[Services], Awaitable[None]], ...] = (delete_old_quotes,)

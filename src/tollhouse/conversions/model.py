@@ -1,4 +1,4 @@
-"""What a conversion costs and brings, in whole minor units: rounded so that nobody gains by converting to and fro."""
+"""Conversions in minor units, rounded so that converting back and forth never gains."""
 
 import re
 from datetime import datetime
@@ -15,8 +15,7 @@ from tollhouse.kernel.money import format_minor, percentage
 
 RATE_DECIMALS = 18
 ONE = 10**RATE_DECIMALS
-WHOLE = 10_000
-"""All basis points."""
+BASIS_POINTS = 10_000
 
 RATE_TEXT = re.compile(r"(?P<whole>[0-9]{1,18})(?:\.(?P<part>[0-9]{1,18}))?")
 ConversionStatus = Literal["completed"]
@@ -24,19 +23,19 @@ Trigger = Literal["on_payment", "on_threshold"]
 
 
 class Rate(Struct, frozen=True):
-    """How much of one currency is got for one of the other, in quintillionths; and how old that is."""
+    """Major units of one currency for one of another, in quintillionths (10^-18), and the time of the price."""
 
     quintillionths: int
     as_of: datetime
 
     @property
     def text(self) -> str:
-        """As a decimal string, without zeros at its end."""
+        """A decimal string without trailing zeros."""
         return format_minor(self.quintillionths, RATE_DECIMALS).rstrip("0").rstrip(".")
 
 
 class Exchange(Struct, frozen=True):
-    """What is given, what of it is the fee, and what is got."""
+    """The two amounts of a conversion. The fee is part of `from_amount_minor`."""
 
     from_currency: str
     to_currency: str
@@ -46,19 +45,8 @@ class Exchange(Struct, frozen=True):
     to_amount_minor: int
 
 
-class Quote(Struct, frozen=True, kw_only=True):
-    """An exchange that is kept to for a while, once."""
-
-    id: UUID
-    env: MerchantEnv
-    exchange: Exchange
-    created_at: datetime
-    expires_at: datetime
-    used_at: datetime | None = None
-
-
 class Conversion(Struct, frozen=True, kw_only=True):
-    """An exchange that was made. The house itself is the other side, so it is complete at once."""
+    """A completed conversion. The platform is the counterparty, so it completes at once."""
 
     id: UUID
     env: MerchantEnv
@@ -74,18 +62,18 @@ class Conversion(Struct, frozen=True, kw_only=True):
     version: int = 1
 
 
-class CreatedBy(Struct, frozen=True):
-    """Who made a rule: an API key, an application, or a person at the dashboard."""
+class RuleCreator(Struct, frozen=True):
+    """The creator of a rule: an API key, an application or a dashboard user."""
 
     type: Literal["api_key", "oauth", "dashboard"]
     oauth_client_id: str | None = None
 
 
-class Rule(Struct, frozen=True, kw_only=True):
-    """What is converted by itself: a share of each payment, or of the balance when it reaches a threshold.
+class ConversionRule(Struct, frozen=True, kw_only=True):
+    """An automatic conversion: of a share of each payment, or of the balance when it reaches a threshold.
 
-    `seen_version` counts the entries of the balance that were looked at, `waiting_minor` is what payments brought and was
-    too little to convert.
+    `seen_version` is the version of the balance up to which entries were processed; `waiting_minor` the sum of payments
+    that is still below the minimum of the pair.
     """
 
     id: UUID
@@ -97,7 +85,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     percent: int
     enabled: bool
     webhook_url: str | None
-    created_by: CreatedBy
+    created_by: RuleCreator
     version: int
     created_at: datetime
     updated_at: datetime
@@ -106,45 +94,38 @@ class Rule(Struct, frozen=True, kw_only=True):
     runs: int = 0
 
 
-def rate_between(one: Fraction, other: Fraction, as_of: datetime) -> Rate:
-    """How much of the other currency is got for one of this, by what one euro buys of each; rounded down.
-
-    There and back again is then never more than one, whatever the prices.
-    """
-    return Rate(int(other / one * ONE), as_of)
+def rate_between(from_price: Fraction, to_price: Fraction, as_of: datetime) -> Rate:
+    """The rate from one currency to another, by their prices per euro; rounded down, so that there and back never gains."""
+    return Rate(int(to_price / from_price * ONE), as_of)
 
 
 def rate_of(text: str, as_of: datetime) -> Rate:
-    """A rate as the database shows it."""
+    """A rate of its decimal string."""
     parts = RATE_TEXT.fullmatch(text)
     if parts is None:
-        raise ValueError(f"{text} is no rate")
+        raise ValueError(f"{text} is not a rate")
     return Rate(int(parts["whole"]) * ONE + int((parts["part"] or "").ljust(RATE_DECIMALS, "0")), as_of)
 
 
-def giving(pair: ConversionPair, rate: Rate, from_amount_minor: int) -> Exchange:
-    """What is got for this amount, the fee taken from it first; rounded down."""
+def exchange_from(pair: ConversionPair, rate: Rate, from_amount_minor: int) -> Exchange:
+    """The exchange of an amount. The fee is deducted first; the result is rounded down."""
     fee_minor = percentage(from_amount_minor, pair.fee_basis_points)
-    got_minor = _got(pair, rate, from_amount_minor - fee_minor)
-    return Exchange(pair.from_currency, pair.to_currency, rate, from_amount_minor, fee_minor, got_minor)
+    scaled, whole = _scales(pair, rate)
+    to_amount_minor = (from_amount_minor - fee_minor) * scaled // whole
+    return Exchange(pair.from_currency, pair.to_currency, rate, from_amount_minor, fee_minor, to_amount_minor)
 
 
-def getting(pair: ConversionPair, rate: Rate, to_amount_minor: int) -> Exchange:
-    """The least that must be given to get this amount, the fee included."""
+def exchange_to(pair: ConversionPair, rate: Rate, to_amount_minor: int) -> Exchange:
+    """The exchange that yields an amount, with the smallest possible amount to convert."""
     scaled, whole = _scales(pair, rate)
     net_minor = -(-to_amount_minor * whole // scaled)
-    # The fee is rounded up, so that what is left of an amount is a share of it rounded down.
-    from_minor = -(-net_minor * WHOLE // (WHOLE - pair.fee_basis_points))
+    # The fee is rounded up, so the net amount is rounded down.
+    from_minor = -(-net_minor * BASIS_POINTS // (BASIS_POINTS - pair.fee_basis_points))
     fee_minor = percentage(from_minor, pair.fee_basis_points)
     return Exchange(pair.from_currency, pair.to_currency, rate, from_minor, fee_minor, to_amount_minor)
 
 
-def _got(pair: ConversionPair, rate: Rate, net_minor: int) -> int:
-    scaled, whole = _scales(pair, rate)
-    return net_minor * scaled // whole
-
-
 def _scales(pair: ConversionPair, rate: Rate) -> tuple[int, int]:
-    """The rate between minor units, as a numerator and a denominator."""
-    given, got = CURRENCIES[pair.from_currency].decimals, CURRENCIES[pair.to_currency].decimals
-    return rate.quintillionths * 10**got, ONE * 10**given
+    """The rate between minor units as numerator and denominator."""
+    from_decimals, to_decimals = CURRENCIES[pair.from_currency].decimals, CURRENCIES[pair.to_currency].decimals
+    return rate.quintillionths * 10**to_decimals, ONE * 10**from_decimals

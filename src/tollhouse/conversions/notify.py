@@ -1,4 +1,4 @@
-"""Telling the merchant: events of conversions, recorded in the transaction of the deed."""
+"""The events of conversions, recorded in the transaction of the action."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ SOURCE = "conversion"
 
 
 async def completed(tx: Tx, conversion: Conversion, posted: PostedTransaction, services: Services, now: datetime) -> None:
-    """Record that it is done, and what it did to both balances."""
+    """Record the events of a completed conversion and of the two balances that it changed."""
     made, url = conversion.exchange, conversion.webhook_url
     event = NewEvent("conversion.completed", SOURCE, conversion.id, conversion.version, conversion_view(conversion), url)
     await record(tx, conversion.env, event, services=services, now=now)

@@ -1,4 +1,4 @@
-"""Everything this slice offers at its doors."""
+"""The operations of this slice."""
 
 from tollhouse.conversions import api, pages, rule_pages, rules_api
 

@@ -1,6 +1,6 @@
-"""The dashboard's pages about conversions: the list, one of them, and a new one.
+"""Dashboard pages of conversions: list, details, and the form for a new conversion.
 
-What is confirmed is a quote, and a quote is used once: so a form that is posted twice converts once.
+The confirmation names a quote, and a quote is used once, so a form that is sent twice converts once.
 """
 
 from uuid import UUID
@@ -11,9 +11,9 @@ from starlette.responses import Response
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
 from tollhouse.conversions import actions, store
 from tollhouse.conversions.errors import PairUnavailable
-from tollhouse.conversions.new_conversion import NewConversion, NewQuote
-from tollhouse.conversions.store import ConversionFilter
-from tollhouse.conversions.views import conversion_view, quote_view
+from tollhouse.conversions.new_conversion import NewConversion, NewConversionQuote
+from tollhouse.conversions.store import ConversionsQuery
+from tollhouse.conversions.views import conversion_quote_view, conversion_view
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
@@ -31,52 +31,52 @@ from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, Quot
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("from_currency", "to_currency", "amount", "to_amount", "external_id", "webhook_url")
-OF_THE_AMOUNT = (AmountBelowMinimum, AmountAboveMaximum, InsufficientFunds, BalanceLimitExceeded)
-LOOK_AGAIN = "The quote was not kept any longer. This is a new one: look again before you confirm."
+AMOUNT_ERRORS = (AmountBelowMinimum, AmountAboveMaximum, InsufficientFunds, BalanceLimitExceeded)
+QUOTE_RENEWED = "The quote has expired. Review the new amounts before you confirm."
 
 
-class ConversionsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
-    """`?currency=&page=` of the page of conversions: either of the two. Empty is no filter."""
+class ConversionsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?currency=&page=` of the list. The currency matches either of the two; empty is no filter."""
 
     currency: str = ""
 
 
-class Typed(Struct, frozen=True):
-    """What stands in the form: what is given, or what is wanted."""
+class ConversionForm(Struct, frozen=True):
+    """The values of the form: the amount to convert, or the amount to receive."""
 
     values: dict[str, str]
 
     @property
-    def new_quote(self) -> NewQuote:
-        """The quote that is asked for."""
-        return NewQuote(
+    def new_quote(self) -> NewConversionQuote:
+        """The quote to create."""
+        return NewConversionQuote(
             from_currency=self.values["from_currency"],
             to_currency=self.values["to_currency"],
             amount=self.values["amount"] or None,
             to_amount=self.values["to_amount"] or None,
         )
 
-    def conversion(self, quote_id: UUID) -> NewConversion:
-        """The conversion that is asked for."""
+    def new_conversion(self, quote_id: UUID) -> NewConversion:
+        """The conversion to create."""
         external_id, webhook_url = self.values["external_id"] or None, self.values["webhook_url"] or None
         return NewConversion(quote_id=quote_id, external_id=external_id, webhook_url=webhook_url)
 
 
 @OPERATIONS.add("GET", "/{mode}/conversions", guard=signed_in_page)
-async def conversions(request: Request, caller: Person, mode: str, query: ConversionsPage) -> Response:
-    """Conversions, newest first; of one currency, where the address says so."""
+async def list_page(request: Request, caller: Person, mode: str, query: ConversionsPageQuery) -> Response:
+    """The list of conversions, newest first."""
     env = caller.env(mode)
-    wanted = ConversionFilter(currency=query.currency or None)
-    shown, more = query.cut(await store.listed(request.services.db, env, wanted, query.window))
+    filters = ConversionsQuery(currency=query.currency or None)
+    found, more = query.cut(await store.list_conversions(request.services.db, env, filters, query.window))
     return page(
         request,
         "conversions/list.html",
         person=caller,
         mode=env.mode,
         here="conversions",
-        conversions=[conversion_view(one) for one in shown],
+        conversions=[conversion_view(one) for one in found],
         query=query,
-        currencies=currencies(),
+        currencies=currency_options(),
         turn=turn(query, more=more),
     )
 
@@ -84,75 +84,72 @@ async def conversions(request: Request, caller: Person, mode: str, query: Conver
 @OPERATIONS.add("GET", "/{mode}/conversions/new", guard=signed_in_page)
 async def fill_in(request: Request, caller: Person, mode: str) -> Response:
     """The form for a new conversion."""
-    return await _form(request, caller, caller.env(mode), _typed(Form([])))
+    return await _form(request, caller, caller.env(mode), _parse_form(Form([])))
 
 
 @OPERATIONS.add("POST", "/{mode}/conversions/new", guard=signed_in_page)
 async def review(request: Request, caller: Person, mode: str) -> Response:
-    """What it brings, to be confirmed; or the form again, with what is wrong in it."""
+    """The amounts to confirm, or the form with its errors."""
     env = caller.env(mode)
-    form = request.form()
-    if form.one("change"):
-        return await _form(request, caller, env, _typed(form))
-    return await _review(request, caller, env, _typed(form))
+    form = _parse_form(request.form())
+    if request.form().one("change"):
+        return await _form(request, caller, env, form)
+    return await _review(request, caller, env, form)
 
 
 @OPERATIONS.add("POST", "/{mode}/conversions/new/confirm", guard=signed_in_page)
 async def confirm(request: Request, caller: Person, mode: str) -> Response:
-    """Convert as it was quoted."""
+    """Convert as quoted."""
     env, services = caller.env(mode), request.services
-    form = request.form()
-    quote_id, typed = parse_id(form.one("quote_id") or ""), _typed(form)
+    form = _parse_form(request.form())
+    quote_id = parse_id(request.form().one("quote_id") or "")
     if quote_id is None:
-        return await _review(request, caller, env, typed)
-    new = typed.conversion(quote_id)
+        return await _review(request, caller, env, form)
+    new = form.new_conversion(quote_id)
     try:
-        made_id = (await services.db.transact(lambda tx: actions.convert(tx, env, new, services, request.now))).id
+        created_id = (await services.db.transact(lambda tx: actions.convert(tx, env, new, services, request.now))).id
     except ApiError as error:
-        # Whatever stands against a second one, the first click may have made it.
-        earlier_id = await store.id_of_quote(services.db, env, quote_id)
-        if earlier_id is None and isinstance(error, QuoteExpired | QuoteAlreadyUsed | NotFound):
-            return await _review(request, caller, env, typed, LOOK_AGAIN)
-        if earlier_id is None:
-            return await _form(request, caller, env, typed, _said(error, typed))
-        made_id = earlier_id
-    return see_other(f"/{env.mode}/conversions/{made_id}")
+        # Whatever the error is, an earlier request may have created the conversion.
+        created_id = await store.id_by_quote(services.db, env, quote_id)
+        if created_id is None and isinstance(error, QuoteExpired | QuoteAlreadyUsed | NotFound):
+            return await _review(request, caller, env, form, QUOTE_RENEWED)
+        if created_id is None:
+            return await _form(request, caller, env, form, _form_errors(error, form))
+    return see_other(f"/{env.mode}/conversions/{created_id}")
 
 
 @OPERATIONS.add("GET", "/{mode}/conversions/{conversion_id}", guard=signed_in_page)
-async def conversion(request: Request, caller: Person, mode: str, conversion_id: UUID) -> Response:
-    """One conversion: what was given and got, at what rate."""
+async def details(request: Request, caller: Person, mode: str, conversion_id: UUID) -> Response:
+    """A conversion: amounts, fee, rate."""
     env = caller.env(mode)
-    found = await store.one(request.services.db, env, conversion_id)
-    if found is None:
-        raise NotFound
-    shown = conversion_view(found)
+    found = await store.get(request.services.db, env, conversion_id)
     return page(
         request,
         "conversions/one.html",
         person=caller,
         mode=env.mode,
         here="conversions",
-        conversion=shown,
-        by_rule=shown.rule_id,
+        conversion=conversion_view(found),
     )
 
 
-def _typed(form: Form) -> Typed:
-    amounts = {name: form.amount(name) for name in ("amount", "to_amount")}
-    return Typed({name: form.one(name) or "" for name in FIELDS} | amounts)
+def _parse_form(posted: Form) -> ConversionForm:
+    amounts = {name: posted.amount(name) for name in ("amount", "to_amount")}
+    return ConversionForm({name: posted.one(name) or "" for name in FIELDS} | amounts)
 
 
-def currencies() -> list[tuple[str, str]]:
-    """The currencies that can be converted, with their names."""
+def currency_options() -> list[tuple[str, str]]:
+    """The currencies that can be converted: code and name."""
     return [(code, f"{code}, {known.name}") for code, known in CURRENCIES.items() if known.operations.conversions]
 
 
-async def _review(request: Request, person: Person, env: MerchantEnv, typed: Typed, message: str = "") -> Response:
+async def _review(request: Request, person: Person, env: MerchantEnv, form: ConversionForm, message: str = "") -> Response:
     try:
-        quote = await request.services.db.transact(lambda tx: actions.offer(tx, env, typed.new_quote, request.now))
+        quote = await request.services.db.transact(
+            lambda tx: actions.quote(tx, env, form.new_quote, request.now, check_funds=True)
+        )
     except ApiError as error:
-        return await _form(request, person, env, typed, _said(error, typed))
+        return await _form(request, person, env, form, _form_errors(error, form))
     return page(
         request,
         "conversions/review.html",
@@ -160,19 +157,19 @@ async def _review(request: Request, person: Person, env: MerchantEnv, typed: Typ
         person=person,
         mode=env.mode,
         here="conversions",
-        quote=quote_view(quote),
-        typed=typed.values,
+        quote=conversion_quote_view(quote),
+        values=form.values,
         message=message,
     )
 
 
 async def _form(
-    request: Request, person: Person, env: MerchantEnv, typed: Typed, form_errors: FormErrors = NO_ERRORS
+    request: Request, person: Person, env: MerchantEnv, form: ConversionForm, form_errors: FormErrors = NO_ERRORS
 ) -> Response:
-    there = [
-        (one.currency, one.available_minor)
-        for one in await list_balances(request.services.db, env)
-        if one.available_minor > 0
+    available = [
+        (format_amount(balance.available_minor, balance.currency), balance.currency)
+        for balance in await list_balances(request.services.db, env)
+        if balance.available_minor > 0
     ]
     return page(
         request,
@@ -181,17 +178,17 @@ async def _form(
         person=person,
         mode=env.mode,
         here="conversions",
-        currencies=currencies(),
-        there=[(format_amount(minor, code), code) for code, minor in there],
-        typed=typed.values,
+        currencies=currency_options(),
+        available=available,
+        values=form.values,
         form_errors=form_errors,
     )
 
 
-def _said(error: ApiError, typed: Typed) -> FormErrors:
+def _form_errors(error: ApiError, form: ConversionForm) -> FormErrors:
     at = ""
-    if isinstance(error, OF_THE_AMOUNT):
-        at = "amount" if typed.values["amount"] else "to_amount"
+    if isinstance(error, AMOUNT_ERRORS):
+        at = "amount" if form.values["amount"] else "to_amount"
     elif isinstance(error, PairUnavailable):
         at = "to_currency"
-    return form_errors_of(error, FIELDS, at, {("amount", "invalid_value"): "Fill in one of the two amounts."})
+    return form_errors_of(error, FIELDS, at, {("amount", "invalid_value"): "Enter one of the two amounts."})

@@ -1,6 +1,6 @@
-"""What currencies cost: in test mode what the catalogue says, in live mode what an operator has posted, and not long ago.
+"""Prices of currencies: the catalogue's in test mode, those that operators post in live mode.
 
-Every price is what one euro buys. So all rates come of one list, and no circle of conversions gains anything.
+Every price is per euro, so all rates derive from one list and no chain of conversions gains.
 """
 
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ UnavailableReason = Literal["rate_stale", "disabled"]
 
 
 class Price(Struct, frozen=True):
-    """What one euro buys, and when that was so."""
+    """Major units of a currency for one euro, and the time of the price."""
 
     per_euro: Fraction
     as_of: datetime
 
 
 class PostedPrice(Struct, frozen=True):
-    """A price in the operator's list."""
+    """A price in the operators' list."""
 
     currency: str
     per_euro: str
@@ -37,49 +37,49 @@ class PostedPrice(Struct, frozen=True):
     at: Timestamp
 
 
-class Offer(Struct, frozen=True):
-    """A pair, its rate where there is one, and why it cannot be used; None where it can."""
+class PairRate(Struct, frozen=True):
+    """A pair, its current rate, and why it is unavailable; None where it is available."""
 
     pair: ConversionPair
     rate: Rate | None
     unavailable_reason: UnavailableReason | None
 
 
-async def prices(db: Pool | Tx, mode: Mode, codes: frozenset[str], now: datetime) -> Mapping[str, Price]:
-    """What is known of these currencies."""
+async def list_prices(db: Pool | Tx, mode: Mode, codes: frozenset[str], now: datetime) -> Mapping[str, Price]:
+    """The current prices of these currencies; those without a price are missing."""
     if mode == "test":
         return {code: Price(sandbox_price(code), now) for code in codes}
     posted = await prices_store.latest(db, sorted(codes - {EURO}))
     return {EURO: Price(Fraction(1), now)} | {row["currency"]: Price(Fraction(row["per_euro"]), row["at"]) for row in posted}
 
 
-def offer(pair: ConversionPair, known: Mapping[str, Price], now: datetime) -> Offer:
-    """What a pair is worth now."""
+def rate_of_pair(pair: ConversionPair, known: Mapping[str, Price], now: datetime) -> PairRate:
+    """The current rate of a pair."""
     one, other = known.get(pair.from_currency), known.get(pair.to_currency)
     rate = None if one is None or other is None else rate_between(one.per_euro, other.per_euro, min(one.as_of, other.as_of))
     if not pair.enabled:
-        return Offer(pair, rate, "disabled")
-    fresh = rate is not None and rate.quintillionths > 0 and now - rate.as_of <= timedelta(seconds=pair.maximum_age_s)
-    return Offer(pair, rate, None if fresh else "rate_stale")
+        return PairRate(pair, rate, "disabled")
+    is_fresh = rate is not None and rate.quintillionths > 0 and now - rate.as_of <= timedelta(seconds=pair.maximum_age_s)
+    return PairRate(pair, rate, None if is_fresh else "rate_stale")
 
 
-async def offer_of(db: Pool | Tx, mode: Mode, pair: ConversionPair, now: datetime) -> Offer:
-    """What one pair is worth now."""
-    known = await prices(db, mode, frozenset({pair.from_currency, pair.to_currency}), now)
-    return offer(pair, known, now)
+async def get_rate(db: Pool | Tx, mode: Mode, pair: ConversionPair, now: datetime) -> PairRate:
+    """The current rate of one pair."""
+    known = await list_prices(db, mode, frozenset({pair.from_currency, pair.to_currency}), now)
+    return rate_of_pair(pair, known, now)
 
 
 def is_price(text: str) -> bool:
-    """Whether this is a price as it can be kept."""
+    """Whether a text is a valid price."""
     return RATE_TEXT.fullmatch(text) is not None and Fraction(text) > 0
 
 
-async def posted(db: Pool | Tx, *codes: str) -> list[PostedPrice]:
-    """The latest prices of these currencies, or of all that were posted."""
+async def list_posted(db: Pool | Tx, *codes: str) -> list[PostedPrice]:
+    """The latest posted prices of these currencies, or of all."""
     rows = await prices_store.latest(db, codes or None)
     return [PostedPrice(row["currency"], row["per_euro"], row["operator"], stamp(row["at"])) for row in rows]
 
 
 async def post(tx: Tx, currency: str, per_euro: str, operator: str, now: datetime) -> None:
-    """From now on, and until it is too old, one euro buys so much of a currency in live mode."""
+    """Post the price of a currency for live mode."""
     await prices_store.post(tx, new_id(), currency, per_euro, operator, now)

@@ -14,10 +14,10 @@ LATEST = """
 
 
 async def post(tx: Tx, price_id: UUID, currency: str, per_euro: str, operator: str, now: datetime) -> None:
-    """Keep what one euro buys of a currency from now on."""
+    """Insert a price."""
     await tx.execute(POST, price_id, currency, per_euro, operator, now)
 
 
 async def latest(db: Pool | Tx, codes: Sequence[str] | None = None) -> list[Row]:
-    """The latest price of these currencies, or of all."""
+    """The latest prices of these currencies, or of all."""
     return await db.fetch(LATEST, None if codes is None else list(codes))

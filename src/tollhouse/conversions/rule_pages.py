@@ -1,4 +1,4 @@
-"""The dashboard's page about conversion rules: what is converted by itself, made, paused, resumed and deleted."""
+"""The dashboard page of conversion rules: create, pause, resume and delete."""
 
 import contextlib
 import re
@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from tollhouse.conversions import rules, rules_store
 from tollhouse.conversions.errors import RuleConflict
-from tollhouse.conversions.model import CreatedBy, Rule
-from tollhouse.conversions.pages import currencies
-from tollhouse.conversions.rules import RULES_MAX, ChangedRule, NewRule
+from tollhouse.conversions.model import ConversionRule, RuleCreator
+from tollhouse.conversions.pages import currency_options
+from tollhouse.conversions.rules import RULES_MAX, ConversionRuleUpdate, NewConversionRule
 from tollhouse.conversions.views import rule_view
 from tollhouse.http.bodies import shape
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
@@ -29,108 +29,106 @@ from tollhouse.kernel.errors import ApiError, FieldError, InvalidRequest, NotFou
 OPERATIONS = Operations(PAGES)
 FIELDS = ("from_currency", "to_currency", "trigger", "threshold", "percent", "webhook_url")
 NOTICES = {
-    "made": "The rule counts from now on.",
-    "paused": "The rule is paused.",
-    "resumed": "The rule counts again, from now on.",
-    "deleted": "The rule is deleted. What it converted stays.",
+    "made": "Rule created. It applies to new payments.",
+    "paused": "Rule paused.",
+    "resumed": "Rule resumed. It applies to new payments.",
+    "deleted": "Rule deleted. Its conversions are kept.",
 }
-SAID = {("threshold", "invalid_value"): "Leave this empty: a rule that looks at payments has no threshold."}
+MESSAGES = {("threshold", "invalid_value"): "Leave this empty. Rules for payments have no threshold."}
 PERCENT = re.compile(r"[1-9][0-9]?|100")
 VERSION = re.compile(r"[0-9]{1,9}")
-AT_DASHBOARD = CreatedBy("dashboard")
+DASHBOARD_USER = RuleCreator("dashboard")
 
 
-class DoneQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """`?done=` names what was just done."""
+class NoticeQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?done=` names the action that was just completed."""
 
     done: str = ""
 
 
 @OPERATIONS.add("GET", "/{mode}/conversions/rules", guard=signed_in_page)
-async def show(request: Request, caller: Person, mode: str, query: DoneQuery) -> Response:
-    """The rules of this environment, and the form for a new one."""
-    return await _rules(request, caller, caller.env(mode), _typed(Form([])), notice=NOTICES.get(query.done, ""))
+async def show(request: Request, caller: Person, mode: str, query: NoticeQuery) -> Response:
+    """The rules of this environment, and the form for a new rule."""
+    return await _rules(request, caller, caller.env(mode), _values(Form([])), notice=NOTICES.get(query.done, ""))
 
 
 @OPERATIONS.add("POST", "/{mode}/conversions/rules", guard=signed_in_page)
-async def make(request: Request, caller: Person, mode: str) -> Response:
-    """Make a rule. A currency has one: so a form that is posted twice makes no second."""
+async def create(request: Request, caller: Person, mode: str) -> Response:
+    """Create a rule. A currency has one rule, so a form that is sent twice creates one."""
     env, services = caller.env(mode), request.services
-    typed = _typed(request.form())
+    values = _values(request.form())
     try:
-        new = _new_rule(typed)
-        await services.db.transact(lambda tx: rules.make(tx, env, AT_DASHBOARD, new, services, request.now))
+        new = _new_rule(values)
+        await services.db.transact(lambda tx: rules.create(tx, env, DASHBOARD_USER, new, services, request.now))
     except ApiError as error:
         at = "from_currency" if isinstance(error, RuleConflict) else ""
-        return await _rules(request, caller, env, typed, form_errors_of(error, FIELDS, at, SAID))
+        return await _rules(request, caller, env, values, form_errors_of(error, FIELDS, at, MESSAGES))
     return see_other(f"/{env.mode}/conversions/rules?done=made")
 
 
 @OPERATIONS.add("POST", "/{mode}/conversions/rules/{rule_id}/pause", guard=signed_in_page)
 async def pause(request: Request, caller: Person, mode: str, rule_id: UUID) -> Response:
-    """Let a rule rest."""
-    return await _switch(request, caller, caller.env(mode), rule_id, enabled=False)
+    """Pause a rule."""
+    return await _set_enabled(request, caller, caller.env(mode), rule_id, enabled=False)
 
 
 @OPERATIONS.add("POST", "/{mode}/conversions/rules/{rule_id}/resume", guard=signed_in_page)
 async def resume(request: Request, caller: Person, mode: str, rule_id: UUID) -> Response:
-    """Let a rule count again, from now on."""
-    return await _switch(request, caller, caller.env(mode), rule_id, enabled=True)
+    """Resume a rule from now on."""
+    return await _set_enabled(request, caller, caller.env(mode), rule_id, enabled=True)
 
 
 @OPERATIONS.add("POST", "/{mode}/conversions/rules/{rule_id}/delete", guard=signed_in_page)
 async def delete(request: Request, caller: Person, mode: str, rule_id: UUID) -> Response:
-    """Delete a rule; one that was deleted before is deleted."""
+    """Delete a rule. A repeated request succeeds."""
     env = caller.env(mode)
     with contextlib.suppress(NotFound):
-        await request.services.db.transact(lambda tx: rules.end(tx, env, rule_id, request.now))
+        await request.services.db.transact(lambda tx: rules.delete(tx, env, rule_id, request.now))
     return see_other(f"/{env.mode}/conversions/rules?done=deleted")
 
 
-async def _switch(request: Request, caller: Person, env: MerchantEnv, rule_id: UUID, *, enabled: bool) -> Response:
-    """Change nothing else of the rule, and that only where it is still the one that was seen."""
+async def _set_enabled(request: Request, caller: Person, env: MerchantEnv, rule_id: UUID, *, enabled: bool) -> Response:
+    """Enable or disable a rule whose version is the one on the page."""
     services = request.services
-    seen = request.form().one("seen") or ""
-    if not VERSION.fullmatch(seen):
-        raise InvalidRequest("The form does not say which state of the rule was seen.")
-    current = await rules_store.one(services.db, env, rule_id)
-    if current is None:
-        raise NotFound
+    version = request.form().one("seen") or ""
+    if not VERSION.fullmatch(version):
+        raise InvalidRequest("The form has no valid `seen`: the version of the rule on the page.")
+    current = await rules_store.get(services.db, env, rule_id)
     if current.enabled != enabled:
-        changed = _changed(current, int(seen), enabled=enabled)
+        changes = _rule_update(current, int(version), enabled=enabled)
         try:
-            await services.db.transact(lambda tx: rules.change(tx, env, rule_id, changed, services, request.now))
+            await services.db.transact(lambda tx: rules.update(tx, env, rule_id, changes, services, request.now))
         except NotFound:
             raise
         except ApiError as error:
-            return await _rules(request, caller, env, _typed(Form([])), FormErrors(error.message, status=error.status))
+            return await _rules(request, caller, env, _values(Form([])), FormErrors(error.message, status=error.status))
     return see_other(f"/{env.mode}/conversions/rules?done={'resumed' if enabled else 'paused'}")
 
 
-def _typed(form: Form) -> dict[str, str]:
+def _values(form: Form) -> dict[str, str]:
     return {name: form.one(name) or "" for name in FIELDS} | {"threshold": form.amount("threshold")}
 
 
-def _new_rule(typed: dict[str, str]) -> NewRule:
-    """The rule that was typed. Raises `ValidationFailed`."""
-    percent = typed["percent"]
+def _new_rule(values: dict[str, str]) -> NewConversionRule:
+    """The rule of the form's values. Raises `ValidationFailed`."""
+    percent = values["percent"]
     if not PERCENT.fullmatch(percent):
         raise ValidationFailed(FieldError("percent", "invalid_value", messages.whole_number(1, 100)))
-    asked = {name: value for name, value in typed.items() if value} | {"percent": int(percent)}
-    return shape({"from_currency": "", "to_currency": ""} | asked, NewRule)
+    members = {name: value for name, value in values.items() if value} | {"percent": int(percent)}
+    return shape({"from_currency": "", "to_currency": ""} | members, NewConversionRule)
 
 
-def _changed(current: Rule, version: int, *, enabled: bool) -> ChangedRule:
-    """The whole of the rule, as changing asks for it."""
-    shown = rule_view(current)
-    return ChangedRule(
-        from_currency=shown.from_currency,
-        to_currency=shown.to_currency,
-        trigger=shown.trigger,
-        threshold=shown.threshold,
-        percent=shown.percent,
+def _rule_update(current: ConversionRule, version: int, *, enabled: bool) -> ConversionRuleUpdate:
+    """The complete rule with `enabled` changed."""
+    view = rule_view(current)
+    return ConversionRuleUpdate(
+        from_currency=view.from_currency,
+        to_currency=view.to_currency,
+        trigger=view.trigger,
+        threshold=view.threshold,
+        percent=view.percent,
         enabled=enabled,
-        webhook_url=shown.webhook_url,
+        webhook_url=view.webhook_url,
         version=version,
     )
 
@@ -139,12 +137,12 @@ async def _rules(
     request: Request,
     person: Person,
     env: MerchantEnv,
-    typed: dict[str, str],
+    values: dict[str, str],
     form_errors: FormErrors = NO_ERRORS,
     *,
     notice: str = "",
 ) -> Response:
-    found = await rules_store.listed(request.services.db, env, whole(RULES_MAX))
+    found = await rules_store.list_rules(request.services.db, env, whole(RULES_MAX))
     return page(
         request,
         "conversions/rules.html",
@@ -153,8 +151,8 @@ async def _rules(
         mode=env.mode,
         here="conversions",
         rules=[rule_view(one) for one in found],
-        currencies=currencies(),
-        typed=typed,
+        currencies=currency_options(),
+        values=values,
         form_errors=form_errors,
         notice=notice,
     )

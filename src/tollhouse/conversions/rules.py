@@ -1,4 +1,4 @@
-"""Conversion rules: made, changed and ended by merchants, and followed by the worker, once for everything that comes in."""
+"""Conversion rules: created, updated and deleted by merchants, applied by the worker once to every balance entry."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -16,26 +16,27 @@ from tollhouse.catalogue.conversion_pairs import pair
 from tollhouse.catalogue.currencies import CURRENCIES, priced
 from tollhouse.conversions import actions, prices, rules_store
 from tollhouse.conversions.errors import RuleChanged, RuleConflict
-from tollhouse.conversions.model import Conversion, CreatedBy, Exchange, Rule, Trigger, giving
-from tollhouse.conversions.new_conversion import currency_faults, destination_faults, pair_of
-from tollhouse.conversions.rules_store import News
+from tollhouse.conversions.model import Conversion, ConversionRule, Exchange, RuleCreator, Trigger, exchange_from
+from tollhouse.conversions.new_conversion import currency_errors, pair_of
+from tollhouse.conversions.rules_store import BalanceChange
 from tollhouse.http.bodies import RequestFacts
 from tollhouse.http.paging import whole
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import new_id
+from tollhouse.orders.destinations import destination_errors
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Tx
 
 PERCENT = 100
 RETRY = timedelta(seconds=60)
 RULES_MAX = 1_000
-"""More than there are currencies: a merchant has one rule for each, at most."""
+"""Above the number of currencies: a merchant has at most one rule for each."""
 
 
-class NewRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a merchant wants done. `threshold` belongs to `on_threshold`, and only there."""
+class NewConversionRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A rule to create. `threshold` is for the trigger `on_threshold` only."""
 
     from_currency: str
     to_currency: str
@@ -46,20 +47,22 @@ class NewRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     webhook_url: str | None = None
 
     def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
-        """Everything that is wrong, as far as nothing is looked up."""
-        return _faults(self, facts.caller.env, facts.settings)
+        """Every error that needs no lookup."""
+        return _field_errors(self, facts.caller.env, facts.settings)
 
 
-class ChangedRule(NewRule, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The whole rule anew; `version` is the one that was read."""
+class ConversionRuleUpdate(NewConversionRule, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The complete updated rule; `version` is the one that was retrieved."""
 
     version: int
 
 
-async def make(tx: Tx, env: MerchantEnv, created_by: CreatedBy, new: NewRule, services: Services, now: datetime) -> Rule:
-    """A rule that counts from now on. Raises `ValidationFailed`, `CurrencyNotSupported` and `RuleConflict`."""
-    threshold_minor = _understand(new, env, services.settings)
-    rule = Rule(
+async def create(
+    tx: Tx, env: MerchantEnv, created_by: RuleCreator, new: NewConversionRule, services: Services, now: datetime
+) -> ConversionRule:
+    """Create a rule, which counts entries from now on. Raises `ValidationFailed`, `CurrencyNotSupported`, `RuleConflict`."""
+    threshold_minor = _parse_threshold(new, env, services.settings)
+    rule = ConversionRule(
         id=new_id(),
         env=env,
         from_currency=new.from_currency,
@@ -74,19 +77,19 @@ async def make(tx: Tx, env: MerchantEnv, created_by: CreatedBy, new: NewRule, se
         created_at=now,
         updated_at=now,
     )
-    await _refuse_conflict(tx, rule)
+    await _ensure_no_conflict(tx, rule)
     # Nothing below this line may refuse.
-    await _note(tx, "rule.made", None, rule, now)
+    await _record_audit(tx, "rule.made", None, rule, now)
     return await rules_store.insert(tx, rule)
 
 
-async def change(tx: Tx, env: MerchantEnv, rule_id: UUID, new: ChangedRule, services: Services, now: datetime) -> Rule:
-    """Replace a rule. Raises `NotFound`, `RuleChanged` and the refusals of `make`."""
-    threshold_minor = _understand(new, env, services.settings)
-    await rules_store.hold(tx, env)
-    current = await rules_store.one(tx, env, rule_id)
-    if current is None:
-        raise NotFound
+async def update(
+    tx: Tx, env: MerchantEnv, rule_id: UUID, new: ConversionRuleUpdate, services: Services, now: datetime
+) -> ConversionRule:
+    """Update a rule. Raises `NotFound`, `RuleChanged` and the errors of `create`."""
+    threshold_minor = _parse_threshold(new, env, services.settings)
+    await rules_store.lock_merchant(tx, env)
+    current = await rules_store.get(tx, env, rule_id)
     if current.version != new.version:
         raise RuleChanged(current.version)
     rule = msgspec.structs.replace(
@@ -99,84 +102,86 @@ async def change(tx: Tx, env: MerchantEnv, rule_id: UUID, new: ChangedRule, serv
         enabled=new.enabled,
         webhook_url=new.webhook_url,
     )
-    await _refuse_conflict(tx, rule)
+    await _ensure_no_conflict(tx, rule)
     # Nothing below this line may refuse.
-    changed = await rules_store.change(tx, rule, now)
-    if changed is None:
-        raise AssertionError("rules of a merchant that is held do not change")
-    await _note(tx, "rule.changed", current, changed, now)
-    return changed
+    updated = await rules_store.update(tx, rule, now)
+    await _record_audit(tx, "rule.changed", current, updated, now)
+    return updated
 
 
-async def end(tx: Tx, env: MerchantEnv, rule_id: UUID, now: datetime) -> Rule:
-    """Delete a rule; what it converted stays. Raises `NotFound`."""
-    ended = await rules_store.delete(tx, env, rule_id)
-    if ended is None:
-        raise NotFound
-    await _note(tx, "rule.ended", ended, ended, now)
-    return ended
+async def delete(tx: Tx, env: MerchantEnv, rule_id: UUID, now: datetime) -> ConversionRule:
+    """Delete a rule. Its conversions are kept. Raises `NotFound`."""
+    deleted = await rules_store.delete(tx, env, rule_id)
+    await _record_audit(tx, "rule.ended", deleted, deleted, now)
+    return deleted
 
 
-async def follow(tx: Tx, env: MerchantEnv, rule_id: UUID, services: Services, now: datetime) -> Conversion | None:
-    """Do what a rule says of everything that came in since it last looked; None where nothing is to be done now.
+async def apply(tx: Tx, env: MerchantEnv, rule_id: UUID, services: Services, now: datetime) -> Conversion | None:
+    """Apply a rule to the entries since its last run; None where nothing is to convert now.
 
-    How far it looked and what it converted are one transaction: so nothing counts twice, and nothing is left out.
+    The conversion and the progress are one transaction, so every entry counts once.
     """
-    rule = await rules_store.take(tx, env, rule_id)
+    rule = await rules_store.lock_enabled(tx, env, rule_id)
     if rule is None:
         return None
-    news = await rules_store.look(tx, rule)
-    waiting_minor = max(0, rule.waiting_minor + news.paid_minor) if rule.trigger == "on_payment" else 0
-    wanted_minor = _wanted(rule, news, waiting_minor)
+    change = await rules_store.get_balance_change(tx, rule)
+    waiting_minor = max(0, rule.waiting_minor + change.paid_minor) if rule.trigger == "on_payment" else 0
+    convertible_minor = _convertible(rule, change, waiting_minor)
     terms = pair(rule.from_currency, rule.to_currency)
-    if wanted_minor < terms.minimum_minor:
-        await rules_store.note(tx, rule, news.version, waiting_minor, rule.runs, None)
+    if convertible_minor < terms.minimum_minor:
+        await rules_store.record_progress(tx, rule, change.version, waiting_minor, rule.runs, None)
         return None
-    offer = await prices.offer_of(tx, env.mode, terms, now)
-    if offer.rate is None or offer.unavailable_reason is not None:  # nothing was looked at: the same counts again
-        await rules_store.note(tx, rule, rule.seen_version, rule.waiting_minor, rule.runs, now + RETRY)
+    current = await prices.get_rate(tx, env.mode, terms, now)
+    if current.rate is None or current.unavailable_reason is not None:  # the same entries count again later
+        await rules_store.record_progress(tx, rule, rule.seen_version, rule.waiting_minor, rule.runs, now + RETRY)
         return None
-    amount_minor = wanted_minor if terms.maximum_minor is None else min(wanted_minor, terms.maximum_minor)
-    exchange = giving(terms, offer.rate, amount_minor)
+    amount_minor = convertible_minor if terms.maximum_minor is None else min(convertible_minor, terms.maximum_minor)
+    exchange = exchange_from(terms, current.rate, amount_minor)
     if exchange.to_amount_minor <= 0:
-        await rules_store.note(tx, rule, news.version, waiting_minor, rule.runs, None)
+        await rules_store.record_progress(tx, rule, change.version, waiting_minor, rule.runs, None)
         return None
     conversion = _conversion(rule, exchange, now)
-    left_minor = 0 if amount_minor == wanted_minor else max(0, waiting_minor - amount_minor * PERCENT // rule.percent)
-    await actions.carry_out(tx, conversion, services, now)
-    await rules_store.note(tx, rule, news.version, left_minor, rule.runs + 1, now if left_minor else None)
+    remaining_minor = (
+        0 if amount_minor == convertible_minor else max(0, waiting_minor - amount_minor * PERCENT // rule.percent)
+    )
+    await actions.execute(tx, conversion, services, now)
+    await rules_store.record_progress(
+        tx, rule, change.version, remaining_minor, rule.runs + 1, now if remaining_minor else None
+    )
     return conversion
 
 
-async def put_off(tx: Tx, env: MerchantEnv, rule_id: UUID, now: datetime) -> None:
-    """Follow a rule later, because the balance cannot hold what it would bring now."""
-    rule = await rules_store.take(tx, env, rule_id)
+async def postpone(tx: Tx, env: MerchantEnv, rule_id: UUID, now: datetime) -> None:
+    """Retry a rule later, because the result would exceed the limit of the balance."""
+    rule = await rules_store.lock_enabled(tx, env, rule_id)
     if rule is not None:
-        await rules_store.note(tx, rule, rule.seen_version, rule.waiting_minor, rule.runs, now + RETRY)
+        await rules_store.record_progress(tx, rule, rule.seen_version, rule.waiting_minor, rule.runs, now + RETRY)
 
 
-async def _note(tx: Tx, action: AuditEventType, before: Rule | None, after: Rule, now: datetime) -> None:
+async def _record_audit(
+    tx: Tx, action: AuditEventType, before: ConversionRule | None, after: ConversionRule, now: datetime
+) -> None:
     name = f"{after.from_currency} → {after.to_currency}"
-    changed = changes({} if before is None else _said(before), _said(after))
+    changed = changes({} if before is None else _audited_members(before), _audited_members(after))
     await record.note(tx, after.env, action, now, subject=after.id, name=name, changed=changed)
 
 
-def _said(rule: Rule) -> Mapping[str, object]:
-    """What a merchant can say of a rule."""
+def _audited_members(rule: ConversionRule) -> Mapping[str, object]:
+    """The members of a rule that the audit log compares."""
     threshold = None if rule.threshold_minor is None else priced(rule.threshold_minor, rule.from_currency)
-    said = ("from_currency", "to_currency", "trigger", "percent", "enabled", "webhook_url")
-    return {name: getattr(rule, name) for name in said} | {"threshold": threshold}
+    names = ("from_currency", "to_currency", "trigger", "percent", "enabled", "webhook_url")
+    return {name: getattr(rule, name) for name in names} | {"threshold": threshold}
 
 
-def _wanted(rule: Rule, news: News, waiting_minor: int) -> int:
-    """How much the rule would convert now."""
+def _convertible(rule: ConversionRule, change: BalanceChange, waiting_minor: int) -> int:
+    """The amount that the rule would convert now, before the limits of the pair."""
     if rule.trigger == "on_payment":
-        return min(waiting_minor * rule.percent // PERCENT, news.available_minor)
-    reached = rule.threshold_minor is not None and news.available_minor >= rule.threshold_minor
-    return news.available_minor * rule.percent // PERCENT if reached and news.grew else 0
+        return min(waiting_minor * rule.percent // PERCENT, change.available_minor)
+    reached = rule.threshold_minor is not None and change.available_minor >= rule.threshold_minor
+    return change.available_minor * rule.percent // PERCENT if reached and change.grew else 0
 
 
-def _conversion(rule: Rule, exchange: Exchange, now: datetime) -> Conversion:
+def _conversion(rule: ConversionRule, exchange: Exchange, now: datetime) -> Conversion:
     return Conversion(
         id=new_id(),
         env=rule.env,
@@ -191,34 +196,34 @@ def _conversion(rule: Rule, exchange: Exchange, now: datetime) -> Conversion:
     )
 
 
-def _understand(new: NewRule, env: MerchantEnv, settings: Settings) -> int | None:
-    """The threshold in minor units. Raises `ValidationFailed` with every fault, else `CurrencyNotSupported`."""
-    if field_errors := list(_faults(new, env, settings)):
+def _parse_threshold(new: NewConversionRule, env: MerchantEnv, settings: Settings) -> int | None:
+    """The threshold in minor units. Raises `ValidationFailed` with every error, then `CurrencyNotSupported`."""
+    if field_errors := list(_field_errors(new, env, settings)):
         raise ValidationFailed(*field_errors)
     pair_of(new.from_currency, new.to_currency)
     return minor_of(new.threshold, CURRENCIES[new.from_currency])
 
 
-def _faults(new: NewRule, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
+def _field_errors(new: NewConversionRule, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
     known = CURRENCIES.get(new.from_currency)
-    yield from currency_faults(new.from_currency, new.to_currency)
-    yield from destination_faults(new.webhook_url, env, settings)
+    yield from currency_errors(new.from_currency, new.to_currency)
+    yield from destination_errors(new.webhook_url, env, settings)
     if new.trigger == "on_threshold" and minor_of(new.threshold, known) is None:
         yield amount_fault(known, "threshold")
     if new.trigger == "on_payment" and new.threshold is not None:
-        yield FieldError("threshold", "invalid_value", "This must be left out unless trigger is on_threshold.")
+        yield FieldError("threshold", "invalid_value", "Omit this member unless trigger is on_threshold.")
 
 
-async def _refuse_conflict(tx: Tx, rule: Rule) -> None:
-    """One rule converts from a currency, and no way along the rules leads back to it. Raises `RuleConflict`."""
-    await rules_store.hold(tx, rule.env)
+async def _ensure_no_conflict(tx: Tx, rule: ConversionRule) -> None:
+    """One rule converts from each currency, and rules form no cycle. Raises `RuleConflict`."""
+    await rules_store.lock_merchant(tx, rule.env)
     others = {
-        one.from_currency: one for one in await rules_store.listed(tx, rule.env, whole(RULES_MAX)) if one.id != rule.id
+        one.from_currency: one for one in await rules_store.list_rules(tx, rule.env, whole(RULES_MAX)) if one.id != rule.id
     }
     if rule.from_currency in others:
         raise RuleConflict(others[rule.from_currency].id)
-    at = others.get(rule.to_currency)
-    while at is not None:
-        if at.to_currency == rule.from_currency:
-            raise RuleConflict(at.id)
-        at = others.get(at.to_currency)
+    following = others.get(rule.to_currency)
+    while following is not None:
+        if following.to_currency == rule.from_currency:
+            raise RuleConflict(following.id)
+        following = others.get(following.to_currency)

@@ -1,4 +1,4 @@
-"""Conversion rules as the Integration API offers them."""
+"""Conversion rules in the Integration API."""
 
 from datetime import datetime
 from uuid import UUID
@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from tollhouse.conversions import rules, rules_store
 from tollhouse.conversions.errors import RuleChanged, RuleConflict
-from tollhouse.conversions.model import CreatedBy
-from tollhouse.conversions.rules import ChangedRule, NewRule
-from tollhouse.conversions.views import RuleView, rule_view
+from tollhouse.conversions.model import RuleCreator
+from tollhouse.conversions.rules import ConversionRuleUpdate, NewConversionRule
+from tollhouse.conversions.views import ConversionRuleView, rule_view
 from tollhouse.http.lists import ListPart
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
@@ -22,19 +22,19 @@ from tollhouse.platform.db import Pool, Tx
 OPERATIONS = Operations(INTEGRATION)
 
 
-class RulesAnswer(Struct, frozen=True):
+class ConversionRuleList(Struct, frozen=True):
     """A page of rules."""
 
-    conversion_rules: list[RuleView]
+    conversion_rules: list[ConversionRuleView]
     has_more: bool
     next_cursor: str | None
 
 
 @OPERATIONS.add("GET", "/conversion-rules", guard=scope("conversions:read"))
-async def list_rules(caller: Caller, part: ListPart, db: Pool) -> RulesAnswer:
+async def list_rules(caller: Caller, part: ListPart, db: Pool) -> ConversionRuleList:
     """List conversion rules, newest first."""
-    found, more, cursor = part.cut(await rules_store.listed(db, caller.env, part.window))
-    return RulesAnswer([rule_view(one) for one in found], more, cursor)
+    found, more, cursor = part.cut(await rules_store.list_rules(db, caller.env, part.window))
+    return ConversionRuleList([rule_view(one) for one in found], more, cursor)
 
 
 @OPERATIONS.add(
@@ -45,19 +45,18 @@ async def list_rules(caller: Caller, part: ListPart, db: Pool) -> RulesAnswer:
     idempotency="honoured",
     errors=(ValidationFailed, CurrencyNotSupported, RuleConflict),
 )
-async def make_rule(caller: Caller, body: NewRule, tx: Tx, now: datetime, services: Services) -> RuleView:
-    """Convert by itself from now on: a share of each payment, or of the balance when it reaches a threshold."""
-    created_by = CreatedBy("api_key") if caller.client_id is None else CreatedBy("oauth", caller.client_id)
-    return rule_view(await rules.make(tx, caller.env, created_by, body, services, now))
+async def make_rule(
+    caller: Caller, body: NewConversionRule, tx: Tx, now: datetime, services: Services
+) -> ConversionRuleView:
+    """Convert automatically: a share of each payment, or of the balance when it reaches a threshold."""
+    created_by = RuleCreator("api_key") if caller.client_id is None else RuleCreator("oauth", caller.client_id)
+    return rule_view(await rules.create(tx, caller.env, created_by, body, services, now))
 
 
 @OPERATIONS.add("GET", "/conversion-rules/{rule_id}", guard=scope("conversions:read"), errors=(NotFound,))
-async def read_rule(caller: Caller, rule_id: UUID, db: Pool) -> RuleView:
-    """Read a conversion rule."""
-    found = await rules_store.one(db, caller.env, rule_id)
-    if found is None:
-        raise NotFound
-    return rule_view(found)
+async def read_rule(caller: Caller, rule_id: UUID, db: Pool) -> ConversionRuleView:
+    """Retrieve a conversion rule."""
+    return rule_view(await rules_store.get(db, caller.env, rule_id))
 
 
 @OPERATIONS.add(
@@ -67,13 +66,13 @@ async def read_rule(caller: Caller, rule_id: UUID, db: Pool) -> RuleView:
     errors=(NotFound, ValidationFailed, CurrencyNotSupported, RuleChanged, RuleConflict),
 )
 async def change_rule(
-    caller: Caller, rule_id: UUID, body: ChangedRule, tx: Tx, now: datetime, services: Services
-) -> RuleView:
-    """Replace a conversion rule."""
-    return rule_view(await rules.change(tx, caller.env, rule_id, body, services, now))
+    caller: Caller, rule_id: UUID, body: ConversionRuleUpdate, tx: Tx, now: datetime, services: Services
+) -> ConversionRuleView:
+    """Update a conversion rule. Send all members."""
+    return rule_view(await rules.update(tx, caller.env, rule_id, body, services, now))
 
 
 @OPERATIONS.add("DELETE", "/conversion-rules/{rule_id}", guard=scope("conversions:write"), errors=(NotFound,))
-async def end_rule(caller: Caller, rule_id: UUID, tx: Tx, now: datetime) -> RuleView:
-    """Delete a conversion rule; what it converted stays."""
-    return rule_view(await rules.end(tx, caller.env, rule_id, now))
+async def end_rule(caller: Caller, rule_id: UUID, tx: Tx, now: datetime) -> ConversionRuleView:
+    """Delete a conversion rule. Its conversions are kept."""
+    return rule_view(await rules.delete(tx, caller.env, rule_id, now))

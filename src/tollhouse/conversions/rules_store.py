@@ -3,72 +3,57 @@
 from datetime import datetime
 from uuid import UUID
 
-import msgspec
 from msgspec import Struct
 
-from tollhouse.conversions.model import CreatedBy, Rule
+from tollhouse.conversions.model import ConversionRule, RuleCreator
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId
+from tollhouse.orders.store import env_of, fetch_one, fetch_page, order_of
 from tollhouse.platform.db import Pool, Row, Tx
 
-# Whoever makes or changes a rule holds its merchant: so no two of them close a circle together.
-LOCK = "SELECT true FROM merchants WHERE id = $1 FOR NO KEY UPDATE"
+# Writers of rules lock their merchant, so that two of them cannot close a cycle together.
+LOCK_MERCHANT = "SELECT true FROM merchants WHERE id = $1 FOR NO KEY UPDATE"
 INSERT = """
     INSERT INTO conversion_rules (id, merchant_id, mode, from_currency, to_currency, trigger, threshold_minor, percent,
-                                  enabled, webhook_url, created_by_type, created_by_client_id, seen_version, created_at,
-                                  updated_at)
-    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+                                  enabled, webhook_url, created_by_type, created_by_client_id, created_at, updated_at,
+                                  seen_version)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13,
            coalesce((SELECT a.version FROM ledger_accounts a
-                     WHERE (a.owner, a.mode, a.currency, a.code) = ($2, $3, $4, 'available')), 0), $13, $13
-    RETURNING id, merchant_id, mode, from_currency, to_currency, trigger, threshold_minor, percent, enabled, webhook_url,
-              created_by_type, created_by_client_id, version, seen_version, waiting_minor, runs, created_at, updated_at
+                     WHERE (a.owner, a.mode, a.currency, a.code) = ($2, $3, $4, 'available')), 0)
+    RETURNING *
 """
-ONE = """
-    SELECT id, merchant_id, mode, from_currency, to_currency, trigger, threshold_minor, percent, enabled, webhook_url,
-           created_by_type, created_by_client_id, version, seen_version, waiting_minor, runs, created_at, updated_at
-    FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 AND id = $3
-"""
+GET = "SELECT * FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 AND id = $3"
 LIST = """
-    SELECT id, merchant_id, mode, from_currency, to_currency, trigger, threshold_minor, percent, enabled, webhook_url,
-           created_by_type, created_by_client_id, version, seen_version, waiting_minor, runs, created_at, updated_at
-    FROM conversion_rules WHERE merchant_id = $1 AND mode = $2
+    SELECT * FROM conversion_rules WHERE merchant_id = $1 AND mode = $2
       AND created_at >= $3 AND (created_at, id) < ($4, $5)
     ORDER BY created_at DESC, id DESC LIMIT $6 OFFSET $7
 """
-# One that is switched on, or that converts from another currency now, counts from now on.
-CHANGE = """
+# A rule that is enabled, or whose currency or trigger changes, counts entries from now on.
+UPDATE = """
     UPDATE conversion_rules r SET
         from_currency = $5, to_currency = $6, trigger = $7, threshold_minor = $8, percent = $9, enabled = $10,
         webhook_url = $11, updated_at = $12, version = version + 1, retry_at = NULL,
-        waiting_minor = CASE WHEN anew THEN 0 ELSE waiting_minor END,
-        seen_version = CASE WHEN anew THEN there ELSE seen_version END
-    FROM (SELECT (from_currency, trigger, true) IS DISTINCT FROM ($5, $7, enabled) AS anew,
+        waiting_minor = CASE WHEN restarts THEN 0 ELSE waiting_minor END,
+        seen_version = CASE WHEN restarts THEN balance_version ELSE seen_version END
+    FROM (SELECT (from_currency, trigger, true) IS DISTINCT FROM ($5, $7, enabled) AS restarts,
                  coalesce((SELECT a.version FROM ledger_accounts a
-                           WHERE (a.owner, a.mode, a.currency, a.code) = ($1, $2, $5, 'available')), 0) AS there
+                           WHERE (a.owner, a.mode, a.currency, a.code) = ($1, $2, $5, 'available')), 0) AS balance_version
           FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 AND id = $3) now
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND version = $4
-    RETURNING id, merchant_id, mode, from_currency, to_currency, trigger, threshold_minor, percent, enabled, webhook_url,
-              created_by_type, created_by_client_id, version, seen_version, waiting_minor, runs, created_at, updated_at
+    RETURNING r.*
 """
-DELETE = """
-    DELETE FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 AND id = $3
-    RETURNING id, merchant_id, mode, from_currency, to_currency, trigger, threshold_minor, percent, enabled, webhook_url,
-              created_by_type, created_by_client_id, version, seen_version, waiting_minor, runs, created_at, updated_at
-"""
-# Rules whose balance has entries that they have not looked at, or that could not convert before.
-DUE = """
+DELETE = "DELETE FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 AND id = $3 RETURNING *"
+# Rules whose balance has unprocessed entries, or whose retry is due.
+LIST_DUE = """
     SELECT r.id, r.merchant_id, r.mode FROM conversion_rules r
     JOIN ledger_accounts a ON (a.owner, a.mode, a.currency, a.code) = (r.merchant_id, r.mode, r.from_currency, 'available')
     WHERE r.enabled AND (r.retry_at <= $1 OR r.retry_at IS NULL AND a.version > r.seen_version) ORDER BY r.id LIMIT $2
 """
-TAKE = """
-    SELECT id, merchant_id, mode, from_currency, to_currency, trigger, threshold_minor, percent, enabled, webhook_url,
-           created_by_type, created_by_client_id, version, seen_version, waiting_minor, runs, created_at, updated_at
-    FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND enabled FOR UPDATE SKIP LOCKED
+LOCK_ENABLED = """
+    SELECT * FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND enabled FOR UPDATE SKIP LOCKED
 """
-# One statement, hence one snapshot. What conversions did is no reason to convert.
-LOOK = """
+# One statement, hence one snapshot. Entries of conversions do not trigger conversions.
+GET_BALANCE_CHANGE = """
     SELECT a.balance, a.version, n.paid, n.grew
     FROM ledger_accounts a
     CROSS JOIN LATERAL (
@@ -77,14 +62,14 @@ LOOK = """
         FROM ledger_entries e WHERE e.account_id = a.id AND e.version > $4) n
     WHERE a.owner = $1 AND a.mode = $2 AND a.currency = $3 AND a.code = 'available'
 """
-NOTE = """
+RECORD_PROGRESS = """
     UPDATE conversion_rules SET seen_version = $4, waiting_minor = $5, runs = $6, retry_at = $7
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
 
 
-class News(Struct, frozen=True):
-    """What is available, how many entries made it so, and what came since: from payments, and whether anything did."""
+class BalanceChange(Struct, frozen=True):
+    """The available balance and its version, and since the rule's last run the sum of payments and whether it grew."""
 
     available_minor: int = 0
     version: int = 0
@@ -92,84 +77,68 @@ class News(Struct, frozen=True):
     grew: bool = False
 
 
-async def hold(tx: Tx, env: MerchantEnv) -> None:
-    """Let nobody else make or change rules of this merchant until this transaction ends."""
-    await tx.fetchval(LOCK, env.merchant_id)
+async def lock_merchant(tx: Tx, env: MerchantEnv) -> None:
+    """Lock a merchant's rules against other writers until the transaction ends."""
+    await tx.fetchval(LOCK_MERCHANT, env.merchant_id)
 
 
-async def insert(tx: Tx, new: Rule) -> Rule:
-    """Keep a new rule, which counts from now on."""
-    by = (new.created_by.type, new.created_by.oauth_client_id)
-    row = await tx.fetchrow(INSERT, new.id, new.env.merchant_id, new.env.mode, *_facts(new), *by, new.created_at)
-    if row is None:
-        raise AssertionError("an insert returns its row")
-    return _rule(row)
+async def insert(tx: Tx, new: ConversionRule) -> ConversionRule:
+    """Insert a rule that counts entries from now on, and return it."""
+    creator = (new.created_by.type, new.created_by.oauth_client_id)
+    row = (new.id, new.env.merchant_id, new.env.mode)
+    return await fetch_one(tx, _rule, INSERT, *row, *_settings(new), *creator, new.created_at)
 
 
-async def one(db: Pool | Tx, env: MerchantEnv, rule_id: UUID) -> Rule | None:
-    """This rule of this merchant and mode."""
-    row = await db.fetchrow(ONE, env.merchant_id, env.mode, rule_id)
-    return None if row is None else _rule(row)
+async def get(db: Pool | Tx, env: MerchantEnv, rule_id: UUID) -> ConversionRule:
+    """A rule of a merchant and mode. Raises `NotFound`."""
+    return await fetch_one(db, _rule, GET, env.merchant_id, env.mode, rule_id)
 
 
-async def listed(db: Pool | Tx, env: MerchantEnv, window: Window) -> list[Rule]:
+async def list_rules(db: Pool | Tx, env: MerchantEnv, window: Window) -> list[ConversionRule]:
     """A page of rules, newest first."""
-    rows = await db.fetch(LIST, env.merchant_id, env.mode, *msgspec.structs.astuple(window))
-    return [_rule(row) for row in rows]
+    return await fetch_page(db, _rule, LIST, window, env.merchant_id, env.mode)
 
 
-async def change(tx: Tx, new: Rule, now: datetime) -> Rule | None:
-    """Replace a rule where its version is still the present one; None where somebody else was first."""
-    whose = (new.env.merchant_id, new.env.mode, new.id, new.version)
-    row = await tx.fetchrow(CHANGE, *whose, *_facts(new), now)
+async def update(tx: Tx, new: ConversionRule, now: datetime) -> ConversionRule:
+    """Replace a rule whose version is still the current one, and return it as stored. Raises `NotFound`."""
+    row = (new.env.merchant_id, new.env.mode, new.id, new.version)
+    return await fetch_one(tx, _rule, UPDATE, *row, *_settings(new), now)
+
+
+async def delete(tx: Tx, env: MerchantEnv, rule_id: UUID) -> ConversionRule:
+    """Delete a rule and return it. Raises `NotFound`."""
+    return await fetch_one(tx, _rule, DELETE, env.merchant_id, env.mode, rule_id)
+
+
+async def list_due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:
+    """Rules with unprocessed entries or a due retry."""
+    return [(env_of(row), row["id"]) for row in await db.fetch(LIST_DUE, now, limit)]
+
+
+async def lock_enabled(tx: Tx, env: MerchantEnv, rule_id: UUID) -> ConversionRule | None:
+    """Lock an enabled rule and return it; None where it is disabled or locked by another transaction."""
+    row = await tx.fetchrow(LOCK_ENABLED, env.merchant_id, env.mode, rule_id)
     return None if row is None else _rule(row)
 
 
-async def delete(tx: Tx, env: MerchantEnv, rule_id: UUID) -> Rule | None:
-    """End a rule; None where there is none."""
-    row = await tx.fetchrow(DELETE, env.merchant_id, env.mode, rule_id)
-    return None if row is None else _rule(row)
+async def get_balance_change(tx: Tx, rule: ConversionRule) -> BalanceChange:
+    """The balance, and its changes since the rule's last run."""
+    row = await tx.fetchrow(GET_BALANCE_CHANGE, rule.env.merchant_id, rule.env.mode, rule.from_currency, rule.seen_version)
+    return BalanceChange() if row is None else BalanceChange(row["balance"], row["version"], row["paid"], row["grew"])
 
 
-async def due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:
-    """Rules that have something to look at."""
-    rows = await db.fetch(DUE, now, limit)
-    return [(MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["id"]) for row in rows]
+async def record_progress(
+    tx: Tx, rule: ConversionRule, seen_version: int, waiting_minor: int, runs: int, retry_at: datetime | None
+) -> None:
+    """Record how far a rule has processed the balance's entries."""
+    row = (rule.env.merchant_id, rule.env.mode, rule.id)
+    await tx.execute(RECORD_PROGRESS, *row, seen_version, waiting_minor, runs, retry_at)
 
 
-async def take(tx: Tx, env: MerchantEnv, rule_id: UUID) -> Rule | None:
-    """A rule that is switched on, for this transaction alone; None where another has it."""
-    row = await tx.fetchrow(TAKE, env.merchant_id, env.mode, rule_id)
-    return None if row is None else _rule(row)
+def _settings(rule: ConversionRule) -> tuple[object, ...]:
+    pair = (rule.from_currency, rule.to_currency)
+    return (*pair, rule.trigger, rule.threshold_minor, rule.percent, rule.enabled, rule.webhook_url)
 
 
-async def look(tx: Tx, rule: Rule) -> News:
-    """The balance, and what came to it since the rule last looked."""
-    row = await tx.fetchrow(LOOK, rule.env.merchant_id, rule.env.mode, rule.from_currency, rule.seen_version)
-    return News() if row is None else News(row["balance"], row["version"], row["paid"], row["grew"])
-
-
-async def note(tx: Tx, rule: Rule, seen_version: int, waiting_minor: int, runs: int, retry_at: datetime | None) -> None:
-    """Keep how far a rule has come."""
-    await tx.execute(NOTE, rule.env.merchant_id, rule.env.mode, rule.id, seen_version, waiting_minor, runs, retry_at)
-
-
-def _facts(rule: Rule) -> tuple[object, ...]:
-    return (
-        rule.from_currency,
-        rule.to_currency,
-        rule.trigger,
-        rule.threshold_minor,
-        rule.percent,
-        rule.enabled,
-        rule.webhook_url,
-    )
-
-
-def _rule(row: Row) -> Rule:
-    facts = dict(row)
-    return Rule(
-        env=MerchantEnv(MerchantId(facts.pop("merchant_id")), facts.pop("mode")),
-        created_by=CreatedBy(facts.pop("created_by_type"), facts.pop("created_by_client_id")),
-        **facts,
-    )
+def _rule(row: Row) -> ConversionRule:
+    return order_of(ConversionRule, row, created_by=RuleCreator(row["created_by_type"], row["created_by_client_id"]))

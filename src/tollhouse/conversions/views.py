@@ -1,4 +1,4 @@
-"""Pairs, quotes, conversions and rules as the Integration API and the events show them."""
+"""Pairs, quotes, conversions and rules in the Integration API and in events."""
 
 from typing import Any, Literal
 from uuid import UUID
@@ -9,21 +9,21 @@ from tollhouse.catalogue.amounts import pairs
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.conversions.model import (
     Conversion,
+    ConversionRule,
     ConversionStatus,
-    CreatedBy,
     Exchange,
-    Quote,
-    Rule,
+    RuleCreator,
     Trigger,
 )
-from tollhouse.conversions.prices import Offer, UnavailableReason
+from tollhouse.conversions.prices import PairRate, UnavailableReason
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
+from tollhouse.orders.quotes import Quote
 
 
-class PairView(Struct, frozen=True, kw_only=True):
-    """One pair, available or not. The rate is what is got for one, in major units, before the fee."""
+class ConversionPairView(Struct, frozen=True, kw_only=True):
+    """A currency pair. The rate is in major units, before the fee."""
 
     from_currency: str
     to_currency: str
@@ -38,8 +38,8 @@ class PairView(Struct, frozen=True, kw_only=True):
     livemode: bool
 
 
-class QuoteView(Struct, frozen=True, kw_only=True):
-    """What a conversion brings, until `expires_at`. The fee is in the currency that is given, and within its amount."""
+class ConversionQuoteView(Struct, frozen=True, kw_only=True):
+    """A conversion guaranteed until `expires_at`. The fee is in `from_currency` and included in `from_amount`."""
 
     id: UUID
     object: Literal["conversion_quote"] = "conversion_quote"
@@ -86,7 +86,7 @@ class ConversionView(Struct, frozen=True, kw_only=True):
     version: int
 
 
-class RuleView(Struct, frozen=True, kw_only=True):
+class ConversionRuleView(Struct, frozen=True, kw_only=True):
     """GET /conversion-rules/{id}."""
 
     id: UUID
@@ -99,7 +99,7 @@ class RuleView(Struct, frozen=True, kw_only=True):
     percent: int
     enabled: bool
     webhook_url: str | None
-    created_by: CreatedBy
+    created_by: RuleCreator
     mode: Mode
     livemode: bool
     created_at: Timestamp
@@ -107,29 +107,29 @@ class RuleView(Struct, frozen=True, kw_only=True):
     version: int
 
 
-def pair_view(offer: Offer, env: MerchantEnv) -> PairView:
-    """A pair as it is now."""
-    terms, rate = offer.pair, offer.rate
-    return PairView(
-        from_currency=terms.from_currency,
-        to_currency=terms.to_currency,
-        available=offer.unavailable_reason is None,
-        unavailable_reason=offer.unavailable_reason,
-        minimum_minor=terms.minimum_minor,
-        maximum_minor=terms.maximum_minor,
+def pair_view(current: PairRate, env: MerchantEnv) -> ConversionPairView:
+    """A pair with its current rate."""
+    pair, rate = current.pair, current.rate
+    return ConversionPairView(
+        from_currency=pair.from_currency,
+        to_currency=pair.to_currency,
+        available=current.unavailable_reason is None,
+        unavailable_reason=current.unavailable_reason,
+        minimum_minor=pair.minimum_minor,
+        maximum_minor=pair.maximum_minor,
         indicative_rate=None if rate is None else rate.text,
-        fee_bps=terms.fee_basis_points,
+        fee_bps=pair.fee_basis_points,
         rate_as_of=None if rate is None else stamp(rate.as_of),
         mode=env.mode,
         livemode=env.livemode,
     )
 
 
-def quote_view(quote: Quote) -> QuoteView:
-    """A quote that was made just now."""
-    return QuoteView(
+def conversion_quote_view(quote: Quote[Exchange]) -> ConversionQuoteView:
+    """A new quote."""
+    return ConversionQuoteView(
         id=quote.id,
-        **_exchange(quote.exchange),
+        **_exchange_members(quote.terms),
         mode=quote.env.mode,
         livemode=quote.env.livemode,
         created_at=stamp(quote.created_at),
@@ -142,7 +142,7 @@ def conversion_view(conversion: Conversion) -> ConversionView:
     return ConversionView(
         id=conversion.id,
         status=conversion.status,
-        **_exchange(conversion.exchange),
+        **_exchange_members(conversion.exchange),
         quote_id=conversion.quote_id,
         rule_id=conversion.rule_id,
         webhook_url=conversion.webhook_url,
@@ -156,10 +156,10 @@ def conversion_view(conversion: Conversion) -> ConversionView:
     )
 
 
-def rule_view(rule: Rule) -> RuleView:
-    """A rule as it is now."""
+def rule_view(rule: ConversionRule) -> ConversionRuleView:
+    """A conversion rule."""
     threshold_minor = rule.threshold_minor
-    return RuleView(
+    return ConversionRuleView(
         id=rule.id,
         from_currency=rule.from_currency,
         to_currency=rule.to_currency,
@@ -178,11 +178,11 @@ def rule_view(rule: Rule) -> RuleView:
     )
 
 
-def _exchange(made: Exchange) -> dict[str, Any]:
+def _exchange_members(exchange: Exchange) -> dict[str, Any]:
     return {
-        "from_currency": made.from_currency,
-        "to_currency": made.to_currency,
-        "rate": made.rate.text,
-        **pairs(made.from_currency, from_amount=made.from_amount_minor, fee=made.fee_minor),
-        **pairs(made.to_currency, to_amount=made.to_amount_minor),
+        "from_currency": exchange.from_currency,
+        "to_currency": exchange.to_currency,
+        "rate": exchange.rate.text,
+        **pairs(exchange.from_currency, from_amount=exchange.from_amount_minor, fee=exchange.fee_minor),
+        **pairs(exchange.to_currency, to_amount=exchange.to_amount_minor),
     }

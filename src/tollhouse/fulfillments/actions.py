@@ -21,7 +21,7 @@ from tollhouse.ledger import holds
 from tollhouse.ledger.holds import HoldCapture
 from tollhouse.ledger.model import PostedTransaction, Source, income, payable
 from tollhouse.orders.errors import DuplicateExternalId, InvalidProject, InvalidState
-from tollhouse.orders.funds import ensure_available
+from tollhouse.orders.funds import ensure_funds
 from tollhouse.platform.db import Tx
 from tollhouse.rails.grants import GrantAnswer
 
@@ -36,7 +36,7 @@ async def offer(tx: Tx, env: MerchantEnv, new: NewFulfillment, services: Service
     refuse_unavailable(new, product, env)
     if new.project_id is not None and await projects.seller(tx, env, new.project_id) is None:
         raise InvalidProject
-    await ensure_available(tx, env, product.currency, product.unit_price_minor * new.quantity)
+    await ensure_funds(tx, env, product.currency, product.unit_price_minor * new.quantity)
     return product
 
 

@@ -6,7 +6,7 @@ from tollhouse.ledger.store import get_balance
 from tollhouse.platform.db import Tx
 
 
-async def ensure_available(tx: Tx, env: MerchantEnv, currency: str, required_minor: int) -> None:
+async def ensure_funds(tx: Tx, env: MerchantEnv, currency: str, required_minor: int) -> None:
     """Raises `InsufficientFunds` with the available and the required amount."""
     available_minor = (await get_balance(tx, env, currency)).available_minor
     if available_minor < required_minor:

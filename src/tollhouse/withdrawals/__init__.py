@@ -1,1 +1,1 @@
-"""Withdrawals: a merchant's money on its way out, held first, then sent by a rail, then taken or given back."""
+"""Withdrawals: payouts of a merchant's balance by a rail."""

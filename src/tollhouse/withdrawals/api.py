@@ -1,11 +1,11 @@
-"""Withdrawals as the Integration API offers them."""
+"""Withdrawals in the Integration API."""
 
 from datetime import datetime
 from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.http.lists import CataloguePart, ListQuery, Part
+from tollhouse.http.lists import CataloguePart, Part
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
@@ -24,40 +24,30 @@ from tollhouse.outgoing.errors import DailyLimitExceeded, WithdrawalMethodUnavai
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.errors import AmountBelowFees, InvalidReceiver
-from tollhouse.withdrawals.model import WithdrawalStatus
-from tollhouse.withdrawals.new_withdrawal import NewQuote, NewWithdrawal
-from tollhouse.withdrawals.store import WithdrawalFilter
+from tollhouse.withdrawals.new_withdrawal import NewWithdrawal, NewWithdrawalQuote
+from tollhouse.withdrawals.store import WithdrawalsQuery
 from tollhouse.withdrawals.views import (
-    MethodView,
-    QuoteView,
+    WithdrawalMethodView,
+    WithdrawalQuoteView,
     WithdrawalView,
     method_view,
-    quote_view,
+    withdrawal_quote_view,
     withdrawal_view,
 )
 
 OPERATIONS = Operations(INTEGRATION)
-OF_AMOUNTS = (AmountBelowMinimum, AmountAboveMaximum, AmountBelowFees)
+AMOUNT_ERRORS = (AmountBelowMinimum, AmountAboveMaximum, AmountBelowFees)
 
 
-class WithdrawalsQuery(ListQuery, frozen=True):
-    """Filters of GET /withdrawals."""
-
-    status: list[WithdrawalStatus] | None = None
-    currency: str | None = None
-    method_id: str | None = None
-    external_id: str | None = None
-
-
-class MethodsAnswer(Struct, frozen=True):
+class WithdrawalMethodList(Struct, frozen=True):
     """A page of methods."""
 
-    withdrawal_methods: list[MethodView]
+    withdrawal_methods: list[WithdrawalMethodView]
     has_more: bool
     next_cursor: str | None
 
 
-class WithdrawalsAnswer(Struct, frozen=True):
+class WithdrawalList(Struct, frozen=True):
     """A page of withdrawals."""
 
     withdrawals: list[WithdrawalView]
@@ -66,10 +56,10 @@ class WithdrawalsAnswer(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/withdrawal-methods", guard=scope("withdrawals:read"))
-async def list_withdrawal_methods(caller: Caller, part: CataloguePart) -> MethodsAnswer:
+async def list_withdrawal_methods(caller: Caller, part: CataloguePart) -> WithdrawalMethodList:
     """List every withdrawal method, the unavailable ones with the reason."""
-    shown, more, cursor = part.pick(methods.listed(caller.env.mode), lambda method: method.method_id)
-    return MethodsAnswer([method_view(method, caller.env) for method in shown], more, cursor)
+    found, more, cursor = part.pick(methods.list_methods(caller.env.mode), lambda method: method.method_id)
+    return WithdrawalMethodList([method_view(method, caller.env) for method in found], more, cursor)
 
 
 @OPERATIONS.add(
@@ -78,11 +68,13 @@ async def list_withdrawal_methods(caller: Caller, part: CataloguePart) -> Method
     guard=scope("withdrawals:read"),
     status=201,
     idempotency="honoured",
-    errors=(ValidationFailed, WithdrawalMethodUnavailable, *OF_AMOUNTS),
+    errors=(ValidationFailed, WithdrawalMethodUnavailable, *AMOUNT_ERRORS),
 )
-async def quote_withdrawal(caller: Caller, body: NewQuote, tx: Tx, now: datetime, services: Services) -> QuoteView:
-    """Tell what a withdrawal costs, and keep to it for a minute. Nothing is set aside."""
-    return quote_view(await actions.quote(tx, caller.env, body, services, now))
+async def quote_withdrawal(
+    caller: Caller, body: NewWithdrawalQuote, tx: Tx, now: datetime, services: Services
+) -> WithdrawalQuoteView:
+    """Quote the costs of a withdrawal, guaranteed for one minute. No money is reserved."""
+    return withdrawal_quote_view(await actions.quote(tx, caller.env, body, services, now))
 
 
 @OPERATIONS.add(
@@ -99,7 +91,7 @@ async def quote_withdrawal(caller: Caller, body: NewQuote, tx: Tx, now: datetime
         DuplicateExternalId,
         WithdrawalMethodUnavailable,
         InvalidReceiver,
-        *OF_AMOUNTS,
+        *AMOUNT_ERRORS,
         DailyLimitExceeded,
         InsufficientFunds,
     ),
@@ -107,25 +99,21 @@ async def quote_withdrawal(caller: Caller, body: NewQuote, tx: Tx, now: datetime
 async def request_withdrawal(
     caller: Caller, body: NewWithdrawal, tx: Tx, now: datetime, services: Services
 ) -> WithdrawalView:
-    """Send money to a receiver. It is set aside at once; in live mode an operator reviews it first."""
+    """Withdraw money to a receiver. The amount is reserved at once; in live mode an operator reviews the withdrawal."""
     return withdrawal_view(await actions.request(tx, caller.env, body, services, now))
 
 
 @OPERATIONS.add("GET", "/withdrawals", guard=scope("withdrawals:read"))
-async def list_withdrawals(caller: Caller, query: WithdrawalsQuery, part: Part, db: Pool) -> WithdrawalsAnswer:
+async def list_withdrawals(caller: Caller, query: WithdrawalsQuery, part: Part, db: Pool) -> WithdrawalList:
     """List withdrawals, newest first."""
-    wanted = WithdrawalFilter(query.status, query.currency, query.method_id, query.external_id)
-    found, more, cursor = part.cut(await store.listed(db, caller.env, wanted, part.window))
-    return WithdrawalsAnswer([withdrawal_view(one) for one in found], more, cursor)
+    found, more, cursor = part.cut(await store.list_withdrawals(db, caller.env, query, part.window))
+    return WithdrawalList([withdrawal_view(one) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/withdrawals/{withdrawal_id}", guard=scope("withdrawals:read"), errors=(NotFound,))
 async def read_withdrawal(caller: Caller, withdrawal_id: UUID, db: Pool) -> WithdrawalView:
-    """Read a withdrawal."""
-    found = await store.one(db, caller.env, withdrawal_id)
-    if found is None:
-        raise NotFound
-    return withdrawal_view(found)
+    """Retrieve a withdrawal."""
+    return withdrawal_view(await store.get(db, caller.env, withdrawal_id))
 
 
 @OPERATIONS.add(
@@ -138,5 +126,5 @@ async def read_withdrawal(caller: Caller, withdrawal_id: UUID, db: Pool) -> With
 async def cancel_withdrawal(
     caller: Caller, withdrawal_id: UUID, tx: Tx, now: datetime, services: Services
 ) -> WithdrawalView:
-    """Cancel a withdrawal that was not sent yet; the money is available again."""
+    """Cancel a withdrawal that was not sent yet. The amount becomes available again."""
     return withdrawal_view(await actions.cancel(tx, caller.env, withdrawal_id, services, now))

@@ -1,4 +1,4 @@
-"""What the statements of the bank mean for withdrawals: the money left, came back, or an operator keeps it here."""
+"""Withdrawals that leave by bank transfer, as bank statements and operators settle them."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,16 +12,16 @@ from tollhouse.withdrawals import by_bank_store, sending
 from tollhouse.withdrawals.model import Withdrawal
 
 
-async def waiting(tx: Tx) -> list[Payout]:
-    """The withdrawals that the bank rail has accepted, and that have not ended."""
-    return await by_bank_store.waiting_withdrawals(tx)
+async def list_pending(tx: Tx) -> list[Payout]:
+    """The withdrawals that the bank rail has accepted and that have not ended."""
+    return await by_bank_store.list_pending(tx)
 
 
 async def complete(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Services, now: datetime) -> Withdrawal:
-    """The statement shows that it left. Raises `NotFound` and `InvalidState`."""
+    """Complete a withdrawal that a statement shows as sent. Raises `NotFound` and `InvalidState`."""
     return await sending.complete(tx, env, withdrawal_id, PayoutState("succeeded"), services, now)
 
 
-async def refuse(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Services, now: datetime) -> Withdrawal:
-    """It does not leave: the merchant has it again. Raises `NotFound` and `InvalidState`."""
+async def decline(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Services, now: datetime) -> Withdrawal:
+    """Fail a withdrawal that the bank does not send. Raises `NotFound` and `InvalidState`."""
     return await sending.fail(tx, env, withdrawal_id, "payout_declined", services, now)

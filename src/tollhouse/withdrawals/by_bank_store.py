@@ -1,4 +1,4 @@
-"""The SQL statement that finds the withdrawals which leave by bank."""
+"""The SQL statement that finds the withdrawals that leave by bank transfer."""
 
 import msgspec
 
@@ -7,8 +7,8 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Row, Tx
 from tollhouse.rails.bank_transfer import CURRENCY, NAME, Payout
 
-# Across merchants: they leave in one file. Each was approved, one by one, before it was handed to the rail.
-WAITING_WITHDRAWALS = """
+# Across merchants: they leave in one file. Each was approved before it was submitted to the rail.
+LIST_PENDING = """
     SELECT w.id, w.merchant_id, w.currency, w.receive_minor, o.receiver, o.receiver_name, w.provider_fields
     FROM withdrawals w JOIN outgoing_transfers o ON o.id = w.id AND o.released_at IS NOT NULL
     WHERE w.rail = $1 AND w.mode = 'live' AND w.currency = $2 AND w.status = 'processing' AND w.submission = 'accepted'
@@ -16,13 +16,13 @@ WAITING_WITHDRAWALS = """
 """
 
 
-async def waiting_withdrawals(tx: Tx) -> list[Payout]:
-    """What the rail has accepted and nobody has seen the end of, oldest first."""
-    return [_payout(row) for row in await tx.fetch(WAITING_WITHDRAWALS, NAME, CURRENCY)]
+async def list_pending(tx: Tx) -> list[Payout]:
+    """Withdrawals that the rail has accepted and whose outcome is open, oldest first."""
+    return [_payout(row) for row in await tx.fetch(LIST_PENDING, NAME, CURRENCY)]
 
 
 def _payout(row: Row) -> Payout:
-    said = msgspec.json.decode(row["provider_fields"], type=dict[str, str])
+    fields = msgspec.json.decode(row["provider_fields"], type=dict[str, str])
     return Payout(
         id=row["id"],
         env=MerchantEnv(MerchantId(row["merchant_id"]), "live"),
@@ -30,5 +30,5 @@ def _payout(row: Row) -> Payout:
         amount_minor=row["receive_minor"],
         receiver_iban=row["receiver"],
         receiver_name=row["receiver_name"],
-        words=said.get("reference") or f"Withdrawal {row['id']}",
+        words=fields.get("reference") or f"Withdrawal {row['id']}",
     )

@@ -1,4 +1,4 @@
-"""What the worker does for withdrawals: sends those that are approved, and asks the rails what became of those it sent."""
+"""Background jobs of withdrawals: submit approved ones to the rails, and poll the rails for the outcome."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,109 +7,109 @@ from datetime import datetime, timedelta
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import ApiError
+from tollhouse.orders import quotes
 from tollhouse.platform.log import log
 from tollhouse.rails.configured import rail
 from tollhouse.rails.provider import PayoutState, Provider, Submission
-from tollhouse.withdrawals import quotes_store, sending, store
+from tollhouse.withdrawals import sending, store
 from tollhouse.withdrawals.model import Withdrawal
 
-AT_ONCE = 50
-PATIENCE = timedelta(seconds=30)
-"""How long a worker has what it took before another may take it. A rail answers sooner, or has not answered."""
+BATCH_SIZE = 50
+LEASE = timedelta(seconds=30)
+"""How long a worker keeps what it leased: longer than a rail may take to answer."""
 
-RAIL_ANSWERS_IN_S = 10
-LOOK_SOONEST, LOOK_LATEST = timedelta(seconds=1), timedelta(minutes=10)
-LOOKS_PER_AGE = 8
-"""The longer a withdrawal is on its way, the longer until the next look: an eighth of its age."""
-
-QUOTES_KEPT = timedelta(days=30)
+RAIL_TIMEOUT_S = 10
+POLL_INTERVAL_MIN, POLL_INTERVAL_MAX = timedelta(seconds=1), timedelta(minutes=10)
+POLLS_PER_AGE = 8
+"""The poll interval grows with the age of a withdrawal: it is an eighth of it."""
 
 
-async def carry_withdrawals(services: Services) -> None:
-    """Send what is to be sent and look after what was sent, all at once. No transaction waits for a rail."""
+async def process_withdrawals(services: Services) -> None:
+    """Submit and poll the withdrawals that are due, concurrently. No transaction waits for a rail."""
     now = clock.now()
-    due = await store.take_due(services.db, now, PATIENCE, AT_ONCE)
-    await asyncio.gather(*(carry_one(services, one, now) for one in due))
+    due = await store.lease_due(services.db, now, LEASE, BATCH_SIZE)
+    await asyncio.gather(*(process_one(services, one, now) for one in due))
 
 
-async def forget_quotes(services: Services) -> None:
-    """Delete quotes that nobody can use any more."""
-    await quotes_store.forget(services.db, clock.now() - QUOTES_KEPT)
+async def delete_old_quotes(services: Services) -> None:
+    """Delete quotes that expired long ago."""
+    await services.db.execute(store.DELETE_OLD_QUOTES, clock.now() - quotes.RETENTION)
 
 
-JOBS: tuple[Callable[[Services], Awaitable[None]], ...] = (carry_withdrawals,)
-"""To be run every moment."""
+JOBS: tuple[Callable[[Services], Awaitable[None]], ...] = (process_withdrawals,)
+"""Run continuously."""
 
-HOURLY: tuple[Callable[[Services], Awaitable[None]], ...] = (forget_quotes,)
+HOURLY: tuple[Callable[[Services], Awaitable[None]], ...] = (delete_old_quotes,)
 
 
-async def carry_one(services: Services, due: Withdrawal, now: datetime) -> None:
-    """Do for one that was taken what its state asks for. Whatever fails is logged, and has its next time."""
+async def process_one(services: Services, due: Withdrawal, now: datetime) -> None:
+    """Submit or poll one leased withdrawal. A failure is logged, and retried when the lease ends."""
     try:
         provider = rail(due.rail, due.env.mode)
         if provider is None or not provider.health().available:
-            log.warning("withdrawal waits for its rail", part=due.rail, mode=due.env.mode)
+            log.warning("withdrawal_rail_unavailable", part=due.rail, mode=due.env.mode)
         elif due.status == "approved":
-            begun = await services.db.transact(lambda tx: sending.begin(tx, due.env, due.id, services, now))
-            await _hand_in(services, provider, begun, now)
+            processing = await services.db.transact(lambda tx: sending.begin(tx, due.env, due.id, services, now))
+            await _submit(services, provider, processing, now)
         else:
-            await _look_after(services, provider, due, now)
-    except ApiError as lost:  # somebody was first: a merchant who cancels, the simulator, another worker
-        log.info("withdrawal had changed", detail=lost.code)
-    except Exception as fault:  # noqa: BLE001 - one that fails must not hold up the others, and has its next time
-        log.error("withdrawal not carried", exc_info=fault)
+            await _poll(services, provider, due, now)
+    except ApiError as error:  # changed meanwhile by the merchant, the simulator or another worker
+        log.info("withdrawal_changed_meanwhile", detail=error.code)
+    except Exception as error:  # noqa: BLE001 - one failure must not stop the others
+        log.error("withdrawal_processing_failed", exc_info=error)
 
 
-async def _hand_in(services: Services, provider: Provider, begun: Withdrawal, now: datetime) -> None:
-    """Hand it in. Whatever happens that is no answer leaves open whether the rail has it."""
+async def _submit(services: Services, provider: Provider, processing: Withdrawal, now: datetime) -> None:
+    """Submit the payout. Without an answer it is unknown whether the rail has it."""
     try:
-        async with asyncio.timeout(RAIL_ANSWERS_IN_S):
-            handed_in = await provider.payout(begun.order)
-    except Exception as fault:  # noqa: BLE001 - a rail may fail in any way, and may have sent it all the same
-        log.warning("no answer from a rail", part=begun.rail, exc_info=fault)
-        handed_in = Submission("unknown")
-    if handed_in.outcome == "rejected":
-        await _fail(services, begun, handed_in.failure_code, now)
+        async with asyncio.timeout(RAIL_TIMEOUT_S):
+            submission = await provider.payout(processing.order)
+    except Exception as error:  # noqa: BLE001 - a rail may fail in any way, and may have sent it all the same
+        log.warning("rail_request_failed", part=processing.rail, exc_info=error)
+        submission = Submission("unknown")
+    if submission.outcome == "rejected":
+        await _fail(services, processing, submission.failure_code, now)
     else:
-        again_at = now + LOOK_SOONEST
-        await services.db.transact(lambda tx: sending.note(tx, begun.env, begun.id, handed_in, again_at, now))
+        await _record_submission(services, processing, submission, now + POLL_INTERVAL_MIN, now)
 
 
-async def _look_after(services: Services, provider: Provider, sent: Withdrawal, now: datetime) -> None:
+async def _poll(services: Services, provider: Provider, sent: Withdrawal, now: datetime) -> None:
     state = await _state(provider, sent, now)
+    next_poll_at = now + min(max(_age(sent, now) / POLLS_PER_AGE, POLL_INTERVAL_MIN), POLL_INTERVAL_MAX)
     match state.outcome:
         case "succeeded":
             await services.db.transact(lambda tx: sending.complete(tx, sent.env, sent.id, state, services, now))
         case "failed":
             await _fail(services, sent, state.failure_code, now)
         case "absent":
-            await _hand_in(services, provider, sent, now)
+            await _submit(services, provider, sent, now)
         case "pending" if sent.submission != "accepted":
-            accepted, again_at = Submission("accepted"), now + _until_next_look(sent, now)
-            await services.db.transact(lambda tx: sending.note(tx, sent.env, sent.id, accepted, again_at, now))
+            await _record_submission(services, sent, Submission("accepted"), next_poll_at, now)
         case "pending" | "unknown":
-            if state.outcome == "unknown" and _age(sent, now) > LOOK_LATEST:
-                log.error("withdrawal of unknown fate", part=sent.rail, detail=str(sent.id))
-            await store.look_again(services.db, sent, now + _until_next_look(sent, now))
+            if state.outcome == "unknown" and _age(sent, now) > POLL_INTERVAL_MAX:
+                log.error("withdrawal_outcome_unknown", part=sent.rail, detail=str(sent.id))
+            await store.set_next_poll(services.db, sent, next_poll_at)
 
 
 async def _state(provider: Provider, sent: Withdrawal, now: datetime) -> PayoutState:
     try:
-        async with asyncio.timeout(RAIL_ANSWERS_IN_S):
+        async with asyncio.timeout(RAIL_TIMEOUT_S):
             return await provider.payout_state(sent.order, now)
-    except Exception as fault:  # noqa: BLE001 - a rail may fail in any way; it is asked again
-        log.warning("no answer from a rail", part=sent.rail, exc_info=fault)
+    except Exception as error:  # noqa: BLE001 - a rail may fail in any way; it is polled again
+        log.warning("rail_request_failed", part=sent.rail, exc_info=error)
         return PayoutState("unknown")
 
 
-async def _fail(services: Services, sent: Withdrawal, said: str | None, now: datetime) -> None:
-    code = "receiver_invalid" if said == "receiver_invalid" else "payout_declined"
+async def _record_submission(
+    services: Services, sent: Withdrawal, submission: Submission, next_poll_at: datetime, now: datetime
+) -> None:
+    await services.db.transact(lambda tx: sending.record_submission(tx, sent.env, sent.id, submission, next_poll_at, now))
+
+
+async def _fail(services: Services, sent: Withdrawal, rail_code: str | None, now: datetime) -> None:
+    code = "receiver_invalid" if rail_code == "receiver_invalid" else "payout_declined"
     await services.db.transact(lambda tx: sending.fail(tx, sent.env, sent.id, code, services, now))
 
 
 def _age(sent: Withdrawal, now: datetime) -> timedelta:
     return now - (sent.processing_at or now)
-
-
-def _until_next_look(sent: Withdrawal, now: datetime) -> timedelta:
-    return min(max(_age(sent, now) / LOOKS_PER_AGE, LOOK_SOONEST), LOOK_LATEST)

@@ -1,4 +1,4 @@
-"""Which withdrawal methods there are in an environment, and why each one that cannot be used cannot be used."""
+"""The withdrawal methods of an environment, and why a method is unavailable."""
 
 from typing import Literal
 
@@ -12,13 +12,13 @@ SANDBOX = "sandbox"
 UnavailableReason = RailFault | Literal["not_in_environment", "disabled_by_operator", "currency_not_supported"]
 
 
-def listed(mode: Mode) -> list[WithdrawalMethod]:
-    """Every method that an environment lists: the sandbox's in test only, all others always."""
+def list_methods(mode: Mode) -> list[WithdrawalMethod]:
+    """The methods of an environment, available or not. Those of the sandbox rail are listed in test mode only."""
     return [method for method in WITHDRAWAL_METHODS.values() if method.rail != SANDBOX or mode == "test"]
 
 
 def unavailable_reason(method: WithdrawalMethod, mode: Mode) -> UnavailableReason | None:
-    """What stands against a method in this environment now; None where nothing does."""
+    """Why a method cannot be used in an environment now; None where it can."""
     if (method.rail == SANDBOX) != (mode == "test"):
         return "not_in_environment"
     if not method.enabled:

@@ -1,4 +1,4 @@
-"""Withdrawals and their quotes: what they are, what they cost, and which state allows what."""
+"""Withdrawals: their members, their costs, and the actions each status allows."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -11,20 +11,22 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.rails.provider import PayoutOrder
 
 WithdrawalStatus = Literal["pending_review", "approved", "processing", "completed", "failed", "canceled"]
-Submission = Literal["prepared", "accepted", "unknown"]
+SubmissionState = Literal["prepared", "accepted", "unknown"]
 FailureCode = Literal["review_rejected", "payout_declined", "receiver_invalid", "returned"]
 CANCELABLE: frozenset[WithdrawalStatus] = frozenset({"pending_review", "approved"})
 FAILURES: dict[FailureCode, str] = {
-    "review_rejected": "The withdrawal was not approved.",
-    "payout_declined": "The provider did not send the money.",
-    "receiver_invalid": "The provider does not know this receiver.",
-    "returned": "The money was sent and came back.",
+    "review_rejected": "The withdrawal was rejected in review.",
+    "payout_declined": "The provider declined the payout.",
+    "receiver_invalid": "The provider does not recognize the receiver.",
+    "returned": "The payout was sent and then returned.",
 }
 
 
-class Terms(Struct, frozen=True):
-    """What a withdrawal costs. `deduct` takes the fees from the amount, `add` adds them to it."""
+class WithdrawalTerms(Struct, frozen=True):
+    """The costs of a withdrawal. Fee mode `deduct` takes the fees from the amount, `add` adds them to it."""
 
+    method_id: str
+    currency: str
     amount_minor: int
     network_fee_mode: FeeMode
     system_fee_minor: int
@@ -32,12 +34,12 @@ class Terms(Struct, frozen=True):
 
     @property
     def debit_minor(self) -> int:
-        """What leaves the merchant's balance."""
+        """The amount that leaves the merchant's balance."""
         return self.amount_minor + (self._fees_minor if self.network_fee_mode == "add" else 0)
 
     @property
     def receive_minor(self) -> int:
-        """What arrives; zero or less where the fees eat all of it."""
+        """The amount that arrives; zero or less where the fees exceed the amount."""
         return self.debit_minor - self._fees_minor
 
     @property
@@ -45,23 +47,10 @@ class Terms(Struct, frozen=True):
         return self.system_fee_minor + self.network_fee_minor
 
 
-class Quote(Struct, frozen=True, kw_only=True):
-    """Terms that are kept for a while, for one withdrawal."""
-
-    id: UUID
-    env: MerchantEnv
-    method_id: str
-    currency: str
-    terms: Terms
-    created_at: datetime
-    expires_at: datetime
-    used_at: datetime | None = None
-
-
 class Withdrawal(Struct, frozen=True, kw_only=True):
-    """Money that a merchant wants sent. Until it is completed or given back, all of `debit_minor` is on hold.
+    """A payout from a merchant's balance. `debit_minor` is on hold until it completes, fails or is canceled.
 
-    `submission` says what we know of handing it to the rail: it was about to be, it was, or nobody can tell.
+    `submission` is the state of the hand-over to the rail: prepared, accepted by the rail, or unknown.
     """
 
     id: UUID
@@ -80,7 +69,7 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     quote_id: UUID | None
     hold_id: UUID
     status: WithdrawalStatus
-    submission: Submission | None = None
+    submission: SubmissionState | None = None
     provider_reference: str | None = None
     tx_hash: str | None = None
     network_paid_minor: int | None = None
@@ -102,12 +91,12 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
 
     @property
     def cancelable(self) -> bool:
-        """Whether nothing was sent yet."""
+        """Whether it was not handed to the rail yet."""
         return self.status in CANCELABLE
 
     @property
     def order(self) -> PayoutOrder:
-        """What the rail is told. Its id is ours, so that it can be handed in twice and is sent once."""
+        """The order for the rail. Its id is the withdrawal's, so that a repeated hand-over is sent once."""
         return PayoutOrder(
             self.id,
             self.method_id,
@@ -119,6 +108,7 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
         )
 
 
-def terms(method: WithdrawalMethod, amount_minor: int, mode: FeeMode) -> Terms:
-    """What this amount costs by this method now."""
-    return Terms(amount_minor, mode, method.fees.of(amount_minor), method.network_fee_minor)
+def terms_of(method: WithdrawalMethod, amount_minor: int, mode: FeeMode) -> WithdrawalTerms:
+    """The current costs of an amount by a method."""
+    fee_minor = method.fees.of(amount_minor)
+    return WithdrawalTerms(method.method_id, method.currency, amount_minor, mode, fee_minor, method.network_fee_minor)

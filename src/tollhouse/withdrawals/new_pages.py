@@ -1,6 +1,6 @@
-"""The dashboard's pages for a new withdrawal: choose a method, fill in the form, see what it costs, confirm.
+"""Dashboard pages to create a withdrawal: choose a method, fill in the form, review the costs, confirm.
 
-What is confirmed is a quote, and a quote is used once: so a form that is posted twice makes one withdrawal.
+The confirmation names a quote, and a quote is used once, so a form that is sent twice creates one withdrawal.
 """
 
 from typing import cast
@@ -37,39 +37,39 @@ from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.errors import AmountBelowFees
 from tollhouse.withdrawals.methods import UnavailableReason
 from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
-from tollhouse.withdrawals.views import quote_view
+from tollhouse.withdrawals.views import withdrawal_quote_view
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("amount", "network_fee_mode", "receiver", "description", "external_id", "webhook_url")
-OF_THE_AMOUNT = (AmountBelowMinimum, AmountAboveMaximum, AmountBelowFees, DailyLimitExceeded, InsufficientFunds)
+AMOUNT_ERRORS = (AmountBelowMinimum, AmountAboveMaximum, AmountBelowFees, DailyLimitExceeded, InsufficientFunds)
 REASONS: dict[UnavailableReason, str] = {
-    "not_in_environment": "Only in the live environment.",
-    "disabled_by_operator": "Switched off by the operator.",
-    "currency_not_supported": "This currency cannot be withdrawn.",
-    "provider_not_configured": "Not set up here yet.",
-    "provider_down": "Out of order right now.",
+    "not_in_environment": "Only available in live mode.",
+    "disabled_by_operator": "Disabled by the operator.",
+    "currency_not_supported": "Withdrawals are not supported in this currency.",
+    "provider_not_configured": "Not configured yet.",
+    "provider_down": "Temporarily unavailable.",
 }
 RECEIVERS: dict[ReceiverType, tuple[str, str]] = {
-    "iban": ("IBAN", "Of an account that SEPA transfers reach, with spaces or without."),
-    "evm_address": ("Address", "Begins with 0x. What is sent to a wrong address is lost."),
-    "bitcoin_address": ("Address", "What is sent to a wrong address is lost."),
-    "sandbox": ("Receiver", "Any words. Try sandbox-declined, sandbox-fails or sandbox-stuck to see what can go wrong."),
+    "iban": ("IBAN", "The IBAN of an account that accepts SEPA transfers."),
+    "evm_address": ("Address", "Starts with 0x. Money sent to a wrong address is lost."),
+    "bitcoin_address": ("Address", "Money sent to a wrong address is lost."),
+    "sandbox": ("Receiver", "Any text. Enter sandbox-declined, sandbox-fails or sandbox-stuck to simulate a failure."),
 }
-FEE_MODES = {"deduct": "Taken from the amount: less arrives.", "add": "Added to the amount: more leaves the balance."}
-LOOK_AGAIN = "The quote was not kept any longer. This is a new one: look again before you confirm."
+FEE_MODES = {"deduct": "Deduct the fees from the amount", "add": "Add the fees to the amount"}
+QUOTE_RENEWED = "The quote has expired. Review the new costs before you confirm."
 
 
-class Choice(Struct, frozen=True):
-    """A method to choose, what is there to be withdrawn by it, and why it cannot be used; empty where it can."""
+class MethodChoice(Struct, frozen=True):
+    """A method, the available balance in its currency, and why it is unavailable; empty where it is available."""
 
     method: WithdrawalMethod
     available: str
     reason: str
-    has_money: bool
+    has_balance: bool
 
 
-class Typed(Struct, frozen=True):
-    """What stands in the form. `values` has the fields that the method's schema asks for too."""
+class WithdrawalForm(Struct, frozen=True):
+    """The values of the form, with those of the method's own fields, and the withdrawal they describe."""
 
     values: dict[str, str]
     new: NewWithdrawal
@@ -77,100 +77,100 @@ class Typed(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/{mode}/withdrawals/new", guard=signed_in_page)
 async def choose(request: Request, caller: Person, mode: str) -> Response:
-    """The methods of this environment: those first for whose currency there is money."""
+    """The methods of this environment, those with a balance in their currency first."""
     env = caller.env(mode)
-    there = {balance.currency: balance.available_minor for balance in await list_balances(request.services.db, env)}
-    choices = [_choice(method, env, there.get(method.currency, 0)) for method in methods.listed(env.mode)]
+    available = {balance.currency: balance.available_minor for balance in await list_balances(request.services.db, env)}
+    choices = [_choice(method, env, available.get(method.currency, 0)) for method in methods.list_methods(env.mode)]
     return page(
         request,
         "withdrawals/choose.html",
         person=caller,
         mode=env.mode,
         here="withdrawals",
-        usable=sorted((one for one in choices if not one.reason), key=lambda one: not one.has_money),
+        usable=sorted((one for one in choices if not one.reason), key=lambda one: not one.has_balance),
         unusable=[one for one in choices if one.reason],
     )
 
 
 @OPERATIONS.add("GET", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page, recent_authentication="live")
 async def fill_in(request: Request, caller: Person, mode: str, method_id: str) -> Response:
-    """The form of one method."""
+    """The form of a method."""
     env = caller.env(mode)
-    return await _form(request, caller, env, _method(method_id, env), _typed(Form([]), _method(method_id, env)))
+    return await _form(request, caller, env, _method(method_id, env), _parse_form(Form([]), _method(method_id, env)))
 
 
 @OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page, recent_authentication="live")
 async def review(request: Request, caller: Person, mode: str, method_id: str) -> Response:
-    """What it costs and what arrives, to be confirmed; or the form again, with what is wrong in it."""
+    """The costs to confirm, or the form with its errors."""
     env = caller.env(mode)
-    form, method = request.form(), _method(method_id, env)
-    typed = _typed(form, method)
-    if form.one("change"):
-        return await _form(request, caller, env, method, typed)
-    return await _review(request, caller, env, method, typed)
+    posted, method = request.form(), _method(method_id, env)
+    form = _parse_form(posted, method)
+    if posted.one("change"):
+        return await _form(request, caller, env, method, form)
+    return await _review(request, caller, env, method, form)
 
 
 @OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}/confirm", guard=signed_in_page, recent_authentication="live")
 async def confirm(request: Request, caller: Person, mode: str, method_id: str) -> Response:
-    """Ask for the withdrawal that was quoted."""
+    """Create the withdrawal that was quoted."""
     env, services = caller.env(mode), request.services
-    form, method = request.form(), _method(method_id, env)
-    quote_id = parse_id(form.one("quote_id") or "")
-    typed = _typed(form, method, quote_id)
+    posted, method = request.form(), _method(method_id, env)
+    quote_id = parse_id(posted.one("quote_id") or "")
+    form = _parse_form(posted, method, quote_id)
     if quote_id is None:
-        return await _review(request, caller, env, method, typed)
+        return await _review(request, caller, env, method, form)
     try:
-        made_id = (await services.db.transact(lambda tx: actions.request(tx, env, typed.new, services, request.now))).id
+        created_id = (await services.db.transact(lambda tx: actions.request(tx, env, form.new, services, request.now))).id
     except ApiError as error:
-        # Whatever stands against a second one, the first click may have made it.
-        earlier_id = await store.id_of_quote(services.db, env, quote_id)
-        if earlier_id is None and isinstance(error, QuoteExpired | QuoteAlreadyUsed | NotFound):
-            return await _review(request, caller, env, method, _typed(form, method), LOOK_AGAIN)
-        if earlier_id is None:
-            return await _form(request, caller, env, method, typed, _said(error, typed))
-        made_id = earlier_id
-    return see_other(f"/{env.mode}/withdrawals/{made_id}")
+        # Whatever the error is, an earlier request may have created the withdrawal.
+        created_id = await store.id_by_quote(services.db, env, quote_id)
+        if created_id is None and isinstance(error, QuoteExpired | QuoteAlreadyUsed | NotFound):
+            return await _review(request, caller, env, method, _parse_form(posted, method), QUOTE_RENEWED)
+        if created_id is None:
+            return await _form(request, caller, env, method, form, _form_errors(error, form))
+    return see_other(f"/{env.mode}/withdrawals/{created_id}")
 
 
-def _choice(method: WithdrawalMethod, env: MerchantEnv, there_minor: int) -> Choice:
+def _choice(method: WithdrawalMethod, env: MerchantEnv, available_minor: int) -> MethodChoice:
     reason = methods.unavailable_reason(method, env.mode)
-    said = "" if reason is None else REASONS[reason]
-    return Choice(method, format_amount(there_minor, method.currency), said, there_minor > 0)
+    message = "" if reason is None else REASONS[reason]
+    return MethodChoice(method, format_amount(available_minor, method.currency), message, available_minor > 0)
 
 
 def _method(method_id: str, env: MerchantEnv) -> WithdrawalMethod:
     method = WITHDRAWAL_METHODS.get(method_id)
-    if method is None or method not in methods.listed(env.mode):
+    if method is None or method not in methods.list_methods(env.mode):
         raise NotFound
     return method
 
 
-def _typed(form: Form, method: WithdrawalMethod, quote_id: UUID | None = None) -> Typed:
+def _parse_form(posted: Form, method: WithdrawalMethod, quote_id: UUID | None = None) -> WithdrawalForm:
     fields = fields_of(method.provider_fields, MEMBER)
-    values = {name: form.one(name) or "" for name in FIELDS} | typed_into(fields, form) | {"amount": form.amount("amount")}
+    values = {name: posted.one(name) or "" for name in FIELDS} | typed_into(fields, posted)
+    values["amount"] = posted.amount("amount")
     new = NewWithdrawal(
         method_id=method.method_id,
         amount=values["amount"],
         receiver=values["receiver"],
-        network_fee_mode=cast("FeeMode | None", values["network_fee_mode"] or None),  # what else stands there is refused
+        network_fee_mode=cast("FeeMode | None", values["network_fee_mode"] or None),  # validated by `parse`
         provider_fields=meant(fields, MEMBER, values),
         quote_id=quote_id,
         description=values["description"] or None,
         external_id=values["external_id"] or None,
         webhook_url=values["webhook_url"] or None,
     )
-    return Typed(values, new)
+    return WithdrawalForm(values, new)
 
 
 async def _review(
-    request: Request, person: Person, env: MerchantEnv, method: WithdrawalMethod, typed: Typed, message: str = ""
+    request: Request, person: Person, env: MerchantEnv, method: WithdrawalMethod, form: WithdrawalForm, message: str = ""
 ) -> Response:
     try:
         quote = await request.services.db.transact(
-            lambda tx: actions.offer(tx, env, typed.new, request.services, request.now)
+            lambda tx: actions.preview(tx, env, form.new, request.services, request.now)
         )
     except ApiError as error:
-        return await _form(request, person, env, method, typed, _said(error, typed))
+        return await _form(request, person, env, method, form, _form_errors(error, form))
     return page(
         request,
         "withdrawals/review.html",
@@ -179,10 +179,10 @@ async def _review(
         mode=env.mode,
         here="withdrawals",
         method=method,
-        quote=quote_view(quote),
+        quote=withdrawal_quote_view(quote),
         receiver_label=RECEIVERS[method.receiver_type][0],
         fields=fields_of(method.provider_fields, MEMBER),
-        typed=typed.values,
+        values=form.values,
         message=message,
     )
 
@@ -192,7 +192,7 @@ async def _form(
     person: Person,
     env: MerchantEnv,
     method: WithdrawalMethod,
-    typed: Typed,
+    form: WithdrawalForm,
     form_errors: FormErrors = NO_ERRORS,
 ) -> Response:
     currency = CURRENCIES[method.currency]
@@ -214,11 +214,11 @@ async def _form(
         receiver_hint=hint,
         fee_modes=[(mode, FEE_MODES[mode]) for mode in method.network_fee_modes],
         fields=fields_of(method.provider_fields, MEMBER),
-        typed=typed.values,
+        values=form.values,
         form_errors=form_errors,
     )
 
 
-def _said(error: ApiError, typed: Typed) -> FormErrors:
-    at = "amount" if isinstance(error, OF_THE_AMOUNT) else "external_id" if isinstance(error, DuplicateExternalId) else ""
-    return form_errors_of(error, typed.values, at)
+def _form_errors(error: ApiError, form: WithdrawalForm) -> FormErrors:
+    at = "amount" if isinstance(error, AMOUNT_ERRORS) else "external_id" if isinstance(error, DuplicateExternalId) else ""
+    return form_errors_of(error, form.values, at)

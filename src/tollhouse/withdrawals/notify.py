@@ -1,4 +1,4 @@
-"""Telling the merchant: events of withdrawals, recorded in the transaction of the deed."""
+"""The events of withdrawals, recorded in the transaction of the action."""
 
 from datetime import datetime
 from typing import Literal
@@ -12,17 +12,19 @@ from tollhouse.withdrawals.model import Withdrawal
 from tollhouse.withdrawals.views import withdrawal_view
 
 SOURCE = "withdrawal"
-Told = Literal["withdrawal.processing", "withdrawal.completed", "withdrawal.failed"]
+StatusEvent = Literal["withdrawal.processing", "withdrawal.completed", "withdrawal.failed"]
 
 
-async def state(tx: Tx, event_type: Told, withdrawal: Withdrawal, services: Services, now: datetime) -> None:
-    """Record the state that a withdrawal came into."""
+async def status_changed(tx: Tx, event_type: StatusEvent, withdrawal: Withdrawal, services: Services, now: datetime) -> None:
+    """Record the event of a new status."""
     view = withdrawal_view(withdrawal)
     event = NewEvent(event_type, SOURCE, withdrawal.id, withdrawal.version, view, withdrawal.webhook_url)
     await record(tx, withdrawal.env, event, services=services, now=now)
 
 
-async def moved(tx: Tx, withdrawal: Withdrawal, posted: PostedTransaction, services: Services, now: datetime) -> None:
-    """Record what a posting of this withdrawal did to the balance."""
+async def balance_changed(
+    tx: Tx, withdrawal: Withdrawal, posted: PostedTransaction, services: Services, now: datetime
+) -> None:
+    """Record the event of a balance that a ledger transaction of this withdrawal changed."""
     cause = Cause(SOURCE, withdrawal.id, withdrawal.status, withdrawal.version)
     await notify_balance(tx, withdrawal.env, withdrawal.currency, posted, cause, withdrawal.webhook_url, services, now)

@@ -1,4 +1,4 @@
-"""Everything this slice offers at its doors."""
+"""The operations of this slice."""
 
 from tollhouse.withdrawals import api, new_pages, pages, sandbox_api
 

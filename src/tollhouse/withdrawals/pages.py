@@ -1,4 +1,4 @@
-"""The dashboard's pages about withdrawals: the list, one of them with what became of it, and canceling."""
+"""Dashboard pages of withdrawals: list, details, cancel."""
 
 from typing import Literal
 from uuid import UUID
@@ -14,75 +14,71 @@ from tollhouse.http.schema_fields import told
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import NotFound
 from tollhouse.orders.errors import InvalidState
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.model import WithdrawalStatus
-from tollhouse.withdrawals.store import WithdrawalFilter
+from tollhouse.withdrawals.store import WithdrawalsQuery
 from tollhouse.withdrawals.views import withdrawal_view
 
 OPERATIONS = Operations(PAGES)
 STATUSES = statuses_of(WithdrawalStatus)
 
 
-class WithdrawalsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
-    """`?status=&method_id=&page=` of the page of withdrawals. Empty is no filter; an unknown method matches none."""
+class WithdrawalsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?status=&method_id=&page=` of the list. Empty is no filter; an unknown method matches nothing."""
 
     status: Literal["", "pending_review", "approved", "processing", "completed", "failed", "canceled"] = ""
     method_id: str = ""
 
     @property
-    def filters(self) -> bool:
-        """Whether not every withdrawal is meant."""
+    def is_filtered(self) -> bool:
+        """Whether a filter is set."""
         return bool(self.status or self.method_id)
 
 
 @OPERATIONS.add("GET", "/{mode}/withdrawals", guard=signed_in_page)
-async def withdrawals(request: Request, caller: Person, mode: str, query: WithdrawalsPage) -> Response:
-    """Withdrawals, newest first; of one status or method, where the address says so."""
+async def list_page(request: Request, caller: Person, mode: str, query: WithdrawalsPageQuery) -> Response:
+    """The list of withdrawals, newest first."""
     env = caller.env(mode)
-    wanted = WithdrawalFilter(status=[query.status] if query.status else None, method_id=query.method_id or None)
-    shown, more = query.cut(await store.listed(request.services.db, env, wanted, query.window))
+    filters = WithdrawalsQuery(status=[query.status] if query.status else None, method_id=query.method_id or None)
+    found, more = query.cut(await store.list_withdrawals(request.services.db, env, filters, query.window))
     return page(
         request,
         "withdrawals/list.html",
         person=caller,
         mode=env.mode,
         here="withdrawals",
-        withdrawals=[withdrawal_view(one) for one in shown],
+        withdrawals=[withdrawal_view(one) for one in found],
         query=query,
         statuses=STATUSES,
-        methods=[(method.method_id, method.name) for method in methods.listed(env.mode) if _is_of(method, env)],
-        names=_names(),
+        methods=[(method.method_id, method.name) for method in methods.list_methods(env.mode) if _is_usable(method, env)],
+        method_names=_method_names(),
         turn=turn(query, more=more),
     )
 
 
 @OPERATIONS.add("GET", "/{mode}/withdrawals/{withdrawal_id}", guard=signed_in_page)
-async def withdrawal(request: Request, caller: Person, mode: str, withdrawal_id: UUID) -> Response:
-    """One withdrawal: how much, to whom, how far it has come."""
-    return await _withdrawal(request, caller, caller.env(mode), withdrawal_id)
+async def details(request: Request, caller: Person, mode: str, withdrawal_id: UUID) -> Response:
+    """A withdrawal: amount, receiver, progress."""
+    return await _details(request, caller, caller.env(mode), withdrawal_id)
 
 
 @OPERATIONS.add("POST", "/{mode}/withdrawals/{withdrawal_id}/cancel", guard=signed_in_page)
 async def cancel(request: Request, caller: Person, mode: str, withdrawal_id: UUID) -> Response:
-    """Cancel one that was not sent yet. Clicked twice, it is canceled once and that is well."""
+    """Cancel a withdrawal that was not sent yet. A repeated request succeeds."""
     env = caller.env(mode)
     try:
         await request.services.db.transact(lambda tx: actions.cancel(tx, env, withdrawal_id, request.services, request.now))
     except InvalidState as error:
-        current = await store.one(request.services.db, env, withdrawal_id)
-        if current is not None and current.status != "canceled":
-            return await _withdrawal(request, caller, env, withdrawal_id, error)
+        if (await store.get(request.services.db, env, withdrawal_id)).status != "canceled":
+            return await _details(request, caller, env, withdrawal_id, error)
     return see_other(f"/{env.mode}/withdrawals/{withdrawal_id}")
 
 
-async def _withdrawal(
+async def _details(
     request: Request, person: Person, env: MerchantEnv, withdrawal_id: UUID, error: InvalidState | None = None
 ) -> Response:
-    found = await store.one(request.services.db, env, withdrawal_id)
-    if found is None:
-        raise NotFound
+    found = await store.get(request.services.db, env, withdrawal_id)
     return page(
         request,
         "withdrawals/one.html",
@@ -91,16 +87,16 @@ async def _withdrawal(
         mode=env.mode,
         here="withdrawals",
         withdrawal=withdrawal_view(found),
-        names=_names(),
-        told=told(found.provider_fields),
-        message="" if error is None else "It was sent already, or has ended. Nothing was canceled.",
+        method_names=_method_names(),
+        provider_fields=told(found.provider_fields),
+        message="" if error is None else "This withdrawal can no longer be canceled: it was sent or has ended.",
     )
 
 
-def _is_of(method: WithdrawalMethod, env: MerchantEnv) -> bool:
+def _is_usable(method: WithdrawalMethod, env: MerchantEnv) -> bool:
     return methods.unavailable_reason(method, env.mode) != "not_in_environment"
 
 
-def _names() -> dict[str, str]:
-    """The methods' names. One that has left the catalogue is shown by its id."""
+def _method_names() -> dict[str, str]:
+    """The names of methods by id. Methods that have left the catalogue are missing."""
     return {method_id: method.name for method_id, method in WITHDRAWAL_METHODS.items()}

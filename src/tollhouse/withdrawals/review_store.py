@@ -1,4 +1,4 @@
-"""Every SQL statement about withdrawals that operators use: they see those of all merchants."""
+"""Every SQL statement about withdrawals of all merchants, for operators."""
 
 from uuid import UUID
 
@@ -7,12 +7,13 @@ from msgspec import Struct
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.kernel.ids import Mode
+from tollhouse.orders.store import env_of, fetch_one
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.withdrawals import store
 from tollhouse.withdrawals.model import Withdrawal, WithdrawalStatus
 
-ENV_OF = "SELECT merchant_id, mode FROM withdrawals WHERE id = $1"
+GET_ENV = "SELECT merchant_id, mode FROM withdrawals WHERE id = $1"
 QUEUE = """
     SELECT w.id, w.merchant_id, m.business_name, w.mode, w.method_id, w.currency, w.amount_minor, w.receive_minor,
            w.receiver, w.status, o.approvals, o.approvals_needed, o.review_note, w.created_at
@@ -21,8 +22,8 @@ QUEUE = """
 """
 
 
-class ListedWithdrawal(Struct, frozen=True):
-    """A withdrawal in the operator's list."""
+class WithdrawalReviewRow(Struct, frozen=True):
+    """A withdrawal in the operators' review queue."""
 
     withdrawal_id: UUID
     merchant_id: UUID
@@ -40,22 +41,20 @@ class ListedWithdrawal(Struct, frozen=True):
     created_at: Timestamp
 
 
-async def env_of(db: Pool | Tx, withdrawal_id: UUID) -> MerchantEnv | None:
-    """Whose withdrawal it is, and in which environment; None where there is none."""
-    row = await db.fetchrow(ENV_OF, withdrawal_id)
-    return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
+async def get_env(db: Pool | Tx, withdrawal_id: UUID) -> MerchantEnv:
+    """The environment of a withdrawal. Raises `NotFound`."""
+    return await fetch_one(db, env_of, GET_ENV, withdrawal_id)
 
 
-async def one(db: Pool, withdrawal_id: UUID) -> Withdrawal | None:
-    """The withdrawal of this id, whoever's it is."""
-    env = await env_of(db, withdrawal_id)
-    return None if env is None else await store.one(db, env, withdrawal_id)
+async def get(db: Pool, withdrawal_id: UUID) -> Withdrawal:
+    """A withdrawal of any merchant. Raises `NotFound`."""
+    return await store.get(db, await get_env(db, withdrawal_id), withdrawal_id)
 
 
-async def queue(db: Pool, status: WithdrawalStatus, limit: int, offset: int = 0) -> list[ListedWithdrawal]:
-    """Withdrawals of all merchants in this state, oldest first."""
+async def list_queue(db: Pool, status: WithdrawalStatus, limit: int, offset: int = 0) -> list[WithdrawalReviewRow]:
+    """Withdrawals of all merchants with this status, oldest first."""
     return [
-        ListedWithdrawal(
+        WithdrawalReviewRow(
             row["id"],
             row["merchant_id"],
             row["business_name"],

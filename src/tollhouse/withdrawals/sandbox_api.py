@@ -1,4 +1,4 @@
-"""The test endpoint of withdrawals: let the operator and the bank do something at once."""
+"""The test endpoint that simulates the outcome of a withdrawal."""
 
 from datetime import datetime
 from uuid import UUID
@@ -20,7 +20,7 @@ OPERATIONS = Operations(INTEGRATION)
 
 
 class WithdrawalSimulation(Struct, frozen=True, forbid_unknown_fields=True):
-    """What shall become of a withdrawal; `return`: it arrived and came back, `stick`: nobody knows."""
+    """The outcome to simulate. `return`: it arrives and is returned; `stick`: its outcome stays unknown."""
 
     outcome: Outcome
 
@@ -35,5 +35,5 @@ class WithdrawalSimulation(Struct, frozen=True, forbid_unknown_fields=True):
 async def simulate_withdrawal(
     caller: Caller, withdrawal_id: UUID, body: WithdrawalSimulation, tx: Tx, now: datetime, services: Services
 ) -> WithdrawalView:
-    """Play the operator and the bank for a withdrawal."""
+    """Simulate the decision of the operator or the bank for a withdrawal."""
     return withdrawal_view(await play(tx, caller.env, withdrawal_id, body.outcome, services, now))

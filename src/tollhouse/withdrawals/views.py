@@ -1,4 +1,4 @@
-"""Withdrawals, their methods and quotes as the Integration API and the events show them."""
+"""Withdrawals, their methods and quotes in the Integration API and in events."""
 
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -11,12 +11,13 @@ from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, 
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
+from tollhouse.orders.quotes import Quote
 from tollhouse.withdrawals.methods import UnavailableReason, unavailable_reason
-from tollhouse.withdrawals.model import FAILURES, FailureCode, Quote, Withdrawal, WithdrawalStatus
+from tollhouse.withdrawals.model import FAILURES, FailureCode, Withdrawal, WithdrawalStatus, WithdrawalTerms
 
 
 class SystemFee(Struct, frozen=True):
-    """What the platform keeps: a fixed part and a share, within bounds."""
+    """The platform's fee: a fixed part and a percentage, within bounds."""
 
     fixed_minor: int
     percent_bps: int
@@ -25,7 +26,7 @@ class SystemFee(Struct, frozen=True):
 
 
 class NetworkFee(Struct, frozen=True):
-    """What the way costs. `as_of` is when an estimate was made."""
+    """The fee of the rail. `as_of` is the time of an estimate."""
 
     model: Literal["fixed", "estimated", "none"]
     amount_minor: int
@@ -33,20 +34,20 @@ class NetworkFee(Struct, frozen=True):
 
 
 class MethodFees(Struct, frozen=True):
-    """The system's fee, and the provider's for the network."""
+    """The platform's fee and the rail's fee."""
 
     system: SystemFee
     network: NetworkFee
 
 
 class ManualReview(Struct, frozen=True):
-    """Whether an operator looks at every withdrawal, and from which amount on."""
+    """Whether operators review every withdrawal, and from which amount on."""
 
     always_required: bool
     threshold_minor: int = 0
 
 
-class MethodView(Struct, frozen=True, kw_only=True):
+class WithdrawalMethodView(Struct, frozen=True, kw_only=True):
     """One withdrawal method, available or not."""
 
     method_id: str
@@ -67,8 +68,8 @@ class MethodView(Struct, frozen=True, kw_only=True):
     livemode: bool
 
 
-class QuoteView(Struct, frozen=True, kw_only=True):
-    """What a withdrawal would cost, until `expires_at`."""
+class WithdrawalQuoteView(Struct, frozen=True, kw_only=True):
+    """The costs of a withdrawal, guaranteed until `expires_at`."""
 
     id: UUID
     object: Literal["withdrawal_quote"] = "withdrawal_quote"
@@ -93,7 +94,7 @@ class QuoteView(Struct, frozen=True, kw_only=True):
 
 
 class ReviewView(Struct, frozen=True):
-    """Whether operators look at it, and what they found."""
+    """Whether operators review the withdrawal, and their decision."""
 
     required: bool
     decided_at: Timestamp | None
@@ -142,10 +143,10 @@ class WithdrawalView(Struct, frozen=True, kw_only=True):
     version: int
 
 
-def method_view(method: WithdrawalMethod, env: MerchantEnv) -> MethodView:
-    """A method as it is in this environment now."""
+def method_view(method: WithdrawalMethod, env: MerchantEnv) -> WithdrawalMethodView:
+    """A method in this environment now."""
     reason, fees = unavailable_reason(method, env.mode), method.fees
-    return MethodView(
+    return WithdrawalMethodView(
         method_id=method.method_id,
         name=method.name,
         currency=method.currency,
@@ -168,16 +169,16 @@ def method_view(method: WithdrawalMethod, env: MerchantEnv) -> MethodView:
     )
 
 
-def quote_view(quote: Quote) -> QuoteView:
-    """A quote, as it was made."""
+def withdrawal_quote_view(quote: Quote[WithdrawalTerms]) -> WithdrawalQuoteView:
+    """A quote."""
     terms = quote.terms
-    return QuoteView(
+    return WithdrawalQuoteView(
         id=quote.id,
-        method_id=quote.method_id,
-        currency=quote.currency,
+        method_id=terms.method_id,
+        currency=terms.currency,
         network_fee_mode=terms.network_fee_mode,
         **pairs(
-            quote.currency,
+            terms.currency,
             amount=terms.amount_minor,
             system_fee=terms.system_fee_minor,
             network_fee=terms.network_fee_minor,
@@ -193,7 +194,7 @@ def quote_view(quote: Quote) -> QuoteView:
 
 
 def withdrawal_view(withdrawal: Withdrawal) -> WithdrawalView:
-    """A withdrawal as it is now."""
+    """A withdrawal."""
     code = withdrawal.failure_code
     return WithdrawalView(
         id=withdrawal.id,
@@ -218,7 +219,7 @@ def withdrawal_view(withdrawal: Withdrawal) -> WithdrawalView:
         tx_hash=withdrawal.tx_hash,
         review=ReviewView(withdrawal.approvals_needed > 0, stamp_or_none(withdrawal.reviewed_at), withdrawal.review_note),
         cancelable=withdrawal.cancelable,
-        estimated_arrival=stamp_or_none(_arrival(withdrawal)),
+        estimated_arrival=stamp_or_none(_estimated_arrival(withdrawal)),
         webhook_url=withdrawal.webhook_url,
         external_id=withdrawal.external_id,
         description=withdrawal.description,
@@ -233,8 +234,8 @@ def withdrawal_view(withdrawal: Withdrawal) -> WithdrawalView:
     )
 
 
-def _arrival(withdrawal: Withdrawal) -> datetime | None:
-    """When it should arrive; nobody knows before it is approved, nor of a rail that says nothing of its speed."""
+def _estimated_arrival(withdrawal: Withdrawal) -> datetime | None:
+    """The estimated arrival. None before approval, and for methods without a known speed."""
     method = WITHDRAWAL_METHODS.get(withdrawal.method_id)
     if method is None or method.arrives_in_s is None or withdrawal.status not in {"approved", "processing"}:
         return None

@@ -47,7 +47,7 @@ class ConversionDeeds(PaymentDeeds):
         self._make_rule(pair, trigger, threshold, percent)
 
     @rule()
-    def follow_rules(self) -> None:
+    def apply_rules(self) -> None:
         """The worker does what they say."""
         self._follow_all()
 

@@ -62,7 +62,9 @@ class LiveWithdrawalDeeds(WithdrawalDeeds):
         one = self.withdrawal(LIVE, {"completed"}, pick)
         if one is not None:
             backstage, books = self.history.backstage, self.books
-            self.history.let(lambda: backstage.come_back(one.withdrawal_id), lambda: books.withdrawals.come_back(one), LIVE)
+            self.history.let(
+                lambda: backstage.record_return(one.withdrawal_id), lambda: books.withdrawals.record_return(one), LIVE
+            )
 
     @rule(minor=st.integers(1, 50_000))
     def take_live(self, minor: int) -> None:

@@ -142,7 +142,7 @@ class Withdrawals:
         _require(one, {"processing"})
         self._give_back(one, "failed")
 
-    def come_back(self, one: Withdrawal) -> None:
+    def record_return(self, one: Withdrawal) -> None:
         """It had arrived and was returned, without the fees."""
         _require(one, {"completed"})
         one.status = "failed"
@@ -169,7 +169,7 @@ class Withdrawals:
             case _:
                 if one.status != "completed":
                     self.complete(one)
-                self.come_back(one)
+                self.record_return(one)
 
     def carry(self, one: Withdrawal, bank: Bank) -> None:
         """The worker hands it in, or asks what became of it."""
