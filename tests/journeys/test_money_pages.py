@@ -115,7 +115,7 @@ async def follow_a_rule(someone: Visitor) -> None:
     await someone.click("Pause")
     await someone.glance("money-rules-paused")
     await someone.click("Delete")
-    await someone.agree("Delete the rule from GBP to EUR?")
+    await someone.agree("Delete the rule from GBP to EUR? New payments stay in GBP.")
     await expect(page.locator("main")).to_contain_text("No rules in test mode yet")
 
 
