@@ -97,7 +97,7 @@ async def test_ending_a_reservation(till: Till, services: Services, action: str)
     actions_listed: dict[str, Callable[[Tx], Awaitable[Any]]] = {
         "capture": lambda tx: actions.capture(tx, caller, payment_id, part, services, now),
         "release": lambda tx: actions.release(tx, caller, payment_id, services, now),
-        "expire": lambda tx: actions.expire_due(tx, caller.env, payment_id, services, now),
+        "expire": lambda tx: actions.expire(tx, caller.env, payment_id, services, now),
         "capture_as_owner": lambda tx: actions.capture_as_owner(tx, owner, client_id, payment_id, part, services, now),
         "release_as_owner": lambda tx: actions.release_as_owner(tx, owner, client_id, payment_id, services, now),
     }

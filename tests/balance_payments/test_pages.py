@@ -23,7 +23,7 @@ def owners(till: Till, payment: dict[str, str]) -> str:
 
 async def test_who_pays_sees_what_was_taken(till: Till) -> None:
     payer = till.payer
-    assert "No application has charged your balance" in await seen(payer, PAID)
+    assert "No balance payments in test mode yet" in await seen(payer, PAID)
     first = await till.reserve(description="Seat 7 <b>")
     (await till.act(first, "capture", "4.00")).ok()
     second = await till.reserve("2.00")
@@ -31,16 +31,22 @@ async def test_who_pays_sees_what_was_taken(till: Till) -> None:
     assert await rows(payer, f"{PAID}?limit=1&page=2") == [first["id"]]
     assert await rows(payer, f"{PAID}?status=captured") == [first["id"]]
     assert await rows(payer, f"{PAID}?status=expired") == []
-    assert "No balance payment matches." in await seen(payer, f"{PAID}?status=refunded")
+    assert "No balance payments match these filters." in await seen(payer, f"{PAID}?status=refunded")
     assert "There is nothing on page 9." in await seen(payer, f"{PAID}?page=9")
     await seen(payer, f"{PAID}?status=lost", 422)
     one = await seen(payer, f"{PAID}/{first['id']}")
-    for words in ("10.00 EUR to Northwind Ledger", "The application has taken it.", "4.00 EUR", "6.00 EUR", "Seat 7 <b>"):
+    for words in (
+        "10.00 EUR to Northwind Ledger",
+        "The application captured the payment.",
+        "4.00 EUR",
+        "6.00 EUR",
+        "Seat 7 <b>",
+    ):
         assert words in one
     assert forms(one) == ["/signout"]
-    assert "The money is set aside." in await seen(payer, f"{PAID}/{second['id']}")
+    assert "The amount is reserved until" in await seen(payer, f"{PAID}/{second['id']}")
     await let_expire(payer, second)
-    assert "Its time was over" in await seen(payer, f"{PAID}/{second['id']}")
+    assert "The reservation expired." in await seen(payer, f"{PAID}/{second['id']}")
     assert await rows(payer, f"{PAID}?status=expired") == [second["id"]]
     assert await rows(payer, "/live/balance-payments") == []
 
@@ -56,14 +62,14 @@ async def test_the_owner_captures_a_part(till: Till) -> None:
     assert await till.purses() == (9_000, 1_000, 0)
     assert (await post(owner, f"{at}/capture", amount="4.00")).location == at
     again = (await post(owner, f"{at}/capture", 409, amount="4.00")).text
-    assert "Nothing was done: it is not reserved any more." in again
-    assert "Nothing was done" in (await post(owner, f"{at}/release", 409)).text
+    assert "This payment is no longer reserved." in again
+    assert "no longer reserved" in (await post(owner, f"{at}/release", 409)).text
     shown = await seen(owner, at)
-    assert "It is on your balance." in shown
+    assert "The payment was captured and added to your balance." in shown
     assert forms(shown) == ["/signout", f"{at}/refund"]
     assert await till.purses() == (9_600, 0, 400)
     assert (await post(owner, f"{at}/refund")).location == at
-    assert "nothing left to refund" in (await post(owner, f"{at}/refund", 409)).text
+    assert "no amount left to refund" in (await post(owner, f"{at}/refund", 409)).text
     assert await till.purses() == (10_000, 0, 0)
 
 
@@ -71,7 +77,7 @@ async def test_the_owner_releases(till: Till) -> None:
     owner = till.app.owner
     at = owners(till, await till.reserve())
     assert (await post(owner, f"{at}/release")).location == at
-    assert "It was given back to the merchant." in await seen(owner, at)
+    assert "The reservation was released to the merchant." in await seen(owner, at)
     assert await till.purses() == (10_000, 0, 0)
 
 
@@ -90,13 +96,13 @@ async def test_the_owner_chooses_among_applications(till: Till, carol: Actor) ->
     reserved = await till.reserve()
     other = await application(owner, name="Second Shelf")
     of_first, of_other = (f"{RECEIVED}?client_id={client_id}" for client_id in (till.app.client_id, other.client_id))
-    assert "Second Shelf has charged nobody" in await seen(owner, RECEIVED)
-    assert "Second Shelf has charged nobody" in await seen(owner, of_other)
+    assert "No payments to Second Shelf in test mode yet" in await seen(owner, RECEIVED)
+    assert "No payments to Second Shelf in test mode yet" in await seen(owner, of_other)
     assert await rows(owner, of_first) == [reserved["id"]]
     assert await rows(owner, f"{of_first}&status=reserved") == [reserved["id"]]
-    assert "No balance payment matches." in await seen(owner, f"{of_first}&status=captured")
+    assert "No balance payments match these filters." in await seen(owner, f"{of_first}&status=captured")
     assert await rows(owner, of_first.replace("/test/", "/live/")) == []
-    assert "You own no application." in await seen(carol, RECEIVED)
+    assert "You have no application yet." in await seen(carol, RECEIVED)
     for client_id in (till.app.client_id, "thc_nothing", "%00"):
         await seen(carol, f"{RECEIVED}?client_id={client_id}", 400 if client_id == "%00" else 404)
 

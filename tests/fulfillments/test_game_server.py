@@ -11,7 +11,7 @@ from aiohttp import web
 from tests.fulfillments.depot import SECRET, Depot
 from tests.receiver import Receiver
 from tollhouse.catalogue.products import GAME_SERVERS
-from tollhouse.fulfillments.jobs import again_after
+from tollhouse.fulfillments.jobs import retry_delay
 from tollhouse.platform.outbound import Outcome
 from tollhouse.rails import game_server
 from tollhouse.rails.grants import UNKNOWN, GrantAnswer
@@ -160,7 +160,7 @@ def test_what_an_answer_says(status: int | None, body: bytes, outcome: GrantAnsw
 
 
 def test_the_waits_grow() -> None:
-    waits = [again_after(attempts).total_seconds() for attempts in range(1, 12)]
+    waits = [retry_delay(attempts).total_seconds() for attempts in range(1, 12)]
     assert waits[:4] == [5, 10, 20, 40]
     assert waits == sorted(waits)
     assert waits[-1] == 3_600

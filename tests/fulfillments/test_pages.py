@@ -29,7 +29,7 @@ async def reviewed(actor: Actor, **changes: str) -> Answer:
 
 async def test_a_fulfillment_step_by_step(depot: Depot) -> None:
     shop = depot.actor
-    assert "Nothing has been delivered in the test environment yet" in await seen(shop, "/test/fulfillments")
+    assert "No fulfillments in test mode yet" in await seen(shop, "/test/fulfillments")
     assert f'<a href="{NEW}">Gems</a>' in await seen(shop, "/test/fulfillments/new")
     form = await seen(shop, NEW)
     assert 'id="recipient.player_id"' in form
@@ -41,11 +41,11 @@ async def test_a_fulfillment_step_by_step(depot: Depot) -> None:
     [made] = await rows(shop)
     assert at == f"/test/fulfillments/{made}"
     one = await seen(shop, at)
-    for words in ("5 of Gems, Sandbox Quest", "anna", "gems-1", "The game server is asked shortly", "0.50 EUR"):
+    for words in ("5 of Gems, Sandbox Quest", "anna", "gems-1", "is about to be requested from the game server", "0.50 EUR"):
         assert words in one
     assert (await shop.get(f"/fulfillments/{made}")).ok().body["recipient"] == {"player_id": "anna", "server": "eu"}
     await depot.work()
-    assert "All of it was delivered." in await seen(shop, at)
+    assert "The order was delivered in full." in await seen(shop, at)
     assert await depot.purse() == (950, 0)
 
 
@@ -67,7 +67,7 @@ async def test_without_a_key_or_price_nothing_is_ordered(depot: Depot) -> None:
     confirmed = hidden(await reviewed(shop))
     for left_out in ("key", "max_cost"):
         fields = {name: value for name, value in confirmed.items() if name != left_out}
-        assert "Confirm the fulfillment" in (await post(shop, f"{NEW}/confirm", 200, **fields)).text
+        assert "Confirm fulfillment" in (await post(shop, f"{NEW}/confirm", 200, **fields)).text
     assert await rows(shop) == []
 
 
@@ -77,7 +77,7 @@ async def test_a_price_that_has_risen_is_shown_first(depot: Depot, monkeypatch: 
     dearer = msgspec.structs.replace(BUILT_IN["sandbox:gems"], unit_price_minor=11)
     monkeypatch.setitem(PRODUCTS, "sandbox:gems", dearer)
     again = await post(shop, f"{NEW}/confirm", 409, **confirmed)
-    assert "It costs more now." in again.text
+    assert "The price has increased." in again.text
     assert await rows(shop) == []
     await post(shop, f"{NEW}/confirm", **hidden(again))
     assert await depot.purse() == (945, 55)
@@ -142,11 +142,11 @@ async def test_canceling(depot: Depot) -> None:
     at = f"/test/fulfillments/{made['id']}"
     for _ in range(2):
         assert (await post(shop, f"{at}/cancel")).location == at
-    assert "It was canceled." in await seen(shop, at)
+    assert "The fulfillment was canceled." in await seen(shop, at)
     assert await depot.purse() == (1_000, 0)
     other = await depot.order_for("anna")
     await depot.done(other)
-    assert "Nothing was canceled." in (await post(shop, f"/test/fulfillments/{other['id']}/cancel", 409)).text
+    assert "can no longer be canceled" in (await post(shop, f"/test/fulfillments/{other['id']}/cancel", 409)).text
 
 
 async def test_they_are_listed_filtered_and_paged(depot: Depot) -> None:
@@ -156,16 +156,16 @@ async def test_they_are_listed_filtered_and_paged(depot: Depot) -> None:
     assert await rows(shop) == ids
     assert await rows(shop, "?limit=2&page=2") == ids[2:]
     assert await rows(shop, "?status=canceled&product_id=sandbox%3Agems") == [ids[1]]
-    assert "No fulfillment matches." in await seen(shop, "/test/fulfillments?product_id=nonsense")
+    assert "No fulfillments match these filters." in await seen(shop, "/test/fulfillments?product_id=nonsense")
     assert "There is nothing on page 9." in await seen(shop, "/test/fulfillments?page=9")
     await seen(shop, "/test/fulfillments?status=lost", 422)
     assert await rows(shop, mode="live") == []
-    assert "offers no product in the live environment" in await seen(shop, "/live/fulfillments/new")
+    assert "No products are available in live mode." in await seen(shop, "/live/fulfillments/new")
 
 
 async def test_statistics(depot: Depot) -> None:
     shop = depot.actor
-    assert "Nothing was ordered in that time." in await seen(shop, STATISTICS)
+    assert "No fulfillments were ordered in this period." in await seen(shop, STATISTICS)
     for outcome in ("complete", "partial", "fail"):
         (await depot.simulate(await depot.order_for("anna"), outcome)).ok()
     shown = await seen(shop, STATISTICS)
@@ -177,7 +177,7 @@ async def test_statistics(depot: Depot) -> None:
     assert by_product.count('<svg class="strip') == 2
     assert "Sandbox Quest</th>" in await seen(shop, f"{STATISTICS}?group_by=game")
     assert '<th scope="row">partially completed</th>' in await seen(shop, f"{STATISTICS}?group_by=status")
-    assert "Nothing was ordered in that time." in await seen(shop, f"{STATISTICS}?from=2025-01-01&to=2025-02-01")
+    assert "No fulfillments were ordered in this period." in await seen(shop, f"{STATISTICS}?from=2025-01-01&to=2025-02-01")
     refused = await shop.send("GET", f"{STATISTICS}?from=yesterday&to=2025-02-01")
     assert wrong(refused.ok(422)).keys() == {"from"}
     await seen(shop, f"{STATISTICS}?group_by=planet", 422)

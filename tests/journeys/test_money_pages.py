@@ -38,7 +38,7 @@ async def see_nothing_yet(someone: Visitor) -> None:
         await page.click(".modes a:has-text('Live')")
         await expect(page.locator("main")).to_contain_text("live mode")
         await page.click(".modes a:has-text('Test')")
-    await page.click("text=You are paid")
+    await page.click(".modes a:has-text('Received')")
     await someone.glance("money-received-empty")
 
 
@@ -123,7 +123,7 @@ async def order_gems(someone: Visitor) -> None:
     """For Anna; the worker brings them while other things are done."""
     page = someone.page
     await someone.open_part("Fulfillments")
-    await page.click("text=New fulfillment")
+    await page.click("text=Create fulfillment")
     await someone.glance("money-fulfillment-choose")
     await page.click("a:has-text('Gems')")
     await someone.see("money-fulfillment-form")
@@ -132,10 +132,10 @@ async def order_gems(someone: Visitor) -> None:
     await page.select_option("[id='recipient.server']", "eu")
     await page.click("main summary")
     await page.fill("#webhook_url", "ftp://host/")
-    await someone.click("See what it costs")
+    await someone.click("Review fulfillment")
     await someone.see("money-fulfillment-wrong")
     await page.fill("#webhook_url", "")
-    await someone.click("See what it costs")
+    await someone.click("Review fulfillment")
     await someone.see("money-fulfillment-review")
     await someone.click("Deliver for 2.00 EUR")
     await page.wait_for_url("**/test/fulfillments/*-*")
@@ -148,7 +148,7 @@ async def see_the_gems_delivered(someone: Visitor) -> None:
     await page.click("tbody a")
     await someone.look_until_it_ended()
     await someone.see("money-fulfillment")
-    await expect(page.locator("main")).to_contain_text("All of it was delivered")
+    await expect(page.locator("main")).to_contain_text("The order was delivered in full")
     await page.click("text=All fulfillments")
     await someone.see("money-fulfillments")
     await page.click("a:has-text('Statistics')")
@@ -163,21 +163,21 @@ async def see_what_is_reserved(someone: Visitor) -> None:
     await someone.see("money-payments")
     await page.click("tbody a")
     await someone.see("money-payment-reserved")
-    await expect(page.locator("main")).to_contain_text("The money is set aside")
+    await expect(page.locator("main")).to_contain_text("The amount is reserved until")
 
 
 async def capture_as_owner(someone: Visitor, till: Till) -> None:
     """More than is reserved at first, then a part."""
     page = someone.page
     await someone.open_part("Balance payments")
-    await page.click("text=You are paid")
+    await page.click(".modes a:has-text('Received')")
     await someone.see("money-received")
     await page.click("tbody a")
     await page.fill("#amount", "10.01")
-    await someone.click("Capture")
+    await someone.click("Capture payment")
     await someone.see("money-received-wrong")
     await page.fill("#amount", "4.00")
-    await someone.click("Capture")
+    await someone.click("Capture payment")
     await someone.glance("money-received-captured")
-    await expect(page.locator("main")).to_contain_text("It is on your balance")
+    await expect(page.locator("main")).to_contain_text("The payment was captured")
     assert (await till.purses())[2] == 400

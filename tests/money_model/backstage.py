@@ -112,13 +112,13 @@ class Backstage:
     def deliver(self, ordered: int) -> None:
         """The worker asks for what was ordered, as if its time had come: some at once, until it has asked for so many."""
         self._ground.run(self._services.db.execute(LET_DUE, self._test.merchant_id))
-        for _ in range(0, ordered, fulfillment_jobs.AT_ONCE):
+        for _ in range(0, ordered, fulfillment_jobs.BATCH_SIZE):
             self.work(fulfillment_jobs.deliver)
 
     def expire_reservations(self) -> None:
         """The worker gives back whatever nobody captured in time: some at once, until nothing is left of any history."""
         for _ in range(ROUNDS):
-            if not self._ground.run(balance_payments_store.due(self._services.db, clock.now(), 1)):
+            if not self._ground.run(balance_payments_store.list_due(self._services.db, clock.now(), 1)):
                 break
             self.work(balance_payment_jobs.expire_reservations)
 

@@ -1,1 +1,1 @@
-"""Balance payments: an application reserves money of a connected merchant, pays its owner, or gives it back."""
+"""Balance payments: payments from a merchant's balance to the owner of a connected application."""

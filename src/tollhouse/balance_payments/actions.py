@@ -1,6 +1,6 @@
-"""What an application does with a merchant's money, and what its owner does where the application cannot any more.
+"""Actions of applications, and of their owners, on balance payments.
 
-Each action is one transaction's worth. No connection is asked about: a reservation outlives the one it was made by.
+A reservation outlives the connection that it was made with, so only `pay` checks the connection.
 """
 
 from datetime import datetime, timedelta
@@ -10,15 +10,14 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.balance_payments import store
-from tollhouse.balance_payments.errors import ApplicationRevoked, CaptureTooLarge, SelfPayment
-from tollhouse.balance_payments.model import CAPTURED, Application, BalancePayment
-from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount, check, part_of
+from tollhouse.balance_payments.errors import CaptureTooLarge, RevokedApplicationCapture, SelfPayment
+from tollhouse.balance_payments.model import CAPTURED, BalancePayment, PayeeApplication
+from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount, minor_of_part, parse
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.http.services import Services
 from tollhouse.identity.model import ApplicationSuspended, Caller, ConfidentialClientRequired
 from tollhouse.kernel import limits, scopes
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import ClientId, MerchantId, new_id
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.ledger import holds
@@ -27,29 +26,30 @@ from tollhouse.ledger.model import JournalEntry, PostedTransaction, Posting, Sou
 from tollhouse.ledger.post import post
 from tollhouse.orders.errors import CurrencyNotSupported, DuplicateExternalId, InvalidState, RefundTooLarge
 from tollhouse.orders.funds import ensure_funds
+from tollhouse.orders.store import clock_offset
 from tollhouse.platform.db import Tx
 
 SOURCE = "balance_payment"
-MAY_PAY = scopes.parse(["balance-payments:write"]) or Scopes(0)
+PAY_SCOPE = scopes.parse(["balance-payments:write"]) or Scopes(0)
 
 
 async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, services: Services, now: datetime) -> BalancePayment:
-    """Pay the owner of an application, or set the money aside for it.
+    """Pay the owner of an application, or reserve the amount.
 
     Raises `ValidationFailed`, `NotFound`, `DuplicateExternalId`, `CurrencyNotSupported`, `SelfPayment`,
     `ApplicationSuspended` and `InsufficientFunds`.
     """
-    priced = check(new, caller)
+    currency, amount_minor = parse(new, caller)
     application = await _application(tx, caller, new, now)
-    await _refuse_duplicate(tx, caller, new)
-    if priced.currency is None or not priced.currency.balance_payment_supported:
+    await _ensure_external_id_unused(tx, caller, new)
+    if currency is None or not currency.balance_payment_supported:
         raise CurrencyNotSupported
     if application.owner_id == caller.env.merchant_id:
         raise SelfPayment
-    await _refuse_suspended(tx, application.client_id)
-    payment = _fresh(caller.env, application, priced.currency.code, priced.amount_minor, new, now)
+    await _ensure_not_suspended(tx, application.client_id)
+    payment = _new_payment(caller.env, application, currency.code, amount_minor, new, now)
     await ensure_funds(tx, payment.env, payment.currency, payment.amount_minor)
-    # The database judges balance and external_id once more below, and its verdict refuses everything.
+    # The database checks the balance and external id again below; any error rolls everything back.
     if new.capture:
         posting = Posting(
             "balance_payment_out",
@@ -62,12 +62,10 @@ async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, services: Services
     else:
         source = Source(SOURCE, payment.id)
         hold, posted = await holds.reserve(tx, payment.env, source, payment.currency, payment.amount_minor, now)
-        expires_at = (
-            now + await store.clock_offset(tx, payment.env) + timedelta(seconds=new.expires_in or limits.RESERVATION_S)
-        )
+        expires_at = now + await clock_offset(tx, payment.env) + timedelta(seconds=new.expires_in or limits.RESERVATION_S)
         payment = msgspec.structs.replace(payment, hold_id=hold.id, expires_at=expires_at)
     if not await store.insert(tx, payment):
-        await _refuse_duplicate(tx, caller, new)
+        await _ensure_external_id_unused(tx, caller, new)
         raise AssertionError("payments are never deleted")
     await _notify(tx, payment, posted, services, now)
     return payment
@@ -76,93 +74,92 @@ async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, services: Services
 async def capture(
     tx: Tx, caller: Caller, payment_id: UUID, part: PartialAmount, services: Services, now: datetime
 ) -> BalancePayment:
-    """Pay what is reserved, or a part of it; the rest is given back. A public client pays all of it.
+    """Capture a reservation or a part of it; the rest is released. Public clients capture all of it.
 
     Raises `NotFound`, `ValidationFailed`, `ApplicationSuspended`, `InvalidState`, `CaptureTooLarge` and
     `ConfidentialClientRequired`.
     """
-    payment = await _held(tx, caller, payment_id)
-    amount_minor = part_of(part, payment.currency) or payment.amount_minor
+    payment = await store.lock(tx, caller.env, caller.client_id, payment_id)
+    amount_minor = minor_of_part(part, payment.currency) or payment.amount_minor
     return await _capture(tx, payment, amount_minor, services, now, whole=caller.client_is_public)
 
 
 async def release(tx: Tx, caller: Caller, payment_id: UUID, services: Services, now: datetime) -> BalancePayment:
-    """Give back what is reserved. Raises `NotFound` and `InvalidState`."""
-    return await _release(tx, await _held(tx, caller, payment_id), services, now)
+    """Release a reservation. Raises `NotFound` and `InvalidState`."""
+    payment = await store.lock(tx, caller.env, caller.client_id, payment_id)
+    return await _release(tx, payment, services, now)
 
 
 async def refund(
     tx: Tx, caller: Caller, payment_id: UUID, part: PartialAmount, services: Services, now: datetime
 ) -> BalancePayment:
-    """Pay back what was captured, or a part of it, from the owner's balance.
+    """Refund a captured payment or a part of it from the owner's balance.
 
-    Raises `NotFound`, `ValidationFailed`, `InvalidState`, `RefundTooLarge` and `InsufficientFunds`, whose details are the
-    owner's
-    own and not told to whoever holds a merchant's token.
+    Raises `NotFound`, `ValidationFailed`, `InvalidState`, `RefundTooLarge`, and `InsufficientFunds` without details, because
+    the balance is the owner's.
     """
-    return await _refund(tx, await _held(tx, caller, payment_id), part, services, now)
+    payment = await store.lock(tx, caller.env, caller.client_id, payment_id)
+    return await _refund(tx, payment, part, services, now)
 
 
 async def capture_as_owner(
     tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, part: PartialAmount, services: Services, now: datetime
 ) -> BalancePayment:
-    """The owner takes what its application reserved. Raises as `capture`, and `ApplicationRevoked`."""
-    payment, revoked = await _owned(tx, owner, client_id, payment_id)
-    amount_minor = part_of(part, payment.currency) or payment.amount_minor
-    if revoked:
-        raise ApplicationRevoked
+    """Capture a reservation as the application's owner. Raises as `capture`, and `RevokedApplicationCapture`."""
+    application = await store.lock_application(tx, owner, client_id)
+    payment = await store.lock_received(tx, application, payment_id)
+    amount_minor = minor_of_part(part, payment.currency) or payment.amount_minor
+    if application.status == "revoked":
+        raise RevokedApplicationCapture
     return await _capture(tx, payment, amount_minor, services, now)
 
 
 async def release_as_owner(
     tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, services: Services, now: datetime
 ) -> BalancePayment:
-    """The owner gives back what its application reserved, revoked or not. Raises `NotFound` and `InvalidState`."""
-    payment, _ = await _owned(tx, owner, client_id, payment_id)
+    """Release a reservation as the application's owner, revoked or not. Raises `NotFound` and `InvalidState`."""
+    payment = await store.lock_received(tx, await store.lock_application(tx, owner, client_id), payment_id)
     return await _release(tx, payment, services, now)
 
 
 async def refund_as_owner(
     tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, services: Services, now: datetime
 ) -> BalancePayment:
-    """The owner pays back all that is left of what its application captured, revoked or not.
+    """Refund the remaining captured amount as the application's owner, even of a revoked application.
 
-    Never a part: a request at the dashboard has no key, and asking for everything twice gives it back once. Raises
-    `NotFound`, `InvalidState` and `InsufficientFunds`.
+    Always all of it: dashboard requests have no idempotency key, and a repeated full refund fails. Raises `NotFound`,
+    `InvalidState` and `InsufficientFunds`.
     """
-    payment, _ = await _owned(tx, owner, client_id, payment_id)
+    payment = await store.lock_received(tx, await store.lock_application(tx, owner, client_id), payment_id)
     return await _refund(tx, payment, PartialAmount(), services, now)
 
 
-async def expire_due(tx: Tx, env: MerchantEnv, payment_id: UUID, services: Services, now: datetime) -> bool:
-    """Give back a reservation whose time is over; False where somebody was first, or its time is not over."""
+async def expire(tx: Tx, env: MerchantEnv, payment_id: UUID, services: Services, now: datetime) -> bool:
+    """Release an expired reservation; False where it is no longer reserved, or has not expired."""
     payment = await store.lock(tx, env, None, payment_id)
-    if payment is None or payment.status != "reserved" or payment.status_at(now) != "expired":
+    if payment.status != "reserved" or payment.status_at(now) != "expired":
         return False
-    await _give_back(tx, payment, "expired", services, now)
+    await _release_hold(tx, payment, "expired", services, now)
     return True
 
 
-async def _application(tx: Tx, caller: Caller, new: NewBalancePayment, now: datetime) -> Application:
-    """Who is paid. With an API key, only an application that the merchant is connected to. Raises `NotFound`."""
+async def _application(tx: Tx, caller: Caller, new: NewBalancePayment, now: datetime) -> PayeeApplication:
+    """The application whose owner is paid: the token's, or with an API key a connected one. Raises `NotFound`."""
     if caller.client_id is not None:
-        return await store.application(tx, caller.client_id)
-    found = await store.connected(tx, caller.env, new.oauth_client_id or "", MAY_PAY.mask, now)
-    if found is None:
-        raise NotFound
-    return found
+        return await store.get_payee(tx, caller.client_id)
+    return await store.get_connected(tx, caller.env, new.oauth_client_id or "", PAY_SCOPE.mask, now)
 
 
-async def _refuse_duplicate(tx: Tx, caller: Caller, new: NewBalancePayment) -> None:
-    """Raises `DuplicateExternalId`. Another application's payment is not named to this one."""
-    found = None if new.external_id is None else await store.named(tx, caller.env, new.external_id)
+async def _ensure_external_id_unused(tx: Tx, caller: Caller, new: NewBalancePayment) -> None:
+    """Raises `DuplicateExternalId`, without the id of another application's payment."""
+    found = None if new.external_id is None else await store.by_external_id(tx, caller.env, new.external_id)
     if found is not None:
         existing_id, client_id = found
         raise DuplicateExternalId(existing_id if caller.client_id in {None, client_id} else None)
 
 
-def _fresh(
-    env: MerchantEnv, application: Application, code: str, amount_minor: int, new: NewBalancePayment, now: datetime
+def _new_payment(
+    env: MerchantEnv, application: PayeeApplication, code: str, amount_minor: int, new: NewBalancePayment, now: datetime
 ) -> BalancePayment:
     return BalancePayment(
         id=new_id(),
@@ -184,24 +181,8 @@ def _fresh(
     )
 
 
-async def _held(tx: Tx, caller: Caller, payment_id: UUID) -> BalancePayment:
-    payment = await store.lock(tx, caller.env, caller.client_id, payment_id)
-    if payment is None:
-        raise NotFound
-    return payment
-
-
-async def _owned(tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID) -> tuple[BalancePayment, bool]:
-    """The held payment of one of the owner's applications, and whether that one is revoked. Raises `NotFound`."""
-    found = await store.lock_own(tx, owner, client_id)
-    payment = None if found is None else await store.lock_owned(tx, found[0], payment_id)
-    if found is None or payment is None:
-        raise NotFound
-    return payment, found[1]
-
-
-async def _refuse_suspended(tx: Tx, client_id: ClientId) -> None:
-    """A suspended application, or a suspended owner's, takes no money, whoever asks. Raises `ApplicationSuspended`."""
+async def _ensure_not_suspended(tx: Tx, client_id: ClientId) -> None:
+    """Raises `ApplicationSuspended` where the application or its owner is suspended."""
     if await store.is_suspended(tx, client_id):
         raise ApplicationSuspended
 
@@ -209,8 +190,8 @@ async def _refuse_suspended(tx: Tx, client_id: ClientId) -> None:
 async def _capture(
     tx: Tx, payment: BalancePayment, amount_minor: int, services: Services, now: datetime, *, whole: bool = False
 ) -> BalancePayment:
-    """Pay so much of a locked payment. `whole`: all of it or nothing."""
-    await _refuse_suspended(tx, payment.client_id)
+    """Capture an amount of a locked payment. `whole`: only all of it is allowed."""
+    await _ensure_not_suspended(tx, payment.client_id)
     hold_id = _hold_of(payment, now)
     if amount_minor > payment.amount_minor:
         raise CaptureTooLarge({"reserved_minor": payment.amount_minor, "currency": payment.currency})
@@ -218,25 +199,25 @@ async def _capture(
         raise ConfidentialClientRequired
     # Nothing below this line may refuse.
     changed = payment.captured(amount_minor, now)
-    await store.change(tx, changed)
-    paid = HoldCapture("balance_payment_out", amount_minor, available(payment.owner))
-    _, posted = await holds.capture_and_release(tx, payment.env, hold_id, (paid,), now)
+    await store.update(tx, changed)
+    captured = HoldCapture("balance_payment_out", amount_minor, available(payment.owner))
+    _, posted = await holds.capture_and_release(tx, payment.env, hold_id, (captured,), now)
     await _notify(tx, changed, posted, services, now)
     return changed
 
 
 async def _refund(tx: Tx, payment: BalancePayment, part: PartialAmount, services: Services, now: datetime) -> BalancePayment:
-    """Pay back so much of a locked payment, or all that is left."""
-    asked_minor = part_of(part, payment.currency)
+    """Refund an amount of a locked payment, or all that remains."""
+    requested_minor = minor_of_part(part, payment.currency)
     if payment.status not in CAPTURED:
         raise InvalidState(payment.status_at(now))
-    left_minor = payment.refundable_minor
-    amount_minor = asked_minor or left_minor
-    if amount_minor > left_minor:
-        raise RefundTooLarge({"remaining_minor": left_minor, "currency": payment.currency})
-    # The database judges the owner's balance below, and its verdict refuses everything.
+    remaining_minor = payment.refundable_minor
+    amount_minor = requested_minor or remaining_minor
+    if amount_minor > remaining_minor:
+        raise RefundTooLarge({"remaining_minor": remaining_minor, "currency": payment.currency})
+    # The database checks the owner's balance below; an error rolls everything back.
     changed = payment.refunded(amount_minor, now)
-    await store.change(tx, changed)
+    await store.update(tx, changed)
     source = Source(SOURCE, payment.id, changed.refunds)
     posting = Posting(
         "balance_payment_refund", payment.currency, amount_minor, available(payment.owner), available(payment.env)
@@ -249,22 +230,22 @@ async def _refund(tx: Tx, payment: BalancePayment, part: PartialAmount, services
 async def _release(tx: Tx, payment: BalancePayment, services: Services, now: datetime) -> BalancePayment:
     _hold_of(payment, now)
     # Nothing below this line may refuse.
-    return await _give_back(tx, payment, "released", services, now)
+    return await _release_hold(tx, payment, "released", services, now)
 
 
 def _hold_of(payment: BalancePayment, now: datetime) -> UUID:
-    """The hold of a standing reservation. Raises `InvalidState`."""
-    standing = payment.status_at(now)
-    if standing != "reserved" or payment.hold_id is None:
-        raise InvalidState(standing)
+    """The hold of a current reservation. Raises `InvalidState`."""
+    status = payment.status_at(now)
+    if status != "reserved" or payment.hold_id is None:
+        raise InvalidState(status)
     return payment.hold_id
 
 
-async def _give_back(
+async def _release_hold(
     tx: Tx, payment: BalancePayment, status: Literal["released", "expired"], services: Services, now: datetime
 ) -> BalancePayment:
-    changed = payment.given_back(status, now)
-    await store.change(tx, changed)
+    changed = payment.released(status, now)
+    await store.update(tx, changed)
     if payment.hold_id is None:
         raise AssertionError("a reservation has its hold")
     _, posted = await holds.release(tx, payment.env, payment.hold_id, now)
@@ -273,7 +254,7 @@ async def _give_back(
 
 
 async def _notify(tx: Tx, payment: BalancePayment, posted: PostedTransaction, services: Services, now: datetime) -> None:
-    """Tell each of the two merchants what it did to its own balance."""
+    """Record the event of the changed balance for each of the two merchants."""
     cause = Cause(SOURCE, payment.id, payment.status, payment.version)
     for env in (payment.env, payment.owner):
         part = posted.for_merchant(env)

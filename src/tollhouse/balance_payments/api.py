@@ -1,4 +1,4 @@
-"""Balance payments as the Integration API offers them."""
+"""Balance payments in the Integration API."""
 
 from datetime import datetime
 from uuid import UUID
@@ -7,11 +7,10 @@ from msgspec import Struct
 
 from tollhouse.balance_payments import actions, store
 from tollhouse.balance_payments.errors import CaptureTooLarge, SelfPayment
-from tollhouse.balance_payments.model import Status
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
-from tollhouse.balance_payments.store import PaymentFilter
+from tollhouse.balance_payments.store import BalancePaymentsQuery
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
-from tollhouse.http.lists import ListQuery, Part
+from tollhouse.http.lists import Part
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import ApplicationCredential, scope
@@ -27,15 +26,7 @@ APPLICATION = ApplicationCredential("balance-payments:write")
 CONFIDENTIAL = ApplicationCredential("balance-payments:write", confidential=True)
 
 
-class BalancePaymentsQuery(ListQuery, frozen=True):
-    """Filters of GET /balance-payments. `created_from` is within, `created_to` without."""
-
-    status: list[Status] | None = None
-    currency: str | None = None
-    external_id: str | None = None
-
-
-class BalancePaymentsAnswer(Struct, frozen=True):
+class BalancePaymentList(Struct, frozen=True):
     """A page of balance payments."""
 
     balance_payments: list[BalancePaymentView]
@@ -62,28 +53,24 @@ class BalancePaymentsAnswer(Struct, frozen=True):
 async def make_balance_payment(
     caller: Caller, body: NewBalancePayment, tx: Tx, now: datetime, services: Services
 ) -> BalancePaymentView:
-    """Pay the owner of the application from the merchant's balance, or reserve the money for it."""
+    """Pay the owner of an application from the merchant's balance, or reserve the amount."""
     return payment_view(await actions.pay(tx, caller, body, services, now), now)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/balance-payments", guard=READ, errors=(ValidationFailed,))
 async def list_balance_payments(
     caller: Caller, query: BalancePaymentsQuery, part: Part, db: Pool, now: datetime
-) -> BalancePaymentsAnswer:
-    """List balance payments, newest first: with a token those of its application, with an API key all of them."""
-    wanted = PaymentFilter(query.status, query.currency, query.external_id)
-    found = await store.listed(db, caller.env, caller.client_id, wanted, now, part.window)
-    shown, more, cursor = part.cut(found)
-    return BalancePaymentsAnswer([payment_view(one, now) for one in shown], more, cursor)
+) -> BalancePaymentList:
+    """List balance payments, newest first. An access token lists those of its application, an API key lists all."""
+    rows = await store.list_payments(db, caller.env, caller.client_id, query, now, part.window)
+    found, more, cursor = part.cut(rows)
+    return BalancePaymentList([payment_view(one, now) for one in found], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/balance-payments/{payment_id}", guard=READ, errors=(NotFound,))
 async def read_balance_payment(caller: Caller, payment_id: UUID, db: Pool, now: datetime) -> BalancePaymentView:
-    """Read a balance payment."""
-    payment = await store.one(db, caller.env, caller.client_id, payment_id)
-    if payment is None:
-        raise NotFound
-    return payment_view(payment, now)
+    """Retrieve a balance payment."""
+    return payment_view(await store.get(db, caller.env, caller.client_id, payment_id), now)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -104,7 +91,7 @@ async def read_balance_payment(caller: Caller, payment_id: UUID, db: Pool, now: 
 async def capture_balance_payment(
     caller: Caller, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, services: Services
 ) -> BalancePaymentView:
-    """Pay what is reserved, once: all of it, or, by a confidential client, a part while the rest is released."""
+    """Capture a reservation once. Confidential clients can capture a part; the rest is released."""
     return payment_view(await actions.capture(tx, caller, payment_id, body, services, now), now)
 
 
@@ -118,7 +105,7 @@ async def capture_balance_payment(
 async def release_balance_payment(
     caller: Caller, payment_id: UUID, tx: Tx, now: datetime, services: Services
 ) -> BalancePaymentView:
-    """Give back what is reserved."""
+    """Release a reservation. The amount becomes available to the merchant again."""
     return payment_view(await actions.release(tx, caller, payment_id, services, now), now)
 
 
@@ -141,5 +128,5 @@ async def release_balance_payment(
 async def refund_balance_payment(
     caller: Caller, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, services: Services
 ) -> BalancePaymentView:
-    """Pay back what was captured from the owner's balance: all that is left, or a part."""
+    """Refund a captured payment from the owner's balance, in full or in part."""
     return payment_view(await actions.refund(tx, caller, payment_id, body, services, now), now)

@@ -1,4 +1,4 @@
-"""How requests about balance payments are refused."""
+"""Errors of balance payments."""
 
 from collections.abc import Mapping
 
@@ -6,24 +6,24 @@ from tollhouse.kernel.errors import ApiError
 
 
 class SelfPayment(ApiError):
-    """422: the application belongs to the merchant that would pay."""
+    """422: the application belongs to the paying merchant."""
 
     code, status = "self_payment_not_allowed", 422
-    message = "This application is the merchant's own: a merchant cannot pay itself."
+    message = "The application belongs to the paying merchant. Payments to yourself are not possible."
 
 
 class CaptureTooLarge(ApiError):
-    """422: the capture is larger than the reservation."""
+    """422: the capture exceeds the reserved amount."""
 
     code, status = "amount_above_maximum", 422
-    message = "No more can be captured than was reserved."
+    message = "The capture exceeds the reserved amount."
 
     def __init__(self, details: Mapping[str, object]) -> None:
         super().__init__(members={"details": dict(details)})
 
 
-class ApplicationRevoked(ApiError):
-    """409: what a revoked application has reserved can be given back, and nothing else."""
+class RevokedApplicationCapture(ApiError):
+    """409: reservations of a revoked application can be released only."""
 
     code, status = "application_revoked", 409
-    message = "This application is revoked: its reservations can only be released."
+    message = "This application is revoked. Its reservations can only be released."

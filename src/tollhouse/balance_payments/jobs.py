@@ -1,6 +1,6 @@
-"""What the worker does for balance payments: gives back what nobody captured in time.
+"""Background job of balance payments: release expired reservations.
 
-No state depends on the job having run in time: whoever uses an expired reservation finds it expired.
+A reservation counts as expired from its time on, whether or not the job has run.
 """
 
 from collections.abc import Awaitable, Callable
@@ -9,15 +9,15 @@ from tollhouse.balance_payments import actions, store
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 
-AT_ONCE = 50
+BATCH_SIZE = 50
 
 
 async def expire_reservations(services: Services) -> None:
-    """Give back the reservations whose time is over."""
+    """Release the reservations that have expired."""
     now = clock.now()
-    for env, payment_id in await store.due(services.db, now, AT_ONCE):
-        await services.db.transact(lambda tx, env=env, one=payment_id: actions.expire_due(tx, env, one, services, now))
+    for env, payment_id in await store.list_due(services.db, now, BATCH_SIZE):
+        await services.db.transact(lambda tx, env=env, one=payment_id: actions.expire(tx, env, one, services, now))
 
 
 JOBS: tuple[Callable[[Services], Awaitable[None]], ...] = (expire_reservations,)
-"""To be run every moment."""
+"""Run continuously."""

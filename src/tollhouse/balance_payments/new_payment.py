@@ -1,4 +1,4 @@
-"""The bodies of requests about balance payments, and everything that can be wrong with them, told at once."""
+"""The bodies of requests about balance payments, and their validation."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -15,9 +15,9 @@ from tollhouse.kernel.errors import FieldError, ValidationFailed
 
 
 class NewBalancePayment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What an application asks for. `capture` false only sets the money aside, for `expires_in` seconds at most.
+    """A payment to make. With `capture` false the amount is only reserved, for at most `expires_in` seconds.
 
-    `oauth_client_id` says with an API key which application is paid; a token says it by itself.
+    `oauth_client_id` names the application whose owner is paid: required with an API key, implied by an access token.
     """
 
     amount: Amount
@@ -30,39 +30,32 @@ class NewBalancePayment(Struct, frozen=True, forbid_unknown_fields=True, kw_only
     oauth_client_id: str | None = None
 
     def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
-        """Everything that is wrong, as far as nothing is looked up."""
-        return _faults(self, facts.caller)
+        """Every error that needs no lookup."""
+        return _field_errors(self, facts.caller)
 
 
 class PartialAmount(Struct, frozen=True, forbid_unknown_fields=True):
-    """How much to capture or to refund. No amount: everything."""
+    """The amount to capture or refund. Omitted: all of it."""
 
     amount: Amount = None
 
     def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
-        """What is wrong whatever the currency is."""
+        """The errors that do not depend on the currency."""
         return optional_amount_faults(self.amount)
 
 
-class Priced(Struct, frozen=True):
-    """The amount of a payment, understood. No currency: there is none of that code."""
-
-    currency: Currency | None
-    amount_minor: int
-
-
-def check(new: NewBalancePayment, caller: Caller) -> Priced:
-    """The price of an acceptable payment. Raises `ValidationFailed` with every fault."""
+def parse(new: NewBalancePayment, caller: Caller) -> tuple[Currency | None, int]:
+    """The currency, None for an unknown code, and the amount in minor units. Raises `ValidationFailed` with every error."""
     known = currency(new.currency)
     amount_minor = minor_of(new.amount, known)
-    field_errors = list(_faults(new, caller))
+    field_errors = list(_field_errors(new, caller))
     if field_errors or amount_minor is None:
         raise ValidationFailed(*field_errors)
-    return Priced(known, amount_minor)
+    return known, amount_minor
 
 
-def part_of(part: PartialAmount, code: str) -> int | None:
-    """The amount in minor units, None where everything is meant. Raises `ValidationFailed`."""
+def minor_of_part(part: PartialAmount, code: str) -> int | None:
+    """The amount in minor units; None for all of it. Raises `ValidationFailed`."""
     if part.amount is None:
         return None
     amount_minor = minor_of(part.amount, CURRENCIES[code])
@@ -71,26 +64,18 @@ def part_of(part: PartialAmount, code: str) -> int | None:
     return amount_minor
 
 
-def _faults(new: NewBalancePayment, caller: Caller) -> Iterator[FieldError]:
+def _field_errors(new: NewBalancePayment, caller: Caller) -> Iterator[FieldError]:
     known = currency(new.currency)
     if minor_of(new.amount, known) is None:
         yield amount_fault(known)
-    yield from _reservation_faults(new)
-    yield from _application_faults(new, caller)
+    if new.capture and new.expires_in is not None:
+        yield FieldError("expires_in", "not_applicable", "Omit this member unless capture is false.")
+    yield from _application_errors(new, caller)
     yield from reference_faults(external_id=new.external_id, metadata=new.metadata, description=new.description)
 
 
-def _reservation_faults(new: NewBalancePayment) -> Iterator[FieldError]:
-    if new.capture and new.expires_in is not None:
-        yield FieldError("expires_in", "not_applicable", "This must be left out unless capture is false.")
-
-
-def _application_faults(new: NewBalancePayment, caller: Caller) -> Iterator[FieldError]:
+def _application_errors(new: NewBalancePayment, caller: Caller) -> Iterator[FieldError]:
     if caller.client_id is None and new.oauth_client_id is None:
-        yield FieldError(
-            "oauth_client_id", "missing", "This is required with an API key: it names the application that is paid."
-        )
+        yield FieldError("oauth_client_id", "missing", "With an API key, enter the application whose owner is paid.")
     if caller.client_id is not None and new.oauth_client_id not in {None, caller.client_id}:
-        yield FieldError(
-            "oauth_client_id", "invalid_value", "This must be the application of the access token, or be left out."
-        )
+        yield FieldError("oauth_client_id", "invalid_value", "Enter the application of the access token, or omit this.")

@@ -1,15 +1,16 @@
-"""The dashboard's pages about what an application reserved and took, for its owner: who can capture, release and refund."""
+"""Dashboard pages of payments to the owner of an application: list, details, capture, release, refund."""
 
+from collections.abc import Awaitable, Callable
 from uuid import UUID
 
 from starlette.responses import Response
 
 from tollhouse.balance_payments import actions, store
-from tollhouse.balance_payments.errors import ApplicationRevoked, CaptureTooLarge
-from tollhouse.balance_payments.model import Application, BalancePayment
+from tollhouse.balance_payments.errors import CaptureTooLarge, RevokedApplicationCapture
+from tollhouse.balance_payments.model import BalancePayment, PayeeApplication
 from tollhouse.balance_payments.new_payment import PartialAmount
-from tollhouse.balance_payments.pages import STATUSES, PaymentsPage
-from tollhouse.balance_payments.store import OwnedApplication
+from tollhouse.balance_payments.pages import STATUSES, BalancePaymentsPageQuery
+from tollhouse.balance_payments.store import ReceivedPaymentsQuery
 from tollhouse.balance_payments.views import payment_view
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
@@ -22,43 +23,42 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.orders.errors import InvalidState
+from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
 PATH = "/{mode}/balance-payments/received"
-TOO_LATE = "Nothing was done: it is not reserved any more."
-NOT_REFUNDABLE = "Nothing was refunded: there is nothing left to refund."
+NOT_RESERVED = "This payment is no longer reserved. Nothing was changed."
+NOT_REFUNDABLE = "This payment has no amount left to refund."
 
 
-class ReceivedPage(PaymentsPage, frozen=True, forbid_unknown_fields=True):
-    """`?client_id=&status=&page=`: of one application, the newest where none is named."""
+class ReceivedPageQuery(BalancePaymentsPageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?client_id=&status=&page=` of the list. Without an application: the newest one."""
 
     client_id: str = ""
 
 
 @OPERATIONS.add("GET", PATH, guard=signed_in_page)
-async def received(request: Request, caller: Person, mode: str, query: ReceivedPage) -> Response:
-    """What the merchants of an application paid or reserved by it, newest first."""
+async def list_page(request: Request, caller: Person, mode: str, query: ReceivedPageQuery) -> Response:
+    """The list of payments to one application's owner, newest first."""
     env, db = caller.env(mode), request.services.db
-    owned = await store.owned_applications(db, caller.merchant_id)
-    chosen = next((one for one in owned if query.client_id in {"", one.client_id}), None)
-    if chosen is None and query.client_id:
+    applications = await store.list_applications(db, caller.merchant_id)
+    selected = next((one for one in applications if query.client_id in {"", one.client_id}), None)
+    if selected is None and query.client_id:
         raise NotFound
-    found: list[BalancePayment] = []
-    if chosen is not None:
-        own = Application(chosen.client_id, caller.merchant_id)
-        found = await store.listed_owned(
-            db, own, [query.status] if query.status else None, env.mode, request.now, query.window
-        )
-    shown, more = query.cut(found)
+    rows: list[BalancePayment] = []
+    if selected is not None:
+        filters = ReceivedPaymentsQuery(status=[query.status] if query.status else None, mode=env.mode)
+        rows = await store.list_received(db, selected, filters, request.now, query.window)
+    found, more = query.cut(rows)
     return page(
         request,
         "balance_payments/received.html",
         person=caller,
         mode=env.mode,
         here="balance-payments",
-        applications=[(one.client_id, one.name) for one in owned],
-        chosen=chosen,
-        payments=[payment_view(one, request.now) for one in shown],
+        applications=[(one.client_id, one.name) for one in applications],
+        selected=selected,
+        payments=[payment_view(one, request.now) for one in found],
         query=query,
         statuses=STATUSES,
         turn=turn(query, more=more),
@@ -66,79 +66,83 @@ async def received(request: Request, caller: Person, mode: str, query: ReceivedP
 
 
 @OPERATIONS.add("GET", PATH + "/{client_id}/{payment_id}", guard=signed_in_page)
-async def payment(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
-    """One payment to an application's owner, to be captured or released while it is reserved."""
-    return await _payment(request, caller, caller.env(mode), client_id, payment_id)
+async def details(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
+    """A payment to the application's owner, with the actions that its status allows."""
+    return await _details(request, caller, caller.env(mode), client_id, payment_id)
 
 
 @OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/capture", guard=signed_in_page)
 async def capture(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
-    """Take what is reserved, once: all of it, or a part while the rest is given back."""
-    env, services = caller.env(mode), request.services
-    await _found(request, env, client_id, payment_id)
-    amount, owner = request.form().amount("amount"), env.merchant_id
-    part = PartialAmount(amount)
-    try:
-        await services.db.transact(
-            lambda tx: actions.capture_as_owner(tx, owner, client_id, payment_id, part, services, request.now)
-        )
-    except (ValidationFailed, CaptureTooLarge) as error:
-        form_errors = form_errors_of(error, {"amount"}, "amount")
-        return await _payment(request, caller, env, client_id, payment_id, form_errors, amount)
-    except (InvalidState, ApplicationRevoked, ApplicationSuspended) as error:
-        return await _payment(request, caller, env, client_id, payment_id, _too_late(error))
-    except BalanceLimitExceeded as error:
-        return await _payment(
-            request, caller, env, client_id, payment_id, FormErrors(error.message, status=error.status), amount
-        )
-    return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
+    """Capture a reservation, in full or in part."""
+    amount, owner, services = request.form().amount("amount"), caller.merchant_id, request.services
+
+    async def action(tx: Tx) -> object:
+        part = PartialAmount(amount)
+        return await actions.capture_as_owner(tx, owner, client_id, payment_id, part, services, request.now)
+
+    return await _run(request, caller, mode, client_id, payment_id, action, amount=amount)
 
 
 @OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/release", guard=signed_in_page)
 async def release(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
-    """Give back what is reserved, whatever became of the connection or the application."""
-    env, services = caller.env(mode), request.services
-    await _found(request, env, client_id, payment_id)
-    owner = env.merchant_id
-    try:
-        await services.db.transact(
-            lambda tx: actions.release_as_owner(tx, owner, client_id, payment_id, services, request.now)
-        )
-    except InvalidState as error:
-        return await _payment(request, caller, env, client_id, payment_id, _too_late(error))
-    return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
+    """Release a reservation."""
+    owner, services = caller.merchant_id, request.services
+
+    async def action(tx: Tx) -> object:
+        return await actions.release_as_owner(tx, owner, client_id, payment_id, services, request.now)
+
+    return await _run(request, caller, mode, client_id, payment_id, action)
 
 
 @OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/refund", guard=signed_in_page)
 async def refund(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
-    """Pay back all that is left of what was captured, whatever became of the connection or the application."""
-    env, services = caller.env(mode), request.services
-    await _found(request, env, client_id, payment_id)
-    owner = env.merchant_id
+    """Refund the remaining captured amount."""
+    owner, services = caller.merchant_id, request.services
+
+    async def action(tx: Tx) -> object:
+        return await actions.refund_as_owner(tx, owner, client_id, payment_id, services, request.now)
+
+    return await _run(request, caller, mode, client_id, payment_id, action, invalid_state=NOT_REFUNDABLE)
+
+
+async def _run(
+    request: Request,
+    person: Person,
+    mode: str,
+    client_id: str,
+    payment_id: UUID,
+    action: Callable[[Tx], Awaitable[object]],
+    *,
+    amount: str | None = None,
+    invalid_state: str = NOT_RESERVED,
+) -> Response:
+    """Run an action and show the payment; with the error where it fails."""
+    env = person.env(mode)
+    await _get(request, env, client_id, payment_id)
     try:
-        await services.db.transact(
-            lambda tx: actions.refund_as_owner(tx, owner, client_id, payment_id, services, request.now)
-        )
+        await request.services.db.transact(action)
+    except (ValidationFailed, CaptureTooLarge) as error:
+        form_errors = form_errors_of(error, {"amount"}, "amount")
     except InvalidState as error:
-        return await _payment(request, caller, env, client_id, payment_id, FormErrors(NOT_REFUNDABLE, status=error.status))
-    except (InsufficientFunds, BalanceLimitExceeded) as error:
-        return await _payment(request, caller, env, client_id, payment_id, FormErrors(error.message, status=error.status))
-    return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
+        form_errors = FormErrors(invalid_state, status=error.status)
+    except (RevokedApplicationCapture, ApplicationSuspended, InsufficientFunds, BalanceLimitExceeded) as error:
+        form_errors = FormErrors(error.message, status=error.status)
+    else:
+        return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")
+    return await _details(request, person, env, client_id, payment_id, form_errors, amount)
 
 
-async def _found(
+async def _get(
     request: Request, env: MerchantEnv, client_id: str, payment_id: UUID
-) -> tuple[BalancePayment, OwnedApplication]:
-    """The payment of one of the owner's applications, in this environment. Raises `NotFound`."""
-    db = request.services.db
-    found = await store.owned(db, env.merchant_id, client_id, payment_id)
-    if found is None or found.env.mode != env.mode:
+) -> tuple[BalancePayment, PayeeApplication]:
+    """A payment of this environment, and its application. Raises `NotFound`."""
+    found = await store.get_received(request.services.db, env.merchant_id, client_id, payment_id)
+    if found.env.mode != env.mode:
         raise NotFound
-    own = next(one for one in await store.owned_applications(db, env.merchant_id) if one.client_id == client_id)
-    return found, own
+    return found, await store.get_application(request.services.db, env.merchant_id, client_id)
 
 
-async def _payment(
+async def _details(
     request: Request,
     person: Person,
     env: MerchantEnv,
@@ -147,8 +151,8 @@ async def _payment(
     form_errors: FormErrors = NO_ERRORS,
     amount: str | None = None,
 ) -> Response:
-    found, own = await _found(request, env, client_id, payment_id)
-    shown = payment_view(found, request.now)
+    found, application = await _get(request, env, client_id, payment_id)
+    view = payment_view(found, request.now)
     return page(
         request,
         "balance_payments/received_one.html",
@@ -156,12 +160,8 @@ async def _payment(
         person=person,
         mode=env.mode,
         here="balance-payments",
-        payment=shown,
-        application=own,
-        amount=shown.amount if amount is None else amount,
+        payment=view,
+        application=application,
+        amount=view.amount if amount is None else amount,
         form_errors=form_errors,
     )
-
-
-def _too_late(error: InvalidState | ApplicationRevoked | ApplicationSuspended) -> FormErrors:
-    return FormErrors(TOO_LATE if isinstance(error, InvalidState) else error.message, status=error.status)

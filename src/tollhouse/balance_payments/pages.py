@@ -1,4 +1,4 @@
-"""The dashboard's pages about what applications reserve and take of a merchant's balance, for the merchant who pays."""
+"""Dashboard pages of balance payments for the paying merchant: list and details."""
 
 from typing import Literal
 from uuid import UUID
@@ -6,8 +6,8 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.balance_payments import store
-from tollhouse.balance_payments.model import Status
-from tollhouse.balance_payments.store import PaymentFilter
+from tollhouse.balance_payments.model import BalancePaymentStatus
+from tollhouse.balance_payments.store import BalancePaymentsQuery
 from tollhouse.balance_payments.views import payment_view
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, statuses_of, turn
@@ -15,32 +15,31 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
-from tollhouse.kernel.errors import NotFound
 
 OPERATIONS = Operations(PAGES)
-STATUSES = statuses_of(Status)
+STATUSES = statuses_of(BalancePaymentStatus)
 
 
-class PaymentsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
-    """`?status=&page=` of a page of balance payments. Empty is no filter."""
+class BalancePaymentsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?status=&page=` of the list. Empty is no filter."""
 
     status: Literal["", "reserved", "captured", "released", "expired", "partially_refunded", "refunded"] = ""
 
 
 @OPERATIONS.add("GET", "/{mode}/balance-payments", guard=signed_in_page)
-async def payments(request: Request, caller: Person, mode: str, query: PaymentsPage) -> Response:
-    """What applications reserved and took, newest first; of one status, where the address says so."""
+async def list_page(request: Request, caller: Person, mode: str, query: BalancePaymentsPageQuery) -> Response:
+    """The list of payments to applications, newest first."""
     env, db = caller.env(mode), request.services.db
-    wanted = PaymentFilter(status=[query.status] if query.status else None)
-    shown, more = query.cut(await store.listed(db, env, None, wanted, request.now, query.window))
+    filters = BalancePaymentsQuery(status=[query.status] if query.status else None)
+    found, more = query.cut(await store.list_payments(db, env, None, filters, request.now, query.window))
     return page(
         request,
         "balance_payments/list.html",
         person=caller,
         mode=env.mode,
         here="balance-payments",
-        payments=[payment_view(one, request.now) for one in shown],
-        names=await store.names(db, {one.client_id for one in shown}),
+        payments=[payment_view(one, request.now) for one in found],
+        application_names=await store.application_names(db, {one.client_id for one in found}),
         query=query,
         statuses=STATUSES,
         turn=turn(query, more=more),
@@ -48,12 +47,10 @@ async def payments(request: Request, caller: Person, mode: str, query: PaymentsP
 
 
 @OPERATIONS.add("GET", "/{mode}/balance-payments/{payment_id}", guard=signed_in_page)
-async def payment(request: Request, caller: Person, mode: str, payment_id: UUID) -> Response:
-    """One payment: to whom, how much of it was taken, given back, refunded."""
+async def details(request: Request, caller: Person, mode: str, payment_id: UUID) -> Response:
+    """A payment: application, amounts, status."""
     env, db = caller.env(mode), request.services.db
-    found = await store.one(db, env, None, payment_id)
-    if found is None:
-        raise NotFound
+    found = await store.get(db, env, None, payment_id)
     return page(
         request,
         "balance_payments/one.html",
@@ -61,5 +58,5 @@ async def payment(request: Request, caller: Person, mode: str, payment_id: UUID)
         mode=env.mode,
         here="balance-payments",
         payment=payment_view(found, request.now),
-        name=(await store.names(db, [found.client_id]))[found.client_id],
+        name=(await store.application_names(db, [found.client_id]))[found.client_id],
     )

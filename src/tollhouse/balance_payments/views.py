@@ -1,4 +1,4 @@
-"""A balance payment as the Integration API and the owner's dashboard show it."""
+"""Balance payments in the Integration API and the dashboard."""
 
 from datetime import datetime
 from typing import Literal
@@ -6,20 +6,20 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.balance_payments.model import BalancePayment, Status
+from tollhouse.balance_payments.model import BalancePayment, BalancePaymentStatus
 from tollhouse.catalogue.amounts import pairs
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
 
 
 class BalancePaymentView(Struct, frozen=True, kw_only=True):
-    """GET /balance-payments/{id}. `merchant_id` pays, the owner of the application `oauth_client_id` is paid."""
+    """GET /balance-payments/{id}. `merchant_id` pays the owner of the application `oauth_client_id`."""
 
     id: UUID
     object: Literal["balance_payment"] = "balance_payment"
     merchant_id: MerchantId
     oauth_client_id: ClientId
-    status: Status
+    status: BalancePaymentStatus
     amount: str
     amount_minor: int
     captured: str
@@ -42,7 +42,7 @@ class BalancePaymentView(Struct, frozen=True, kw_only=True):
 
 
 def payment_view(payment: BalancePayment, now: datetime) -> BalancePaymentView:
-    """A payment as it is now."""
+    """A payment with its status at this time."""
     return BalancePaymentView(
         id=payment.id,
         merchant_id=payment.env.merchant_id,

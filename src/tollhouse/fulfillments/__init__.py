@@ -1,1 +1,1 @@
-"""Fulfillments: in-game currency that a merchant pays for, and a game server delivers to a player."""
+"""Fulfillments: in-game products that a merchant pays for and a game server delivers to a player."""

@@ -1,4 +1,4 @@
-"""Ordering deliveries, canceling them, and what a game server's answer makes of them. Each is one transaction's worth."""
+"""Actions on fulfillments: order, cancel, and end by the answer of a game server."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -12,28 +12,28 @@ from tollhouse.catalogue.products import Product
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.fulfillments import store
 from tollhouse.fulfillments.model import Fulfillment
-from tollhouse.fulfillments.new_fulfillment import NewFulfillment, check, refuse_unavailable
+from tollhouse.fulfillments.new_fulfillment import NewFulfillment, ensure_available, parse
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import holds
 from tollhouse.ledger.holds import HoldCapture
 from tollhouse.ledger.model import PostedTransaction, Source, income, payable
-from tollhouse.orders.errors import DuplicateExternalId, InvalidProject, InvalidState
+from tollhouse.orders.errors import InvalidProject, InvalidState
 from tollhouse.orders.funds import ensure_funds
+from tollhouse.orders.store import ensure_external_id_unused
 from tollhouse.platform.db import Tx
 from tollhouse.rails.grants import GrantAnswer
 
 SOURCE = "fulfillment"
-SANDBOX_TAKES = timedelta(seconds=2)
+SANDBOX_DELAY = timedelta(seconds=2)
 
 
-async def offer(tx: Tx, env: MerchantEnv, new: NewFulfillment, services: Services) -> Product:
-    """The product of an order that would be accepted now. Raises what `order` does."""
-    product = check(new, env, services.settings)
-    await _refuse_duplicate(tx, env, new)
-    refuse_unavailable(new, product, env)
+async def check_order(tx: Tx, env: MerchantEnv, new: NewFulfillment, services: Services) -> Product:
+    """The product of an order that would be accepted now. Raises the errors of `order`."""
+    product = parse(new, env, services.settings)
+    await ensure_external_id_unused(tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
+    ensure_available(new, product, env)
     if new.project_id is not None and await projects.seller(tx, env, new.project_id) is None:
         raise InvalidProject
     await ensure_funds(tx, env, product.currency, product.unit_price_minor * new.quantity)
@@ -41,13 +41,13 @@ async def offer(tx: Tx, env: MerchantEnv, new: NewFulfillment, services: Service
 
 
 async def order(tx: Tx, env: MerchantEnv, new: NewFulfillment, services: Services, now: datetime) -> Fulfillment:
-    """Set aside what a delivery costs, and let the worker ask for it.
+    """Reserve the cost of a delivery. The worker requests it from the game server.
 
     Raises `ValidationFailed`, `DuplicateExternalId`, `ProductUnavailable`, `PriceChanged`, `InvalidProject` and
     `InsufficientFunds`.
     """
-    product = await offer(tx, env, new, services)
-    # The database judges balance and external_id once more below, and its verdict refuses everything.
+    product = await check_order(tx, env, new, services)
+    # The database checks the balance and external id again below; any error rolls everything back.
     fulfillment_id, cost_minor = new_id(), product.unit_price_minor * new.quantity
     hold, posted = await holds.reserve(tx, env, Source(SOURCE, fulfillment_id), product.currency, cost_minor, now)
     ordered = Fulfillment(
@@ -68,35 +68,33 @@ async def order(tx: Tx, env: MerchantEnv, new: NewFulfillment, services: Service
         created_at=now,
         updated_at=now,
     )
-    if not await store.insert(tx, ordered, now if env.livemode else now + SANDBOX_TAKES):
-        await _refuse_duplicate(tx, env, new)
+    if not await store.insert(tx, ordered, now if env.livemode else now + SANDBOX_DELAY):
+        await ensure_external_id_unused(tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
         raise AssertionError("fulfillments are never deleted")
     await _notify(tx, ordered, posted, services, now)
-    await _note(tx, ordered, "fulfillment.ordered", now)
+    await _record_audit(tx, ordered, "fulfillment.ordered", now)
     return ordered
 
 
 async def cancel(tx: Tx, env: MerchantEnv, fulfillment_id: UUID, services: Services, now: datetime) -> Fulfillment:
-    """Cancel what nobody was asked for yet. Raises `NotFound` and `InvalidState`."""
+    """Cancel a fulfillment that was not requested yet. Raises `NotFound` and `InvalidState`."""
     canceled = await store.cancel(tx, env, fulfillment_id, now)
     if canceled is None:
-        raise await _not_now(tx, env, fulfillment_id)
+        raise InvalidState((await store.get(tx, env, fulfillment_id)).status)
     # Nothing below this line may refuse.
     _, posted = await holds.release(tx, env, canceled.hold_id, now)
     await _notify(tx, canceled, posted, services, now)
-    await _note(tx, canceled, "fulfillment.canceled", now)
+    await _record_audit(tx, canceled, "fulfillment.canceled", now)
     return canceled
 
 
 async def end(
     tx: Tx, env: MerchantEnv, fulfillment_id: UUID, response: GrantAnswer, services: Services, now: datetime
 ) -> Fulfillment:
-    """Charge what was delivered and give back the rest. Raises `NotFound`, and `InvalidState` where somebody was first."""
+    """Charge the delivered quantity and release the rest. Raises `NotFound`, and `InvalidState` where it has ended."""
     if response.outcome == "unknown":
-        raise ValueError("what is unknown ends nothing")
-    current = await store.one(tx, env, fulfillment_id)
-    if current is None:
-        raise NotFound
+        raise ValueError("an unknown outcome ends nothing")
+    current = await store.get(tx, env, fulfillment_id)
     delivered = response.delivered_quantity
     status = "failed" if not delivered else "completed" if delivered == current.quantity else "partially_completed"
     ended = await store.end(
@@ -110,10 +108,10 @@ async def end(
         failure_code=response.failure_code,
     )
     if ended is None:
-        raise await _not_now(tx, env, fulfillment_id)
+        raise InvalidState((await store.get(tx, env, fulfillment_id)).status)
     # Nothing below this line may refuse.
     _, posted = (
-        await holds.capture_and_release(tx, env, ended.hold_id, _shares(ended), now)
+        await holds.capture_and_release(tx, env, ended.hold_id, _captures(ended), now)
         if delivered
         else await holds.release(tx, env, ended.hold_id, now)
     )
@@ -121,28 +119,17 @@ async def end(
     return ended
 
 
-async def _refuse_duplicate(tx: Tx, env: MerchantEnv, new: NewFulfillment) -> None:
-    existing_id = None if new.external_id is None else await store.named(tx, env, new.external_id)
-    if existing_id is not None:
-        raise DuplicateExternalId(existing_id)
-
-
-async def _not_now(tx: Tx, env: MerchantEnv, fulfillment_id: UUID) -> NotFound | InvalidState:
-    current = await store.one(tx, env, fulfillment_id)
-    return NotFound() if current is None else InvalidState(current.status)
-
-
-def _shares(ended: Fulfillment) -> tuple[HoldCapture, ...]:
-    """What of the charge is the game's, and what is ours; what is nothing has no line."""
+def _captures(ended: Fulfillment) -> tuple[HoldCapture, ...]:
+    """The shares of the charge: the game's and the platform's margin. Zero amounts are left out."""
     wholesale_minor = ended.unit_wholesale_minor * ended.delivered_quantity
-    parts = (
+    captures = (
         HoldCapture("fulfillment", wholesale_minor, payable(ended.server)),
         HoldCapture("fulfillment", ended.charged_minor - wholesale_minor, income("fulfillment_margin")),
     )
-    return tuple(part for part in parts if part.amount_minor)
+    return tuple(one for one in captures if one.amount_minor)
 
 
-async def _note(tx: Tx, fulfillment: Fulfillment, action: AuditEventType, now: datetime) -> None:
+async def _record_audit(tx: Tx, fulfillment: Fulfillment, action: AuditEventType, now: datetime) -> None:
     amount = priced(fulfillment.cost_minor, fulfillment.currency)
     about = made(amount=amount, product_id=fulfillment.product_id, quantity=fulfillment.quantity)
     await record.note(tx, fulfillment.env, action, now, subject=fulfillment.id, changed=about)

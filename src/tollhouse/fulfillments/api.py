@@ -1,4 +1,4 @@
-"""Fulfillments as the Integration API offers them, and the simulator that plays the game server."""
+"""Fulfillments in the Integration API, and the simulator of the game server."""
 
 from datetime import datetime
 from typing import Literal
@@ -9,12 +9,11 @@ from msgspec import Struct
 from tollhouse.catalogue import products
 from tollhouse.fulfillments import actions, simulator, statistics, store
 from tollhouse.fulfillments.errors import ProductUnavailable
-from tollhouse.fulfillments.model import Status
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment
-from tollhouse.fulfillments.statistics import Statistics, StatisticsQuery
-from tollhouse.fulfillments.store import FulfillmentFilter
+from tollhouse.fulfillments.statistics import FulfillmentStatistics, StatisticsQuery
+from tollhouse.fulfillments.store import FulfillmentsQuery
 from tollhouse.fulfillments.views import FulfillmentView, ProductView, fulfillment_view, product_view
-from tollhouse.http.lists import CataloguePart, ListQuery, Part
+from tollhouse.http.lists import CataloguePart, Part
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import TestCredential, scope
@@ -28,23 +27,13 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 READ, WRITE = scope("fulfillments:read"), scope("fulfillments:write")
 
 
-class FulfillmentsQuery(ListQuery, frozen=True):
-    """Filters of GET /fulfillments. `created_from` is within, `created_to` without."""
-
-    status: list[Status] | None = None
-    product_id: str | None = None
-    currency: str | None = None
-    project_id: UUID | None = None
-    external_id: str | None = None
-
-
 class FulfillmentSimulation(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the game server shall answer; `partial`: half of it, rounded up."""
+    """The answer to simulate. `partial`: half of the quantity, rounded up."""
 
     outcome: Literal["complete", "fail", "partial"]
 
 
-class ProductsAnswer(Struct, frozen=True):
+class FulfillmentProductList(Struct, frozen=True):
     """A page of products."""
 
     fulfillment_products: list[ProductView]
@@ -52,7 +41,7 @@ class ProductsAnswer(Struct, frozen=True):
     next_cursor: str | None
 
 
-class FulfillmentsAnswer(Struct, frozen=True):
+class FulfillmentList(Struct, frozen=True):
     """A page of fulfillments."""
 
     fulfillments: list[FulfillmentView]
@@ -61,11 +50,11 @@ class FulfillmentsAnswer(Struct, frozen=True):
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillment-products", guard=READ)
-async def list_fulfillment_products(caller: Caller, part: CataloguePart) -> ProductsAnswer:
-    """List what can be delivered, unavailable products too, with the reason."""
+async def list_fulfillment_products(caller: Caller, part: CataloguePart) -> FulfillmentProductList:
+    """List the products, unavailable products with the reason."""
     every = products.listed(caller.env.mode)
-    shown, more, cursor = part.pick(every, lambda product: product.product_id)
-    return ProductsAnswer([product_view(product, caller.env.mode) for product in shown], more, cursor)
+    found, more, cursor = part.pick(every, lambda product: product.product_id)
+    return FulfillmentProductList([product_view(product, caller.env.mode) for product in found], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -86,37 +75,29 @@ async def list_fulfillment_products(caller: Caller, part: CataloguePart) -> Prod
 async def order_fulfillment(
     caller: Caller, body: NewFulfillment, tx: Tx, now: datetime, services: Services
 ) -> FulfillmentView:
-    """Order a delivery to a player, paid from the merchant's balance."""
+    """Order a delivery to a player, paid from the balance."""
     return fulfillment_view(await actions.order(tx, caller.env, body, services, now))
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments", guard=READ, errors=(ValidationFailed,))
-async def list_fulfillments(caller: Caller, query: FulfillmentsQuery, part: Part, db: Pool) -> FulfillmentsAnswer:
+async def list_fulfillments(caller: Caller, query: FulfillmentsQuery, part: Part, db: Pool) -> FulfillmentList:
     """List fulfillments, newest first."""
-    wanted = FulfillmentFilter(
-        query.status,
-        query.product_id,
-        query.currency,
-        query.project_id,
-        query.external_id,
-    )
-    shown, more, cursor = part.cut(await store.listed(db, caller.env, wanted, part.window))
-    return FulfillmentsAnswer([fulfillment_view(one) for one in shown], more, cursor)
+    found, more, cursor = part.cut(await store.list_fulfillments(db, caller.env, query, part.window))
+    return FulfillmentList([fulfillment_view(one) for one in found], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments/statistics", guard=READ, errors=(ValidationFailed,))
-async def read_fulfillment_statistics(caller: Caller, query: StatisticsQuery, db: Pool, now: datetime) -> Statistics:
-    """Count the deliveries that were ordered in a span of time, as a whole and by day, product or status."""
-    return await statistics.of(db, caller.env, query, now)
+async def read_fulfillment_statistics(
+    caller: Caller, query: StatisticsQuery, db: Pool, now: datetime
+) -> FulfillmentStatistics:
+    """Retrieve statistics of the deliveries ordered in a period, in total and by day, product or status."""
+    return await statistics.compute(db, caller.env, query, now)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments/{fulfillment_id}", guard=READ, errors=(NotFound,))
 async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool) -> FulfillmentView:
-    """Read a fulfillment."""
-    found = await store.one(db, caller.env, fulfillment_id)
-    if found is None:
-        raise NotFound
-    return fulfillment_view(found)
+    """Retrieve a fulfillment."""
+    return fulfillment_view(await store.get(db, caller.env, fulfillment_id))
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -129,7 +110,7 @@ async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool) -> Fu
 async def cancel_fulfillment(
     caller: Caller, fulfillment_id: UUID, tx: Tx, now: datetime, services: Services
 ) -> FulfillmentView:
-    """Cancel a delivery that is still pending; what it costs is available again."""
+    """Cancel a pending fulfillment. The cost becomes available again."""
     return fulfillment_view(await actions.cancel(tx, caller.env, fulfillment_id, services, now))
 
 
@@ -143,5 +124,5 @@ async def cancel_fulfillment(
 async def simulate_fulfillment(
     caller: Caller, fulfillment_id: UUID, body: FulfillmentSimulation, tx: Tx, now: datetime, services: Services
 ) -> FulfillmentView:
-    """Play the game server for a fulfillment."""
+    """Simulate the answer of the game server for a fulfillment."""
     return fulfillment_view(await simulator.play(tx, caller.env, fulfillment_id, body.outcome, services, now))

@@ -1,14 +1,14 @@
-"""How requests about fulfillments are refused."""
+"""Errors of fulfillments."""
 
 from tollhouse.catalogue.products import UnavailableReason
 from tollhouse.kernel.errors import ApiError, FieldError
 
 
 class ProductUnavailable(ApiError):
-    """422: there is no such product here, or it cannot be delivered; `details.unavailable_reason` says why."""
+    """422: the product is unknown or unavailable; `details.unavailable_reason` says why."""
 
     code, status = "product_unavailable", 422
-    message = "This product cannot be delivered here."
+    message = "This product is not available."
 
     def __init__(self, reason: UnavailableReason | None) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""What the worker does for fulfillments: asks the game servers for what was ordered, until each has answered."""
+"""Background job of fulfillments: request deliveries from the game servers until each has answered."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,19 +15,19 @@ from tollhouse.platform.outbound import Outbound
 from tollhouse.rails import game_server, sandbox_grants
 from tollhouse.rails.grants import UNKNOWN, GrantAnswer
 
-AT_ONCE = 20
-PATIENCE = timedelta(seconds=30)
-"""How long a worker has what it took before another may take it: three times as long as a server may take to answer."""
+BATCH_SIZE = 20
+LEASE = timedelta(seconds=30)
+"""How long a worker keeps what it leased: three times the timeout of a game server."""
 
-AGAIN_SOONEST, AGAIN_LATEST = timedelta(seconds=5), timedelta(hours=1)
+RETRY_DELAY_MIN, RETRY_DELAY_MAX = timedelta(seconds=5), timedelta(hours=1)
 DOUBLINGS_MAX = 10
-WORRY_AFTER = timedelta(hours=24)
+ALERT_AFTER = timedelta(hours=24)
 
 
 async def deliver(services: Services) -> None:
-    """Ask for what is due, all at once. No transaction waits for a game server."""
+    """Request the deliveries that are due, concurrently. No transaction waits for a game server."""
     now = clock.now()
-    due = await store.take_due(services.db, now, PATIENCE, AT_ONCE)
+    due = await store.lease_due(services.db, now, LEASE, BATCH_SIZE)
     if not due:
         return
     async with Outbound(services.settings) as outbound:
@@ -35,35 +35,35 @@ async def deliver(services: Services) -> None:
 
 
 JOBS: tuple[Callable[[Services], Awaitable[None]], ...] = (deliver,)
-"""To be run every moment."""
+"""Run continuously."""
 
 
-def again_after(attempts: int) -> timedelta:
-    """How long to wait after so many attempts of which nothing certain was heard."""
-    return min(AGAIN_SOONEST * 2 ** min(attempts - 1, DOUBLINGS_MAX), AGAIN_LATEST)
+def retry_delay(attempts: int) -> timedelta:
+    """The delay after this many attempts without a definite answer."""
+    return min(RETRY_DELAY_MIN * 2 ** min(attempts - 1, DOUBLINGS_MAX), RETRY_DELAY_MAX)
 
 
 async def _deliver_one(services: Services, outbound: Outbound, due: Fulfillment, now: datetime) -> None:
-    """Ask, and write down the answer. Whatever fails is logged, and asked again as the same."""
+    """Request one delivery and record the answer. A failure is logged, and retried with the same id."""
     try:
-        response = await _ask(outbound, due, now)
+        response = await _request(outbound, due, now)
         if response.outcome == "unknown":
-            if now - due.created_at >= WORRY_AFTER:
-                log.error("fulfillment of unknown fate", part=due.server, detail=str(due.id))
-            await store.look_again(services.db, due, now + again_after(due.attempts))
+            if now - due.created_at >= ALERT_AFTER:
+                log.error("fulfillment_outcome_unknown", part=due.server, detail=str(due.id))
+            await store.set_next_attempt(services.db, due, now + retry_delay(due.attempts))
             return
         await services.db.transact(lambda tx: actions.end(tx, due.env, due.id, response, services, clock.now()))
-    except ApiError as lost:  # somebody was first: the simulator, another worker
-        log.info("fulfillment had ended", detail=lost.code)
-    except Exception as fault:  # noqa: BLE001 - one that fails must not hold up the others, and has its next time
-        log.error("fulfillment not carried", exc_info=fault)
+    except ApiError as error:  # ended meanwhile by the simulator or another worker
+        log.info("fulfillment_ended_meanwhile", detail=error.code)
+    except Exception as error:  # noqa: BLE001 - one failure must not stop the others
+        log.error("fulfillment_processing_failed", exc_info=error)
 
 
-async def _ask(outbound: Outbound, due: Fulfillment, now: datetime) -> GrantAnswer:
+async def _request(outbound: Outbound, due: Fulfillment, now: datetime) -> GrantAnswer:
     if due.server == SANDBOX:
         return sandbox_grants.grant(due.order)
     server = GAME_SERVERS.get(due.server)
     if server is None:
-        log.error("fulfillment of a server that is gone", part=due.server)
+        log.error("game_server_not_configured", part=due.server)
         return UNKNOWN
     return await game_server.grant(outbound, server.url, server.secret(), due.order, now)

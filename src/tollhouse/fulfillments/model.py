@@ -1,4 +1,4 @@
-"""A fulfillment and what becomes of it, without a database."""
+"""Fulfillments: their members and amounts."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -9,13 +9,13 @@ from msgspec import Struct
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.rails.grants import GrantOrder
 
-Status = Literal["pending", "processing", "completed", "partially_completed", "failed", "canceled"]
+FulfillmentStatus = Literal["pending", "processing", "completed", "partially_completed", "failed", "canceled"]
 
 
 class Fulfillment(Struct, frozen=True, kw_only=True):
-    """A quantity of a product for a player. Its cost is on hold until the game server has answered.
+    """A quantity of a product for a player. The cost is on hold until the game server has answered.
 
-    Of each unit's price `unit_wholesale_minor` is the game's, and the rest ours.
+    Of each unit's price, `unit_wholesale_minor` goes to the game and the rest to the platform.
     """
 
     id: UUID
@@ -30,7 +30,7 @@ class Fulfillment(Struct, frozen=True, kw_only=True):
     unit_wholesale_minor: int
     recipient: dict[str, Any]
     hold_id: UUID
-    status: Status = "pending"
+    status: FulfillmentStatus = "pending"
     provider_reference: str | None = None
     failure_code: str | None = None
     attempts: int = 0
@@ -45,17 +45,17 @@ class Fulfillment(Struct, frozen=True, kw_only=True):
 
     @property
     def cost_minor(self) -> int:
-        """What all of it costs."""
+        """The cost of the ordered quantity."""
         return self.unit_price_minor * self.quantity
 
     @property
     def charged_minor(self) -> int:
-        """What the merchant has paid: for what was delivered."""
+        """The cost of the delivered quantity."""
         return self.unit_price_minor * self.delivered_quantity
 
     @property
     def order(self) -> GrantOrder:
-        """What the game server is asked for, in the present attempt."""
+        """The order for the game server, in the current attempt."""
         return GrantOrder(
             fulfillment_id=self.id,
             product_id=self.product_id,

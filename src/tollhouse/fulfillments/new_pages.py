@@ -1,6 +1,6 @@
-"""The dashboard's pages for a new fulfillment: choose a product, say how much and for whom, see what it costs, confirm.
+"""Dashboard pages to order a fulfillment: choose a product, fill in the form, review the cost, confirm.
 
-The page that is confirmed has a key of its own: so a form that is posted twice orders once.
+The confirmation has an idempotency key, so a form that is sent twice orders once.
 """
 
 from uuid import UUID
@@ -36,15 +36,15 @@ MEMBER = "recipient"
 FIELDS = ("quantity", "external_id", "webhook_url")
 QUANTITY_DIGITS_MAX = 10
 REASONS: dict[UnavailableReason, str] = {
-    "not_in_environment": "Only in the live environment.",
-    "disabled_by_operator": "Switched off by the operator.",
-    "provider_not_configured": "Its game server is not set up here.",
+    "not_in_environment": "Only available in live mode.",
+    "disabled_by_operator": "Disabled by the operator.",
+    "provider_not_configured": "The game server is not configured yet.",
 }
-LOOK_AGAIN = "It costs more now. Look again before you confirm."
+PRICE_INCREASED = "The price has increased. Review the new cost before you confirm."
 
 
-class Typed(Struct, frozen=True):
-    """What stands in the form. `values` has the fields that the product's schema asks for too."""
+class FulfillmentForm(Struct, frozen=True):
+    """The values of the form, with those of the product's own fields, and the order they describe."""
 
     values: dict[str, str]
     new: NewFulfillment
@@ -52,7 +52,7 @@ class Typed(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/{mode}/fulfillments/new", guard=signed_in_page)
 async def choose(request: Request, caller: Person, mode: str) -> Response:
-    """The products of this environment, with their prices; those that cannot be ordered, with the reason."""
+    """The products of this environment with their prices; unavailable products with the reason."""
     env = caller.env(mode)
     listed = products.listed(env.mode)
     reasons = {product.product_id: _reason(product, env) for product in listed}
@@ -70,33 +70,33 @@ async def choose(request: Request, caller: Person, mode: str) -> Response:
 
 @OPERATIONS.add("GET", "/{mode}/fulfillments/new/{product_id}", guard=signed_in_page, recent_authentication="live")
 async def fill_in(request: Request, caller: Person, mode: str, product_id: str) -> Response:
-    """The form of one product."""
+    """The form of a product."""
     env = caller.env(mode)
     product = _product(product_id, env)
-    return await _form(request, caller, env, product, _typed(Form([]), product))
+    return await _form(request, caller, env, product, _parse_form(Form([]), product))
 
 
 @OPERATIONS.add("POST", "/{mode}/fulfillments/new/{product_id}", guard=signed_in_page, recent_authentication="live")
 async def review(request: Request, caller: Person, mode: str, product_id: str) -> Response:
-    """What it costs, to be confirmed; or the form again, with what is wrong in it."""
+    """The cost to confirm, or the form with its errors."""
     env = caller.env(mode)
-    form, product = request.form(), _product(product_id, env)
-    typed = _typed(form, product)
-    if form.one("change"):
-        return await _form(request, caller, env, product, typed)
-    return await _review(request, caller, env, product, typed)
+    posted, product = request.form(), _product(product_id, env)
+    form = _parse_form(posted, product)
+    if posted.one("change"):
+        return await _form(request, caller, env, product, form)
+    return await _review(request, caller, env, product, form)
 
 
 @OPERATIONS.add("POST", "/{mode}/fulfillments/new/{product_id}/confirm", guard=signed_in_page, recent_authentication="live")
 async def confirm(request: Request, caller: Person, mode: str, product_id: str) -> Response:
-    """Order what was shown, at most at the price that was shown."""
+    """Order at most at the cost that was shown."""
     env = caller.env(mode)
-    form, product = request.form(), _product(product_id, env)
-    key, most = form.one("key") or "", form.one("max_cost")
-    typed = _typed(form, product)
-    if parse_id(key) is None or most is None:
-        return await _review(request, caller, env, product, typed)
-    new = msgspec.structs.replace(typed.new, max_cost=most)
+    posted, product = request.form(), _product(product_id, env)
+    key, max_cost = posted.one("key") or "", posted.one("max_cost")
+    form = _parse_form(posted, product)
+    if parse_id(key) is None or max_cost is None:
+        return await _review(request, caller, env, product, form)
+    new = msgspec.structs.replace(form.new, max_cost=max_cost)
 
     async def order(tx: Tx) -> UUID:
         async def make() -> UUID:
@@ -107,9 +107,9 @@ async def confirm(request: Request, caller: Person, mode: str, product_id: str) 
     try:
         ordered_id = await request.services.db.transact(order)
     except PriceChanged:
-        return await _review(request, caller, env, product, typed, LOOK_AGAIN)
+        return await _review(request, caller, env, product, form, PRICE_INCREASED)
     except ApiError as error:
-        return await _form(request, caller, env, product, typed, _said(error, typed))
+        return await _form(request, caller, env, product, form, _form_errors(error, form))
     return see_other(f"/{env.mode}/fulfillments/{ordered_id}")
 
 
@@ -121,14 +121,14 @@ def _product(product_id: str, env: MerchantEnv) -> Product:
 
 
 def _reason(product: Product, env: MerchantEnv) -> str:
-    """Why it cannot be ordered here; empty where it can."""
+    """Why a product is unavailable; empty where it is available."""
     reason = product.unavailable_in(env.mode)
     return "" if reason is None else REASONS[reason]
 
 
-def _typed(form: Form, product: Product) -> Typed:
+def _parse_form(posted: Form, product: Product) -> FulfillmentForm:
     fields = fields_of(product.recipient_schema, MEMBER)
-    values = {name: form.one(name) or "" for name in FIELDS} | typed_into(fields, form)
+    values = {name: posted.one(name) or "" for name in FIELDS} | typed_into(fields, posted)
     digits = values["quantity"]
     is_number = digits.isascii() and digits.isdigit() and len(digits) <= QUANTITY_DIGITS_MAX
     new = NewFulfillment(
@@ -138,16 +138,16 @@ def _typed(form: Form, product: Product) -> Typed:
         external_id=values["external_id"] or None,
         webhook_url=values["webhook_url"] or None,
     )
-    return Typed(values, new)
+    return FulfillmentForm(values, new)
 
 
 async def _review(
-    request: Request, person: Person, env: MerchantEnv, product: Product, typed: Typed, message: str = ""
+    request: Request, person: Person, env: MerchantEnv, product: Product, form: FulfillmentForm, message: str = ""
 ) -> Response:
     try:
-        await request.services.db.transact(lambda tx: actions.offer(tx, env, typed.new, request.services))
+        await request.services.db.transact(lambda tx: actions.check_order(tx, env, form.new, request.services))
     except ApiError as error:
-        return await _form(request, person, env, product, typed, _said(error, typed))
+        return await _form(request, person, env, product, form, _form_errors(error, form))
     return page(
         request,
         "fulfillments/review.html",
@@ -157,16 +157,21 @@ async def _review(
         here="fulfillments",
         product=product,
         key=new_id_text(),
-        cost=format_amount(product.unit_price_minor * typed.new.quantity, product.currency),
+        cost=format_amount(product.unit_price_minor * form.new.quantity, product.currency),
         price=format_amount(product.unit_price_minor, product.currency),
         fields=fields_of(product.recipient_schema, MEMBER),
-        typed=typed.values,
+        values=form.values,
         message=message,
     )
 
 
 async def _form(
-    request: Request, person: Person, env: MerchantEnv, product: Product, typed: Typed, form_errors: FormErrors = NO_ERRORS
+    request: Request,
+    person: Person,
+    env: MerchantEnv,
+    product: Product,
+    form: FulfillmentForm,
+    form_errors: FormErrors = NO_ERRORS,
 ) -> Response:
     balance = await get_balance(request.services.db, env, product.currency)
     return page(
@@ -181,15 +186,12 @@ async def _form(
         available=format_amount(balance.available_minor, product.currency),
         price=format_amount(product.unit_price_minor, product.currency),
         fields=fields_of(product.recipient_schema, MEMBER),
-        typed=typed.values,
+        values=form.values,
         form_errors=form_errors,
     )
 
 
-def _said(error: ApiError, typed: Typed) -> FormErrors:
-    at = ""
-    if isinstance(error, InsufficientFunds):
-        at = "quantity"
-    elif isinstance(error, DuplicateExternalId):
-        at = "external_id"
-    return form_errors_of(error, typed.values, at)
+def _form_errors(error: ApiError, form: FulfillmentForm) -> FormErrors:
+    at = "external_id" if isinstance(error, DuplicateExternalId) else ""
+    at = "quantity" if isinstance(error, InsufficientFunds) else at
+    return form_errors_of(error, form.values, at)

@@ -1,4 +1,4 @@
-"""The simulator: in test mode it plays the game server when it is told to. What it answers goes every server's way."""
+"""The simulator of the game server in test mode. Its answers take the same path as those of a game server."""
 
 from datetime import datetime
 from typing import Literal
@@ -8,7 +8,6 @@ from tollhouse.fulfillments import actions, store
 from tollhouse.fulfillments.model import Fulfillment
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import NotFound
 from tollhouse.platform.db import Tx
 from tollhouse.rails import sandbox_grants
 from tollhouse.rails.grants import GrantAnswer
@@ -22,10 +21,8 @@ async def play(
     services: Services,
     now: datetime,
 ) -> Fulfillment:
-    """Let this become of a fulfillment that has not ended. Raises `NotFound` and `InvalidState`."""
-    current = await store.one(tx, env, fulfillment_id)
-    if current is None:
-        raise NotFound
+    """Simulate the answer for a fulfillment that has not ended. Raises `NotFound` and `InvalidState`."""
+    current = await store.get(tx, env, fulfillment_id)
     await store.begin(tx, env, fulfillment_id, now)
     match outcome:
         case "complete":

@@ -1,4 +1,4 @@
-"""Every SQL statement about statistics of fulfillments. Each row is of a group, or, where `whole`, of all together."""
+"""Every SQL statement about statistics of fulfillments. A row is of one group, or with `whole` of all groups."""
 
 from datetime import datetime
 from uuid import UUID
@@ -6,8 +6,8 @@ from uuid import UUID
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row
 
-Wanted = tuple[datetime, datetime, str | None, UUID | None, str | None]
-"""From, to, product, project, and what to group by."""
+Selection = tuple[datetime, datetime, str | None, UUID | None, str | None]
+"""Start, end, product, project and grouping."""
 
 COUNTS = """
     SELECT key, grouping(key) = 1 AS whole, count(*) AS count, count(*) FILTER (WHERE status = 'completed') AS completed,
@@ -36,8 +36,8 @@ COSTS = """
 """
 
 
-async def read(db: Pool, env: MerchantEnv, wanted: Wanted) -> tuple[list[Row], list[Row]]:
-    """Counts, and what was charged by currency, of one moment."""
+async def get(db: Pool, env: MerchantEnv, selection: Selection) -> tuple[list[Row], list[Row]]:
+    """The counts, and the charged amounts by currency, in one snapshot."""
     async with db.connection() as tx, tx.snapshot():
-        whose = (env.merchant_id, env.mode)
-        return await tx.fetch(COUNTS, *whose, *wanted), await tx.fetch(COSTS, *whose, *wanted)
+        row = (env.merchant_id, env.mode)
+        return await tx.fetch(COUNTS, *row, *selection), await tx.fetch(COSTS, *row, *selection)

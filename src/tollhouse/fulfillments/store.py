@@ -3,24 +3,22 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-import msgspec
-from msgspec import Struct
-
-from tollhouse.fulfillments.model import Fulfillment, Status
+from tollhouse.fulfillments.model import Fulfillment, FulfillmentStatus
+from tollhouse.http.lists import ListQuery
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId
+from tollhouse.orders.store import fetch_one, fetch_page, order_of, values_of
 from tollhouse.platform.db import Pool, Row, Tx
 
 INSERT = """
     INSERT INTO fulfillments (id, merchant_id, mode, project_id, product_id, server, quantity, currency, unit_price_minor,
                               unit_wholesale_minor, cost_minor, recipient, hold_id, status, next_look_at, webhook_url,
                               external_id, metadata, created_at, updated_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'pending', $14, $15, $16, $17, $18, $18)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
     ON CONFLICT ON CONSTRAINT fulfillments_external_id DO NOTHING
 """
-ONE = "SELECT * FROM fulfillments WHERE merchant_id = $1 AND mode = $2 AND id = $3"
-NAMED = "SELECT id FROM fulfillments WHERE merchant_id = $1 AND mode = $2 AND external_id = $3"
+GET = "SELECT * FROM fulfillments WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+ID_BY_EXTERNAL_ID = "SELECT id FROM fulfillments WHERE merchant_id = $1 AND mode = $2 AND external_id = $3"
 LIST = """
     SELECT * FROM fulfillments
     WHERE merchant_id = $1 AND mode = $2 AND ($3::text[] IS NULL OR status = ANY($3))
@@ -39,9 +37,9 @@ BEGIN = """
     UPDATE fulfillments SET status = 'processing', attempts = 1, processing_at = $4, updated_at = $4, version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'pending'
 """
-# Taken for a while by moving its time: of whom nothing is heard, another worker asks again. From here on it cannot be
-# canceled, whatever becomes of the worker that has it.
-TAKE_DUE = """
+# The lease is the next attempt: after a worker dies, another takes its fulfillments when the lease ends. A leased
+# fulfillment is processing and can no longer be canceled.
+LEASE_DUE = """
     UPDATE fulfillments SET status = 'processing', attempts = attempts + 1,
         processing_at = coalesce(processing_at, $1), next_look_at = $1::timestamptz + $2::interval,
         updated_at = CASE status WHEN 'pending' THEN $1 ELSE updated_at END,
@@ -49,7 +47,7 @@ TAKE_DUE = """
     WHERE id IN (SELECT id FROM fulfillments WHERE next_look_at <= $1 ORDER BY next_look_at LIMIT $3 FOR UPDATE SKIP LOCKED)
     RETURNING *
 """
-LOOK_AGAIN = """
+SET_NEXT_ATTEMPT = """
     UPDATE fulfillments SET next_look_at = $4 WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'processing'
 """
 END = """
@@ -61,86 +59,58 @@ END = """
 """
 
 
-class FulfillmentFilter(Struct, frozen=True):
-    """Which fulfillments to list; None leaves a filter out."""
+class FulfillmentsQuery(ListQuery, frozen=True):
+    """Filters of GET /fulfillments."""
 
-    status: list[Status] | None = None
+    status: list[FulfillmentStatus] | None = None
     product_id: str | None = None
     currency: str | None = None
     project_id: UUID | None = None
     external_id: str | None = None
 
 
-async def insert(tx: Tx, new: Fulfillment, first_look_at: datetime) -> bool:
-    """Keep a new fulfillment; False where its external_id was taken meanwhile."""
-    written = await tx.execute(
-        INSERT,
-        new.id,
-        new.env.merchant_id,
-        new.env.mode,
-        new.project_id,
-        new.product_id,
-        new.server,
-        new.quantity,
-        new.currency,
-        new.unit_price_minor,
-        new.unit_wholesale_minor,
-        new.cost_minor,
-        msgspec.json.encode(new.recipient).decode(),
-        new.hold_id,
-        first_look_at,
-        new.webhook_url,
-        new.external_id,
-        msgspec.json.encode(new.metadata).decode(),
-        new.created_at,
-    )
-    return written == 1
+async def insert(tx: Tx, new: Fulfillment, first_attempt_at: datetime) -> bool:
+    """Insert a fulfillment; False where another one has its external id."""
+    return await tx.execute(INSERT, *values_of(new, INSERT, next_look_at=first_attempt_at)) == 1
 
 
-async def one(db: Pool | Tx, env: MerchantEnv, fulfillment_id: UUID) -> Fulfillment | None:
-    """This fulfillment of this merchant and mode."""
-    row = await db.fetchrow(ONE, env.merchant_id, env.mode, fulfillment_id)
-    return None if row is None else _fulfillment(row)
+async def get(db: Pool | Tx, env: MerchantEnv, fulfillment_id: UUID) -> Fulfillment:
+    """A fulfillment of a merchant and mode. Raises `NotFound`."""
+    return await fetch_one(db, _fulfillment, GET, env.merchant_id, env.mode, fulfillment_id)
 
 
-async def named(tx: Tx, env: MerchantEnv, external_id: str) -> UUID | None:
-    """The fulfillment that has this external_id."""
-    return await tx.fetchval(NAMED, env.merchant_id, env.mode, external_id)
-
-
-async def listed(db: Pool, env: MerchantEnv, wanted: FulfillmentFilter, window: Window) -> list[Fulfillment]:
+async def list_fulfillments(db: Pool, env: MerchantEnv, query: FulfillmentsQuery, window: Window) -> list[Fulfillment]:
     """A page of fulfillments, newest first."""
-    which = msgspec.structs.astuple(wanted)
-    rows = await db.fetch_fresh(LIST, env.merchant_id, env.mode, *which, *msgspec.structs.astuple(window))
-    return [_fulfillment(row) for row in rows]
+    filters = (query.status, query.product_id, query.currency, query.project_id, query.external_id)
+    return await fetch_page(db, _fulfillment, LIST, window, env.merchant_id, env.mode, *filters)
 
 
 async def cancel(tx: Tx, env: MerchantEnv, fulfillment_id: UUID, now: datetime) -> Fulfillment | None:
-    """Cancel a pending fulfillment; None where it is not pending, or not this merchant's."""
+    """Cancel a pending fulfillment; None where it is not pending."""
     row = await tx.fetchrow(CANCEL, env.merchant_id, env.mode, fulfillment_id, now)
     return None if row is None else _fulfillment(row)
 
 
 async def begin(tx: Tx, env: MerchantEnv, fulfillment_id: UUID, now: datetime) -> None:
-    """Begin to deliver a pending fulfillment, as the worker does when it takes it."""
+    """Start processing a pending fulfillment, as the worker's lease does."""
     await tx.execute(BEGIN, env.merchant_id, env.mode, fulfillment_id, now)
 
 
-async def take_due(db: Pool, now: datetime, patience: timedelta, limit: int) -> list[Fulfillment]:
-    """What is to be asked for now, each for this caller alone until its patience ends."""
-    return [_fulfillment(row) for row in await db.fetch(TAKE_DUE, now, patience, limit)]
+async def lease_due(db: Pool, now: datetime, lease: timedelta, limit: int) -> list[Fulfillment]:
+    """Fulfillments whose next attempt is due, leased to this caller."""
+    return [_fulfillment(row) for row in await db.fetch(LEASE_DUE, now, lease, limit)]
 
 
-async def look_again(db: Pool, due: Fulfillment, at: datetime) -> None:
-    """Ask again then."""
-    await db.execute(LOOK_AGAIN, due.env.merchant_id, due.env.mode, due.id, at)
+async def set_next_attempt(db: Pool, due: Fulfillment, at: datetime) -> None:
+    """Retry the game server at this time."""
+    await db.execute(SET_NEXT_ATTEMPT, due.env.merchant_id, due.env.mode, due.id, at)
 
 
 async def end(
     tx: Tx,
     env: MerchantEnv,
     fulfillment_id: UUID,
-    status: Status,
+    status: FulfillmentStatus,
     now: datetime,
     *,
     delivered_quantity: int = 0,
@@ -148,35 +118,10 @@ async def end(
     failure_code: str | None = None,
 ) -> Fulfillment | None:
     """End a fulfillment that is processing; None where it is not."""
-    facts = (status, delivered_quantity, reference, failure_code, now)
-    row = await tx.fetchrow(END, env.merchant_id, env.mode, fulfillment_id, *facts)
+    outcome = (status, delivered_quantity, reference, failure_code, now)
+    row = await tx.fetchrow(END, env.merchant_id, env.mode, fulfillment_id, *outcome)
     return None if row is None else _fulfillment(row)
 
 
 def _fulfillment(row: Row) -> Fulfillment:
-    return Fulfillment(
-        id=row["id"],
-        env=MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
-        project_id=row["project_id"],
-        product_id=row["product_id"],
-        server=row["server"],
-        quantity=row["quantity"],
-        delivered_quantity=row["delivered_quantity"],
-        currency=row["currency"],
-        unit_price_minor=row["unit_price_minor"],
-        unit_wholesale_minor=row["unit_wholesale_minor"],
-        recipient=msgspec.json.decode(row["recipient"]),
-        hold_id=row["hold_id"],
-        status=row["status"],
-        provider_reference=row["provider_reference"],
-        failure_code=row["failure_code"],
-        attempts=row["attempts"],
-        webhook_url=row["webhook_url"],
-        external_id=row["external_id"],
-        metadata=msgspec.json.decode(row["metadata"], type=dict[str, str]),
-        version=row["version"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        processing_at=row["processing_at"],
-        completed_at=row["completed_at"],
-    )
+    return order_of(Fulfillment, row)

@@ -1,4 +1,4 @@
-"""Products and fulfillments as the Integration API shows them."""
+"""Products and fulfillments in the Integration API."""
 
 from typing import Any, Literal
 from uuid import UUID
@@ -7,13 +7,13 @@ from msgspec import Struct
 
 from tollhouse.catalogue.amounts import pairs
 from tollhouse.catalogue.products import Product, UnavailableReason
-from tollhouse.fulfillments.model import Fulfillment, Status
+from tollhouse.fulfillments.model import Fulfillment, FulfillmentStatus
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.ids import Mode
 
 
 class ProductView(Struct, frozen=True, kw_only=True):
-    """One of GET /fulfillment-products. `price` is that of one unit."""
+    """A product of GET /fulfillment-products. `price` is per unit."""
 
     product_id: str
     object: Literal["fulfillment_product"] = "fulfillment_product"
@@ -33,11 +33,11 @@ class ProductView(Struct, frozen=True, kw_only=True):
 
 
 class FulfillmentView(Struct, frozen=True, kw_only=True):
-    """GET /fulfillments/{id}. `cost` is that of all that was ordered, `charged` of what was delivered."""
+    """GET /fulfillments/{id}. `cost` is of the ordered quantity, `charged` of the delivered one."""
 
     id: UUID
     object: Literal["fulfillment"] = "fulfillment"
-    status: Status
+    status: FulfillmentStatus
     product_id: str
     quantity: int
     delivered_quantity: int
@@ -66,7 +66,7 @@ class FulfillmentView(Struct, frozen=True, kw_only=True):
 
 
 def product_view(product: Product, mode: Mode) -> ProductView:
-    """A product as it can be ordered in this environment."""
+    """A product in this environment."""
     reason = product.unavailable_in(mode)
     return ProductView(
         product_id=product.product_id,
@@ -86,7 +86,7 @@ def product_view(product: Product, mode: Mode) -> ProductView:
 
 
 def fulfillment_view(one: Fulfillment) -> FulfillmentView:
-    """A fulfillment as it is now."""
+    """A fulfillment."""
     return FulfillmentView(
         id=one.id,
         status=one.status,

@@ -1,8 +1,8 @@
 """The picture of statistics: games summed up, days without orders, weeks, and strips with a rest."""
 
 from tollhouse.catalogue.products import PRODUCTS
-from tollhouse.fulfillments import statistics_picture
-from tollhouse.fulfillments.statistics import Figures, Group, Statistics
+from tollhouse.fulfillments import statistics_charts
+from tollhouse.fulfillments.statistics import FulfillmentFigures, FulfillmentGroup, FulfillmentStatistics
 from tollhouse.http.local_formats import Formats
 from tollhouse.kernel.clock import Timestamp
 
@@ -11,17 +11,17 @@ ENGLISH = Formats("en")
 PRODUCT = next(iter(PRODUCTS))
 
 
-def group(key: str, units: int, cents: int = 0) -> Group:
+def group(key: str, units: int, cents: int = 0) -> FulfillmentGroup:
     cost = {"EUR": cents} if cents else {}
-    return Group(key=key, count=1, quantity_delivered=units, cost_minor=cost)
+    return FulfillmentGroup(key=key, count=1, quantity_delivered=units, cost_minor=cost)
 
 
-def of_days(start: str, to: str, *groups: Group) -> Statistics:
-    return Statistics(
+def of_days(start: str, to: str, *groups: FulfillmentGroup) -> FulfillmentStatistics:
+    return FulfillmentStatistics(
         start=Timestamp(f"{start}.000Z"),
         to=Timestamp(f"{to}.000Z"),
         group_by="day",
-        totals=Figures(),
+        totals=FulfillmentFigures(),
         groups=list(groups),
         mode="test",
         livemode=False,
@@ -29,8 +29,8 @@ def of_days(start: str, to: str, *groups: Group) -> Statistics:
 
 
 def test_products_of_a_game_are_one() -> None:
-    gone, game = statistics_picture.most_first(
-        statistics_picture.by_game([group(PRODUCT, 2, 50), group("gone:gold", 9), group(PRODUCT, 3, 75)])
+    gone, game = statistics_charts.sort_by_units(
+        statistics_charts.by_game([group(PRODUCT, 2, 50), group("gone:gold", 9), group(PRODUCT, 3, 75)])
     )
     assert (gone.key, gone.quantity_delivered) == ("gone:gold", 9)
     assert (game.key, game.quantity_delivered, game.count) == (PRODUCTS[PRODUCT].game, 5, 2)
@@ -39,18 +39,18 @@ def test_products_of_a_game_are_one() -> None:
 
 def test_days_without_an_order_have_their_place() -> None:
     found = of_days("2026-11-01T00:00:00", "2026-11-05T00:00:00", group("2026-11-02", 4), group("2026-11-04", 2))
-    drawn = statistics_picture.columns(found, ENGLISH)
+    drawn = statistics_charts.columns(found, ENGLISH)
     assert drawn
     assert [bar.words for bar in drawn.wide.bars] == ["1 Nov: 0", "2 Nov: 4", "3 Nov: 0", "4 Nov: 2"]
     until_noon = of_days("2026-11-01T00:00:00", "2026-11-05T12:00:00", group("2026-11-02", 4))
-    drawn = statistics_picture.columns(until_noon, ENGLISH)
+    drawn = statistics_charts.columns(until_noon, ENGLISH)
     assert drawn
     assert len(drawn.narrow.bars) == 5
 
 
 def test_a_long_time_is_drawn_by_the_week() -> None:
     found = of_days("2026-01-01T00:00:00", "2026-12-31T00:00:00", group("2026-01-07", 4), group("2026-01-08", 2))
-    drawn = statistics_picture.columns(found, ENGLISH)
+    drawn = statistics_charts.columns(found, ENGLISH)
     assert drawn
     assert [bar.words for bar in drawn.wide.bars[:2]] == ["1 Jan: 4", "8 Jan: 2"]
     assert len(drawn.wide.bars) == 52
@@ -58,18 +58,18 @@ def test_a_long_time_is_drawn_by_the_week() -> None:
 
 def test_nothing_is_no_picture() -> None:
     assert (
-        statistics_picture.columns(of_days("2026-11-01T00:00:00", "2026-11-05T00:00:00", group("2026-11-02", 0)), ENGLISH)
+        statistics_charts.columns(of_days("2026-11-01T00:00:00", "2026-11-05T00:00:00", group("2026-11-02", 0)), ENGLISH)
         is None
     )
     assert (
-        statistics_picture.columns(of_days("2026-11-01T00:00:00", "2026-11-02T00:00:00", group("2026-11-01", 3)), ENGLISH)
+        statistics_charts.columns(of_days("2026-11-01T00:00:00", "2026-11-02T00:00:00", group("2026-11-01", 3)), ENGLISH)
         is None
     )
-    assert statistics_picture.shares([group("a", 0)]) is None
+    assert statistics_charts.shares([group("a", 0)]) is None
 
 
 def test_a_strip_has_a_piece_for_the_rest() -> None:
-    strip = statistics_picture.shares([group(str(number), 10) for number in range(8)])
+    strip = statistics_charts.shares([group(str(number), 10) for number in range(8)])
     assert strip
     for _, size, parts in strip.sizes:
         assert len(parts) == 6
