@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 from tollhouse.cli.actions import By, Json, OptionalReason, Reason, print_action, print_rows, run_as
 from tollhouse.console import reviews
 from tollhouse.refunds import review_store as refund_review_store
-from tollhouse.withdrawals import review_store
+from tollhouse.withdrawals.review_store import list_queue
 from tollhouse.withdrawals.model import WithdrawalStatus
 
 ROWS_MAX = 1_000
@@ -24,7 +24,7 @@ RefundArgument = Annotated[UUID, Parameter(help="The refund's ID.")]
 @withdrawals.command(name="list")
 def list_withdrawals(*, status: Status = "pending_review", as_json: Json = False) -> int:
     """List withdrawals pending review, or with another status, oldest first."""
-    return print_rows("withdrawals", lambda services: review_store.list_queue(services.db, status, ROWS_MAX), as_json=as_json)
+    return print_rows("withdrawals", lambda services: list_queue(services.db, status, ROWS_MAX), as_json=as_json)
 
 
 @withdrawals.command(name="approve")
