@@ -8,8 +8,8 @@ from cyclopts import App, Parameter
 from tollhouse.cli.actions import By, Json, OptionalReason, Reason, print_action, print_rows, run_as
 from tollhouse.console import reviews
 from tollhouse.refunds import review_store as refund_review_store
-from tollhouse.withdrawals.review_store import list_queue
 from tollhouse.withdrawals.model import WithdrawalStatus
+from tollhouse.withdrawals.review_store import list_queue
 
 ROWS_MAX = 1_000
 withdrawals = App(name="withdrawals", help="List, approve and reject withdrawals.")
