@@ -44,7 +44,7 @@ TEST_REVIEW_DELAY = timedelta(seconds=2)
 async def quote(
     tx: Tx, env: MerchantEnv, new: NewWithdrawalQuote, services: Services, now: datetime
 ) -> Quote[WithdrawalTerms]:
-    """Quote the costs of a withdrawal. Raises `ValidationFailed`, `WithdrawalMethodUnavailable` and the errors of amounts."""
+    """Quote a withdrawal. Raises `ValidationFailed`, `WithdrawalMethodUnavailable` and the errors of amounts."""
     method, terms = parse(new, env, services.settings)
     ensure_method_available(method, env.mode)
     ensure_limits(method, terms)
@@ -124,7 +124,7 @@ async def _lock_matching_quote(
 async def _ensure_acceptable(
     tx: Tx, env: MerchantEnv, new: NewWithdrawal, method: WithdrawalMethod, terms: WithdrawalTerms
 ) -> None:
-    """Raises `DuplicateExternalId`, `WithdrawalMethodUnavailable`, `InvalidReceiver`, the errors of amounts, `InsufficientFunds`."""
+    """Raises `DuplicateExternalId`, `InsufficientFunds`, and the errors of methods, receivers and amounts."""
     await ensure_external_id_unused(tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
     ensure_method_available(method, env.mode)
     ensure_receiver(method, env.mode, new.receiver)
