@@ -20,7 +20,7 @@ from tollhouse.rails.bank_transfer_batch import Batch
 from tollhouse.refunds.jobs import submit_refunds
 from tollhouse.withdrawals import review
 from tollhouse.withdrawals import store as withdrawals_store
-from tollhouse.withdrawals.jobs import process_withdrawals
+from tollhouse.withdrawals.jobs import advance_withdrawals
 
 ACCOUNT = BankAccount(IBAN, HOLDER, BIC)
 
@@ -136,6 +136,6 @@ async def withdrawn(actor: Actor, bank: Bank, amount: str = "4.00") -> str:
 async def _prepared(bank: Bank, order_id: str) -> str:
     """The same id, when the worker has handed the order to the rail."""
     await submit_refunds(bank.services)
-    await process_withdrawals(bank.services)
+    await advance_withdrawals(bank.services)
     assert order_id in await bank.payouts()
     return order_id

@@ -90,7 +90,7 @@ class Backstage:
         async def once() -> None:
             due = await store.get(self._services.db, self._live, UUID(withdrawal_id))
             if due.next_look_at is not None:
-                await withdrawal_jobs.process_one(self._services, due, clock.now())
+                await withdrawal_jobs.advance_one(self._services, due, clock.now())
 
         self._ground.run(once())
         return "ok"

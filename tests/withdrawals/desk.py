@@ -76,7 +76,7 @@ async def let_due(actor: Actor) -> None:
 async def carry(actor: Actor, services: Services) -> None:
     """Let the worker do its round."""
     await let_due(actor)
-    await jobs.process_withdrawals(services)
+    await jobs.advance_withdrawals(services)
 
 
 async def review(

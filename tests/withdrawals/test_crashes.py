@@ -100,7 +100,7 @@ async def test_the_worker_dies_at_every_step_and_the_next_one_goes_on(
             one for one in await jobs.store.lease_due(services.db, clock.now(), jobs.LEASE, 50) if str(one.id) == new["id"]
         ]
         services.db.fuse.left = step
-        await jobs.process_one(services, due, clock.now())  # it logs its own death
+        await jobs.advance_one(services, due, clock.now())  # it logs its own death
         burnt, services.db.fuse.left = services.db.fuse.left <= 0, None
         assert await broken_invariants(rich.service.dsn) == []
         await carry(rich, services)

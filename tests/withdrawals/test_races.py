@@ -36,7 +36,7 @@ async def test_cancel_against_send(rich: Actor, services: Services, line: Line) 
         new = await asked(rich, BY_SEPA, mode="live")
         await review(services, new)
         await let_due(rich)
-        answer, _ = await asyncio.gather(cancel(rich, new, mode="live"), jobs.process_withdrawals(services))
+        answer, _ = await asyncio.gather(cancel(rich, new, mode="live"), jobs.advance_withdrawals(services))
         sent = line.times_sent(new)
         assert (answer.status, sent) in {(200, 0), (409, 1)}
         shown = await fresh(rich, new, mode="live")
@@ -59,7 +59,7 @@ async def test_a_worker_that_comes_late_sends_nothing(rich: Actor, services: Ser
     taken = await jobs.store.lease_due(services.db, jobs.clock.now(), jobs.LEASE, jobs.BATCH_SIZE)
     [late] = [one for one in taken if one.id == UUID(new["id"])]
     await carry(rich, services)
-    await jobs.process_one(services, late, jobs.clock.now())
+    await jobs.advance_one(services, late, jobs.clock.now())
     assert line.times_sent(new) == 1
 
 

@@ -24,11 +24,11 @@ POLLS_PER_AGE = 8
 """The poll interval grows with the age of a withdrawal: it is an eighth of it."""
 
 
-async def process_withdrawals(services: Services) -> None:
+async def advance_withdrawals(services: Services) -> None:
     """Submit and poll the withdrawals that are due, concurrently. No transaction waits for a rail."""
     now = clock.now()
     due = await store.lease_due(services.db, now, LEASE, BATCH_SIZE)
-    await asyncio.gather(*(process_one(services, one, now) for one in due))
+    await asyncio.gather(*(advance_one(services, one, now) for one in due))
 
 
 async def delete_old_quotes(services: Services) -> None:
@@ -36,13 +36,13 @@ async def delete_old_quotes(services: Services) -> None:
     await services.db.execute(store.DELETE_OLD_QUOTES, clock.now() - quotes.RETENTION)
 
 
-JOBS: tuple[Callable[[Services], Awaitable[None]], ...] = (process_withdrawals,)
+JOBS: tuple[Callable[[Services], Awaitable[None]], ...] = (advance_withdrawals,)
 """Run continuously."""
 
 HOURLY: tuple[Callable[[Services], Awaitable[None]], ...] = (delete_old_quotes,)
 
 
-async def process_one(services: Services, due: Withdrawal, now: datetime) -> None:
+async def advance_one(services: Services, due: Withdrawal, now: datetime) -> None:
     """Submit or poll one leased withdrawal. A failure is logged, and retried when the lease ends."""
     try:
         provider = rail(due.rail, due.env.mode)
