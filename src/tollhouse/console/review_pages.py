@@ -66,10 +66,8 @@ class Queue(Struct, frozen=True):
     load: Callable[[Pool, UUID], Awaitable[Subject | None]]
 
 
-async def _load_withdrawal(db: Pool, withdrawal_id: UUID) -> Subject | None:
-    found = await review_store.one(db, withdrawal_id)
-    if found is None:
-        return None
+async def _load_withdrawal(db: Pool, withdrawal_id: UUID) -> Subject:
+    found = await review_store.get(db, withdrawal_id)
     return Subject(
         env=found.env,
         version=found.version,
@@ -107,7 +105,7 @@ REFUNDS = Queue("refunds", reviews.REFUNDS, _load_refund)
 @OPERATIONS.add("GET", "/operator/withdrawals", guard=operator_page)
 async def withdrawals(request: Request, caller: Operator, query: WithdrawalsQuery) -> Response:
     """Withdrawals of all merchants, oldest first."""
-    rows, more = query.cut(await review_store.queue(request.services.db, query.status, query.fetch, query.offset))
+    rows, more = query.cut(await review_store.list_queue(request.services.db, query.status, query.fetch, query.offset))
     return render(
         request,
         caller,
