@@ -15,15 +15,15 @@ LIST = """
 - navigation "Environment":
   - link "Test"
   - link "Live"
-- navigation "What to look at":
+- navigation "View":
   - link "All"
-  - link "To be decided"
+  - link "Needs decision"
   - link "Chargebacks"
 - group: Filter
 - group "Payments":
   - table:
     - rowgroup:
-      - row "Amount Status For Method Begun"
+      - row "Amount Status For Method Created"
     - rowgroup:
       - row /3\\.00 EUR.* failed Coffee Test payment in EUR/
       - row /12\\.00 EUR.* chargeback Ticket Test payment in EUR/
@@ -31,18 +31,18 @@ LIST = """
   - link "Export as CSV"
 """
 REVIEW = """
-- heading "Confirm the refund" [level=1]
-- term: The customer gets
+- heading "Confirm refund" [level=1]
+- term: Customer receives
 - definition: 20.00 EUR
-- term: Leaves your balance
+- term: Debited from your balance
 - definition: 20.00 EUR
 - term: Reason
-- definition: The customer asked for it
-- term: Left to refund
+- definition: Requested by customer
+- term: Remaining refundable amount
 - definition: 64.50 EUR
-- term: Available then
+- term: Available balance afterwards
 - definition: 64.50 EUR
-- paragraph: The money is set aside now, and cannot be called back. You have it again if the refund fails.
+- paragraph: The amount is reserved now, and you cannot cancel the refund. If it fails, the amount returns to your balance.
 - button "Refund 20.00 EUR"
 - button "Change"
 """
@@ -52,20 +52,20 @@ PAYMENT = """
 - heading "Payment of 84.50 EUR" [level=1]
 - region "Status":
   - heading "Status" [level=2]
-  - paragraph: A part was given back to the customer.
+  - paragraph: Part of the payment was refunded.
   - paragraph:
-    - link "Refund"
+    - link "Refund payment"
   - paragraph:
-    - link "Play the customer in the simulator"
-- region "Money":
-  - heading "Money" [level=2]
+    - link "Open in simulator"
+- region "Amounts":
+  - heading "Amounts" [level=2]
 - region "Refunds":
   - group "Refunds":
     - table:
       - rowgroup:
-        - row "Amount Status Reason Asked for ID"
+        - row "Amount Status Reason Requested ID"
       - rowgroup:
-        - row /20\\.00 EUR succeeded The customer asked for it/
+        - row /20\\.00 EUR succeeded Requested by customer/
 - region "Timeline":
   - list:
     - listitem:
@@ -78,7 +78,7 @@ PAYMENT = """
       - text: partially refunded refunded
 - region "Ledger entries"
 - region "Events"
-- region "How it was paid"
+- region "Payment method"
 - region "For your records"
 """
 
@@ -115,7 +115,7 @@ async def see_nothing_yet(someone: Visitor) -> None:
     await someone.open_part("Payments")
     await someone.glance("payments-empty")
     await page.click(".modes a:has-text('Live')")
-    await expect(page.locator("main")).to_contain_text("live environment")
+    await expect(page.locator("main")).to_contain_text("live mode")
     await page.click(".modes a:has-text('Test')")
     await someone.open_part("Payment links")
     await someone.glance("payment-links-empty")
@@ -124,19 +124,19 @@ async def see_nothing_yet(someone: Visitor) -> None:
 async def make_a_link(someone: Visitor) -> None:
     """A wrong price first."""
     page = someone.page
-    await page.click("text=New payment link")
+    await page.click("text=Create payment link")
     await someone.see("payment-link-form")
     await page.fill("#display_name", "Dinner for two at the harbour, Friday at eight")
     await page.fill("#amount", "8,450")
-    await page.click("summary:has-text('More for the customer')")
+    await page.click("summary:has-text('Customer options')")
     await page.fill("#customer_email", "nina@example.com")
     await page.click("summary:has-text('For your own records')")
     await page.fill("#external_id", "table-7-2026-11-27")
-    await someone.click("Make the link")
+    await someone.click("Create payment link")
     await someone.see("payment-link-wrong")
     await expect(page.locator("#amount")).to_have_attribute("aria-invalid", "true")
     await page.fill("#amount", "84.50")
-    await someone.click("Make the link")
+    await someone.click("Create payment link")
     await page.wait_for_url("**/test/payment-links/*-*")
     await someone.see("payment-link")
 
@@ -145,7 +145,7 @@ async def play_the_customer(someone: Visitor) -> None:
     """From the link to its checkout, and back to what came of it."""
     page = someone.page
     link = page.url
-    await page.click("text=Open the checkout")
+    await page.click("text=Open checkout")
     await page.click("input[type=radio] >> nth=0")
     await page.click("main form button >> nth=0")
     await someone.click("Pay in full")
@@ -164,12 +164,12 @@ async def give_a_part_back(someone: Visitor) -> None:
     await page.wait_for_url("**/refund")
     await someone.see("refund-form")
     await type_over(someone, "#amount", "84.51")
-    await someone.press("button:has-text('See what it takes')")
+    await someone.press("button:has-text('Review refund')")
     await page.wait_for_selector("#amount-wrong")
     await someone.see("refund-wrong")
     await type_over(someone, "#amount", "20.00")
-    await someone.press("button:has-text('See what it takes')")
-    await page.wait_for_selector("text=Confirm the refund")
+    await someone.press("button:has-text('Review refund')")
+    await page.wait_for_selector("text=Confirm refund")
     await expect(page.locator("main")).to_match_aria_snapshot(REVIEW)
     await someone.see("refund-review")
     await someone.press("button:has-text('Refund 20.00 EUR')")
@@ -189,8 +189,8 @@ async def decide_about_money_that_waits(someone: Visitor, alice: Actor) -> None:
     await someone.open_part("Payments")
     await page.click("tbody tr:has-text('refund required') a")
     await someone.see("payment-waits")
-    await someone.click("Take 4.20 EUR")
-    await expect(page.locator("main")).to_contain_text("The money is on your balance.")
+    await someone.click("Accept 4.20 EUR")
+    await expect(page.locator("main")).to_contain_text("The payment was credited to your balance.")
 
 
 async def see_a_chargeback(someone: Visitor, alice: Actor) -> None:
@@ -229,13 +229,13 @@ async def cancel_a_link(someone: Visitor) -> None:
     """It asks first, by name."""
     page = someone.page
     await someone.open_part("Payment links")
-    await page.click("text=New payment link")
+    await page.click("text=Create payment link")
     await page.fill("#display_name", "Tea")
     await page.fill("#amount", "2")
-    await someone.click("Make the link")
-    await page.click("text=Cancel this link")
+    await someone.click("Create payment link")
+    await page.click("text=Cancel payment link")
     await someone.see("payment-link-cancel")
-    await someone.click("Cancel this link")
+    await someone.click("Cancel payment link")
     await page.wait_for_selector("text=You have canceled it.")
     await page.click("text=All payment links")
     await someone.see("payment-links")

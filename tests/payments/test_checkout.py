@@ -149,7 +149,7 @@ async def test_live_has_no_simulator_and_says_what_is_missing(alice: Actor) -> N
     body = {"display_name": "Coffee", "amount": "4.20", "currency": "EUR"}
     link = (await alice.post("/payment-links", body, mode="live")).ok(201).body
     page = (await visit(link, alice)).ok()
-    assert "There is no way to pay this yet." in page.text
+    assert "No payment method is available." in page.text
     assert buttons(page) == []
     for method_id in ("sandbox:EUR", "sepa:EUR"):
         assert (await choose(link, method_id)).status == 422
@@ -162,7 +162,7 @@ async def test_a_method_that_is_not_offered_is_refused_on_the_page(alice: Actor,
     link = await open_link(alice)
     page = await post_form(f"{link['url']}/method", {"method_id": method_id}, Accept="text/html")
     assert page.status == 422
-    assert "Choose one of the ways to pay below." in page.text
+    assert "Choose one of the payment methods below." in page.text
     assert buttons(page) == ["Continue"]
 
 

@@ -89,7 +89,7 @@ async def test_the_time_runs_down_in_the_last_quarter_and_then_the_page_says_so(
         assert re.fullmatch(r": [12]:[0-9]{2} left", await page.inner_text("time[data-now] + span"))
         (await alice.post("/test/clock/advance", {"seconds": 120})).ok()
         await page.clock.fast_forward(2 * MINUTES_MS)
-        await page.wait_for_selector("text=The time to pay this is over")
+        await page.wait_for_selector("text=This payment link has expired")
 
 
 async def test_without_scripts_nothing_is_missing(browser: Browser, alice: Actor) -> None:

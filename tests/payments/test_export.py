@@ -63,7 +63,7 @@ async def test_every_payment_is_in_the_file(alice: Actor, monkeypatch: pytest.Mo
 
 
 async def test_the_page_says_how_many(alice: Actor) -> None:
-    assert "There is nothing to export." in await seen(alice, "/test/payments/export")
+    assert "There are no payments to export." in await seen(alice, "/test/payments/export")
     await sell(alice)
     assert "One payment" in await seen(alice, "/test/payments/export")
     await sell(alice, "fail")
@@ -83,7 +83,7 @@ async def test_nobody_elses(alice: Actor, carol: Actor) -> None:
     for path in ("/test/payments.csv", "/test/payments/export"):
         assert (await alice.anonymously("GET", path)).ok(303).location == "/signin"
     await seen(alice, "/prod/payments.csv", 404)
-    assert "There is nothing to export." in await seen(alice, "/live/payments/export")
+    assert "There are no payments to export." in await seen(alice, "/live/payments/export")
 
 
 async def test_a_page_deep_in_the_list_is_found_by_the_index(alice: Actor, service: Service) -> None:

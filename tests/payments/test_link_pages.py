@@ -27,7 +27,7 @@ async def key(actor: Actor) -> str:
 
 
 async def test_one_is_made_looked_at_and_paid(alice: Actor) -> None:
-    assert "There is no payment link in the test environment yet." in await seen(alice, "/test/payment-links")
+    assert "No payment links in test mode yet." in await seen(alice, "/test/payment-links")
     more = {"description": "With milk", "external_id": "tea-1", "customer_email": "nina@example.com", "expires": "7d"}
     at = (await post(alice, NEW, **TEA | more | {"key": await key(alice)})).location
     [made] = await rows(alice)
@@ -42,12 +42,18 @@ async def test_one_is_made_looked_at_and_paid(alice: Actor) -> None:
     lives = datetime.fromisoformat(kept["expires_at"]) - datetime.fromisoformat(kept["created_at"])
     assert lives == timedelta(days=7)
     one = await seen(alice, at)
-    for words in ("Customers can pay it.", f'value="{kept["url"]}"', "data:image/svg+xml", "Cancel this link", "tea-1"):
+    for words in (
+        "Active. Customers can pay it.",
+        f'value="{kept["url"]}"',
+        "data:image/svg+xml",
+        "Cancel payment link",
+        "tea-1",
+    ):
         assert words in one
     assert "Tea" in (await visit(kept, alice)).ok().text
     await pay(kept)
     paid = await seen(alice, at)
-    assert "It was paid as often as it can be." in paid
+    assert "Completed. The maximum number of payments was reached." in paid
     assert "1 of 1" in paid
     assert "data:image/svg+xml" not in paid
 
@@ -58,7 +64,7 @@ async def test_posted_twice_it_is_one_link(alice: Actor) -> None:
     [made] = await rows(alice)
     assert {answer.location for answer in responses} == {f"/test/payment-links/{made}"}
     other = await post(alice, NEW, 422, **fields | {"amount": "4.00"})
-    assert "This form has made a link already." in other.text
+    assert "This form has already created a payment link." in other.text
     await post(alice, NEW, **fields | {"amount": "4.00", "key": KEY.findall(other.text)[0]})
     assert len(await rows(alice)) == 2
     await post(alice, NEW, 200, **TEA)
@@ -101,16 +107,16 @@ async def test_without_a_limit_in_one_way(alice: Actor) -> None:
 async def test_time_goes_by_the_clock_of_the_environment(alice: Actor) -> None:
     (await alice.post("/test/clock/advance", {"seconds": 90 * 86_400})).ok()
     at = (await post(alice, NEW, **TEA | {"expires": "1h", "key": await key(alice)})).location
-    assert "Customers can pay it." in await seen(alice, at)
+    assert "Active. Customers can pay it." in await seen(alice, at)
 
 
 async def test_canceling_asks_first(alice: Actor) -> None:
     link = await open_link(alice, display_name="Fish & <chips>")
     at = f"/test/payment-links/{link['id']}"
-    assert "Cancel the link “Fish & <chips>”?" in await seen(alice, f"{at}/cancel")
+    assert "Cancel payment link “Fish & <chips>”?" in await seen(alice, f"{at}/cancel")
     for _ in range(2):
         assert (await post(alice, f"{at}/cancel")).location == at
-    assert "You have canceled it." in await seen(alice, at)
+    assert "Canceled. Customers can no longer pay it." in await seen(alice, at)
     assert (await alice.send("GET", f"{at}/cancel")).ok(303).location == at
     over = await open_link(alice)
     await let_expire(alice, over)
@@ -131,8 +137,8 @@ async def test_they_are_listed_filtered_and_turned(alice: Actor) -> None:
     assert await rows(alice, "?status=active") == [ids[2]]
     assert await rows(alice, "?reference=n-0") == [ids[2]]
     assert await rows(alice, f"?project_id={made[0]['project_id']}&currency=EUR") == [ids[0], ids[2], ids[1]]
-    assert "No payment link matches." in await seen(alice, "/test/payment-links?project_id=mine")
-    assert "There is nothing further back." in await seen(alice, f"/test/payment-links?before={ids[1]}")
+    assert "No payment links match these filters." in await seen(alice, "/test/payment-links?project_id=mine")
+    assert "There are no more entries." in await seen(alice, f"/test/payment-links?before={ids[1]}")
     for query in ("?status=lost", "?page=1", "?before=x"):
         await seen(alice, f"/test/payment-links{query}", 422)
     assert await rows(alice, mode="live") == []
@@ -150,9 +156,9 @@ async def test_nobody_elses(alice: Actor, carol: Actor) -> None:
     await post(carol, f"{at}/cancel", 404)
     assert await rows(carol) == []
     page = await seen(alice, "/live/payment-links/new")
-    assert "none of yours is approved" in page
+    assert "You have none in this environment" in page
     fields = {"display_name": "Coffee", "amount": "4.20", "currency": "EUR", "max_payments": "1", "key": str(uuid4())}
-    assert "none of yours is approved" in (await post(alice, "/live/payment-links/new", 422, **fields)).text
+    assert "You have none in this environment" in (await post(alice, "/live/payment-links/new", 422, **fields)).text
     assert await rows(alice, mode="live") == []
 
 

@@ -30,7 +30,7 @@ async def reviewed(actor: Actor, payment: dict[str, str], status: int = 200, /, 
 
 
 async def test_they_are_listed_filtered_and_turned(alice: Actor) -> None:
-    assert "Nobody has paid in the test environment yet." in await seen(alice, "/test/payments")
+    assert "No payments in test mode yet." in await seen(alice, "/test/payments")
     link = await open_link(alice, amount="10.00", external_id="seat <7>", customer_email="nina@example.com", max_payments=9)
     ids = [(await attempt(alice, link, outcome))["id"] for outcome in ("succeed", "fail", "succeed")]
     ids.append((await sell(alice, currency="USD"))["id"])
@@ -56,8 +56,8 @@ async def test_they_are_listed_filtered_and_turned(alice: Actor) -> None:
         (f"before={uuid4()}", ids),
     ):
         assert await rows(alice, f"?{query}") == found, query
-    assert "No payment matches." in await seen(alice, "/test/payments?status=chargeback")
-    assert "There is nothing further back." in await seen(alice, f"/test/payments?before={ids[3]}")
+    assert "No payments match these filters." in await seen(alice, "/test/payments?status=chargeback")
+    assert "There are no more entries." in await seen(alice, f"/test/payments?before={ids[3]}")
     assert await rows(alice, mode="live") == []
 
 
@@ -80,7 +80,7 @@ async def test_an_attempt_reads_as_it_stands(alice: Actor) -> None:
     (await choose(link)).ok(303)
     [one] = await rows(alice, "?status=pending")
     assert await rows(alice, "?status=expired") == []
-    assert "Nothing has come yet." in await seen(alice, f"/test/payments/{one}")
+    assert "No money has arrived yet." in await seen(alice, f"/test/payments/{one}")
     await let_expire(alice, link)
     assert await rows(alice, "?status=expired") == [one]
     assert await rows(alice, "?status=pending") == []
@@ -93,13 +93,13 @@ async def test_one_tells_its_story(alice: Actor) -> None:
     one = await seen(alice, at(paid))
     for words in (
         "Payment of 10.00 EUR",
-        "The money is on your balance.",
+        "The payment was credited to your balance.",
         "Test payment in EUR",
         "order-7",
         "4 <b>",
         "nina@example.com",
-        "Something was wrong with what was sold",
-        "It was declined.",
+        "Problem with the product or service",
+        "The refund was declined.",
         f"{at(paid)}/refund?again={back['id']}",
         "refund requested",
         "+10.00 EUR",
@@ -118,7 +118,7 @@ async def test_a_refund_step_by_step(alice: Actor) -> None:
     assert 'value="10.00"' in form
     page = await reviewed(alice, paid, external_id="r-1")
     assert "Refund 4.00 EUR" in page.text
-    assert "Paid twice" in page.text
+    assert "Duplicate" in page.text
     assert await purse(alice) == (1_000, 0, 0)
     assert (await post(alice, f"{at(paid)}/refund/confirm", **hidden(page))).location == at(paid)
     [made] = (await fresh(alice, paid))["refunds"]
@@ -149,7 +149,7 @@ async def test_two_open_beside_each_other_are_one_refund(alice: Actor) -> None:
     responses = await asyncio.gather(*(alice.form(f"{at(paid)}/refund/confirm", fields) for fields in both))
     assert sorted(answer.status for answer in responses) == [303, 409]
     [again] = [answer for answer in responses if answer.status == 409]
-    assert "The payment has changed since you looked." in again.text
+    assert "The payment has changed since you opened this page." in again.text
     assert len((await fresh(alice, paid))["refunds"]) == 1
     await post(alice, f"{at(paid)}/refund/confirm", **hidden(again))
     assert len((await fresh(alice, paid))["refunds"]) == 2
@@ -169,7 +169,7 @@ async def test_what_is_wrong_with_a_refund_is_said_at_its_field(alice: Actor) ->
         assert "Nothing was done." in page.text
     (await alice.form(f"{at(paid)}/refund", BACK | {"reason": "bored"})).refused("validation_failed", 422)
     confirmed = hidden(await reviewed(alice, paid))
-    assert "Confirm the refund" in (await post(alice, f"{at(paid)}/refund/confirm", 200, **BACK)).text
+    assert "Confirm refund" in (await post(alice, f"{at(paid)}/refund/confirm", 200, **BACK)).text
     away = {"method_id": "sandbox:EUR", "amount": "8.00", "receiver": "Nina"}
     (await alice.post("/withdrawals", away, key=str(uuid4()))).ok(201)
     short = await post(alice, f"{at(paid)}/refund/confirm", 422, **confirmed)
@@ -196,7 +196,7 @@ async def test_what_cannot_be_refunded_says_why(alice: Actor) -> None:
         old["id"],
     )
     for payment, words in (
-        (failed, "There is nothing of this payment"),
+        (failed, "Nothing of this payment"),
         (disputed, "was charged back"),
         (old, "for 180 days"),
     ):
@@ -205,18 +205,18 @@ async def test_what_cannot_be_refunded_says_why(alice: Actor) -> None:
         assert forms(shown) == ["/signout"]
     assert "has taken the money back" in await seen(alice, at(disputed))
     late = await post(alice, f"{at(failed)}/refund", 422, **BACK)
-    assert "There is nothing of this payment" in late.text
+    assert "Nothing of this payment" in late.text
 
 
 async def test_money_that_waits_is_taken_once(alice: Actor) -> None:
     short = await sell(alice, "underpay")
     await play(alice, short, "expire")
     one = await seen(alice, at(short))
-    assert "Less came than was asked for." in one
-    assert "Take 9.90 EUR" in one
+    assert "The customer paid less than requested." in one
+    assert "Accept 9.90 EUR" in one
     version = str((await fresh(alice, short))["version"])
     stale = await post(alice, f"{at(short)}/accept", 409, seen="1")
-    assert "It has changed since you looked" in stale.text
+    assert "The payment has changed since you opened this page" in stale.text
     assert await purse(alice) == (0, 0, 0)
     responses = await asyncio.gather(*(post(alice, f"{at(short)}/accept", seen=version) for _ in range(3)))
     assert {answer.location for answer in responses} == {at(short)}
@@ -225,7 +225,7 @@ async def test_money_that_waits_is_taken_once(alice: Actor) -> None:
     assert forms(await seen(alice, at(short))) == ["/signout"]
     failed = await sell(alice, "fail")
     at_version = str((await fresh(alice, failed))["version"])
-    assert "no money to take" in (await post(alice, f"{at(failed)}/accept", 409, seen=at_version)).text
+    assert "no money left to accept" in (await post(alice, f"{at(failed)}/accept", 409, seen=at_version)).text
 
 
 async def test_money_that_waits_is_given_back(alice: Actor) -> None:
@@ -233,12 +233,12 @@ async def test_money_that_waits_is_given_back(alice: Actor) -> None:
     await attempt(alice, link)
     twice = await attempt(alice, link)
     one = await seen(alice, at(twice))
-    assert "The link was paid already." in one
+    assert "The link had already been paid." in one
     page = await reviewed(alice, twice, amount="")
-    assert "Of the money that waits" in page.text
+    assert "From money awaiting a decision" in page.text
     await post(alice, f"{at(twice)}/refund/confirm", **hidden(page))
     assert await purse(alice) == (1_000, 0, 0)
-    assert "It is being given back." in await seen(alice, at(twice)) or (await fresh(alice, twice))["status"] == "refunded"
+    assert "A refund is pending." in await seen(alice, at(twice)) or (await fresh(alice, twice))["status"] == "refunded"
 
 
 async def test_nobody_elses(alice: Actor, carol: Actor) -> None:

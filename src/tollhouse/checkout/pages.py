@@ -41,11 +41,11 @@ from tollhouse.transactions.model import FAILURES, Transaction
 OPERATIONS = Operations(PAGES)
 OUTCOMES = frozenset(get_args(Outcome))
 REASONS = {
-    "provider_not_configured": "This way to pay is not set up yet.",
-    "provider_down": "This way to pay is out of order right now.",
-    "amount_out_of_range": "This amount cannot be paid this way.",
+    "provider_not_configured": "This payment method is not set up yet.",
+    "provider_down": "This payment method is temporarily unavailable.",
+    "amount_out_of_range": "This payment method does not support this amount.",
 }
-CHOOSE_AGAIN = "Choose one of the ways to pay below."
+CHOOSE_AGAIN = "Choose one of the payment methods below."
 
 
 class CheckoutStatus(Struct, frozen=True, kw_only=True):

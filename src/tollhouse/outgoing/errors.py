@@ -21,7 +21,7 @@ class WithdrawalMethodUnavailable(ApiError):
 class DailyLimitExceeded(ApiError):
     """422: the amount exceeds the method's daily limit."""
 
-    code, status, message = "daily_limit_exceeded", 422, "The amount is more than is left of the daily limit of the method."
+    code, status, message = "daily_limit_exceeded", 422, "The amount exceeds what is left of the method's daily limit."
 
     def __init__(self, remaining_minor: int, resets_at: datetime) -> None:
         super().__init__(members={"details": {"remaining_minor": remaining_minor, "resets_at": stamp(resets_at)}})
@@ -30,7 +30,7 @@ class DailyLimitExceeded(ApiError):
 class NotReleased(ApiError):
     """409: the review does not allow the transfer, or it has ended."""
 
-    code, status, message = "invalid_state", 409, "The review of this does not allow it to leave."
+    code, status, message = "invalid_state", 409, "The transfer has not been approved, or it has ended."
 
     def __init__(self, review: Review) -> None:
         super().__init__(members={"details": {"review": review}})
@@ -39,4 +39,4 @@ class NotReleased(ApiError):
 class MerchantSuspended(ApiError):
     """403: the merchant is suspended."""
 
-    code, status, message = "account_suspended", 403, "The merchant is suspended. Nothing of it is paid out."
+    code, status, message = "account_suspended", 403, "The merchant is suspended. Its payouts are blocked."

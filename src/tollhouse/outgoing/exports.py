@@ -85,10 +85,10 @@ async def _hindrance(tx: Tx, merchant_id: MerchantId, active: set[MerchantId], r
 def _too_few(one: OutgoingTransfer, needed: int, reviewer: Reviewer) -> str | None:
     """The exporting operator counts as an approver."""
     if one.released_at is None or one.closed_at is not None:
-        return "It was not released."
+        return "The transfer has not been released."
     given, by_command = len(one.approvals.given), one.approvals.by_command
     if not reviewer.is_among(one.approvals.given):
         given, by_command = given + 1, by_command + reviewer.on_command_line
     if needed < rules.TWO or (given >= needed and by_command <= 1):
         return None
-    return "A password of its merchant was reset in the last 72 hours. A second operator must approve it on the pages."
+    return "A password of the merchant was reset in the last 72 hours. A second operator must approve it in the console."

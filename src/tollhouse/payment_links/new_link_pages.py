@@ -53,7 +53,7 @@ LIFETIMES: dict[str, tuple[timedelta, str]] = {
     "365d": (timedelta(days=365), "In a year"),
 }
 TIMES_DIGITS_MAX = 6
-ALREADY = "This form has made a link already. Post it again to make another one."
+ALREADY = "This form has already created a payment link. Submit it again to create another one."
 
 
 class LinkForm(Struct, frozen=True):

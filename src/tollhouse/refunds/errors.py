@@ -29,4 +29,4 @@ class ChargedBack(ApiError):
     """409: the payment has been charged back."""
 
     code, status = "payment_charged_back", 409
-    message = "This payment was charged back: there is nothing to refund."
+    message = "This payment was charged back and cannot be refunded."

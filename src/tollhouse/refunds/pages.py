@@ -43,11 +43,11 @@ FIELDS = ("amount", "reason", "receiver", "external_id")
 OF_THE_AMOUNT = (RefundTooLarge, InsufficientFunds, AmountBelowMinimum, AmountAboveMaximum, DailyLimitExceeded)
 OF_THE_RECEIVER = (ReceiverRequired, MethodUnavailable)
 NOT_REFUNDABLE = {
-    "status": "There is nothing of this payment that could be refunded.",
-    "not_refundable_method": "What was paid this way cannot be refunded here. Send the money yourself.",
+    "status": "Nothing of this payment can be refunded.",
+    "not_refundable_method": "This payment method does not support refunds. Send the money to the customer yourself.",
     "window_passed": f"A payment can be refunded for {actions.WINDOW.days} days, and they are over.",
 }
-SCHEDULE_POLL = "The payment has changed since you looked. Look again before you confirm."
+SCHEDULE_POLL = "The payment has changed since you opened this page. Review the refund again before you confirm."
 
 
 class PaymentChanged(Exception):

@@ -22,7 +22,7 @@ from tollhouse.transactions import link_closing, payment_list_store
 
 OPERATIONS = Operations(PAGES)
 PAYMENTS_SHOWN = 10
-NOT_ACTIVE = "It is not active any more. Nothing was canceled."
+NOT_ACTIVE = "The payment link is no longer active, so it was not canceled."
 
 
 @OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}", guard=signed_in_page)

@@ -31,24 +31,24 @@ OPEN: frozenset[TransactionStatus] = frozenset({"pending", "processing"})
 CREDITED: frozenset[TransactionStatus] = frozenset({"succeeded", "partially_refunded"})
 FAILURES = {
     "card_declined": "The payment was declined.",
-    "insufficient_funds": "There was not enough money for the payment.",
-    "expired_method": "The way to pay has expired.",
-    "double_spend": "The money was spent elsewhere.",
+    "insufficient_funds": "The customer's account has insufficient funds.",
+    "expired_method": "The payment method has expired.",
+    "double_spend": "The funds were spent in another transaction.",
     "canceled_by_customer": "The payment was canceled.",
     "link_canceled": "The payment link was canceled.",
 }
 REFUND_REASONS: dict[RefundReason, str] = {
-    "customer_request": "The customer asked for it",
-    "duplicate": "Paid twice",
+    "customer_request": "Requested by customer",
+    "duplicate": "Duplicate",
     "fraudulent": "Fraud",
-    "service_issue": "Something was wrong with what was sold",
+    "service_issue": "Problem with the product or service",
     "other": "Another reason",
 }
 REFUND_FAILURES = {
-    "refund_declined": "It was declined.",
-    "receiver_invalid": "The receiver cannot be paid.",
-    "returned_by_bank": "The customer's bank sent it back.",
-    "payment_charged_back": "The customer's bank took the money back itself.",
+    "refund_declined": "The refund was declined.",
+    "receiver_invalid": "The receiver's account cannot be paid.",
+    "returned_by_bank": "The customer's bank returned the refund.",
+    "payment_charged_back": "The customer's bank had already reversed the payment.",
     "review_rejected": "The refund was not approved.",
 }
 

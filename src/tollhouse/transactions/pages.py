@@ -35,8 +35,8 @@ from tollhouse.transactions.views import transaction_view
 OPERATIONS = Operations(PAGES)
 STATUSES = statuses_of(TransactionStatus)
 MOVES_SHOWN = 200
-CHANGED = "It has changed since you looked, and nothing was done. This is how it is now: look again."
-NOT_NOW = "There is no money to take any more. Nothing was done."
+CHANGED = "The payment has changed since you opened this page. Review it and try again."
+NOT_NOW = "There is no money left to accept."
 
 
 class PaymentDetail(Struct, frozen=True):
