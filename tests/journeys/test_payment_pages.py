@@ -236,6 +236,6 @@ async def cancel_a_link(someone: Visitor) -> None:
     await page.click("text=Cancel payment link")
     await someone.see("payment-link-cancel")
     await someone.click("Cancel payment link")
-    await page.wait_for_selector("text=You have canceled it.")
+    await page.wait_for_selector("text=Canceled. Customers can no longer pay it.")
     await page.click("text=All payment links")
     await someone.see("payment-links")

@@ -72,7 +72,7 @@ async def test_a_failed_payment_can_be_tried_again(alice: Actor) -> None:
     link = await open_link(alice)
     await pay(link, "fail")
     page = (await visit(link, alice)).ok()
-    assert "The payment was declined. Nothing was charged." in page.text
+    assert "The payment was declined. You were not charged." in page.text
     assert buttons(page) == ["Continue"]
     assert await state(link, alice) == "failed"
     [failed] = (await alice.get("/transactions")).ok().body["transactions"]
@@ -249,7 +249,7 @@ async def test_a_suspended_shop_takes_no_new_payment(alice: Actor) -> None:
     link = await open_link(alice)
     await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)
     page = (await visit(link, alice)).ok()
-    assert "cannot take payments at the moment" in page.text
+    assert "cannot accept payments at the moment" in page.text
     assert buttons(page) == []
     (await choose(link)).ok(303)
     assert await state(link, alice) == "paused"
