@@ -1,4 +1,4 @@
-"""The composition root: the only place that knows all parts. Settings become a house, the house an application."""
+"""The composition root, which alone knows all packages: builds the services and the web application from the settings."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,15 +59,15 @@ JOBS: list[Job] = [
     *((0.5, job) for jobs in (balance_payments_jobs, withdrawals_jobs) for job in jobs.JOBS),
     *((0.5, job) for jobs in (conversions_jobs, fulfillments_jobs, webhooks_jobs) for job in jobs.JOBS),
     *((3600, job) for job in (*withdrawals_jobs.HOURLY, *conversions_jobs.HOURLY, *webhooks_jobs.HOURLY)),
-    (WATCH_EVERY_S, lambda services: watch_invariants(services)),  # noqa: PLW0108 - it stands below
+    (WATCH_EVERY_S, lambda services: watch_invariants(services)),  # noqa: PLW0108 - defined below
 ]
-"""What the worker does beside delivering: seconds between two runs, and the deed."""
+"""The jobs of the worker beside delivery: the interval in seconds and the job."""
 
 
 def create_services(settings: Settings, *, connections: int = WEB_POOL) -> Services:
-    """A house on the database of these settings. Nothing is dialled yet."""
+    """The services for these settings. No connection is opened yet."""
     if settings.database_url is None:
-        raise ValueError("a house needs a database URL: the supervisor supplies the embedded one")
+        raise ValueError("services need a database URL; the supervisor sets that of the embedded database")
     if settings.catalogue_file is not None:
         extension.extend(settings.catalogue_file)
     configured.configure(settings)
@@ -91,7 +91,7 @@ async def verify(settings: Settings) -> None:
 
 
 def build(services: Services) -> AsgiApplication:
-    """The web application of this house."""
+    """The web application."""
     recorder = Recorder(services)
 
     async def after_start() -> None:
@@ -115,7 +115,7 @@ def build(services: Services) -> AsgiApplication:
 
 
 def route_table(operations: Sequence[Operation]) -> str:
-    """Every route in one line: method, path, door, guard, idempotency, handler."""
+    """A line for each route: method, path, surface, guard, idempotency, handler."""
     rows = [
         (
             operation.method,
@@ -135,14 +135,14 @@ def route_table(operations: Sequence[Operation]) -> str:
 
 
 async def watch_invariants(services: Services) -> None:
-    """Check what is new and a part of the rest, unless another worker does; log what is broken, and keep it to be seen."""
+    """Run a partial check unless another worker does; log and record what is broken."""
     try:
         report = await check(services.settings.database_url or "", Scope(), wait=False)
     except CheckUnfinishedError as fault:
-        log.error("check not finished", detail=str(fault))
+        log.error("check_unfinished", detail=str(fault))
         await operator_jobs.record_failed_check(services, str(fault))
         return
     if report is not None:
         for line in report.broken:
-            log.error("invariant broken", detail=line)
+            log.error("invariant_broken", detail=line)
         await operator_jobs.record_check(services, report.broken)

@@ -1,6 +1,6 @@
 """`tollhouse serve`: the embedded database, the migrations, the web and the worker in one place.
 
-A part that dies is started again, the database included. The parts end when the supervisor does, however it ends: they
+A part that ends is restarted, the database included. The parts end when the supervisor does, however it ends: they
 hold the other end of a pipe that closes with it.
 """
 
@@ -29,12 +29,12 @@ PART_STOPS_WITHIN_S = 15
 RESTART_AFTER_S = (0.1, 0.5, 1.0, 2.0, 5.0)
 HEALTHY_AFTER_S = 30
 WATCH_EVERY_S = 0.25
-START_FAULTS = (OSError, RuntimeError, subprocess.SubprocessError, embedded.EmbeddedError)
-"""Why a part cannot be started now, and can later: no process, thread, descriptor or memory to be had, a full disk."""
+START_ERRORS = (OSError, RuntimeError, subprocess.SubprocessError, embedded.EmbeddedError)
+"""Temporary errors on start: no process, thread, descriptor or memory available, or a full disk."""
 
 
 class Serve(Struct, frozen=True):
-    """How the service is reached."""
+    """The address to listen on and the number of web processes."""
 
     host: str
     port: int
@@ -42,7 +42,7 @@ class Serve(Struct, frozen=True):
 
 
 def with_keys(settings: Settings) -> Settings:
-    """The settings with a key ring: the embedded default makes its own, once, in the data folder."""
+    """The settings with a key ring. With the embedded database it is created once in the data folder."""
     if settings.secret_keys:
         return settings
     file = settings.data_dir / data_folder.KEYS
@@ -64,25 +64,25 @@ def with_keys(settings: Settings) -> Settings:
 def write_keys(data_dir: Path, ring: str) -> None:
     """Write the key file of a data folder, unless there is one."""
     file = data_dir / data_folder.KEYS
-    aside = file.with_suffix(f".{secrets.token_hex(4)}")
-    aside.touch(mode=0o600)
-    aside.write_text(ring)
+    temporary = file.with_suffix(f".{secrets.token_hex(4)}")
+    temporary.touch(mode=0o600)
+    temporary.write_text(ring)
     with suppress(FileExistsError):
-        os.link(aside, file)  # the first of two makers wins, and no reader sees half a key
-    aside.unlink()
+        os.link(temporary, file)  # the first of two writers wins, and no reader sees a partial file
+    temporary.unlink()
 
 
 def keys_text(settings: Settings) -> str:
-    """The key ring as its setting spells it."""
-    return ",".join(_spelt(name, key) for name, key in settings.secret_keys)
+    """The key ring in the format of its setting."""
+    return ",".join(_format_key(name, key) for name, key in settings.secret_keys)
 
 
 def new_key(name: str) -> str:
-    """A fresh key of the ring, as its setting spells it."""
-    return _spelt(name, secrets.token_bytes(KEY_BYTES))
+    """A new key in the format of the setting."""
+    return _format_key(name, secrets.token_bytes(KEY_BYTES))
 
 
-def _spelt(name: str, key: bytes) -> str:
+def _format_key(name: str, key: bytes) -> str:
     return f"{name}:{base64.urlsafe_b64encode(key).decode().rstrip('=')}"
 
 
@@ -102,7 +102,7 @@ async def serve(settings: Settings, how: Serve) -> None:
                 settings, database_url=database.dsn, migration_database_url=database.owner_dsn
             )
         for name in await migrate(settings.database_url or "", settings.migration_database_url):
-            log.info("migrated", migration=name)
+            log.info("migration_applied", migration=name)
         await verify(settings)
         http_server.listen(listener)
         parts = [*_webs(how, listener), _Part("worker", ["worker", "--supervised"])]
@@ -114,7 +114,7 @@ async def serve(settings: Settings, how: Serve) -> None:
 
 
 async def serve_web(settings: Settings, how: Serve) -> None:
-    """Run web processes alone, on a database that somebody else keeps."""
+    """Run web processes only, on a configured database."""
     stop = _stop_on_signals()
     with http_server.bind(how.host, how.port) as listener:
         http_server.listen(listener)
@@ -124,7 +124,7 @@ async def serve_web(settings: Settings, how: Serve) -> None:
 
 
 async def _until_stopped(stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -> None:
-    """Until we are asked to stop, then until everything has. A task that fails ends the others, and is raised."""
+    """Wait until `stop` is set or a task fails, then until all tasks have ended. Raises the error of a task."""
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
     stop.set()
@@ -147,7 +147,7 @@ def _webs(how: Serve, listener: socket.socket) -> "list[_Part]":
 
 
 class _Database:
-    """The embedded server, started again when it dies."""
+    """The embedded database server, restarted when it ends."""
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
@@ -164,10 +164,10 @@ class _Database:
         while not stop.is_set():
             try:
                 if self._server is None or not self._server.alive:
-                    log.error("part died", part="database")
+                    log.error("part_ended", part="database")
                     await self.start()
                 failures = 0
-            except START_FAULTS as fault:
+            except START_ERRORS as fault:
                 failures += 1
                 await _wait_to_retry(stop, "database", fault, failures)
             await _wait(stop, WATCH_EVERY_S)
@@ -178,7 +178,7 @@ class _Database:
 
 
 class _Part:
-    """One child process, started again when it dies, ever more slowly while it keeps dying."""
+    """A child process, restarted when it ends, with growing delays."""
 
     def __init__(self, name: str, arguments: list[str]) -> None:
         self._name = name
@@ -190,7 +190,7 @@ class _Part:
             began = asyncio.get_running_loop().time()
             try:
                 child = await self._start(settings, listener)
-            except START_FAULTS as fault:
+            except START_ERRORS as fault:
                 failures += 1
                 await _wait_to_retry(stop, self._name, fault, failures)
                 continue
@@ -202,7 +202,7 @@ class _Part:
                 await _end(child)
                 return
             failures = 0 if asyncio.get_running_loop().time() - began > HEALTHY_AFTER_S else failures + 1
-            log.error("part died", part=self._name, exit_status=child.returncode)
+            log.error("part_ended", part=self._name, exit_status=child.returncode)
             await _wait(stop, _restart_after_s(failures))
 
     async def _start(self, settings: Settings, listener: socket.socket) -> Process:
@@ -239,7 +239,7 @@ def _restart_after_s(failures: int) -> float:
 
 
 async def _wait_to_retry(stop: asyncio.Event, part: str, fault: Exception, failures: int) -> None:
-    """Say that a part could not be started, and wait, ever longer while that goes on."""
+    """Log that a part could not be started, and wait before the next attempt."""
     after_s = _restart_after_s(failures)
     log.error("part_start_failed", part=part, error=type(fault).__name__, detail=str(fault), retry_after_s=after_s)
     await _wait(stop, after_s)

@@ -1,4 +1,4 @@
-"""The worker: delivers events, and does what the house asks for now and then."""
+"""The worker process: delivers webhook events and runs periodic jobs."""
 
 import asyncio
 import gc
@@ -13,13 +13,13 @@ from tollhouse.http.services import Services
 from tollhouse.platform.log import log
 
 Job = tuple[float, Callable[[Services], Awaitable[None]]]
-"""Every how many seconds, and what is done. One that fails is logged and done again the next time."""
+"""The interval in seconds and the job. A failure is logged, and the job runs again at the next interval."""
 GARBAGE_AFTER = 20_000
-"""Objects more than were freed: Python's own default is 700."""
+"""Threshold of the garbage collector; Python's default is 700."""
 
 
 def run(working: Coroutine[Any, Any, None]) -> None:
-    """Run to the end, on the quickest event loop there is, and look for garbage seldom: almost nothing here is cyclic.
+    """Run with uvloop where it is available, and collect garbage rarely: almost nothing here is cyclic.
 
     With the defaults a third of a busy worker's time goes into looking through modules that never change.
     """
@@ -34,7 +34,7 @@ def run(working: Coroutine[Any, Any, None]) -> None:
 
 
 async def work(services: Services, stop: asyncio.Event, jobs: Sequence[Job] = ()) -> None:
-    """Run the delivery engine and the jobs until `stop` is set, then end them gracefully and close the database."""
+    """Run the delivery engine and the jobs until `stop` is set, then stop them and close the database."""
     engine = engine_services(services)
     worker = DeliveryWorker(engine)
     delivering = asyncio.create_task(worker.run())
@@ -65,6 +65,6 @@ async def _repeat(
         try:
             await job(services)
         except Exception as fault:  # noqa: BLE001 - a job that fails must not end the others, and has its next time
-            log.error("job failed", part=getattr(job, "__name__", "job"), exc_info=fault)
+            log.error("job_failed", part=getattr(job, "__name__", "job"), exc_info=fault)
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), every_s)

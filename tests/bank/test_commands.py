@@ -76,4 +76,4 @@ async def test_a_house_without_an_account_has_no_business_with_a_bank(service: S
     file.write_bytes(statement())
     ended = await operator(service, "statements", "import", str(file))
     assert (ended.status, ended.out) == (1, "")
-    assert ended.talk.startswith("This house has no bank account")
+    assert ended.talk.startswith("No bank account is configured")

@@ -110,14 +110,14 @@ async def test_what_an_operator_cannot_do(bank: Bank) -> None:
     credit, debit = await bank.waiting(mark)
     for transfer_id, reference, says in (
         (uuid4(), NOBODYS, "There is no transfer"),
-        (credit.id, "RF00", "is no reference of ours"),
+        (credit.id, "RF00", "is not a reference of a payment"),
         (credit.id, NOBODYS, "No payment has the reference"),
-        (debit.id, NOBODYS, "Money that left pays for nothing."),
+        (debit.id, NOBODYS, "An outgoing transfer cannot be assigned to a payment."),
     ):
         with pytest.raises(BankRefusedError, match=says):
             await bank.assign(transfer_id, reference)
     await bank.dismiss(credit.id)
-    with pytest.raises(BankRefusedError, match="is placed already: dismissed"):
+    with pytest.raises(BankRefusedError, match="is already matched: dismissed"):
         await bank.dismiss(credit.id)
 
 
@@ -207,7 +207,7 @@ async def test_an_import_that_was_cut_off_is_finished_by_the_next(alice: Actor, 
 async def test_a_statement_of_another_account_or_that_does_not_add_up_is_refused_whole(alice: Actor, bank: Bank) -> None:
     _, payment_id, reference = await offer(alice)
     line = paid(reference, 1_000)
-    with pytest.raises(BankRefusedError, match="is of the account NL91ABNA0417164300"):
+    with pytest.raises(BankRefusedError, match="is for the account NL91ABNA0417164300"):
         await bank.shows(line, iban="NL91ABNA0417164300")
     with pytest.raises(BankRefusedError, match="does not add up"):
         await bank.shows(line, closing=1)

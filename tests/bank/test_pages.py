@@ -97,7 +97,7 @@ async def test_a_statement_of_which_nothing_is_new(alice: Actor, olga: Actor, ba
     [
         (b"", "Choose a file."),
         (b"PK\x03\x04", "The file is not well-formed XML"),
-        (statement(Line(5), iban="NL91ABNA0417164300"), "is of the account NL91ABNA0417164300"),
+        (statement(Line(5), iban="NL91ABNA0417164300"), "is for the account NL91ABNA0417164300"),
         (statement(Line(5), closing=1), "does not add up"),
         (statement(Line(5)).replace(b"<Document", b"<!DOCTYPE Document><Document"), "has a document type"),
         (b" " * (DOCUMENT_BYTES_MAX + 1), "The file has more than 32 MiB."),
@@ -135,7 +135,7 @@ async def test_a_transfer_is_assigned_with_a_reason(alice: Actor, olga: Actor, b
     for fields, status, says in (
         ({"reference": "", "why": "He called"}, 422, "Enter a reference."),
         ({"reference": reference, "why": " "}, 422, "A reason must be one line of 1 to 500 characters."),
-        ({"reference": "RF00", "why": "He called"}, 409, "RF00 is no reference of ours."),
+        ({"reference": "RF00", "why": "He called"}, 409, "RF00 is not a reference of a payment."),
         ({"reference": NOBODYS, "why": "He called"}, 409, "No payment has the reference"),
     ):
         assert says in (await olga.form(f"{path}/assign", fields)).ok(status).text
@@ -148,7 +148,7 @@ async def test_a_transfer_is_assigned_with_a_reason(alice: Actor, olga: Actor, b
     assert (await payment(alice, payment_id))["status"] == "succeeded"
     assert await kept(olga, transfer_id) == [("transfer_assigned", olga.email, "He called", None, None)]
     late = (await olga.form(f"{path}/dismiss", {"reason": "Fee"})).ok(409).text
-    assert "is placed already: payment" in late
+    assert "is already matched: payment" in late
     assert f"/operator/transfers/{transfer_id}" not in await page(olga, "transfers?limit=100")
 
 
@@ -179,7 +179,7 @@ async def test_what_is_ticked_leaves_in_a_batch_and_its_file_is_the_same_each_ti
     made = (await olga.form("/operator/payouts/export", [("payout", first)])).ok(303).location
     batch_id = LINK["batches"].findall(made)[0]
     late = (await olga.form("/operator/payouts/export", [("payout", first), ("payout", second)])).ok(409)
-    assert "Not all of them are prepared." in late.text
+    assert "Some of the selected payouts are no longer pending." in late.text
     assert re.findall(f'value="({first}|{second})"( checked)?', late.text) == [(second, " checked")]
     kept_back = (await olga.form("/operator/payouts/export", [("payout", first)])).ok(409).text
     assert re.findall(f'value="({second})"( checked)?', kept_back) == [(second, "")]
@@ -229,7 +229,7 @@ async def test_a_payout_is_refused_as_it_was_seen(alice: Actor, olga: Actor, ban
     (await olga.form(f"{path}/refuse", {"reason": "", "seen": "prepared"})).ok(422)
     await bank.export(payout_id)
     late = (await olga.form(f"{path}/refuse", {"reason": "Closed", "seen": "prepared"})).ok(409).text
-    assert "is exported meanwhile. Look again." in late
+    assert "is now exported. Check it again." in late
     assert "must not be sent as well" in late
     assert await euros(alice) == (600, 400, 0)
     done = (await olga.form(f"{path}/refuse", {"reason": "Closed", "seen": "exported"})).ok(303)

@@ -144,7 +144,7 @@ async def test_a_payout_leaves_in_one_batch_only(alice: Actor, bank: Bank) -> No
     assert sum(isinstance(one, BankRefusedError) for one in tried) == 2
     assert said(batch, "p:NbOfTxs") == ["2", "2"]
     assert said(batch, "p:CtrlSum") == ["6.00", "6.00"]
-    with pytest.raises(BankRefusedError, match="Nothing is prepared"):
+    with pytest.raises(BankRefusedError, match="No payouts are pending"):
         await bank.export(first)
     again = await bank.export_again(batch.id)
     assert again is not None
@@ -212,7 +212,7 @@ async def test_an_operator_keeps_a_payout_here(alice: Actor, bank: Bank) -> None
     for payout_id, says in ((early, "is refused already"), (str(uuid4()), "There is no payout")):
         with pytest.raises(BankRefusedError, match=says):
             await bank.refuse(payout_id)
-    with pytest.raises(BankRefusedError, match="Nothing is prepared"):
+    with pytest.raises(BankRefusedError, match="No payouts are pending"):
         await bank.export(early)
     assert (await bank.shows(left(late))).unmatched == 1
 

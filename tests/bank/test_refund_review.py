@@ -218,7 +218,7 @@ async def test_one_person_cannot_be_two(alice: Actor, bank: Bank, olga: Actor, m
     refund_id = await elsewhere(alice, payment_id)
     (await olga.form(f"/operator/refunds/{refund_id}/approve", {"seen": "1"})).ok(303)
     same = await operator(alice.service, "refunds", "approve", refund_id, "--as", olga.email.upper())
-    assert (same.status, "You have approved it" in same.talk) == (1, True)
+    assert (same.status, "You already approved this" in same.talk) == (1, True)
     assert (await operator(alice.service, "refunds", "approve", refund_id, "--as", "nobody@house.example")).status == 1
     assert (await refund(alice, refund_id))["review"] == "required"
     assert (await operator(alice.service, "refunds", "approve", refund_id)).status == 0
@@ -270,7 +270,7 @@ async def test_after_a_reset_two_operators_are_needed(alice: Actor, bank: Bank) 
         await export(bank, context(), payout_id)
     second = OperatorContext("otto@house.example", clock.now())
     await bank.services.db.transact(lambda tx: payouts.approve(tx, UUID(payout_id), BANK_PORTS, second))
-    with pytest.raises(OperatorRefusedError, match="You have approved it"):
+    with pytest.raises(OperatorRefusedError, match="You already approved this"):
         await bank.services.db.transact(lambda tx: payouts.approve(tx, UUID(payout_id), BANK_PORTS, second))
     with pytest.raises(OperatorRefusedError, match="A second operator must approve it"):
         await export(bank, second, payout_id)

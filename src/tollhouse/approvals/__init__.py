@@ -1,1 +1,1 @@
-"""Who may approve what: the rules that hold for every approval an operator gives, on a page or on the command line."""
+"""The rules of operators' approvals, on pages and on the command line."""

@@ -1,4 +1,4 @@
-"""Reviewers, and how an approval is refused."""
+"""Reviewers, approvals, and the errors of operators' actions."""
 
 from datetime import datetime
 
@@ -7,33 +7,33 @@ from msgspec import Struct
 from tollhouse.identity.people import email_key
 
 LOCAL_ADMINISTRATOR = "local administrator"
-"""Whoever uses the command line without naming an operator: one person, whatever the system user is called."""
+"""The operator of commands without `--as`: one person, whatever the system user is called."""
 
 
 class OperatorRefusedError(Exception):
-    """What was asked cannot be done; the sentence says why. Nothing changed."""
+    """The action is not possible; the message says why. Nothing was changed."""
 
 
 class ApprovedBefore(OperatorRefusedError):
-    """The same person approved it before."""
+    """The reviewer has already approved it."""
 
     def __init__(self) -> None:
-        super().__init__("You have approved it: a second operator must approve it too.")
+        super().__init__("You already approved this: a second operator must approve it too.")
 
 
 class Reviewer(Struct, frozen=True):
-    """Who decides. `name` is an operator's e-mail address, or that of the local administrator."""
+    """The person who decides. `name` is an operator's e-mail address, or the local administrator."""
 
     name: str
     on_command_line: bool = False
 
     def is_among(self, names: tuple[str, ...]) -> bool:
-        """Whether one of these is the same person, however the address is spelt."""
+        """Whether one of these names is the same person, compared by normalized e-mail address."""
         return email_key(self.name) in {email_key(name) for name in names}
 
 
 class Approvals(Struct, frozen=True):
-    """What was approved so far: by whom, how many of them on the command line, and how many are needed."""
+    """The approvals so far, the number given on the command line, and the number needed."""
 
     given: tuple[str, ...]
     by_command: int
@@ -41,12 +41,12 @@ class Approvals(Struct, frozen=True):
 
     @property
     def complete(self) -> bool:
-        """Whether nobody else need approve it."""
+        """Whether there are enough approvals."""
         return len(self.given) >= self.needed
 
 
 class OperatorContext(Struct, frozen=True):
-    """Which operator acts, when, and why. `operator` is an e-mail address, or the local administrator."""
+    """The acting operator, the time and the reason. `operator` is an e-mail address, or the local administrator."""
 
     operator: str
     at: datetime
@@ -55,5 +55,5 @@ class OperatorContext(Struct, frozen=True):
 
     @property
     def reviewer(self) -> Reviewer:
-        """Whose approval it is."""
+        """The operator as a reviewer."""
         return Reviewer(self.operator, self.on_command_line)

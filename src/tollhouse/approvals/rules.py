@@ -1,6 +1,6 @@
-"""The rules of every approval. Pages and commands call the same ones.
+"""The rules of approvals, which pages and commands share.
 
-Nobody approves anything of a merchant account that the same person can enter. Where two approvals are needed, two people
+A person who can sign in to a merchant account never approves anything of it. If two approvals are needed, two people
 give them, at most one of them on the command line. After a password of the merchant's users was reset, two are needed.
 """
 
@@ -14,35 +14,35 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Tx
 
 RESET_COUNTS = timedelta(hours=72)
-"""How long after a password was reset two operators are needed."""
+"""How long two operators are needed after a password reset."""
 TWO = 2
 
 
 async def ensure_independent(tx: Tx, merchant_id: MerchantId, reviewer: Reviewer) -> None:
-    """Raises `OperatorRefusedError` where the reviewer is a user of the merchant."""
+    """Raise `OperatorRefusedError` if the reviewer is a user of the merchant."""
     if await store.can_enter(tx, merchant_id, email_key(reviewer.name)):
         raise OperatorRefusedError(f"{reviewer.name} is a user of merchant {merchant_id}. Another operator must decide.")
 
 
 async def ensure_active(tx: Tx, merchant_id: MerchantId) -> None:
-    """Keep the merchant from being suspended meanwhile. Raises `OperatorRefusedError` where it is."""
+    """Lock the merchant against suspension. Raises `OperatorRefusedError` if it is suspended."""
     if not await store.lock_active(tx, merchant_id):
-        raise OperatorRefusedError(f"Merchant {merchant_id} is suspended. Nothing of it is approved or paid out.")
+        raise OperatorRefusedError(f"Merchant {merchant_id} is suspended. It cannot get approvals or payouts.")
 
 
 async def reset_counts_until(tx: Tx, merchant_id: MerchantId, now: datetime) -> datetime | None:
-    """Until when a reset of a password asks for two operators; None where none does."""
+    """Until when a password reset requires two operators; None if none does."""
     reset_at = await store.last_reset(tx, merchant_id)
     return None if reset_at is None or now >= reset_at + RESET_COUNTS else reset_at + RESET_COUNTS
 
 
 async def approvals_needed(tx: Tx, merchant_id: MerchantId, usually: int, now: datetime) -> int:
-    """How many operators must approve: as many as usual, and two after a reset."""
+    """The number of operators who must approve: at least two after a password reset."""
     return usually if await reset_counts_until(tx, merchant_id, now) is None else max(usually, TWO)
 
 
 async def ensure_no_reset(tx: Tx, merchant_id: MerchantId, now: datetime) -> None:
-    """For what one operator does alone. Raises `OperatorRefusedError` where two are needed."""
+    """Raise `OperatorRefusedError` if a password reset requires two operators, for actions of a single one."""
     until = await reset_counts_until(tx, merchant_id, now)
     if until is not None:
         raise OperatorRefusedError(
@@ -51,7 +51,7 @@ async def ensure_no_reset(tx: Tx, merchant_id: MerchantId, now: datetime) -> Non
 
 
 def approve(so_far: Approvals, reviewer: Reviewer) -> Approvals:
-    """The approvals with this one. Raises `ApprovedBefore`, and `OperatorRefusedError` for a second one by command."""
+    """Add an approval. Raises `ApprovedBefore`, and `OperatorRefusedError` for a second one on the command line."""
     if reviewer.is_among(so_far.given):
         raise ApprovedBefore
     by_command = so_far.by_command + reviewer.on_command_line
@@ -63,7 +63,7 @@ def approve(so_far: Approvals, reviewer: Reviewer) -> Approvals:
 
 
 async def ensure_operator(db: Pool, email: str) -> str:
-    """The e-mail of the operator who is meant, as it is kept. Raises `OperatorRefusedError` where there is none."""
+    """The stored e-mail address of an operator. Raises `OperatorRefusedError` if there is none."""
     found = await store.operator(db, email_key(email))
     if found is None:
         raise OperatorRefusedError(f"{email} is not an operator.")

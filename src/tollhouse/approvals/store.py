@@ -1,4 +1,4 @@
-"""Every SQL statement about who may approve what is a merchant's."""
+"""SQL of the rules of approvals."""
 
 from datetime import datetime
 
@@ -7,27 +7,27 @@ from tollhouse.platform.db import Pool, Tx
 
 CAN_ENTER = "SELECT EXISTS (SELECT FROM users WHERE merchant_id = $1 AND email_key = $2)"
 LAST_RESET = "SELECT max(password_reset_at) FROM users WHERE merchant_id = $1"
-# Whoever suspends the merchant waits for this transaction, and this one for whoever is suspending it.
+# A suspension waits for this transaction, and this transaction for a suspension in progress.
 LOCK_ACTIVE = "SELECT id FROM merchants WHERE id = $1 AND suspended_at IS NULL FOR SHARE"
 OPERATOR = "SELECT email FROM operators WHERE email_key = $1 AND closed_at IS NULL"
 
 
 async def can_enter(tx: Tx, merchant_id: MerchantId, email_key: str) -> bool:
-    """Whether somebody with this address, folded, is a user of the merchant."""
+    """Whether a user of the merchant has this normalized e-mail address."""
     return bool(await tx.fetchval(CAN_ENTER, merchant_id, email_key))
 
 
 async def last_reset(tx: Tx, merchant_id: MerchantId) -> datetime | None:
-    """When a password of the merchant's users was last reset by a mailed link."""
+    """The last time a user of the merchant reset a password by a mailed link."""
     return await tx.fetchval(LAST_RESET, merchant_id)
 
 
 async def lock_active(tx: Tx, merchant_id: MerchantId) -> bool:
-    """Keep the merchant from being suspended until this transaction ends; False where it is suspended."""
+    """Lock the merchant against suspension; False if it is suspended."""
     return await tx.fetchrow(LOCK_ACTIVE, merchant_id) is not None
 
 
 async def operator(db: Pool | Tx, email_key: str) -> str | None:
-    """The e-mail of the operator with this address, folded; None where there is none, or it was closed."""
+    """The e-mail address of the open operator account with this normalized address; None if there is none."""
     row = await db.fetchrow(OPERATOR, email_key)
     return None if row is None else row["email"]

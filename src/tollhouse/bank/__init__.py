@@ -1,1 +1,1 @@
-"""The account of the house at its bank: statements that are imported, and payouts that are exported."""
+"""The operator's bank account: imported statements and exported payouts."""

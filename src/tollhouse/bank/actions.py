@@ -1,4 +1,4 @@
-"""Importing a statement: each transfer of a new entry is placed, or kept for an operator; what is known changes nothing."""
+"""Import bank statements: match each transfer of a new entry, or leave it unmatched for an operator."""
 
 import asyncio
 from datetime import datetime
@@ -25,11 +25,11 @@ from tollhouse.rails.provider import Observation, Payer
 async def import_file(
     raw: bytes, account: BankAccount | None, ports: BankPorts, context: OperatorContext, services: Services
 ) -> Imported:
-    """Take everything new from a file of statements. Raises `BankRefusedError` where it is not one of this account.
+    """Import the new entries of a file of statements. Raises `BankRefusedError` if it is not of this account.
 
     Each entry is a transaction of its own: an import that is cut off has done what it did, and is finished by the next.
     """
-    statements = await asyncio.to_thread(_statements, raw, account)  # of a large file it takes seconds
+    statements = await asyncio.to_thread(_statements, raw, account)  # parsing a large file takes seconds
 
     async def keep_all(tx: Tx) -> list[tuple[UUID, bool]]:
         return [await _keep(tx, one, ports, context) for one in statements]
@@ -37,7 +37,7 @@ async def import_file(
     kept = await services.db.transact(keep_all)
     new, known, placed = 0, 0, list[Placed]()
     for statement, (statement_id, _) in zip(statements, kept, strict=True):
-        for entry in sorted(statement.entries, key=lambda one: one.undoes):  # what happened comes before what undoes it
+        for entry in sorted(statement.entries, key=lambda one: one.undoes):  # entries before their reversals
 
             async def action(tx: Tx, entry: Entry = entry, statement_id: UUID = statement_id) -> list[Placed] | None:
                 return await _take(tx, entry, statement_id, ports, context, services)
@@ -58,13 +58,15 @@ async def import_file(
 async def assign(
     tx: Tx, part_id: UUID, reference: str, ports: BankPorts, context: OperatorContext, services: Services
 ) -> Decided:
-    """Take money that waits for the payment of this reference. Raises `BankRefusedError`."""
+    """Assign an unmatched transfer to the payment with this reference. Raises `BankRefusedError`."""
     waiting = await _hold_waiting(tx, part_id)
     names = creditor_references(reference)
     if len(names) != 1:
-        raise BankRefusedError(f"{reference} is no reference of ours.")
+        raise BankRefusedError(
+            f"{reference} is not a reference of a payment. Enter RF followed by digits, as shown at checkout."
+        )
     if waiting.side != "credit":
-        raise BankRefusedError("Money that left pays for nothing.")
+        raise BankRefusedError("An outgoing transfer cannot be assigned to a payment.")
     [name] = names
     owner = await ports.owner(tx, name)
     if owner is None:
@@ -78,25 +80,25 @@ async def assign(
 
 
 async def dismiss(tx: Tx, part_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
-    """Say that money that waits is no business of any merchant, such as the bank's own fee. Raises `BankRefusedError`."""
+    """Dismiss an unmatched transfer that concerns no merchant, such as a bank fee. Raises `BankRefusedError`."""
     await _hold_waiting(tx, part_id)
     return await _decide(tx, part_id, Placed("dismissed"), ports, context)
 
 
 def _statements(raw: bytes, account: BankAccount | None) -> list[Statement]:
     if account is None:
-        raise BankRefusedError("This house has no bank account: see TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
+        raise BankRefusedError("No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
     try:
         statements = read(raw, {code: currency.decimals for code, currency in CURRENCIES.items()})
     except UnreadableStatementError as fault:
         raise BankRefusedError(str(fault)) from None
     if foreign := next((one.iban for one in statements if one.iban != account.iban), None):
-        raise BankRefusedError(f"The statement is of the account {foreign}, not of {account.iban}.")
+        raise BankRefusedError(f"The statement is for the account {foreign}, not for {account.iban}.")
     return statements
 
 
 async def _keep(tx: Tx, statement: Statement, ports: BankPorts, context: OperatorContext) -> tuple[UUID, bool]:
-    """The id of a statement, and whether it is new: importing it again is no deed."""
+    """The id of a statement, and whether it is new. Importing it again is not recorded as an action."""
     statement_id, is_new = await store.keep_statement(tx, statement, context)
     if is_new:
         await ports.keep(tx, context, "statement_imported", statement_id, None)
@@ -106,7 +108,7 @@ async def _keep(tx: Tx, statement: Statement, ports: BankPorts, context: Operato
 async def _take(
     tx: Tx, entry: Entry, statement_id: UUID, ports: BankPorts, context: OperatorContext, services: Services
 ) -> list[Placed] | None:
-    """Keep an entry and place its transfers; None where it is known."""
+    """Insert an entry and match its transfers; None if the entry is known."""
     entry_id = await store.keep_entry(tx, entry, statement_id)
     if entry_id is None:
         return None
@@ -119,7 +121,7 @@ async def _take(
 
 
 async def _place(tx: Tx, entry: Entry, nth: int, ports: BankPorts, services: Services, now: datetime) -> Placed:
-    """By our own id, which comes back with what we sent; else by the reference that the customer was given."""
+    """Match by the payout's id, which the bank returns, else by the reference shown to the customer."""
     part = entry.parts[nth]
     of_payout = await payouts.place(tx, entry, part, ports, services, now)
     if of_payout is not None:
@@ -142,7 +144,7 @@ async def _place(tx: Tx, entry: Entry, nth: int, ports: BankPorts, services: Ser
 
 
 def _references(part: Part) -> set[str]:
-    """The reference where the bank wants it, else whatever is in the words around."""
+    """The structured reference, else references in the other texts."""
     names = creditor_references(part.structured)
     if len(names) == 1:
         return names
@@ -170,13 +172,13 @@ async def _hold_waiting(tx: Tx, part_id: UUID) -> store.Waiting:
     if waiting is None:
         raise BankRefusedError(f"There is no transfer {part_id}.")
     if waiting.outcome != "unmatched":
-        raise BankRefusedError(f"Transfer {part_id} is placed already: {waiting.outcome}.")
+        raise BankRefusedError(f"Transfer {part_id} is already matched: {waiting.outcome}.")
     return waiting
 
 
 async def _decide(tx: Tx, part_id: UUID, placed: Placed, ports: BankPorts, context: OperatorContext) -> Decided:
     if not await store.decide(tx, part_id, placed.outcome, placed.reference, context, context.at):
-        raise AssertionError("a transfer that is held still does not change")
+        raise AssertionError("a locked transfer does not change")
     did = "transfer_dismissed" if placed.outcome == "dismissed" else "transfer_assigned"
     action_id = await ports.keep(tx, context, did, part_id, None)
     return Decided(part_id, placed.outcome, context.operator, context.reason or "", stamp(context.at), action_id)

@@ -1,4 +1,4 @@
-"""What must always be true of the bank's entries and of payouts. Tests and `tollhouse check` ask the same questions."""
+"""The invariants of bank entries and payouts, for tests and `tollhouse check`."""
 
 from tollhouse.bank.invariants_store import INVARIANTS
 from tollhouse.platform import invariants

@@ -1,4 +1,4 @@
-"""Every SQL statement that looks for what must never be true at the bank: each returns offending rows as a line of text."""
+"""SQL of the invariants of bank entries and payouts: each returned row is a breach, as one line of text."""
 
 from tollhouse.platform.invariants import Invariant
 
@@ -9,7 +9,7 @@ I15_WHOLE = """
     WHERE e.id = ANY ($1::uuid[])
     GROUP BY e.id HAVING coalesce(sum(p.amount_minor), 0) <> e.amount_minor
 """
-# Money is in our books exactly when a statement showed it.
+# Money is in the ledger exactly if a statement has shown it.
 I15_SHOWN = """
     SELECT format('the bank showed %s %s for %s, the rail confirmed %s %s', p.amount_minor, p.currency,
                   coalesce(p.ref, o.external_ref), o.amount_minor, o.currency) AS line

@@ -1,4 +1,4 @@
-"""Statements and payouts: what an operator sees of them, and what other parts of the house have to do with them."""
+"""Statements, transfers, payouts and batches, and the ports by which they affect payments, refunds and withdrawals."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import date, datetime
@@ -27,23 +27,23 @@ Doing = Literal[
 
 
 Owner = Callable[[Tx, str], Awaitable[MerchantId | None]]
-"""Whose payment has this reference; None where none has."""
+"""The merchant whose payment has this reference; None if there is none."""
 
 Effect = Callable[[Tx, Observation, Services, datetime], Awaitable[bool]]
-"""What a transfer means for the payment of its reference, in the transaction of the import; False: there is none for it."""
+"""Apply a transfer to the payment with its reference, in the transaction of the import; False if there is no payment."""
 
 End = Callable[[Tx, MerchantEnv, UUID, Services, datetime], Awaitable[object]]
-"""What becomes of the order behind a payout. Raises a `ApiError` where that cannot be, before it writes."""
+"""Change the refund or withdrawal of a payout. Raises an `ApiError` before it writes if that is not possible."""
 
 Keep = Callable[[Tx, OperatorContext, Doing, UUID, MerchantEnv | None], Awaitable[UUID]]
-"""Keep in the history what the clerk does to a statement, transfer, batch or payout, in the transaction that does it.
+"""Record an operator's action on a statement, transfer, batch or payout, in the transaction of the action.
 
-The environment is that of the merchant whose it is, where it is one's. The answer is the id of what is kept.
+The environment is that of the merchant it concerns, if any. Returns the id of the action.
 """
 
 
 class Origin(Struct, frozen=True):
-    """Where payouts of one kind come from, and who is told what became of each."""
+    """The source of payouts of one kind, and the callbacks for their outcomes."""
 
     waiting: Callable[[Tx], Awaitable[list[Payout]]]
     sent: End
@@ -52,7 +52,7 @@ class Origin(Struct, frozen=True):
 
 
 class BankPorts(Struct, frozen=True):
-    """What the rest of the house does with what the bank says. Handed in by the doors."""
+    """The effects of statements and payouts on other slices, supplied by the console."""
 
     owner: Owner
     observe: Effect
@@ -62,7 +62,7 @@ class BankPorts(Struct, frozen=True):
 
 
 class StoredPayout(Struct, frozen=True, kw_only=True):
-    """A payout as it is kept, held still."""
+    """A payout, locked until the transaction ends."""
 
     id: UUID
     kind: PayoutKind
@@ -74,7 +74,7 @@ class StoredPayout(Struct, frozen=True, kw_only=True):
 
 
 class Imported(Struct, frozen=True):
-    """What came of importing a file: how many statements and entries were new, and what was done with the new transfers."""
+    """The result of an import: the numbers of new statements and entries, and of matched and unmatched transfers."""
 
     statements: int
     new_entries: int
@@ -84,7 +84,7 @@ class Imported(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The same, for an operator."""
+        """The result as a message for the operator."""
         if self.new_entries:
             entries = "entry" if self.new_entries == 1 else "entries"
             were, wait = "was" if self.placed == 1 else "were", "waits" if self.unmatched == 1 else "wait"
@@ -96,7 +96,7 @@ class Imported(Struct, frozen=True):
 
 
 class ListedStatement(Struct, frozen=True):
-    """A statement in the operator's list. `unmatched` of the transfers that it was the first to show still wait."""
+    """A statement in the list. `unmatched` counts the unmatched transfers of its new entries."""
 
     id: UUID
     statement_id: str
@@ -111,7 +111,7 @@ class ListedStatement(Struct, frozen=True):
 
 
 class ShownStatement(Struct, frozen=True):
-    """A statement on its own. Balances are missing where the bank left them out."""
+    """A statement with its balances, which are None if the bank left them out."""
 
     listed: ListedStatement
     currency: str | None
@@ -120,7 +120,7 @@ class ShownStatement(Struct, frozen=True):
 
 
 class ListedTransfer(Struct, frozen=True):
-    """A transfer that waits for an operator, and why."""
+    """An unmatched transfer and the reason."""
 
     id: UUID
     booked_on: date
@@ -134,7 +134,7 @@ class ListedTransfer(Struct, frozen=True):
 
 
 class ShownTransfer(Struct, frozen=True, kw_only=True):
-    """A transfer on its own: what the bank said of it, and what it was taken for by whom."""
+    """A transfer with its bank data and its outcome."""
 
     id: UUID
     statement_id: UUID
@@ -160,7 +160,7 @@ class ShownTransfer(Struct, frozen=True, kw_only=True):
 
 
 class ListedPayout(Struct, frozen=True):
-    """A payout in the operator's list."""
+    """A payout in the list."""
 
     id: UUID
     kind: PayoutKind
@@ -177,7 +177,7 @@ class ListedPayout(Struct, frozen=True):
 
 
 class ShownPayout(Struct, frozen=True):
-    """A payout on its own. `ended_by` an operator, where one refused it."""
+    """A payout in detail. `ended_by` is the operator who refused it."""
 
     listed: ListedPayout
     words: str
@@ -188,7 +188,7 @@ class ShownPayout(Struct, frozen=True):
 
 
 class Prepared(Struct, frozen=True):
-    """All that is prepared: how many payouts, and their sum."""
+    """The number of prepared payouts and their total."""
 
     payouts: int
     amount: str
@@ -196,7 +196,7 @@ class Prepared(Struct, frozen=True):
 
 
 class ListedBatch(Struct, frozen=True):
-    """A batch in the operator's list, and how many of its payouts are in which state now."""
+    """A batch with the number of its payouts in each status."""
 
     id: UUID
     iban: str
@@ -212,7 +212,7 @@ class ListedBatch(Struct, frozen=True):
 
 
 class Decided(Struct, frozen=True):
-    """What an operator did with a transfer or a payout; `action_id` is that of the history."""
+    """An operator's decision on a transfer or payout; `action_id` is its entry in the history."""
 
     id: UUID
     outcome: str
@@ -228,4 +228,4 @@ class Decided(Struct, frozen=True):
 
 
 class BankRefusedError(OperatorRefusedError):
-    """What was asked cannot be done; the sentence says why. Nothing changed."""
+    """The action is not possible; the message says why. Nothing was changed."""

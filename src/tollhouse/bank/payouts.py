@@ -31,16 +31,16 @@ NO_ROOM = "It came back, and the merchant's balance cannot hold it."
 
 
 async def gather(tx: Tx, ports: BankPorts, now: datetime) -> None:
-    """Prepare what waits to leave."""
+    """Insert payouts for accepted refunds and withdrawals that have none."""
     for kind, origin in ports.origins.items():
         waiting = await origin.waiting(tx)
         kept = await payouts_store.kept(tx, [one.id for one in waiting])
         for payout in waiting:
-            if payout.id in kept:  # most are: they were exported, and no statement has shown them yet
+            if payout.id in kept:  # most are known: exported, but not on a statement yet
                 continue
             iban = read_iban(payout.receiver_iban)
-            if iban is None:  # accepted by another rail, before this one had its name
-                log.error("payout without an account to go to", part=kind, detail=str(payout.id))
+            if iban is None:  # accepted by another rail that had this name before
+                log.error("payout_without_account", part=kind, detail=str(payout.id))
                 continue
             await payouts_store.prepare(tx, kind, payout, iban, now)
 
@@ -48,13 +48,13 @@ async def gather(tx: Tx, ports: BankPorts, now: datetime) -> None:
 async def listed(
     tx: Tx, ports: BankPorts, status: PayoutStatus | None, now: datetime, limit: int | None = None, offset: int = 0
 ) -> list[ListedPayout]:
-    """All payouts, or those of this status, newest first."""
+    """Payouts with this status, newest first."""
     await gather(tx, ports, now)
     return await payouts_store.listed(tx, status, limit, offset)
 
 
 async def exportable(tx: Tx, context: OperatorContext) -> Prepared:
-    """All that is prepared and that this operator may export."""
+    """The prepared payouts that this operator may export."""
     leaving = await exports.exportable(tx, context.reviewer, context.at)
     return Prepared(len(leaving), format_amount(sum(one.amount_minor for one in leaving), CURRENCY), CURRENCY)
 
@@ -62,30 +62,30 @@ async def exportable(tx: Tx, context: OperatorContext) -> Prepared:
 async def export(
     tx: Tx, account: BankAccount | None, wanted: Sequence[UUID] | None, ports: BankPorts, context: OperatorContext
 ) -> Batch:
-    """Put what is prepared and may leave, or what is wanted of it, into a batch for the bank.
+    """Export prepared payouts, or a selection of them, as a batch for the bank.
 
     Raises `BankRefusedError`, and `OperatorRefusedError` where something that is wanted may not leave. The batch can be
     written as often as needed, by its id.
     """
     if account is None:
-        raise BankRefusedError("This house has no bank account: see TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
+        raise BankRefusedError("No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
     await gather(tx, ports, context.at)
     batch_id = new_id()
     leaving = [one.id for one in await exports.lock_exportable(tx, wanted, context.reviewer, context.at)]
     exported = await payouts_store.export(tx, batch_id, account, leaving, context)
     if exported == 0:
-        raise BankRefusedError("Nothing is prepared.")
+        raise BankRefusedError("No payouts are pending.")
     if wanted is not None and exported != len(set(wanted)):
-        raise BankRefusedError("Not all of them are prepared.")
+        raise BankRefusedError("Some of the selected payouts are no longer pending. Check the list again.")
     batch = await payouts_store.batch(tx, batch_id)
     if batch is None:
-        raise AssertionError("it was made just now")
+        raise AssertionError("the batch was just inserted")
     await ports.keep(tx, context, "batch_exported", batch_id, None)
     return batch
 
 
 async def batch(db: Pool, batch_id: UUID) -> Batch | None:
-    """A batch that was exported, to be written once more; payouts that were refused meanwhile are left out.
+    """An exported batch, without payouts that were refused since.
 
     Raises `BankRefusedError` where nothing is left, or a merchant was suspended before its money left.
     """
@@ -102,13 +102,13 @@ async def batch(db: Pool, batch_id: UUID) -> Batch | None:
 
 
 async def approve(tx: Tx, payout_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
-    """Be the second operator behind a payout that waits to be exported. Raises `OperatorRefusedError`."""
+    """Approve, as second operator, a prepared payout. Raises `OperatorRefusedError`."""
     await gather(tx, ports, context.at)
     payout = await payouts_store.hold(tx, payout_id)
     if payout is None:
         raise BankRefusedError(f"There is no payout {payout_id}.")
     if payout.status != "prepared":
-        raise BankRefusedError(f"Payout {payout_id} is {payout.status} already.")
+        raise BankRefusedError(f"Payout {payout_id} is already {payout.status}.")
     await exports.approve(tx, payout_id, context.reviewer, context.at)
     action_id = await ports.keep(tx, context, "payout_approved", payout_id, payout.env)
     return Decided(payout_id, "approved", context.operator, context.reason or "", stamp(context.at), action_id)
@@ -117,7 +117,7 @@ async def approve(tx: Tx, payout_id: UUID, ports: BankPorts, context: OperatorCo
 async def refuse(
     tx: Tx, payout_id: UUID, ports: BankPorts, context: OperatorContext, services: Services, seen: PayoutStatus | None = None
 ) -> Decided:
-    """Keep a payout here, or say that the bank did not carry it out: its money goes back. Raises `BankRefusedError`.
+    """Refuse a payout, or record that the bank did not carry it out. The money goes back. Raises `BankRefusedError`.
 
     `seen`: as it was looked at. One that was exported meanwhile may be at the bank, which is another question.
     """
@@ -126,22 +126,22 @@ async def refuse(
     if payout is None:
         raise BankRefusedError(f"There is no payout {payout_id}.")
     if payout.status not in {"prepared", "exported"}:
-        raise BankRefusedError(f"Payout {payout_id} is {payout.status} already.")
+        raise BankRefusedError(f"Payout {payout_id} is already {payout.status}.")
     if seen is not None and payout.status != seen:
-        raise BankRefusedError(f"Payout {payout_id} is {payout.status} meanwhile. Look again.")
+        raise BankRefusedError(f"Payout {payout_id} is now {payout.status}. Check it again.")
     await rules.ensure_independent(tx, payout.env.merchant_id, context.reviewer)
     try:
         await ports.origins[payout.kind].refused(tx, payout.env, payout.id, services, context.at)
     except ApiError as lost:
         raise BankRefusedError(f"Payout {payout_id} cannot be refused: {lost.message}") from None
     if not await payouts_store.refuse(tx, payout_id, context):
-        raise AssertionError("a payout that is held still does not change")
+        raise AssertionError("a locked payout does not change")
     action_id = await ports.keep(tx, context, "payout_refused", payout_id, payout.env)
     return Decided(payout_id, "refused", context.operator, context.reason or "", stamp(context.at), action_id)
 
 
 async def place(tx: Tx, entry: Entry, part: Part, ports: BankPorts, services: Services, now: datetime) -> Placed | None:
-    """What a transfer means for the payout whose id it carries; None where it carries none of ours."""
+    """Apply a transfer to the payout whose id it has; None if it has no payout's id."""
     payout = await _named(tx, part.end_to_end_id)
     if payout is None:
         return await _place_batch(tx, entry, part, ports, services, now)
@@ -162,7 +162,7 @@ async def place(tx: Tx, entry: Entry, part: Part, ports: BankPorts, services: Se
 async def _place_batch(
     tx: Tx, entry: Entry, part: Part, ports: BankPorts, services: Services, now: datetime
 ) -> Placed | None:
-    """A batch that the bank booked as one line, although it was asked not to."""
+    """Confirm a batch that the bank booked as a single entry."""
     batch_id = id_in(entry.batch_id)
     if batch_id is None or entry.side != "debit" or entry.is_reversal or len(entry.parts) != 1 or part.end_to_end_id:
         return None
@@ -186,14 +186,14 @@ async def _left(tx: Tx, payout: StoredPayout, ports: BankPorts, services: Servic
     if payout.status == "exported":
         await ports.origins[payout.kind].sent(tx, payout.env, payout.id, services, now)
     if not await payouts_store.confirm(tx, payout.id, now):
-        raise AssertionError("a payout that is held still does not change")
+        raise AssertionError("a locked payout does not change")
     return Placed("payout", payout_id=payout.id)
 
 
 async def _came_back(
     tx: Tx, payout: StoredPayout, reason: str, ports: BankPorts, services: Services, now: datetime
 ) -> Placed:
-    """What came back had left, whether or not we have seen that yet."""
+    """Return a payout. It was debited before, even if no statement has shown that yet."""
     if payout.status not in {"exported", "confirmed"}:
         return _unmatched(payout, f"The payout is {payout.status}, and came back all the same.")
     origin = ports.origins[payout.kind]
@@ -201,7 +201,7 @@ async def _came_back(
         await origin.sent(tx, payout.env, payout.id, services, now)
     await origin.came_back(tx, payout.env, payout.id, services, now)
     if not await payouts_store.come_back(tx, payout.id, reason, now):
-        raise AssertionError("a payout that is held still does not change")
+        raise AssertionError("a locked payout does not change")
     return Placed("payout_return", payout_id=payout.id)
 
 

@@ -1,4 +1,4 @@
-"""Every SQL statement about payouts by bank and the batches they leave in."""
+"""SQL of bank payouts and their batches."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -40,7 +40,7 @@ PAYOUT = """
     FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id LEFT JOIN bank_batches b ON b.id = p.batch_id
     WHERE p.id = $1
 """
-# All, or the one of this id. Ids are in the order of time.
+# All batches, or the one with this id. Ids are in order of time.
 BATCHES = """
     SELECT b.id, b.iban, b.exported_by, b.exported_at, its.payouts, its.amount_minor, its.exported, its.confirmed,
            its.returned, its.refused
@@ -97,24 +97,24 @@ REFUSE = """
 
 
 async def kept(tx: Tx, payout_ids: Sequence[UUID]) -> set[UUID]:
-    """Which of these are kept already."""
+    """Which of these payouts exist."""
     return {row["id"] for row in await tx.fetch(KEPT, payout_ids)}
 
 
 async def prepare(tx: Tx, kind: PayoutKind, payout: Payout, receiver_iban: str, now: datetime) -> None:
-    """Keep a payout that is to leave; one that is kept already stays as it is."""
+    """Insert a payout unless it exists."""
     env = payout.env
     what = (payout.currency, payout.amount_minor, receiver_iban, payout.receiver_name, payout.words)
     await tx.execute(PREPARE, payout.id, kind, env.merchant_id, env.mode, *what, now, NOT_PROVIDED)
 
 
 async def listed(db: Pool | Tx, status: str | None, limit: int | None = None, offset: int = 0) -> list[ListedPayout]:
-    """All payouts, or those of this status, newest first."""
+    """Payouts with this status, newest first."""
     return [_listed(row) for row in await db.fetch(LIST, status, limit, offset)]
 
 
 async def of_batch(db: Pool, batch_id: UUID, limit: int, offset: int) -> list[ListedPayout]:
-    """The payouts of a batch, in the order of its file."""
+    """The payouts of a batch, in file order."""
     return [_listed(row) for row in await db.fetch(LIST_OF_BATCH, batch_id, limit, offset)]
 
 
@@ -133,7 +133,7 @@ async def batches(db: Pool, limit: int, offset: int) -> list[ListedBatch]:
 
 
 async def listed_batch(db: Pool, batch_id: UUID) -> ListedBatch | None:
-    """One batch as it is listed."""
+    """One batch for the list."""
     row = await db.fetchrow(BATCHES, batch_id, 1, 0)
     return None if row is None else _batch(row)
 
@@ -141,13 +141,13 @@ async def listed_batch(db: Pool, batch_id: UUID) -> ListedBatch | None:
 async def export(
     tx: Tx, batch_id: UUID, account: BankAccount, wanted: Sequence[UUID] | None, context: OperatorContext
 ) -> int:
-    """Put what is prepared into a new batch, all of it or what is wanted; how many there are in it."""
+    """Assign prepared payouts, all or the selected ones, to a new batch. Returns their number."""
     await tx.execute(KEEP_BATCH, batch_id, account.iban, account.bic, account.holder, context.operator, context.at)
     return await tx.execute(EXPORT, batch_id, wanted, context.at)
 
 
 async def batch(db: Pool | Tx, batch_id: UUID) -> Batch | None:
-    """A batch as it was exported."""
+    """A batch with its transfers, as exported."""
     rows = await db.fetch(BATCH, batch_id)
     if not rows:
         return None
@@ -165,33 +165,33 @@ async def batch(db: Pool | Tx, batch_id: UUID) -> Batch | None:
 
 
 async def suspended_in(db: Pool, batch_id: UUID) -> list[UUID]:
-    """The payouts of a batch that no statement has shown yet, and whose merchant is suspended."""
+    """The exported payouts of a batch whose merchant is suspended."""
     return [row["id"] for row in await db.fetch(SUSPENDED_IN, batch_id)]
 
 
 async def hold(tx: Tx, payout_id: UUID) -> StoredPayout | None:
-    """This payout, which nobody else changes until this transaction ends."""
+    """Lock a payout."""
     row = await tx.fetchrow(LOCK, payout_id)
     return None if row is None else _kept(row)
 
 
 async def hold_batch(tx: Tx, batch_id: UUID) -> list[StoredPayout]:
-    """The same of all payouts of a batch."""
+    """Lock all payouts of a batch."""
     return [_kept(row) for row in await tx.fetch(HOLD_BATCH, batch_id)]
 
 
 async def confirm(tx: Tx, payout_id: UUID, now: datetime) -> bool:
-    """A statement shows that it left; False where one did before."""
+    """Confirm a payout that a statement shows; False if one did before."""
     return await tx.execute(CONFIRM, payout_id, now) == 1
 
 
 async def come_back(tx: Tx, payout_id: UUID, reason: str, now: datetime) -> bool:
-    """A statement shows that it was sent back; False where it had not left, or was back before."""
+    """Mark a payout as returned; False if it was not confirmed or was returned before."""
     return await tx.execute(RETURN, payout_id, reason, now) == 1
 
 
 async def refuse(tx: Tx, payout_id: UUID, context: OperatorContext) -> bool:
-    """It does not leave; False where it has."""
+    """Refuse a payout; False if it has left."""
     return await tx.execute(REFUSE, payout_id, context.reason or "", context.operator, context.at) == 1
 
 

@@ -1,4 +1,4 @@
-"""Every SQL statement that shows operators which statements were imported, and what became of each transfer in them."""
+"""SQL that reads statements and transfers for the operators' pages."""
 
 from uuid import UUID
 
@@ -62,7 +62,7 @@ async def statement(db: Pool, statement_id: UUID) -> ShownStatement | None:
 
 
 async def transfers_of(db: Pool, statement_id: UUID, limit: int, offset: int) -> list[ShownTransfer]:
-    """The transfers that a statement was the first to show, in the order in which they were taken."""
+    """The transfers of a statement's new entries, in order of import."""
     return [_transfer(row) for row in await db.fetch(TRANSFERS_OF_STATEMENT, statement_id, limit, offset)]
 
 

@@ -1,4 +1,4 @@
-"""Every SQL statement about statements, their entries, and the transfers in those."""
+"""SQL that writes statements, entries and transfers."""
 
 import hashlib
 from datetime import datetime
@@ -21,7 +21,7 @@ KEEP_STATEMENT = """
     ON CONFLICT (digest) DO NOTHING
 """
 STATEMENT_OF = "SELECT id FROM bank_statements WHERE digest = $1"
-# The same entry once, ever: whoever comes second waits for the first, and finds it done.
+# An entry is inserted once: a concurrent import waits for the first and finds the row.
 KEEP_ENTRY = """
     INSERT INTO bank_entries (id, identity, first_statement_id, side, currency, amount_minor, booked_on, is_reversal,
                               batch_reference, bank_reference)
@@ -50,7 +50,7 @@ DECIDE = """
 
 
 class Placed(Struct, frozen=True):
-    """What a transfer was taken for. `reason`: why nobody could place it."""
+    """The outcome of a transfer. `reason` says why it is unmatched."""
 
     outcome: Outcome
     reference: str | None = None
@@ -59,7 +59,7 @@ class Placed(Struct, frozen=True):
 
 
 class Waiting(Struct, frozen=True):
-    """A transfer that an operator looks at, held still."""
+    """A transfer, locked until the transaction ends."""
 
     identity: bytes
     nth: int
@@ -72,7 +72,7 @@ class Waiting(Struct, frozen=True):
 
 
 async def keep_statement(tx: Tx, statement: Statement, context: OperatorContext) -> tuple[UUID, bool]:
-    """Keep a statement, once for all that it says; its id, and whether it is new."""
+    """Insert a statement unless it is known. Returns its id and whether it is new."""
     identities = [entry.identity.hex() for entry in statement.entries]
     said = (statement.iban, statement.statement_id, statement.currency, statement.opening_minor, statement.closing_minor)
     digest = hashlib.sha256(msgspec.json.encode([*said, identities])).digest()
@@ -88,7 +88,7 @@ async def keep_statement(tx: Tx, statement: Statement, context: OperatorContext)
 
 
 async def keep_entry(tx: Tx, entry: Entry, statement_id: UUID) -> UUID | None:
-    """Keep an entry that nobody has seen; its id, None where it is known."""
+    """Insert a new entry. Returns its id; None if it is known."""
     own_id = new_id()
     what = (entry.side, entry.currency, entry.amount_minor, entry.booked_on, entry.is_reversal)
     names = (entry.batch_id, entry.bank_reference)
@@ -97,7 +97,7 @@ async def keep_entry(tx: Tx, entry: Entry, statement_id: UUID) -> UUID | None:
 
 
 async def keep_part(tx: Tx, part_id: UUID, entry_id: UUID, nth: int, part: Part, placed: Placed) -> None:
-    """Keep a transfer of a new entry, and what it was taken for."""
+    """Insert a transfer of a new entry with its outcome."""
     words = " ".join(filter(None, (part.structured, part.unstructured)))
     whose = (part.end_to_end_id, part.other_name, part.other_iban, words, part.return_reason)
     taken = (placed.outcome, placed.payout_id, placed.reason)
@@ -105,7 +105,7 @@ async def keep_part(tx: Tx, part_id: UUID, entry_id: UUID, nth: int, part: Part,
 
 
 async def unmatched(db: Pool, limit: int | None = None, offset: int = 0) -> list[ListedTransfer]:
-    """The transfers that wait for an operator, oldest first."""
+    """The unmatched transfers, oldest first."""
     return [
         ListedTransfer(
             row["id"],
@@ -123,7 +123,7 @@ async def unmatched(db: Pool, limit: int | None = None, offset: int = 0) -> list
 
 
 async def hold_part(tx: Tx, part_id: UUID) -> Waiting | None:
-    """This transfer, which nobody else decides until this transaction ends."""
+    """Lock a transfer."""
     row = await tx.fetchrow(HOLD_PART, part_id)
     return None if row is None else Waiting(*row.values())
 
@@ -131,5 +131,5 @@ async def hold_part(tx: Tx, part_id: UUID) -> Waiting | None:
 async def decide(
     tx: Tx, part_id: UUID, outcome: Outcome, reference: str | None, context: OperatorContext, now: datetime
 ) -> bool:
-    """Place a transfer that waits; False where it does not wait any more."""
+    """Set the outcome of an unmatched transfer; False if it is not unmatched."""
     return await tx.execute(DECIDE, part_id, outcome, reference, context.operator, context.reason or "", now) == 1

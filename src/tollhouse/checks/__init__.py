@@ -1,1 +1,1 @@
-"""The check of the whole database: money, events, what was written, and the schema that keeps them."""
+"""The check of the database: invariants of money and events, digests of rows, and the schema."""

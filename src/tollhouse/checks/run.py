@@ -1,4 +1,4 @@
-"""The check itself: everything, or what is new since the last one and a part of the old; each batch in its own snapshot."""
+"""The check: all rows, or new rows and a part of the old ones. Each batch runs in its own snapshot."""
 
 import asyncio
 from collections import defaultdict
@@ -38,13 +38,13 @@ INVARIANTS: tuple[Invariant, ...] = (
     *OPERATOR,
     *EVENTS,
 )
-"""All of them. A slice adds its own in its `invariants_store.py`."""
+"""All invariants. A slice adds its own in its `invariants_store.py`."""
 SMALL = 50_000
-"""Rows; where there are fewer, every check is a full one."""
+"""With fewer rows than this, every check is a full one."""
 AGAIN_ROWS = 20_000
-"""How many old rows a check that is not full verifies again."""
+"""The number of old rows that a partial check verifies again."""
 BATCH_WITHIN_S, COSTLY_WITHIN_S = 300, 3_600
-"""How long some thousand rows may take, and one of the costly statements, before the check gives up."""
+"""The time limits of a batch and of a costly statement, after which the check fails."""
 SETTINGS = {
     "statement_timeout": f"{COSTLY_WITHIN_S}s",
     "idle_in_transaction_session_timeout": "0",
@@ -57,7 +57,7 @@ UNFINISHED = (*LOST, TimeoutError, asyncpg.PostgresError)
 
 
 class Report(Struct, frozen=True):
-    """What a check found: a line for each breach. `rows` is how many rows were verified."""
+    """The result of a check: a line for each breach, and the number of verified rows."""
 
     full: bool
     broken: list[str]
@@ -65,7 +65,7 @@ class Report(Struct, frozen=True):
 
 
 class Scope(Struct, frozen=True):
-    """How much is looked at: `full`, or what is new and `again_rows` old ones, unless there are fewer than `small`."""
+    """The rows to check: all if `full` or if there are fewer than `small`, else the new ones and `again_rows` old ones."""
 
     full: bool = False
     small: int = SMALL
@@ -73,19 +73,19 @@ class Scope(Struct, frozen=True):
 
 
 class CheckUnfinishedError(Exception):
-    """The check did not come to its end: whether the invariants hold is not known."""
+    """The check could not finish, so it is unknown whether the invariants hold."""
 
 
 Progress = Callable[[str, int, int], None]
-"""What is looked at, how much of it was, and how much there is."""
+"""The current part, the rows done, and the total."""
 
 
 def silent(_part: str, _done: int, _all: int) -> None:
-    """Nobody watches."""
+    """Ignore the progress."""
 
 
 async def check(dsn: str, scope: Scope, *, wait: bool = True, progress: Progress = silent) -> Report | None:
-    """Look for what is broken, one check at a time: `wait` for another that runs, or None where one does.
+    """Run a check, one at a time: `wait` for a running one, or return None if one is running.
 
     Remembers how far it came where nothing is broken. Raises `CheckUnfinishedError`.
     """
@@ -102,7 +102,7 @@ async def check(dsn: str, scope: Scope, *, wait: bool = True, progress: Progress
 
 
 async def verify(tx: Tx, scope: Scope, progress: Progress = silent) -> Report:
-    """Look for what is broken on this connection. Whoever calls it is the only one: see `check`."""
+    """Run a check on this connection. The caller holds the lock: see `check`."""
     return await _Check(tx, scope, progress).run()
 
 
@@ -124,9 +124,9 @@ class _Check:
         self.rows = 0
 
     async def run(self) -> Report:
-        """All of it, or what is new."""
+        """Check all rows, or the new ones."""
         if await store.migration(self.tx) != migrations.ours()[-1].number:
-            raise CheckUnfinishedError("the database is of another version: run tollhouse migrate")
+            raise CheckUnfinishedError("The database has another schema version. Run `tollhouse migrate`.")
         at = await store.here(self.tx, self.scope.small)
         state = await store.state(self.tx, at)
         began = clock.now()
@@ -141,7 +141,7 @@ class _Check:
             await self._look_at_new(state.verified)
             again = await self._look_again(state.again)
             state = replace(state, verified=at.snapshot, verified_at=began, again=again)
-        self.broken = list(dict.fromkeys(self.broken))  # a row may have been looked at as new and as old
+        self.broken = list(dict.fromkeys(self.broken))  # a row may have been checked as new and as old
         if not self.broken:
             await store.keep_state(self.tx, at, state)
         if len(self.broken) > LINES_MAX:
@@ -162,7 +162,7 @@ class _Check:
                 self.broken += await breaches(self.tx, one)
 
     async def _look_at_everything(self) -> None:
-        """Every row of every kind, in the order of their ids."""
+        """Check every row of every kind, in order of id."""
         counts = await store.counts(self.tx)
         for kind in KINDS:
             last, done = digests_store.BEFORE_ALL, 0
@@ -176,7 +176,7 @@ class _Check:
                 last = ids[-1]
 
     async def _look_at_new(self, since: str) -> None:
-        """What was written by transactions that the snapshot `since` did not see, and all whose money it moved."""
+        """Check rows that the snapshot `since` did not see, and the rows whose money they moved."""
         after: str | None = None
         while True:
             async with self._snapshot():
@@ -195,7 +195,7 @@ class _Check:
                 return
 
     async def _look_again(self, begin: tuple[str, UUID] | None) -> tuple[str, UUID] | None:
-        """Some old rows, on from where the last check stopped; where the next begins: None, with the first of all."""
+        """Check some old rows from where the last check stopped. Returns where the next begins; None is the first row."""
         kind, last = begin or (KINDS[0], digests_store.BEFORE_ALL)
         left = self.scope.again_rows
         while left > 0:
@@ -232,7 +232,7 @@ class _Check:
 
     @asynccontextmanager
     async def _snapshot(self, within_s: float = BATCH_WITHIN_S) -> AsyncGenerator[None]:
-        """One moment of the database, for a batch: not for longer, or nothing could be vacuumed meanwhile."""
+        """A snapshot for one batch. A longer one would keep VACUUM from cleaning up."""
         async with asyncio.timeout(within_s), self.tx.raw.transaction(isolation="repeatable_read", readonly=True):
             yield
 

@@ -1,4 +1,4 @@
-"""The tables' columns, constraints, unique indexes, triggers and functions, against those that the migrations make."""
+"""Compare columns, constraints, unique indexes, triggers and functions with those that the migrations create."""
 
 from importlib import resources
 
@@ -34,7 +34,7 @@ OBJECTS = """
       AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
     ORDER BY 1
 """
-# Of partitions too, and of the triggers by which foreign keys are kept.
+# Includes partitions and the triggers of foreign keys.
 SWITCHED_OFF = """
     SELECT format('trigger %s.%s is switched off', c.relname, t.tgname) AS line
     FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
@@ -42,17 +42,17 @@ SWITCHED_OFF = """
 """
 MAJOR = "SELECT current_setting('server_version_num')::int / 10000"
 WRITTEN_BY_SERVER = ("constraint", "trigger", "index")
-"""These definitions are in the words of the server, which another version may choose otherwise."""
+"""Definitions as the server prints them, which may differ in another version."""
 
 
 async def record(tx: Tx) -> str:
-    """The objects of a database that was just migrated, as the file of the record has them."""
+    """The objects of a freshly migrated database, in the format of the recorded file."""
     found = await _objects(tx)
     return f"# {await tx.fetchval(MAJOR)}\n" + "".join(f"{name}\t{definition}\n" for name, definition in found.items())
 
 
 async def damage(tx: Tx) -> list[str]:
-    """A line for each object that is missing or not what the migrations made, for each trigger too many or switched off."""
+    """A line for each missing or different object, and for each extra or disabled trigger."""
     text = resources.files("tollhouse.checks").joinpath(RECORD).read_text("utf-8")
     head, *lines = text.splitlines()
     made = dict(line.split("\t", 1) for line in lines)

@@ -1,4 +1,4 @@
-"""SQL of a check: one at a time, how far the last one came, what is new since, and what the new touches."""
+"""SQL of a check: its lock, its progress, new rows, and rows that they affect."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ LOCK_KEY = 0x63686563  # "chec"
 LOCK = "SELECT pg_advisory_xact_lock($1)"
 TRY_LOCK = "SELECT pg_try_advisory_xact_lock($1)"
 MIGRATION = "SELECT max(number) FROM schema_migrations"
-# A transaction that is not visible in this snapshot, and commits later, is new to the next check: whatever its ids or times.
+# A transaction that is not visible in this snapshot is new to the next check, whatever its ids or times.
 HERE = """
     SELECT pg_current_snapshot()::text AS snapshot, (SELECT system_identifier FROM pg_control_system()) AS cluster,
            (SELECT count(*) FROM (SELECT FROM row_digests LIMIT $1) AS counted) AS rows
@@ -40,7 +40,7 @@ NEW = """
 """
 OF_TRANSACTION = "SELECT kind, id, xact::text AS xact FROM row_digests WHERE xact = $1::text::xid8"
 
-# Whose money these ledger transactions moved.
+# The rows whose money these ledger transactions moved.
 TOUCHED = """
     WITH moved AS (SELECT DISTINCT source_type, source_id FROM ledger_transactions WHERE id = ANY ($1::uuid[])),
     payment AS (
@@ -59,7 +59,7 @@ TOUCHED = """
 
 
 class State(Struct, frozen=True):
-    """How far the last check without a finding came. `again` is where old rows are verified once more from."""
+    """The progress of the last check without findings. `again` is where the check of old rows continues."""
 
     verified: str
     verified_at: datetime
@@ -68,7 +68,7 @@ class State(Struct, frozen=True):
 
 
 class Here(Struct, frozen=True):
-    """The database when a check begins: a snapshot, the cluster it is of, and how many rows, counted up to a limit."""
+    """The database at the start of a check: its snapshot, cluster, and number of rows, counted up to a limit."""
 
     snapshot: str
     cluster: int
@@ -76,7 +76,7 @@ class Here(Struct, frozen=True):
 
 
 class NewRow(Struct, frozen=True):
-    """A row that no check has seen, and the transaction that wrote it."""
+    """An unchecked row and the transaction that wrote it."""
 
     kind: str
     id: UUID
@@ -84,7 +84,7 @@ class NewRow(Struct, frozen=True):
 
 
 async def lock(tx: Tx, *, wait: bool) -> bool:
-    """Whether no other check runs, nor will before this transaction ends; `wait` for the one that does."""
+    """Lock against other checks until the transaction ends; `wait` for a running one."""
     if wait:
         await tx.execute(LOCK, LOCK_KEY)
         return True
@@ -92,12 +92,12 @@ async def lock(tx: Tx, *, wait: bool) -> bool:
 
 
 async def migration(tx: Tx) -> int:
-    """The last migration that was applied."""
+    """The last applied migration."""
     return int(await tx.fetchval(MIGRATION))
 
 
 async def here(tx: Tx, rows_max: int) -> Here:
-    """What is there now."""
+    """The current state of the database."""
     row = await tx.fetchrow(HERE, rows_max)
     if row is None:
         raise AssertionError("a statement without FROM answers one row")
@@ -105,7 +105,7 @@ async def here(tx: Tx, rows_max: int) -> Here:
 
 
 async def state(tx: Tx, at: Here) -> State | None:
-    """How far the last check came; None where nothing is known of this cluster, or of a later time than now."""
+    """The progress of the last check; None if it is of another cluster or of a later time."""
     row = await tx.fetchrow(STATE, at.cluster, at.snapshot)
     if row is None:
         return None
@@ -114,18 +114,18 @@ async def state(tx: Tx, at: Here) -> State | None:
 
 
 async def keep_state(tx: Tx, at: Here, new: State) -> None:
-    """Keep how far this check came."""
+    """Store the progress of this check."""
     kind, last_id = new.again or (None, None)
     await tx.execute(KEEP_STATE, at.cluster, new.verified, new.verified_at, kind, last_id, new.full_at)
 
 
 async def counts(tx: Tx) -> dict[str, int]:
-    """How many rows there are of each kind."""
+    """The number of rows of each kind."""
     return {row["kind"]: row["rows"] for row in await tx.fetch(COUNTS)}
 
 
 async def new_rows(tx: Tx, since: str, after: str | None, limit: int) -> tuple[list[NewRow], str | None]:
-    """Rows that the snapshot `since` did not see, of whole transactions, and from which transaction on there may be more."""
+    """Rows of whole transactions that the snapshot `since` did not see, and the transaction from which there may be more."""
     rows = [NewRow(**dict(row)) for row in await tx.fetch(NEW, after, since, limit)]
     if len(rows) < limit:
         return rows, None
@@ -137,5 +137,5 @@ async def new_rows(tx: Tx, since: str, after: str | None, limit: int) -> tuple[l
 
 
 async def touched(tx: Tx, ledger_ids: Sequence[UUID]) -> list[tuple[str, UUID]]:
-    """The kind and id of what these ledger transactions moved money of."""
+    """The kind and id of the rows whose money these ledger transactions moved."""
     return [(row["kind"], row["id"]) for row in await tx.fetch(TOUCHED, list(ledger_ids))]
