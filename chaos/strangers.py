@@ -69,7 +69,7 @@ class HealthyReceivers:
     async def _end(self, hanging: list[Destination]) -> None:
         services = self._testbed.services
         for env in {destination.env for destination in hanging}:
-            await services.db.transact(lambda tx, env=env: actions.switch_off(tx, env, services, clock.now()))
+            await services.db.transact(lambda tx, env=env: actions.disable_delivery(tx, env, services, clock.now()))
         await asyncio.sleep(CALM_AFTER_S)
 
 

@@ -211,7 +211,7 @@ async def test_a_statement_of_another_account_or_that_does_not_add_up_is_refused
         await bank.shows(line, iban="NL91ABNA0417164300")
     with pytest.raises(BankRefusedError, match="does not add up"):
         await bank.shows(line, closing=1)
-    with pytest.raises(BankRefusedError, match="has no bank account"):
+    with pytest.raises(BankRefusedError, match="No bank account is configured"):
         await actions.import_file(statement(line), None, BANK_PORTS, context(), bank.services)
     assert (await payment(alice, payment_id))["status"] == "pending"
     assert (await bank.shows(line, first_page=True, closing=1)).placed == 1  # the rest is on the next page

@@ -209,7 +209,7 @@ async def test_an_operator_keeps_a_payout_here(alice: Actor, bank: Bank) -> None
     assert (await withdrawal(alice, early))["failure_code"] == "payout_declined"
     assert (await refund(alice, late))["failure_code"] == "refund_declined"
     assert await euros(alice) == (1_000, 0, 0)
-    for payout_id, says in ((early, "is refused already"), (str(uuid4()), "There is no payout")):
+    for payout_id, says in ((early, "is already refused"), (str(uuid4()), "There is no payout")):
         with pytest.raises(BankRefusedError, match=says):
             await bank.refuse(payout_id)
     with pytest.raises(BankRefusedError, match="No payouts are pending"):
