@@ -1,4 +1,4 @@
-"""The ways in. Each door lists the operations of the slices that stand behind it."""
+"""The HTTP surfaces. Each module lists the operations of its surface."""
 
 from tollhouse.api import dashboard, health, integration, oauth, pages, reference
 from tollhouse.http.operations import Operation

@@ -1,4 +1,4 @@
-"""The choices that the foot of every page offers: a language, light or dark, and whether letters are shortcuts."""
+"""The preferences in the footer of every page: language, theme, keyboard shortcuts."""
 
 from starlette.responses import Response
 
@@ -15,7 +15,7 @@ OPERATIONS = Operations(PAGES)
 
 @OPERATIONS.add("POST", "/language", guard=visitor)
 async def choose_language(request: Request) -> Response:
-    """Keep the language that was chosen, also for what is mailed, and go back to the page where it was."""
+    """Store the language, also for mail, and return to the page."""
     language = request.form().one("language")
     person = await sessions.person_of(request) if language in LANGUAGES else None
     if person is not None and language is not None:
@@ -25,11 +25,11 @@ async def choose_language(request: Request) -> Response:
 
 @OPERATIONS.add("POST", "/theme", guard=visitor)
 async def choose_theme(request: Request) -> Response:
-    """The same for light or dark."""
+    """Store the theme."""
     return keep(request, THEME, see_other(page_after_choice(request)))
 
 
 @OPERATIONS.add("POST", "/shortcuts", guard=visitor)
 async def choose_shortcuts(request: Request) -> Response:
-    """The same for the keys of the dashboard."""
+    """Store whether keyboard shortcuts are on."""
     return keep(request, SHORTCUTS, see_other(page_after_choice(request)))

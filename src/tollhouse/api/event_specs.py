@@ -1,4 +1,4 @@
-"""What is told to merchants by webhook: each type of event, when it is sent, and what its payload holds."""
+"""The webhook events: type, description, payload."""
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from tollhouse.withdrawals.views import WithdrawalView
 
 
 class TestSubject(Struct, frozen=True):
-    """What a test event is about."""
+    """The object of a test event."""
 
     message: str
 
@@ -20,55 +20,55 @@ class TestSubject(Struct, frozen=True):
 EVENT_SPECS: tuple[EventSpec, ...] = (
     EventSpec(
         type="payment.succeeded",
-        about="A payment was credited: enough of it is confirmed, or the merchant accepted what came.",
+        about="A payment was credited: it is confirmed, or the merchant accepted the received amount.",
         objects=(TransactionView,),
     ),
     EventSpec(
         type="payment.failed",
-        about="A payment was declined, or its link was canceled before anything came.",
+        about="A payment was declined, or its link was canceled before money was received.",
         objects=(TransactionView,),
     ),
     EventSpec(
         type="payment.expired",
-        about="The time of a payment link is over, and nobody paid. The object is the newest attempt that ended with the "
-        "link, or the link itself where nobody tried.",
+        about="A payment link expired without payment. The object is the latest transaction of the link, or the link itself "
+        "without one.",
         objects=(TransactionView, LinkView),
     ),
     EventSpec(
         type="payment.refund_required",
-        about="Money came that does not fit: too little, too late, twice, after a cancel or in another asset. It waits "
-        "until the merchant accepts or refunds it.",
+        about="An amount was received that does not match: too little, too late, twice, after a cancellation or in another "
+        "asset. The merchant accepts or refunds it.",
         objects=(TransactionView,),
     ),
     EventSpec(
         type="payment.refunded",
-        about="A refund arrived at the customer; `data.refund` is that one.",
+        about="A refund was paid to the customer; `data.refund` is the refund.",
         objects=(TransactionView,),
         beside={"refund": RefundView},
     ),
     EventSpec(
         type="payment.chargeback",
-        about="A customer disputes a payment at the bank; `data.chargeback` is that dispute.",
+        about="A customer disputed a payment; `data.chargeback` is the dispute.",
         objects=(TransactionView,),
         beside={"chargeback": ChargebackView},
     ),
     EventSpec(
         type="balance.updated",
-        about="A balance changed: by which ledger entries, and what caused them.",
+        about="A balance changed. The payload has the ledger entries and their source.",
         objects=(BalanceView,),
         beside={"source": Cause, "entries": list[EntryView]},
     ),
     EventSpec(type="withdrawal.processing", about="A withdrawal is being sent.", objects=(WithdrawalView,)),
-    EventSpec(type="withdrawal.completed", about="A withdrawal is done: its money left.", objects=(WithdrawalView,)),
+    EventSpec(type="withdrawal.completed", about="A withdrawal was sent.", objects=(WithdrawalView,)),
     EventSpec(
         type="withdrawal.failed",
-        about="A withdrawal was refused, or its money came back; it is in the balance again.",
+        about="A withdrawal was rejected or returned. The amount is in the balance again.",
         objects=(WithdrawalView,),
     ),
-    EventSpec(type="conversion.completed", about="One currency was converted into another.", objects=(ConversionView,)),
+    EventSpec(type="conversion.completed", about="A conversion was completed.", objects=(ConversionView,)),
     EventSpec(
         type="webhook.test",
-        about="Sent only where a test asks for it, once. Nothing happened.",
+        about="A test event, sent once on request.",
         objects=(TestSubject,),
     ),
 )

@@ -1,4 +1,4 @@
-"""What the examples of the reference say: one small shop that sells coffee, pays out, and lets an application connect."""
+"""Example values of the API reference: a small coffee shop with payments, withdrawals and an application."""
 
 from collections.abc import Mapping
 from typing import Any

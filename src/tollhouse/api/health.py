@@ -1,4 +1,4 @@
-"""Health: whether the process lives (no database asked), and whether it can serve."""
+"""Liveness (without database) and readiness probes."""
 
 from typing import Literal
 
@@ -13,27 +13,27 @@ from tollhouse.platform.log import lost_lines
 OPERATIONS = Operations(Surface("health", "", cors=False, html=False))
 
 
-class Health(Struct, frozen=True):
-    """What a probe gets."""
+class Liveness(Struct, frozen=True):
+    """The response of the liveness probe."""
 
     status: Literal["ok"]
 
 
 class Readiness(Struct, frozen=True):
-    """What a probe gets of a process that can serve. `log_lines_lost` counts since the process began."""
+    """The response of the readiness probe. `log_lines_lost` counts since the process started."""
 
     status: Literal["ok"]
     log_lines_lost: int
 
 
 @OPERATIONS.add("GET", "/healthz", guard=anyone)
-async def alive() -> Health:
-    """The process answers."""
-    return Health("ok")
+async def alive() -> Liveness:
+    """Check that the process responds."""
+    return Liveness("ok")
 
 
 @OPERATIONS.add("GET", "/readyz", guard=anyone)
 async def ready(db: Pool) -> Readiness:
-    """The database answers too; 503 where it does not."""
+    """Check that the database responds as well; 503 if it does not."""
     await reach(db)
     return Readiness("ok", lost_lines())

@@ -1,4 +1,4 @@
-"""The pages: sign-up and sign-in, the dashboard, consent, the hosted checkout, the operator's area, the guide."""
+"""The pages: sign-in, dashboard, consent, checkout, console, documentation."""
 
 from tollhouse.api import choices, reference_pages
 from tollhouse.audit_log import pages as audit_log

@@ -1,4 +1,4 @@
-"""The reference of all JSON doors, as OpenAPI: made once from the table of operations, open to everybody."""
+"""The OpenAPI document of all JSON surfaces, generated from the operations. Public."""
 
 from functools import cache
 from typing import Any
@@ -38,34 +38,34 @@ from tollhouse.platform.config import Settings
 OPERATIONS = Operations(Surface("reference", "", cors=True, html=False))
 DOORS = {
     "integration": "The Integration API, for API keys and access tokens.",
-    "oauth": "The OAuth endpoints that programs call.",
-    "authorize": "Where an application sends its merchants' browsers.",
-    "dashboard": "What a signed-in person does; no API key and no access token gets in.",
-    "health": "For probes.",
+    "oauth": "The OAuth endpoints called by applications.",
+    "authorize": "The authorization endpoint, opened in the merchant's browser.",
+    "dashboard": "The dashboard's API for signed-in users. API keys and access tokens are not accepted.",
+    "health": "Health probes.",
     "reference": "This document.",
 }
 
 
 @OPERATIONS.add("GET", "/openapi.json", guard=anyone, responses=dict[str, Any])
 async def openapi(services: Services) -> Response:
-    """Everything a program can ask this service for, as OpenAPI 3.1."""
+    """Get the OpenAPI 3.1 document."""
     return Response(encoded(services.settings), 200, {"Cache-Control": "public, max-age=300"}, "application/json")
 
 
 @OPERATIONS.add("GET", "/openapi.yaml", guard=anyone, responses=dict[str, Any], formats=("application/yaml",))
 async def openapi_yaml(services: Services) -> Response:
-    """The same document as YAML."""
+    """Get the OpenAPI 3.1 document as YAML."""
     return Response(as_text(services.settings), 200, {"Cache-Control": "public, max-age=300"}, "application/yaml")
 
 
 def described() -> list[Operation]:
-    """The operations that the reference tells of: all but the pages."""
+    """The documented operations: all except pages."""
     return [*health.OPERATIONS, *OPERATIONS, *oauth.OPERATIONS, *integration.OPERATIONS, *dashboard.OPERATIONS]
 
 
 @cache
 def encoded(settings: Settings) -> bytes:
-    """The document of a house with these settings, as it is sent."""
+    """The document for these settings as JSON."""
     source = Source(
         operations=described(),
         doors=DOORS,
@@ -86,12 +86,12 @@ def as_text(settings: Settings) -> str:
 
 @cache
 def read(settings: Settings) -> Json:
-    """The document as programs read it. Nobody changes it."""
+    """The decoded document; do not modify it."""
     return msgspec.json.decode(encoded(settings))
 
 
 def _admission(operation: Operation) -> Admission:
-    """What each guard of `callers.guards` wants and how it refuses."""
+    """The credentials and errors of each guard of `identity.guards`."""
     guard = operation.guard
     cross_origin = () if operation.method in SAFE else (CrossOriginForbidden,)
     if isinstance(guard, Credential):
@@ -114,7 +114,7 @@ def _admission(operation: Operation) -> Admission:
 def _security_schemes(settings: Settings) -> Json:
     issuer = settings.base_url
     return {
-        "api_key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "A key of the merchant's own."},
+        "api_key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "An API key of the merchant."},
         "access_token": {
             "type": "oauth2",
             "description": "A bearer token of an application. PKCE with S256 is required.",
@@ -131,11 +131,11 @@ def _security_schemes(settings: Settings) -> Json:
             "type": "apiKey",
             "in": "cookie",
             "name": cookie_name(settings),
-            "description": "The session of a person at the dashboard.",
+            "description": "The session of a signed-in user.",
         },
         "client": {
             "type": "http",
             "scheme": "basic",
-            "description": "An application's own credentials: so, or as client_id and client_secret in the form.",
+            "description": "The client credentials of an application, by HTTP Basic or in the form.",
         },
     }

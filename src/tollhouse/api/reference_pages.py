@@ -1,4 +1,4 @@
-"""The reference as pages and as Markdown, and the page on which requests can be tried."""
+"""The API reference as pages and Markdown, and the page for trying requests."""
 
 from functools import cache
 
@@ -8,7 +8,7 @@ from starlette.responses import Response
 from tollhouse.api.reference import read
 from tollhouse.docs import book, reference
 from tollhouse.docs.book import Chapter
-from tollhouse.docs.entries import Entry, entries, grouped
+from tollhouse.docs.entries import ReferenceEntry, entries, grouped
 from tollhouse.docs.pages import FRESH
 from tollhouse.docs.trial import can_be_tried, offers, trial_of
 from tollhouse.http.operations import PAGES, Operations
@@ -31,49 +31,49 @@ Use this page to send requests to the test environment from your browser. Withou
 """
 
 
-class Tried(Struct, frozen=True, forbid_unknown_fields=True):
-    """`?operation=` of the page on which requests can be tried."""
+class TrialQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?operation=` of the page for trying requests."""
 
     operation: str = FIRST_TRIED
 
 
 @OPERATIONS.add("GET", "/docs/api", guard=anyone)
 async def contents(request: Request) -> Response:
-    """Every operation and event, by group."""
+    """List the operations and events by group."""
     return _page(request, _contents(request.services.settings))
 
 
 @OPERATIONS.add("GET", "/docs/api.md", guard=anyone)
 async def contents_as_markdown(services: Services) -> Response:
-    """The same as Markdown."""
+    """The list as Markdown."""
     return _markdown(_contents(services.settings).markdown)
 
 
 @OPERATIONS.add("GET", "/docs/api/{name}", guard=anyone, errors=(NotFound,))
 async def entry(request: Request, name: str) -> Response:
-    """One operation, one event, or the codes of all refusals; `.md` behind the name gives the Markdown."""
-    wanted = name.removesuffix(".md")
+    """Show an operation, an event, or the error codes; with the suffix `.md` as Markdown."""
+    entry_name = name.removesuffix(".md")
     settings = request.services.settings
-    if wanted != "errors" and wanted not in _entries(settings):
+    if entry_name != "errors" and entry_name not in _entries(settings):
         raise NotFound
-    found = _codes(settings) if wanted == "errors" else _entry(settings, wanted)
-    return _page(request, found) if name == wanted else _markdown(found.markdown)
+    found = _codes(settings) if entry_name == "errors" else _entry(settings, entry_name)
+    return _page(request, found) if name == entry_name else _markdown(found.markdown)
 
 
 @OPERATIONS.add("GET", "/docs/try", guard=anyone, errors=(NotFound,))
-async def try_it(request: Request, query: Tried) -> Response:
-    """A form that sends one request to the test environment."""
+async def try_it(request: Request, query: TrialQuery) -> Response:
+    """Show a form that sends a request to the test environment."""
     found = _entries(request.services.settings)
-    chosen = found.get(query.operation)
-    if chosen is None or not can_be_tried(chosen):
+    selected = found.get(query.operation)
+    if selected is None or not can_be_tried(selected):
         raise NotFound
-    offered = offers(grouped(found))
-    return page(request, "docs/try.html", chapter=TRIAL, chapters=book.pages(), offered=offered, trial=trial_of(chosen))
+    groups = offers(grouped(found))
+    return page(request, "docs/try.html", chapter=TRIAL, chapters=book.pages(), offered=groups, trial=trial_of(selected))
 
 
 @OPERATIONS.add("GET", "/docs/try.md", guard=anyone)
 async def try_it_without_a_browser() -> Response:
-    """What to do instead."""
+    """The page as Markdown."""
     return _markdown(TRIAL_TEXT)
 
 
@@ -86,7 +86,7 @@ def _markdown(text: str) -> Response:
 
 
 @cache
-def _entries(settings: Settings) -> dict[str, Entry]:
+def _entries(settings: Settings) -> dict[str, ReferenceEntry]:
     return entries(read(settings))
 
 

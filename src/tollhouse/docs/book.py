@@ -1,4 +1,4 @@
-"""The chapters of the guide: Markdown files as they lie in `docs/`, read once and turned into HTML."""
+"""The chapters of the documentation: Markdown files of `docs/`, rendered to HTML once."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from markdown_it.token import Token
 from msgspec import Struct
 
 FOLDER = Path(__file__).parent / "chapters"
-"""Links to the files of `docs` and to the changelog in a checkout; a wheel carries the files themselves."""
+"""Links to `docs` and the changelog in a checkout; a wheel contains the files."""
 CHAPTERS: Mapping[str, str] = {
     "quickstart": "Accept a test payment and receive a verified webhook",
     "payments": "States of payments, settings, refunds and chargebacks",
@@ -30,62 +30,62 @@ CHAPTERS: Mapping[str, str] = {
     "go-live": "The checklist for accepting real payments",
     "changelog": "New features, changes and fixes",
 }
-"""The names of the chapters in their order, and what each is about."""
+"""The chapters in order, with a summary of each."""
 WIDE = '<div class="wide" tabindex="0" role="group" aria-label="Table">'
-"""What a narrow screen scrolls sideways instead of the page."""
+"""Wraps a table, which scrolls sideways on narrow screens."""
 LINK_BETWEEN_FILES = re.compile(r"([a-z-]+)\.md(#[\w-]+)?")
 LINK_TO_MARKDOWN = re.compile(r"(/docs/[\w./-]+)\.md(#[\w-]+)?")
 
 
 class Heading(Struct, frozen=True):
-    """A section of a chapter, for its list of contents."""
+    """A section of a chapter, for its table of contents."""
 
     anchor: str
     text: str
 
 
-class Listed(Struct, frozen=True):
-    """A page of the guide, as lists name it."""
+class PageSummary(Struct, frozen=True):
+    """A page in a list of pages."""
 
     name: str
     title: str
     about: str
 
 
-class Chapter(Listed, frozen=True):
-    """A chapter: as it was written, and as a page shows it."""
+class Chapter(PageSummary, frozen=True):
+    """A chapter as Markdown and HTML."""
 
     markdown: str
     html: str
     headings: tuple[Heading, ...]
 
 
-REFERENCE: tuple[Listed, ...] = (
-    Listed("api", "API reference", "Endpoints, fields, scopes, errors and events"),
-    Listed("try", "Try it", "Send requests to the test environment from your browser"),
+REFERENCE: tuple[PageSummary, ...] = (
+    PageSummary("api", "API reference", "Endpoints, fields, scopes, errors and events"),
+    PageSummary("try", "Try it", "Send requests to the test environment from your browser"),
 )
-"""The pages that are made of the OpenAPI document."""
+"""The pages generated from the OpenAPI document."""
 
 
 @cache
 def chapters() -> Mapping[str, Chapter]:
-    """All chapters that are there, in their order."""
+    """All chapters in order."""
     found = {name: file_of(name) for name in CHAPTERS}
     return {name: read(name, CHAPTERS[name], path.read_text("utf-8")) for name, path in found.items() if path.is_file()}
 
 
 def file_of(name: str) -> Path:
-    """Where a chapter lies."""
+    """The file of a chapter."""
     return FOLDER / f"{name}.md"
 
 
-def pages() -> list[Listed]:
-    """What lists of the guide name: the chapters, and the reference."""
+def pages() -> list[PageSummary]:
+    """The chapters and the reference pages."""
     return [*chapters().values(), *REFERENCE]
 
 
 def read(name: str, about: str, markdown: str) -> Chapter:
-    """A chapter of this Markdown."""
+    """Render a chapter."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(markdown)
     title, headings = name, list[Heading]()
@@ -97,7 +97,7 @@ def read(name: str, about: str, markdown: str) -> Chapter:
             opening.attrSet("id", heading.anchor)
             headings.append(heading)
         elif opening.type in {"fence", "code_block"}:
-            opening.attrSet("tabindex", "0")  # what scrolls sideways can be reached by the keyboard
+            opening.attrSet("tabindex", "0")  # so that it can be scrolled by keyboard
         for child in inline.children or []:
             if child.type == "link_open":
                 child.attrSet("href", _address(str(child.attrGet("href") or "")))
@@ -115,7 +115,7 @@ def _anchor(text: str) -> str:
 
 
 def _address(target: str) -> str:
-    """Where a link leads here: a chapter's file is a page of ours, what is elsewhere stays as it is."""
+    """The target of a link: files of chapters become their pages, others stay."""
     if within := LINK_TO_MARKDOWN.fullmatch(target):
         return f"{within[1]}{within[2] or ''}"
     match = LINK_BETWEEN_FILES.fullmatch(target)

@@ -1,4 +1,4 @@
-"""The entries of the reference: each operation and each event of the OpenAPI document, by name and in groups."""
+"""The entries of the API reference: operations and events of the OpenAPI document, by name and group."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,12 +27,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Dashboard: projects and webhook secret": (MERCHANT + "projects", MERCHANT + "webhook-secret"),
     "Service": ("/healthz", "/readyz", "/openapi.json", "/openapi.yaml"),
 }
-"""What belongs together, by how the path begins."""
+"""The path prefixes of each group."""
 EVENTS = "Events"
 
 
-class Entry(Struct, frozen=True):
-    """An operation, or an event: `path` is empty for that one. `shown` is what the document says of it."""
+class ReferenceEntry(Struct, frozen=True):
+    """An operation, or an event if `path` is empty. `shown` is its part of the document."""
 
     name: str
     title: str
@@ -43,36 +43,36 @@ class Entry(Struct, frozen=True):
 
     @property
     def about(self) -> str:
-        """What stands beside the title in a list."""
+        """The summary beside the title."""
         return f"`{self.method} {self.path}`" if self.path else self.shown["description"]
 
 
-def entries(document: Json) -> dict[str, Entry]:
-    """All of them, by name, in the order of the groups."""
+def entries(document: Json) -> dict[str, ReferenceEntry]:
+    """All entries by name, ordered by group."""
     found = sorted(_operations(document), key=lambda entry: list(GROUPS).index(entry.group))
     return {entry.name: entry for entry in [*found, *_events(document)]}
 
 
-def grouped(found: Mapping[str, Entry]) -> dict[str, list[Entry]]:
-    """The same by group."""
-    groups: dict[str, list[Entry]] = {}
+def grouped(found: Mapping[str, ReferenceEntry]) -> dict[str, list[ReferenceEntry]]:
+    """The entries by group."""
+    groups: dict[str, list[ReferenceEntry]] = {}
     for entry in found.values():
         groups.setdefault(entry.group, []).append(entry)
     return groups
 
 
 def group_of(path: str) -> str:
-    """The group that a path belongs to; every path has exactly one."""
+    """The group of a path."""
     return next(group for group, beginnings in GROUPS.items() if path.startswith(beginnings))
 
 
-def _operations(document: Json) -> Iterator[Entry]:
+def _operations(document: Json) -> Iterator[ReferenceEntry]:
     for path, methods in document["paths"].items():
         for method, shown in methods.items():
             title = shown["summary"].partition(". ")[0].rstrip(".")
-            yield Entry(shown["operationId"], title, group_of(path), method.upper(), path, shown)
+            yield ReferenceEntry(shown["operationId"], title, group_of(path), method.upper(), path, shown)
 
 
-def _events(document: Json) -> Iterator[Entry]:
+def _events(document: Json) -> Iterator[ReferenceEntry]:
     for name, methods in document["webhooks"].items():
-        yield Entry(name, name, EVENTS, "POST", "", methods["post"])
+        yield ReferenceEntry(name, name, EVENTS, "POST", "", methods["post"])

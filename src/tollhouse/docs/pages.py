@@ -1,8 +1,8 @@
-"""The guide as pages, as the Markdown they are made of, and as a list for programs that read."""
+"""The documentation as pages, as Markdown, and as `llms.txt`."""
 
 from starlette.responses import Response
 
-from tollhouse.docs.book import Listed, chapters, pages
+from tollhouse.docs.book import PageSummary, chapters, pages
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
@@ -16,25 +16,25 @@ FRESH = {"Cache-Control": "public, max-age=300"}
 
 @OPERATIONS.add("GET", "/docs", guard=anyone)
 async def contents(request: Request) -> Response:
-    """All chapters, and the reference."""
+    """List the chapters and the reference."""
     return page(request, "docs/contents.html", chapters=pages())
 
 
 @OPERATIONS.add("GET", "/docs/{name}", guard=anyone, errors=(NotFound,))
 async def chapter(request: Request, name: str) -> Response:
-    """One chapter; `.md` behind its name gives the Markdown."""
-    wanted = name.removesuffix(".md")
-    found = chapters().get(wanted)
+    """Show a chapter; with the suffix `.md` as Markdown."""
+    chapter_name = name.removesuffix(".md")
+    found = chapters().get(chapter_name)
     if found is None:
         raise NotFound
-    if name != wanted:
+    if name != chapter_name:
         return Response(found.markdown, 200, FRESH, "text/markdown")
     return page(request, "docs/chapter.html", chapter=found, chapters=pages())
 
 
 @OPERATIONS.add("GET", "/llms.txt", guard=anyone)
 async def list_for_programs(services: Services) -> Response:
-    """What there is to read, as Markdown with addresses."""
+    """List the documentation as Markdown with links."""
     base_url = services.settings.base_url
     lines = [
         "# Tollhouse",
@@ -54,5 +54,5 @@ async def list_for_programs(services: Services) -> Response:
     return Response("\n".join(lines), 200, FRESH, "text/plain")
 
 
-def _line(base_url: str, found: Listed) -> str:
+def _line(base_url: str, found: PageSummary) -> str:
     return f"- [{found.title}]({base_url}/docs/{found.name}.md): {found.about}"

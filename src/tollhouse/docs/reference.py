@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tollhouse.docs.entries import Entry, Json, grouped
+from tollhouse.docs.entries import Json, ReferenceEntry, grouped
 from tollhouse.docs.samples import call_of, credential_of, in_curl, in_python
-from tollhouse.docs.shapes import Shapes, table
+from tollhouse.docs.shapes import SchemaTables, table
 
 REFUSED = 400
 SAID = re.compile(r"^- `(?P<code>\w+)`: (?P<message>.*)$", re.MULTILINE)
@@ -42,7 +42,7 @@ Use this list to look up every value of `error` and the endpoints that return it
 """
 
 
-def contents(found: Mapping[str, Entry]) -> str:
+def contents(found: Mapping[str, ReferenceEntry]) -> str:
     """All entries, by group."""
     said = [FOREWORD.rstrip()]
     for group, members in grouped(found).items():
@@ -51,8 +51,8 @@ def contents(found: Mapping[str, Entry]) -> str:
     return "\n\n".join(said) + "\n"
 
 
-def codes(found: Mapping[str, Entry]) -> str:
-    """Every code, with its statuses, its sentences and the operations that refuse with it."""
+def codes(found: Mapping[str, ReferenceEntry]) -> str:
+    """Every error code with its statuses, messages and operations."""
     told: dict[str, dict[str, None]] = {}
     names: dict[str, list[str]] = {}
     for entry in found.values():
@@ -63,21 +63,21 @@ def codes(found: Mapping[str, Entry]) -> str:
     return "\n".join([CODES, *lines, ""])
 
 
-def text_of(entry: Entry, document: Json) -> str:
+def text_of(entry: ReferenceEntry, document: Json) -> str:
     """The whole text of an operation or an event."""
-    shapes = Shapes(document["components"])
+    shapes = SchemaTables(document["components"])
     parts = _event(entry, document, shapes) if not entry.path else _operation(entry, document, shapes)
     return "\n\n".join([f"[API reference](/docs/api.md) · {entry.group}", f"# {entry.title}", *parts]) + "\n"
 
 
 def wanted(shown: Json) -> str:
-    """Who is let in, in words."""
+    """The credentials and scopes of an operation, as text."""
     alternatives = [next(iter(one.items()), ("", ())) for one in shown["security"]] or [("", ())]
     words = [CREDENTIALS[name] + (f" with `{scopes[0]}`" if scopes else "") for name, scopes in alternatives]
     return " or ".join(words)
 
 
-def _operation(entry: Entry, document: Json, shapes: Shapes) -> Iterator[str]:
+def _operation(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> Iterator[str]:
     shown = entry.shown
     yield _block("http", f"{entry.method} {entry.path}")
     told = [shown["summary"].partition(". ")[2], shown.get("description", "")]
@@ -100,7 +100,7 @@ def _operation(entry: Entry, document: Json, shapes: Shapes) -> Iterator[str]:
     yield from _answers(shown, shapes)
 
 
-def _event(entry: Entry, document: Json, shapes: Shapes) -> Iterator[str]:
+def _event(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> Iterator[str]:
     yield entry.shown["description"]
     yield "Sent with POST to your webhook URL. See [Webhooks](/docs/webhooks.md) to verify and process it."
     yield "## Headers"
@@ -112,8 +112,8 @@ def _event(entry: Entry, document: Json, shapes: Shapes) -> Iterator[str]:
     yield from shapes.tables(content["schema"])
 
 
-def _answers(shown: Json, shapes: Shapes) -> Iterator[str]:
-    """What comes back: the deed done, and below it every refusal."""
+def _answers(shown: Json, shapes: SchemaTables) -> Iterator[str]:
+    """The success responses, then the errors."""
     for status, response in shown["responses"].items():
         if int(status) < REFUSED:
             yield f"## Response {status}"
@@ -132,7 +132,7 @@ def _answers(shown: Json, shapes: Shapes) -> Iterator[str]:
 
 
 def _refusals(shown: Json) -> Iterator[tuple[str, str]]:
-    """The code of each refusal of an operation, and its status and sentence; an event has none."""
+    """The error codes of an operation with status and message."""
     for status, response in shown["responses"].items():
         if status.isdecimal() and int(status) >= REFUSED:
             for said in SAID.finditer(response["description"]):
@@ -140,13 +140,13 @@ def _refusals(shown: Json) -> Iterator[tuple[str, str]]:
 
 
 def _where(names: list[str]) -> str:
-    """The operations that refuse so: their names while they are few."""
+    """Links to the operations; shortened if there are many."""
     few = 4
     links = [f"[{name}](/docs/api/{name}.md)" for name in names[:few]]
     return ", ".join(links) if len(names) <= few else f"{', '.join(links[:2])} and {len(names) - 2} more"
 
 
-def _parameter(shown: Json, shapes: Shapes) -> tuple[str, str]:
+def _parameter(shown: Json, shapes: SchemaTables) -> tuple[str, str]:
     meaning = shapes.meaning(shown["schema"], optional=not shown["required"])
     return f"`{shown['name']}`", " ".join(filter(None, [f"In the {shown['in']}.", meaning, shown.get("description")]))
 

@@ -1,4 +1,4 @@
-"""Samples of the reference: how an operation is called with curl and with Python."""
+"""Code samples of the API reference, in curl and Python."""
 
 import json
 import re
@@ -16,8 +16,8 @@ LINE_CHARS = 60
 PLACE = re.compile(r"\{(\w+)\}")
 
 
-class Call(Struct, frozen=True):
-    """One request, with the example of its body; `credential` is the name of a security scheme."""
+class SampleCall(Struct, frozen=True):
+    """A request with its example body; `credential` is the name of a security scheme."""
 
     method: str
     url: str
@@ -27,51 +27,51 @@ class Call(Struct, frozen=True):
     body: Any
 
 
-def call_of(base_url: str, method: str, path: str, shown: Json) -> Call:
-    """How the example of an operation is sent."""
+def call_of(base_url: str, method: str, path: str, shown: Json) -> SampleCall:
+    """The example request of an operation."""
     named = {one["name"]: one for one in shown["parameters"]}
     filled = PLACE.sub(lambda match: quote(str(named[match[1]]["example"]), safe=""), path)
-    asked = {
+    required = {
         name: one["schema"].get("enum", [f"<{name}>"])[-1]
         for name, one in named.items()
         if one["in"] == "query" and one["required"]
     }
-    query = f"?{urlencode(asked, safe='<>')}" if asked else ""
+    query = f"?{urlencode(required, safe='<>')}" if required else ""
     content = shown.get("requestBody", {}).get("content", {})
     media_type, body = next(((kind, one["example"]) for kind, one in content.items()), ("", None))
     key = OWN_KEY if KEY in named else ""
-    return Call(method, f"{base_url}{filled}{query}", credential_of(shown), key, media_type, body)
+    return SampleCall(method, f"{base_url}{filled}{query}", credential_of(shown), key, media_type, body)
 
 
 def credential_of(shown: Json) -> str:
-    """The scheme of an operation's security that comes first, empty where none is needed."""
+    """The first security scheme of an operation; empty without one."""
     return next((name for alternative in shown["security"] for name in alternative), "")
 
 
-def in_curl(call: Call) -> str:
-    """One command of a shell."""
+def in_curl(call: SampleCall) -> str:
+    """The request as a curl command."""
     method = "" if call.method == ("GET" if call.body is None else "POST") else f" -X {call.method}"
     address = f'"{call.url}"' if any(char in call.url for char in "?<&") else call.url
     return " \\\n  ".join([f"curl{method} {address}", *_curl_headers(call), *_curl_body(call)])
 
 
-def in_python(call: Call) -> str:
-    """A few lines of Python, with the package requests."""
-    said: list[str] = [f'    "{call.url}",']
+def in_python(call: SampleCall) -> str:
+    """The request as Python, with the package requests."""
+    arguments: list[str] = [f'    "{call.url}",']
     headers = [f'"{name}": {value}' for name, value in _python_headers(call)]
     if headers:
-        said.append(f"    headers={{{', '.join(headers)}}},")
+        arguments.append(f"    headers={{{', '.join(headers)}}},")
     if call.credential == "session":
-        said.append('    cookies={"tollhouse_session": session},')
+        arguments.append('    cookies={"tollhouse_session": session},')
     if call.credential == "client":
-        said.append("    auth=(client_id, client_secret),")
+        arguments.append("    auth=(client_id, client_secret),")
     if call.body is not None:
-        said.append(f"    {'json' if call.media_type == JSON else 'data'}={_literal(call.body)},")
-    told = ["import requests", "", f"answer = requests.{call.method.lower()}(", *said, "    timeout=10,", ")"]
-    return "\n".join([*told, "answer.raise_for_status()"])
+        arguments.append(f"    {'json' if call.media_type == JSON else 'data'}={_literal(call.body)},")
+    lines = ["import requests", "", f"answer = requests.{call.method.lower()}(", *arguments, "    timeout=10,", ")"]
+    return "\n".join([*lines, "answer.raise_for_status()"])
 
 
-def _curl_headers(call: Call) -> Iterator[str]:
+def _curl_headers(call: SampleCall) -> Iterator[str]:
     if call.credential == "api_key":
         yield '-H "X-API-Key: $KEY"'
     elif call.credential == "session":
@@ -82,7 +82,7 @@ def _curl_headers(call: Call) -> Iterator[str]:
         yield f'-H "{KEY}: {call.key}"'
 
 
-def _curl_body(call: Call) -> Iterator[str]:
+def _curl_body(call: SampleCall) -> Iterator[str]:
     if call.media_type == FORM:
         for name, value in call.body.items():
             yield f"--data-urlencode '{name}={value}'"
@@ -92,7 +92,7 @@ def _curl_body(call: Call) -> Iterator[str]:
         yield f"-d '{line if len(line) <= LINE_CHARS else json.dumps(call.body, ensure_ascii=False, indent=4)}'"
 
 
-def _python_headers(call: Call) -> Iterator[tuple[str, str]]:
+def _python_headers(call: SampleCall) -> Iterator[tuple[str, str]]:
     if call.credential == "api_key":
         yield "X-API-Key", "key"
     if call.key:
@@ -100,11 +100,11 @@ def _python_headers(call: Call) -> Iterator[tuple[str, str]]:
 
 
 def _literal(value: Any, *, lines: bool = True) -> str:
-    """A value as Python writes it; the members of the outermost object stand on lines of their own."""
+    """A value as a Python literal; members of the outermost object on separate lines."""
     if isinstance(value, dict):
         members = cast("Json", value).items()
-        said = [f"{_literal(name)}: {_literal(one, lines=False)}" for name, one in members]
-        return "{\n        " + ",\n        ".join(said) + ",\n    }" if lines and said else "{" + ", ".join(said) + "}"
+        pairs = [f"{_literal(name)}: {_literal(one, lines=False)}" for name, one in members]
+        return "{\n        " + ",\n        ".join(pairs) + ",\n    }" if lines and pairs else "{" + ", ".join(pairs) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(_literal(one, lines=False) for one in cast("list[Any]", value)) + "]"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

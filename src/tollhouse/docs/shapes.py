@@ -1,4 +1,4 @@
-"""Schemas in words: the tables of an object's members, and of the objects within, as Markdown."""
+"""JSON schemas as Markdown tables of their members."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -18,24 +18,24 @@ BOUNDS = (
 )
 
 
-class Shapes:
-    """Tells the schemas of one document."""
+class SchemaTables:
+    """Describes the schemas of one document."""
 
     def __init__(self, components: Json) -> None:
         self._schemas = components["schemas"]
 
     def tables(self, schema: Json) -> Iterator[str]:
-        """A table for the schema, and below it one for each object within; one that was told before is only named."""
-        waiting, told = [("", schema)], dict[str, str]()
+        """A table for the schema and for each nested object; repeated objects are referenced."""
+        waiting, described = [("", schema)], dict[str, str]()
         while waiting:
             path, one = waiting.pop(0)
             inner = f"{path}[]" if path and one.get("type") == "array" else path
             objects = list(self._objects(one))
             for name, found in objects:
-                if name in told:
-                    yield f"`{inner}` has the same members as `{told[name]}`."
+                if name in described:
+                    yield f"`{inner}` has the same members as `{described[name]}`."
                     continue
-                told[name] = inner
+                described[name] = inner
                 if inner:
                     yield f"### Members of `{inner}`" + (_which(found) if len(objects) > 1 else "")
                 yield table(("Member", "Description"), self.rows(found))
@@ -48,7 +48,7 @@ class Shapes:
             yield f"`{name}`", self.meaning(member, optional=name not in required)
 
     def kind(self, schema: Json) -> str:
-        """The type, in words."""
+        """The type as text."""
         if "anyOf" in schema:
             return " or ".join(dict.fromkeys(self.kind(one) for one in schema["anyOf"]))
         if "$ref" in schema or schema.get("properties"):
@@ -60,7 +60,7 @@ class Shapes:
         return FORMATS.get(schema.get("format", "")) or str(schema.get("type", ANY))
 
     def meaning(self, schema: Json, *, optional: bool) -> str:
-        """Its type, what it means, and how far it goes."""
+        """Type, description and bounds."""
         kind = self.kind(schema)
         words = [f"{kind[:1].upper()}{kind[1:]}."] + (["Optional."] if optional else [])
         words += [one["description"] for one in _alternatives(schema) if "description" in one]
@@ -70,7 +70,7 @@ class Shapes:
         return " ".join(words)
 
     def _objects(self, schema: Json) -> Iterator[tuple[str, Json]]:
-        """The objects that a schema may be, or is a list of, by name; one without a name is named by its members."""
+        """The objects of a schema or list by name; anonymous ones by their members."""
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
             yield name, self._schemas[name]
@@ -84,7 +84,7 @@ class Shapes:
 
 
 def table(heads: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
-    """A table of Markdown. It has two columns, which fit on a telephone."""
+    """A Markdown table with two columns."""
     lines = [heads, ("---", "---"), *rows]
     return "\n".join(f"| {_cell(one)} | {_cell(other)} |" for one, other in lines)
 
@@ -94,7 +94,7 @@ def _cell(text: str) -> str:
 
 
 def _which(schema: Json) -> str:
-    """Which of several objects this is."""
+    """The condition under which a schema applies."""
     return f", if it is a {schema['properties']['object']['enum'][0].replace('_', ' ')}"
 
 

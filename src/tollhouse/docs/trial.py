@@ -1,16 +1,16 @@
-"""Trying an operation of the Integration API from the browser: what its form asks for."""
+"""The form for trying an operation of the Integration API in the browser."""
 
 import json
 from collections.abc import Mapping
 
 from msgspec import Struct
 
-from tollhouse.docs.entries import INTEGRATION, Entry, Json
+from tollhouse.docs.entries import INTEGRATION, Json, ReferenceEntry
 from tollhouse.docs.samples import KEY
 
 
-class Part(Struct, frozen=True):
-    """A parameter that is typed: beforehand its example stands there, and below it what may be typed."""
+class TrialParameter(Struct, frozen=True):
+    """An input of the form, with its example as value and a hint."""
 
     name: str
     place: str
@@ -20,29 +20,29 @@ class Part(Struct, frozen=True):
 
 
 class Trial(Struct, frozen=True):
-    """One operation to try. `body` is its example, empty where it takes none; `keyed`: it knows an Idempotency-Key."""
+    """The form of an operation. `body` is its example; `keyed`: it accepts an Idempotency-Key."""
 
     name: str
     title: str
     method: str
     path: str
-    parts: tuple[Part, ...]
+    parts: tuple[TrialParameter, ...]
     body: str
     keyed: bool
 
 
-def can_be_tried(entry: Entry) -> bool:
-    """Whether an API key of the test environment gets in."""
+def can_be_tried(entry: ReferenceEntry) -> bool:
+    """Whether a test API key can call it."""
     return entry.path.startswith(INTEGRATION)
 
 
-def offers(found: Mapping[str, list[Entry]]) -> dict[str, list[Entry]]:
-    """What can be tried, by group."""
-    tried = {group: [one for one in members if can_be_tried(one)] for group, members in found.items()}
-    return {group: members for group, members in tried.items() if members}
+def offers(found: Mapping[str, list[ReferenceEntry]]) -> dict[str, list[ReferenceEntry]]:
+    """The operations that can be tried, by group."""
+    groups = {group: [one for one in members if can_be_tried(one)] for group, members in found.items()}
+    return {group: members for group, members in groups.items() if members}
 
 
-def trial_of(entry: Entry) -> Trial:
+def trial_of(entry: ReferenceEntry) -> Trial:
     """The form of an operation."""
     parameters = entry.shown["parameters"]
     content = entry.shown.get("requestBody", {}).get("content", {})
@@ -53,7 +53,7 @@ def trial_of(entry: Entry) -> Trial:
         method=entry.method,
         path=entry.path,
         parts=tuple(
-            Part(one["name"], one["in"], str(one.get("example", "")), _hint(one), one["required"])
+            TrialParameter(one["name"], one["in"], str(one.get("example", "")), _hint(one), one["required"])
             for one in parameters
             if one["in"] != "header"
         ),
