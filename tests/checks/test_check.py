@@ -104,7 +104,7 @@ async def test_what_commits_late_is_new_all_the_same(
     full, rows, broken = await found(quiet)
     assert not full
     assert rows >= 1
-    assert any(line.startswith("I1 every transaction has lines") for line in broken), broken
+    assert any(line.startswith("I1 every transaction has postings") for line in broken), broken
 
 
 async def test_what_is_old_is_looked_at_again_bit_by_bit(

@@ -94,7 +94,7 @@ def read(raw: bytes) -> Catalogue:
     errors = [f"{name}: unknown table" for name in document if name not in TABLES]
     tables = {name: document.get(name, {}) for name in TABLES}
     if broken := [f"{name}: must be a table" for name, table in tables.items() if not isinstance(table, dict)]:
-        raise SettingsRefusedError([f"{SETTING} {fault}" for fault in (*errors, *broken)])
+        raise SettingsRefusedError([f"{SETTING} {error}" for error in (*errors, *broken)])
     all_currencies = _currencies(tables["currencies"], errors)
     all_methods = _methods(tables["methods"], all_currencies, errors)
     all_withdrawal_methods = _withdrawal_methods(tables["withdrawal_methods"], all_currencies, errors)
@@ -102,7 +102,7 @@ def read(raw: bytes) -> Catalogue:
     all_servers = _game_servers(tables["game_servers"], errors)
     all_products = _products(tables["products"], all_currencies, errors)
     if errors:
-        raise SettingsRefusedError([f"{SETTING} {fault}" for fault in errors])
+        raise SettingsRefusedError([f"{SETTING} {error}" for error in errors])
     return Catalogue(all_currencies, all_methods, all_withdrawal_methods, all_pairs, all_products, all_servers)
 
 
@@ -111,9 +111,9 @@ def _replace(table: dict[str, T], new: Mapping[str, T]) -> None:
     table.update(new)
 
 
-def _currencies(given: dict[str, Any], errors: list[str]) -> dict[str, Currency]:
+def _currencies(entries: dict[str, Any], errors: list[str]) -> dict[str, Currency]:
     found = dict(currencies.BUILT_IN)
-    for code, facts in given.items():
+    for code, facts in entries.items():
         member, built_in = f"currencies.{code}", currencies.BUILT_IN.get(code)
         if not CODE.fullmatch(code):
             errors.append(f"{member}: the code must be 2 to 12 capital letters and digits")
@@ -127,9 +127,9 @@ def _currencies(given: dict[str, Any], errors: list[str]) -> dict[str, Currency]
     return found
 
 
-def _methods(given: dict[str, Any], known: Mapping[str, Currency], errors: list[str]) -> dict[str, Method]:
+def _methods(entries: dict[str, Any], known: Mapping[str, Currency], errors: list[str]) -> dict[str, Method]:
     found = methods.sandbox_methods(known) | dict(methods.BUILT_IN)
-    for method_id, facts in given.items():
+    for method_id, facts in entries.items():
         member, built_in = f'methods."{method_id}"', found.get(method_id)
         parts = METHOD_ID.fullmatch(method_id)
         if parts is None or parts["asset"] not in known:
@@ -148,10 +148,10 @@ def _methods(given: dict[str, Any], known: Mapping[str, Currency], errors: list[
 
 
 def _withdrawal_methods(
-    given: dict[str, Any], known: Mapping[str, Currency], errors: list[str]
+    entries: dict[str, Any], known: Mapping[str, Currency], errors: list[str]
 ) -> dict[str, WithdrawalMethod]:
     found = withdrawal_methods.sandbox_withdrawal_methods(known) | dict(withdrawal_methods.BUILT_IN)
-    for method_id, facts in given.items():
+    for method_id, facts in entries.items():
         member, built_in = f'withdrawal_methods."{method_id}"', found.get(method_id)
         parts = METHOD_ID.fullmatch(method_id)
         if parts is None or parts["asset"] not in known:
@@ -171,9 +171,11 @@ def _withdrawal_methods(
     return found
 
 
-def _conversion_pairs(given: dict[str, Any], known: Mapping[str, Currency], errors: list[str]) -> dict[str, ConversionPair]:
+def _conversion_pairs(
+    entries: dict[str, Any], known: Mapping[str, Currency], errors: list[str]
+) -> dict[str, ConversionPair]:
     found: dict[str, ConversionPair] = {}
-    for pair_id, facts in given.items():
+    for pair_id, facts in entries.items():
         member, parts = f'conversion_pairs."{pair_id}"', PAIR_ID.fullmatch(pair_id)
         if parts is None or parts["one"] == parts["other"] or not {parts["one"], parts["other"]} <= set(known):
             errors.append(f"{member}: the ID must be FROM:TO with two different existing currencies")
@@ -186,9 +188,9 @@ def _conversion_pairs(given: dict[str, Any], known: Mapping[str, Currency], erro
     return found
 
 
-def _game_servers(given: dict[str, Any], errors: list[str]) -> dict[str, GameServer]:
+def _game_servers(entries: dict[str, Any], errors: list[str]) -> dict[str, GameServer]:
     found: dict[str, GameServer] = {}
-    for name, facts in given.items():
+    for name, facts in entries.items():
         member = f"game_servers.{name}"
         if not SERVER.fullmatch(name) or name == products.SANDBOX:
             errors.append(f"{member}: the name must be 1 to 32 lower-case letters, digits and underscores, and not sandbox")
@@ -208,9 +210,9 @@ def _game_servers(given: dict[str, Any], errors: list[str]) -> dict[str, GameSer
     return found
 
 
-def _products(given: dict[str, Any], known: Mapping[str, Currency], errors: list[str]) -> dict[str, Product]:
+def _products(entries: dict[str, Any], known: Mapping[str, Currency], errors: list[str]) -> dict[str, Product]:
     found = dict(products.BUILT_IN)
-    for product_id, facts in given.items():
+    for product_id, facts in entries.items():
         member, built_in = f'products."{product_id}"', products.BUILT_IN.get(product_id)
         product = _member(member, Product, {"product_id": product_id}, built_in, facts, errors)
         if product is None:
@@ -245,15 +247,15 @@ def _member(member: str, kind: type[T], name: dict[str, str], built_in: T | None
     try:
         return shape(_merge(before, facts) | name, kind)  # pyright: ignore[reportUnknownArgumentType]
     except ValidationFailed as error:
-        errors += [f"{member}.{fault.field}: {fault.message.removeprefix(SUBJECT)}" for fault in error.field_errors]
+        errors += [f"{member}.{one.field}: {one.message.removeprefix(SUBJECT)}" for one in error.field_errors]
         return None
 
 
-def _merge(before: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def _merge(before: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:
     """The built-in values updated by the file's; nested tables are merged."""
     merged: dict[str, Any] = {
         name: before[name] | value if isinstance(value, dict) and isinstance(before.get(name), dict) else value
-        for name, value in given.items()
+        for name, value in entries.items()
     }
     return before | merged
 

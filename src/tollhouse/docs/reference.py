@@ -10,7 +10,7 @@ from tollhouse.docs.samples import call_of, credential_of, in_curl, in_python
 from tollhouse.docs.shapes import SchemaTables, table
 
 REFUSED = 400
-SAID = re.compile(r"^- `(?P<code>\w+)`: (?P<message>.*)$", re.MULTILINE)
+ERROR_LINE = re.compile(r"^- `(?P<code>\w+)`: (?P<message>.*)$", re.MULTILINE)
 CREDENTIALS = {
     "api_key": "an API key",
     "access_token": "an access token",
@@ -44,22 +44,22 @@ Use this list to look up every value of `error` and the endpoints that return it
 
 def contents(found: Mapping[str, ReferenceEntry]) -> str:
     """All entries, by group."""
-    said = [FOREWORD.rstrip()]
+    sections = [FOREWORD.rstrip()]
     for group, members in grouped(found).items():
         lines = [f"- [{entry.title}](/docs/api/{entry.name}.md)\\\n  {entry.about}" for entry in members]
-        said.append(f"## {group}\n\n" + "\n".join(lines))
-    return "\n\n".join(said) + "\n"
+        sections.append(f"## {group}\n\n" + "\n".join(lines))
+    return "\n\n".join(sections) + "\n"
 
 
 def codes(found: Mapping[str, ReferenceEntry]) -> str:
     """Every error code with its statuses, messages and operations."""
-    told: dict[str, dict[str, None]] = {}
+    messages: dict[str, dict[str, None]] = {}
     names: dict[str, list[str]] = {}
     for entry in found.values():
         for code, sentence in _refusals(entry.shown):
-            told.setdefault(code, {})[sentence] = None
+            messages.setdefault(code, {})[sentence] = None
             names.setdefault(code, []).append(entry.name)
-    lines = [f"- **`{code}`** {' '.join(told[code])}\\\n  {_where(names[code])}" for code in sorted(told)]
+    lines = [f"- **`{code}`** {' '.join(messages[code])}\\\n  {_where(names[code])}" for code in sorted(messages)]
     return "\n".join([CODES, *lines, ""])
 
 
@@ -80,8 +80,8 @@ def wanted(shown: Json) -> str:
 def _operation(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> Iterator[str]:
     shown = entry.shown
     yield _block("http", f"{entry.method} {entry.path}")
-    told = [shown["summary"].partition(". ")[2], shown.get("description", "")]
-    yield from filter(None, told)
+    paragraphs = [shown["summary"].partition(". ")[2], shown.get("description", "")]
+    yield from filter(None, paragraphs)
     if shown.get("deprecated"):
         yield "**Deprecated**: the response headers `Deprecation` and `Link` give the date and a link to the documentation."
     yield f"**Credential**: {wanted(shown)}."
@@ -135,8 +135,8 @@ def _refusals(shown: Json) -> Iterator[tuple[str, str]]:
     """The error codes of an operation with status and message."""
     for status, response in shown["responses"].items():
         if status.isdecimal() and int(status) >= REFUSED:
-            for said in SAID.finditer(response["description"]):
-                yield said["code"], f"{status}. {said['message']}"
+            for match in ERROR_LINE.finditer(response["description"]):
+                yield match["code"], f"{status}. {match['message']}"
 
 
 def _where(names: list[str]) -> str:

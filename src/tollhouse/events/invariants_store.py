@@ -56,12 +56,12 @@ DELIVERED_WITHOUT_SUCCESS = """
 """
 
 INVARIANTS: tuple[Invariant, ...] = (
-    Invariant("I11", "waiting events without a delivery", PENDING_WITHOUT_DELIVERY, "event"),
+    Invariant("I11", "pending events without a delivery", PENDING_WITHOUT_DELIVERY, "event"),
     Invariant("I11", "ended events with a schedule", ENDED_WITH_SCHEDULE, "event"),
-    Invariant("I11", "deliveries held apart from their event", HELD_MISMATCH, "event"),
-    Invariant("I11", "events planned twice", SCHEDULED_TWICE, "event"),
+    Invariant("I11", "deliveries held differently from their event", HELD_MISMATCH, "event"),
+    Invariant("I11", "events scheduled twice", SCHEDULED_TWICE, "event"),
     Invariant("I11", "deliveries of another merchant or mode than their event, or of none", FOREIGN_DELIVERIES, costly=True),
-    Invariant("I11", "events that could be told again", MISSING_KEY, "event"),
-    Invariant("I11", "events whose attempts are not their history", ATTEMPT_COUNT, "event"),
-    Invariant("I11", "delivered events that nobody took", DELIVERED_WITHOUT_SUCCESS, "event"),
+    Invariant("I11", "events that could be recorded twice", MISSING_KEY, "event"),
+    Invariant("I11", "events with a wrong count of attempts", ATTEMPT_COUNT, "event"),
+    Invariant("I11", "delivered events without a successful attempt", DELIVERED_WITHOUT_SUCCESS, "event"),
 )

@@ -1,12 +1,12 @@
-"""Every SQL statement that looks for what must never be in the ledger. Each returns the offending rows as a line of text.
+"""SQL that finds violations of the ledger's invariants, one line of text each.
 
-`$1` are the ids of the ledger transactions that are looked at; what has none looks at everything.
+`$1` are the ids of the ledger transactions to check; statements without it check everything.
 """
 
 from tollhouse.platform.invariants import Invariant
 
 I1_LINES = """
-    SELECT format('transaction %s has no lines', t.id) AS line FROM ledger_transactions t
+    SELECT format('transaction %s has no postings', t.id) AS line FROM ledger_transactions t
     WHERE t.id = ANY ($1::uuid[]) AND NOT EXISTS (SELECT FROM ledger_postings p WHERE p.transaction_id = t.id)
 """
 I1_ENTRIES = """
@@ -66,7 +66,7 @@ I3_LIMIT = """
     FROM ledger_accounts WHERE guarded AND code <> 'debt'
     GROUP BY merchant_id, mode, currency HAVING sum(balance) > 9007199254740991
 """
-# Guarded accounts by their rows, platform accounts by their postings: the two books are kept apart, and must agree.
+# Guarded accounts by their balances, platform accounts by their postings: both must agree.
 I4_CONSERVATION = """
     SELECT format('%s %s: debit balances are %s, credit balances %s', mode, currency, debits, credits) AS line
     FROM (SELECT mode, currency, coalesce(sum(balance) FILTER (WHERE normal_side = 'debit'), 0) AS debits,
@@ -188,9 +188,9 @@ I20_CHART = """
 """
 
 INVARIANTS: tuple[Invariant, ...] = (
-    Invariant("I1", "every transaction has lines", I1_LINES, "ledger"),
-    Invariant("I1", "every line has its entries", I1_ENTRIES, "ledger"),
-    Invariant("I1", "every line and entry has its transaction", I1_ORPHANS, costly=True),
+    Invariant("I1", "every transaction has postings", I1_LINES, "ledger"),
+    Invariant("I1", "every posting has its entries", I1_ENTRIES, "ledger"),
+    Invariant("I1", "every posting and entry has its transaction", I1_ORPHANS, costly=True),
     Invariant("I2", "a balance is the sum of its entries", I2_BALANCES, costly=True),
     Invariant("I2", "a balance is what the last entry leaves", I2_LAST, "ledger"),
     Invariant("I2", "entries have no gaps", I2_RUNNING, "ledger"),
@@ -201,10 +201,10 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I5", "an entry is of the account's merchant", I5_OWNERS, "ledger"),
     Invariant("I6", "what is reserved is held", I6_HOLDS),
     Invariant("I10", "debt is repaid first", I10_DEBT),
-    Invariant("I12", "reports begin with nothing", I12_BEGINNING, costly=True),
-    Invariant("I12", "reports leave no entry out", I12_TIMES, "ledger"),
-    Invariant("I12", "reports do not count what only changes its place", I12_INNER, "ledger"),
+    Invariant("I12", "reports start at zero", I12_BEGINNING, costly=True),
+    Invariant("I12", "reports include every entry", I12_TIMES, "ledger"),
+    Invariant("I12", "reports ignore internal movements", I12_INNER, "ledger"),
     Invariant("I12", "reports count a transaction once", I12_COUNTS, "ledger"),
     Invariant("I13", "a transition posts once", I13_ONCE, "ledger"),
-    Invariant("I20", "nothing is posted but what this program posts", I20_CHART, "ledger"),
+    Invariant("I20", "every posting is of a known kind", I20_CHART, "ledger"),
 )
