@@ -11,14 +11,14 @@ from chaos.kills import EVENTS_PER_S, RECEIVERS, WORKERS, destinations
 from chaos.producer import UNCERTAIN_ERRORS, Producer
 from chaos.receivers import Receivers, hosts
 from chaos.testbed import COUNT_EVENTS, Testbed
-from tollhouse.platform.db import ANSWERS_WITHIN_S, CONNECTS_WITHIN_S, LENDS_WITHIN_S
+from tollhouse.platform.db import STATEMENT_DEADLINE_S, CONNECT_TIMEOUT_S, ACQUIRE_TIMEOUT_S
 
 SILENT_S = 20.0
 """Longer than every timeout, so that each connection runs into one."""
 RUNNING_S = 20.0
 SILENCES, QUICK_SILENCES = 5, 1
 QUERY_EVERY_S = 0.5
-REFUSED_WITHIN_S = LENDS_WITHIN_S + CONNECTS_WITHIN_S + ANSWERS_WITHIN_S
+REFUSED_WITHIN_S = ACQUIRE_TIMEOUT_S + CONNECT_TIMEOUT_S + STATEMENT_DEADLINE_S
 RECOVERS_WITHIN_S = 10.0
 ARRIVE_WITHIN_S = 180.0
 ASK = "SELECT 1"

@@ -29,7 +29,7 @@ async def broken_invariants(dsn: str) -> list[str]:
 async def broken_in(pool: Pool) -> list[str]:
     """The same, on a connection of this pool."""
     async with pool.connection() as tx, tx.raw.transaction(isolation="repeatable_read", readonly=True):
-        return ours(await invariants.broken(tx, INVARIANTS))
+        return ours(await invariants.find_all_violations(tx, INVARIANTS))
 
 
 async def broken_without_events(actor: Actor, broken: Callable[[Tx], Awaitable[list[str]]], spoil: str) -> list[str]:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import asyncpg
 
-from tollhouse.http.dispatch import CANONICAL, Stored
+from tollhouse.http.dispatch import CANONICAL, StoredResponse
 from tollhouse.http.request import Request
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.environment import MerchantEnv
@@ -55,7 +55,7 @@ class KeyInProgress(ApiError):
 class DatabaseIdempotencyStore:
     """Keeps answers in `idempotency_keys`, per merchant, mode and caller."""
 
-    async def claim(self, tx: Tx, caller: Caller, key: str, fingerprint: bytes, request: Request) -> Stored | None:
+    async def claim(self, tx: Tx, caller: Caller, key: str, fingerprint: bytes, request: Request) -> StoredResponse | None:
         """Claim the key (None), or the stored answer. Raises `KeyReused` and `KeyInProgress`."""
         try:
             won = await tx.execute(CLAIM, *_whose(caller, key), fingerprint, request.now)
@@ -68,9 +68,9 @@ class DatabaseIdempotencyStore:
             raise KeyInProgress
         if earlier["fingerprint"] != fingerprint:
             raise KeyReused
-        return Stored(earlier["status"], earlier["answer"])
+        return StoredResponse(earlier["status"], earlier["answer"])
 
-    async def keep(self, tx: Tx, caller: Caller, key: str, stored: Stored) -> None:
+    async def store_response(self, tx: Tx, caller: Caller, key: str, stored: StoredResponse) -> None:
         """Keep the answer under the claimed key."""
         await tx.execute(KEEP, *_whose(caller, key), stored.status, stored.body)
 
@@ -91,7 +91,7 @@ async def made_once(
     if earlier is not None:
         return UUID(earlier.body.decode())
     made_id = await make()
-    await IDEMPOTENCY.keep(tx, merchant, key, Stored(SEE_OTHER, str(made_id).encode()))
+    await IDEMPOTENCY.store_response(tx, merchant, key, StoredResponse(SEE_OTHER, str(made_id).encode()))
     return made_id
 
 

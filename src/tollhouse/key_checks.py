@@ -6,7 +6,7 @@ from tollhouse.identity import second_factor_keys
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform.config import SettingsRefusedError
+from tollhouse.platform.config import InvalidSettingsError
 from tollhouse.platform.db import Pool
 from tollhouse.platform.encryption import CHECK_BYTES, DecryptionError, Encrypted, KeyRing
 from tollhouse.webhooks import rotation
@@ -15,7 +15,7 @@ RING = "TOLLHOUSE_SECRET_KEYS"
 
 
 async def verify(db: Pool, keys: KeyRing) -> None:
-    """Compare the ring with the database, and remember new keys. Raises `SettingsRefusedError`, having changed nothing."""
+    """Compare the ring with the database, and remember new keys. Raises `InvalidSettingsError`, having changed nothing."""
     rows = {row["key_id"]: row for row in await db.fetch(store.ALL)}
     used = {key_id for key_id, row in rows.items() if row["given_up_at"] is None}
     field_errors = [
@@ -42,7 +42,7 @@ async def verify(db: Pool, keys: KeyRing) -> None:
         if key_id in needed and not await _opens(db, keys, key_id)
     ]
     if field_errors:
-        raise SettingsRefusedError(field_errors)
+        raise InvalidSettingsError(field_errors)
     for key_id in new:
         await db.execute(store.ADD, key_id, keys.check_values[key_id], clock.now())
 

@@ -26,7 +26,7 @@ from tollhouse.mail import jobs as mail_jobs
 from tollhouse.oauth import cleaning as oauth_cleaning
 from tollhouse.platform import common_passwords, partitions
 from tollhouse.platform.config import Settings
-from tollhouse.platform.connections import name_of
+from tollhouse.platform.connections import application_name
 from tollhouse.platform.db import Pool
 from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.log import log
@@ -46,7 +46,7 @@ WEB_POOL = 10
 WATCH_EVERY_S = 900
 
 JOBS: list[Job] = [
-    (3600, lambda services: partitions.make(services.db)),
+    (3600, lambda services: partitions.create_missing(services.db)),
     *callers_cleaning.JOBS,
     *mail_jobs.JOBS,
     *oauth_cleaning.JOBS,
@@ -72,7 +72,7 @@ def create_services(settings: Settings, *, connections: int = WEB_POOL) -> Servi
         extension.extend(settings.catalogue_file)
     configured.configure(settings)
     keys = KeyRing(settings.secret_keys)
-    pool = Pool(settings.database_url, connections, name_of(keys), partitions=partitions.Partitions())
+    pool = Pool(settings.database_url, connections, application_name(keys), partitions=partitions.Partitions())
     return Services(settings, pool, keys, Templates())
 
 
@@ -95,7 +95,7 @@ def build(services: Services) -> AsgiApplication:
     recorder = Recorder(services)
 
     async def after_start() -> None:
-        await partitions.make(services.db)
+        await partitions.create_missing(services.db)
         common_passwords.common()
         recorder.start()
 

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from tollhouse.main import verify
 from tollhouse.platform import data_folder, embedded, http_server
-from tollhouse.platform.config import KEY_BYTES, Settings, SettingsRefusedError, key_ring
+from tollhouse.platform.config import KEY_BYTES, InvalidSettingsError, Settings, key_ring
 from tollhouse.platform.log import log
 from tollhouse.platform.migrations import migrate
 
@@ -52,13 +52,13 @@ def with_keys(settings: Settings) -> Settings:
                 f"The key ring {file} is missing, and the database beside it was used with it. Put it back from your "
                 f"backup. If it is lost for good: `tollhouse keys new > {file}`, then follow docs/keys.md."
             )
-            raise SettingsRefusedError([lost])
+            raise InvalidSettingsError([lost])
         data_folder.begin(settings.data_dir)
         write_keys(settings.data_dir, new_key("k1"))
     try:
         return msgspec.structs.replace(settings, secret_keys=key_ring(file.read_text().strip()))
     except ValueError as fault:
-        raise SettingsRefusedError([f"{file} {fault}"]) from None
+        raise InvalidSettingsError([f"{file} {fault}"]) from None
 
 
 def write_keys(data_dir: Path, ring: str) -> None:

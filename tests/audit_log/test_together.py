@@ -19,7 +19,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform import config
-from tollhouse.platform.config import SettingsRefusedError
+from tollhouse.platform.config import InvalidSettingsError
 from tollhouse.withdrawals import actions as withdrawals
 from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
 
@@ -87,7 +87,7 @@ async def test_what_was_kept_long_enough_is_forgotten(alice: Actor) -> None:
 
 
 def test_a_log_is_kept_a_year_at_least() -> None:
-    with pytest.raises(SettingsRefusedError, match="at least 365"):
+    with pytest.raises(InvalidSettingsError, match="at least 365"):
         config.load(FOR_EVER | {"TOLLHOUSE_AUDIT_KEPT_DAYS": "364"})
     assert config.load(FOR_EVER | {"TOLLHOUSE_AUDIT_KEPT_DAYS": "365"}).audit_kept_days == 365
 

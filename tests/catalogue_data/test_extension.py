@@ -10,7 +10,7 @@ from tests.console.desk import operator
 from tests.payments.shop import open_link, pay
 from tests.running import Service, new_database
 from tollhouse.catalogue import currencies, extension, methods, scales
-from tollhouse.platform.config import SettingsRefusedError
+from tollhouse.platform.config import InvalidSettingsError
 from tollhouse.platform.db import Pool
 from tollhouse.platform.migrations import migrate
 
@@ -38,7 +38,7 @@ def whole_number(least: int) -> str:
 
 def faults(text: str) -> list[str]:
     """What is wrong with this file, without the name of the setting."""
-    with pytest.raises(SettingsRefusedError) as refused:
+    with pytest.raises(InvalidSettingsError) as refused:
         extension.read(text.encode())
     assert all(fault.startswith("TOLLHOUSE_CATALOGUE_FILE ") for fault in refused.value.field_errors)
     return [fault.removeprefix("TOLLHOUSE_CATALOGUE_FILE ") for fault in refused.value.field_errors]
@@ -170,7 +170,7 @@ def test_all_faults_are_told_at_once() -> None:
 
 @pytest.mark.parametrize("raw", [b"[currencies", b"\xff\xfe"])
 def test_what_is_not_toml_is_said_to_be(raw: bytes) -> None:
-    with pytest.raises(SettingsRefusedError, match="is not valid TOML"):
+    with pytest.raises(InvalidSettingsError, match="is not valid TOML"):
         extension.read(raw)
 
 
@@ -206,10 +206,10 @@ async def test_decimals_are_held_for_ever(service: Service) -> None:
             _install(extension.read(text.encode()))
             await scales.verify_scales(pool)
         _install(extension.read(ZLOTY.replace("2", "3").encode()))
-        with pytest.raises(SettingsRefusedError, match=r"currencies\.PLN: amounts in the database have 2 decimals"):
+        with pytest.raises(InvalidSettingsError, match=r"currencies\.PLN: amounts in the database have 2 decimals"):
             await scales.verify_scales(pool)
         _install(extension.read(b""))
-        with pytest.raises(SettingsRefusedError, match=r"currencies\.PLN"):
+        with pytest.raises(InvalidSettingsError, match=r"currencies\.PLN"):
             await scales.verify_scales(pool)
     finally:
         extension.extend(None)

@@ -14,7 +14,6 @@ from tollhouse import main
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.console import users
 from tollhouse.kernel import clock
-from tollhouse.platform.live_use import in_live_use
 
 KEPT = "SELECT action, operator, reason, mode FROM operator_actions WHERE merchant_id = $1::uuid ORDER BY at, id"
 
@@ -43,6 +42,6 @@ async def seated(service: Service, name: str = "olga") -> AsyncIterator[Actor]:
     email = f"{name}-{uuid4().hex[:12]}@house.example"
     async with visitor(service, email) as actor:
         (await actor.form(await invite(service, email), {"password": PASSWORD})).ok(303)
-        if in_live_use(service.settings):
+        if service.settings.is_production:
             await enrol(actor, "/operator/security")
         yield actor

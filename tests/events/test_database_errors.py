@@ -8,11 +8,11 @@ import pytest
 from tollhouse.events.delivery import DeliveryWorker
 from tollhouse.events.results import DATABASE_ERRORS
 from tollhouse.http.services import Services
-from tollhouse.platform.db import LOST
+from tollhouse.platform.db import CONNECTION_LOST
 
 
 def test_every_way_to_lose_a_connection_is_one_that_a_worker_survives() -> None:
-    assert [fault for fault in LOST if not issubclass(fault, DATABASE_ERRORS)] == []
+    assert [fault for fault in CONNECTION_LOST if not issubclass(fault, DATABASE_ERRORS)] == []
 
 
 async def test_a_worker_ends_when_nobody_writes_down_results(services: Services) -> None:

@@ -31,13 +31,13 @@ async def ended_by(test: Desk) -> AsyncIterator[datetime]:
     """The first moment at which this month is over. The partitions are made again behind the test."""
     first = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     yield (first + timedelta(days=32)).replace(day=1)
-    await partitions.make(test.services.db)
+    await partitions.create_missing(test.services.db)
 
 
 async def test_months_are_made_ahead_and_only_once(test: Desk) -> None:
     before = await months(test)
     assert before >= 8
-    await partitions.make(test.services.db)
+    await partitions.create_missing(test.services.db)
     assert await months(test) == before
 
 
@@ -53,7 +53,7 @@ async def test_a_month_stays_while_anything_of_it_is_to_be_sent(test: Desk, rece
     assert await drop_months_before(test.services.db, ended_by) == 2
     assert await test.services.db.execute("SELECT FROM row_digests WHERE kind = 'event' AND id = $1", event_id) == 0
     assert await months(test) == before - 2
-    await partitions.make(test.services.db)
+    await partitions.create_missing(test.services.db)
     with pytest.raises(asyncpg.UniqueViolationError):  # the change was told, though nobody can read it any more
         await test.record(receiver.url, source_id=source_id)
     assert not await test.broken()

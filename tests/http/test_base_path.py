@@ -134,5 +134,5 @@ async def test_no_page_links_outside_of_the_path(owner: Actor) -> None:
      "https://a.example/pay?x", "https://a.example/pay#x", "https://a.example/a b", "https://a.example/./x"],
 )  # fmt: skip
 def test_a_path_is_plain(url: str) -> None:
-    with pytest.raises(config.SettingsRefusedError, match="TOLLHOUSE_BASE_URL"):
+    with pytest.raises(config.InvalidSettingsError, match="TOLLHOUSE_BASE_URL"):
         config.load({"TOLLHOUSE_BASE_URL": url})

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollhouse.http.charts import ABOVE, BELOW, NARROW, WIDE, bar_chart, step_of, strip, tenths_of_percent
+from tollhouse.http.charts import ABOVE, BELOW, NARROW, WIDE, bar_chart, format_percent, step_of, strip
 
 MINOR = st.integers(0, 2**60)
 
@@ -65,4 +65,4 @@ def test_a_strip_is_as_wide_as_its_pieces(shares: list[int], width: int) -> None
     [(1, 3, "33.3"), (2, 3, "66.7"), (1, 1, "100.0"), (-1, 8, "-12.5"), (5, 0, "0.0"), (1, 9999, "0.0")],
 )
 def test_percentages(part: int, whole: int, text: str) -> None:
-    assert tenths_of_percent(part, whole) == text
+    assert format_percent(part, whole) == text

@@ -14,7 +14,7 @@ from tollhouse.http.lists import CatalogueQuery, ConnectionsQuery, ListQuery
 from tollhouse.webhooks.model import EventType
 
 INTEGRATION = "/api/v2/integration"
-LISTS = [one for one in OPERATIONS if "part" in one.needs]
+LISTS = [one for one in OPERATIONS if "page" in one.needs]
 OPEN = [one.path for one in LISTS if one.full_path.startswith(INTEGRATION) and "{" not in one.path]
 TIMED = [one.path for one in LISTS if one.path in OPEN and not issubclass(one.query or ListQuery, CatalogueQuery)]
 NEVER_PAGED = {"/api-keys", "/oauth/clients", "/oauth/grants", "/api/v2/oauth/permissions"}

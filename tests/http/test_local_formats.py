@@ -4,10 +4,10 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from tollhouse.http.choices import OWN_PAGE
 from tollhouse.http.forms import parse_form
 from tollhouse.http.languages import preferred
 from tollhouse.http.local_formats import Formats
+from tollhouse.http.preferences import OWN_PAGE
 from tollhouse.kernel.zones import zone_of
 
 ENGLISH, GERMAN = Formats("en"), Formats("de")

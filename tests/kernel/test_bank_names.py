@@ -9,8 +9,8 @@ from tollhouse.kernel.bank_codes import (
     SEPA_IBAN_CHARS,
     creditor_reference,
     creditor_references,
-    read_bic,
-    read_iban,
+    parse_bic,
+    parse_iban,
 )
 
 BODIES = st.text("0123456789", min_size=REFERENCE_DIGITS, max_size=REFERENCE_DIGITS)
@@ -28,7 +28,7 @@ BODIES = st.text("0123456789", min_size=REFERENCE_DIGITS, max_size=REFERENCE_DIG
 )
 def test_accounts_as_people_write_them(iban: str) -> None:
     spaced = "\u00a0".join(iban[i : i + 4] for i in range(0, len(iban), 4))
-    assert read_iban(iban) == read_iban(f" {iban.lower()} ") == read_iban(spaced) == iban
+    assert parse_iban(iban) == parse_iban(f" {iban.lower()} ") == parse_iban(spaced) == iban
     assert len(iban) == SEPA_IBAN_CHARS[iban[:2]]
 
 
@@ -46,13 +46,13 @@ def test_accounts_as_people_write_them(iban: str) -> None:
     ],
 )
 def test_what_is_no_account(text: str) -> None:
-    assert read_iban(text) is None
+    assert parse_iban(text) is None
 
 
 def test_banks() -> None:
-    assert read_bic(" cobadeffxxx ") == "COBADEFFXXX"
-    assert read_bic("COBADEFF") == "COBADEFF"
-    assert read_bic("COBADEF") is read_bic("COBADEFFXX") is read_bic("1OBADEFF") is None
+    assert parse_bic(" cobadeffxxx ") == "COBADEFFXXX"
+    assert parse_bic("COBADEFF") == "COBADEFF"
+    assert parse_bic("COBADEF") is parse_bic("COBADEFFXX") is parse_bic("1OBADEFF") is None
 
 
 def test_a_reference_of_the_standard() -> None:

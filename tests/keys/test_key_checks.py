@@ -12,7 +12,7 @@ from tests.journeys.test_get_paid import activate_secret
 from tests.running import Service, new_database, settings_for
 from tollhouse import key_checks, main
 from tollhouse.platform import config, data_folder, embedded
-from tollhouse.platform.config import Settings, SettingsRefusedError, key_ring
+from tollhouse.platform.config import InvalidSettingsError, Settings, key_ring
 from tollhouse.supervisor import new_key, with_keys
 
 OLD, NEW, OTHER = (new_key(name) for name in ("old", "new", "other"))
@@ -38,7 +38,7 @@ def with_ring(settings: Settings, ring: str) -> Settings:
 
 async def refused(settings: Settings) -> str:
     """What the start says."""
-    with pytest.raises(SettingsRefusedError) as raised:
+    with pytest.raises(InvalidSettingsError) as raised:
         await main.verify(settings)
     return " ".join(raised.value.field_errors)
 
@@ -82,6 +82,6 @@ def test_a_lost_key_file_is_not_replaced(tmp_path: Path) -> None:
     assert with_keys(settings) == with_keys(settings)
     data_folder.mark_used(tmp_path)
     (tmp_path / "secret-keys").unlink()
-    with pytest.raises(SettingsRefusedError, match="is missing"):
+    with pytest.raises(InvalidSettingsError, match="is missing"):
         with_keys(settings)
     assert not (tmp_path / "secret-keys").exists()

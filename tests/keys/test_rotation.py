@@ -283,5 +283,5 @@ def test_the_ring_in_the_data_folder(tmp_path: Path) -> None:
     assert [name for name, _ in ring] == ["k2", "k1"]
     assert ring[1:] == made.secret_keys
     file.write_text("k1:short")
-    with pytest.raises(config.SettingsRefusedError, match="each key must be"):
+    with pytest.raises(config.InvalidSettingsError, match="each key must be"):
         with_keys(settings)

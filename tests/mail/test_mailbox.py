@@ -15,7 +15,6 @@ from tests.forms import seen
 from tests.mail.office import Office
 from tests.running import Service, settings_for
 from tollhouse.kernel import clock
-from tollhouse.platform.live_use import in_live_use
 from tollhouse.rails import configured
 
 MAIL = re.compile(r'href="(/operator/mail/[0-9a-f-]{36})"')
@@ -68,7 +67,7 @@ async def test_in_live_use_nobody_reads_a_mail_here(make_service: Callable[..., 
     ],
 )
 def test_live_use_is_what_others_can_reach(base_url: str, expected: bool) -> None:
-    assert in_live_use(settings_for("postgresql://", TOLLHOUSE_BASE_URL=base_url)) is expected
+    assert settings_for("postgresql://", TOLLHOUSE_BASE_URL=base_url).is_production is expected
 
 
 async def test_with_a_relay_only_how_it_went_is_told(office: Office) -> None:

@@ -17,7 +17,7 @@ from tollhouse.kernel import clock
 from tollhouse.mail import jobs, outbox, store, writing
 from tollhouse.mail.model import Letter
 from tollhouse.platform import smtp
-from tollhouse.platform.smtp import NotTakenError, hand_over, relay_of
+from tollhouse.platform.smtp import MailDeferredError, parse_relay, send_mail
 
 SIGN_UP = "/api/v2/merchant/signup"
 WAITS, SENT, GIVEN_UP = {"later": True}, {"sent": True}, {"given_up": True}
@@ -103,7 +103,7 @@ async def test_a_relay_that_is_down_or_hangs_keeps_nobody(
     office.postbox.responses["EHLO"] = "HANG"
     await office.send()
     assert [mail["error"] for mail in await office.state()] == ["timeout"]
-    down = msgspec.structs.replace(office.services.settings, smtp=relay_of(f"smtp://127.0.0.1:{free_port()}"))
+    down = msgspec.structs.replace(office.services.settings, smtp=parse_relay(f"smtp://127.0.0.1:{free_port()}"))
     await office.turn_the_clock()
     await jobs.send_due(msgspec.structs.replace(office.services, settings=down))
     assert [(mail["error"], mail["attempts"]) for mail in await office.state()] == [("connection_error", 2)]
@@ -173,13 +173,13 @@ async def test_a_password_goes_over_tls_alone(office: Office, monkeypatch: pytes
     assert mail is not None
     message = writing.message_of(office.services, mail)
     async with Postbox(free_port(), tls) as guarded, Postbox(free_port()) as open_to_all:
-        await hand_over(relay_of(f"smtp://hal:p%40ss@127.0.0.1:{guarded.port}"), message)
+        await send_mail(parse_relay(f"smtp://hal:p%40ss@127.0.0.1:{guarded.port}"), message)
         assert [(one.over_tls, one.login) for one in guarded.received] == [(True, "\0hal\0p@ss")]
-        with pytest.raises(NotTakenError, match="not_supported"):
-            await hand_over(relay_of(f"smtp://hal:p%40ss@127.0.0.1:{open_to_all.port}"), message)
+        with pytest.raises(MailDeferredError, match="not_supported"):
+            await send_mail(parse_relay(f"smtp://hal:p%40ss@127.0.0.1:{open_to_all.port}"), message)
         monkeypatch.delenv("SSL_CERT_FILE")
-        with pytest.raises(NotTakenError, match=r"tls_error|connection_error"):
-            await hand_over(relay_of(f"smtp://127.0.0.1:{guarded.port}"), message)
+        with pytest.raises(MailDeferredError, match=r"tls_error|connection_error"):
+            await send_mail(parse_relay(f"smtp://127.0.0.1:{guarded.port}"), message)
         assert open_to_all.received == []
 
 

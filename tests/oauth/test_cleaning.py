@@ -181,7 +181,7 @@ async def test_many_processes_may_make_partitions_at_once(services: Services, bo
     for days in range(10, 15):
         made = (f"SELECT partitions_make(now() + interval '{days} days')" for _ in range(8))
         await asyncio.gather(*(bob.sql(statement) for statement in made))
-    await partitions.make(services.db)
+    await partitions.create_missing(services.db)
 
 
 async def test_workers_at_once_do_not_get_into_each_others_way(services: Services, bob: Actor) -> None:

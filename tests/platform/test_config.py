@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tollhouse.platform.config import SETTINGS, SettingsRefusedError, load
+from tollhouse.platform.config import SETTINGS, InvalidSettingsError, load
 from tollhouse.platform.smtp import Relay
 
 KEY = "k1:" + base64.urlsafe_b64encode(bytes(32)).decode().rstrip("=")
@@ -22,7 +22,7 @@ def test_the_defaults_stand() -> None:
 
 
 def test_all_faults_are_told_at_once() -> None:
-    with pytest.raises(SettingsRefusedError) as refused:
+    with pytest.raises(InvalidSettingsError) as refused:
         load(
             {
                 "DATABASE_URL": "postgresql://somewhere",
@@ -47,7 +47,7 @@ def test_all_faults_are_told_at_once() -> None:
 
 @pytest.mark.parametrize("ring", ["k1", "k1:short", f"{KEY},{KEY}", ":" + KEY[3:]])
 def test_a_key_ring_is_whole_or_refused(ring: str) -> None:
-    with pytest.raises(SettingsRefusedError):
+    with pytest.raises(InvalidSettingsError):
         load({"TOLLHOUSE_SECRET_KEYS": ring})
 
 
@@ -75,7 +75,7 @@ def test_a_relay_for_mail_is_read_from_its_url() -> None:
      "smtp://a:hunter2@relay.example/x", "smtp://a:hunter2@relay.example?tls=no", "smtp://a:hunter2@[relay"],
 )  # fmt: skip
 def test_a_relay_that_cannot_be_is_refused_and_its_password_not_repeated(url: str) -> None:
-    with pytest.raises(SettingsRefusedError) as refused:
+    with pytest.raises(InvalidSettingsError) as refused:
         load({"TOLLHOUSE_SMTP_URL": url})
     assert "hunter2" not in str(refused.value)
 
@@ -84,5 +84,5 @@ def test_mail_is_from_an_address() -> None:
     assert load({"TOLLHOUSE_BASE_URL": "https://pay.example"}).sender == "Tollhouse <tollhouse@pay.example>"
     assert load({"TOLLHOUSE_MAIL_FROM": "Our Toll <toll@house.example>"}).sender == "Our Toll <toll@house.example>"
     for wrong in ("toll", "a@b.example, c@d.example", "Toll <>", "a b@c.example"):
-        with pytest.raises(SettingsRefusedError):
+        with pytest.raises(InvalidSettingsError):
             load({"TOLLHOUSE_MAIL_FROM": wrong})

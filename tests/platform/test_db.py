@@ -7,7 +7,7 @@ import pytest
 from tests.running import Service
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.platform.db_faults import LOST
+from tollhouse.platform.db_errors import CONNECTION_LOST
 
 ONE = "SELECT 1 AS one"
 PREPARED = "SELECT count(*) FROM pg_prepared_statements WHERE statement = $1"
@@ -38,7 +38,7 @@ async def test_a_connection_whose_session_was_ended_is_replaced(service: Service
     while pids == {first}:  # until the ended session is noticed, which costs one request its answer
         try:
             pids.add((await pool.fetchrow(PID) or [0])[0])
-        except LOST:
+        except CONNECTION_LOST:
             pids.add(0)
     assert (await pool.fetchrow(PID) or [0])[0] not in {0, first}
     await pool.close()

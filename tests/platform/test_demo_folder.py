@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tollhouse.cli import main as command_line
-from tollhouse.platform.config import SettingsRefusedError
+from tollhouse.platform.config import InvalidSettingsError
 
 
 def test_the_demo_has_a_data_folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -17,5 +17,5 @@ def test_the_demo_has_a_data_folder_of_its_own(monkeypatch: pytest.MonkeyPatch, 
 def test_the_demo_never_fills_a_database_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://tollhouse@db/tollhouse")
     monkeypatch.setenv("TOLLHOUSE_SECRET_KEYS", "k1:" + "A" * 43)
-    with pytest.raises(SettingsRefusedError, match="Unset DATABASE_URL"):
+    with pytest.raises(InvalidSettingsError, match="Unset DATABASE_URL"):
         command_line.settings_for_demo(8000)

@@ -44,12 +44,12 @@ async def test_readiness_is_503_where_the_schema_is_not_ours(server: embedded.Se
     dsn = await new_database(server.cluster.dsn)
     pool = Pool(dsn, 1)
     with pytest.raises(TemporarilyUnavailable):
-        await health.reach(pool)
+        await health.require_ready(pool)
     await migrate(dsn)
-    await health.reach(pool)
+    await health.require_ready(pool)
     await run(dsn, NEWER)
     with pytest.raises(TemporarilyUnavailable):
-        await health.reach(pool)
+        await health.require_ready(pool)
     await pool.close()
 
 

@@ -106,12 +106,12 @@ async def test_many_make_them_at_once(services: Services) -> None:
     later = clock.now() + timedelta(days=60)
     statement = "SELECT partitions_make($1)"
     await asyncio.gather(*(services.db.fetchrow(statement, later) for _ in range(8)))
-    await partitions.make(services.db)
+    await partitions.create_missing(services.db)
 
 
 async def test_a_partition_that_is_only_detached_is_attached_again(quiet: Service, services: Services) -> None:
     now = clock.now()
     name = f"api_requests_{now:%Y%m%d}"
     await quiet.sql(f"ALTER TABLE api_requests DETACH PARTITION {name}")
-    await partitions.make(services.db)
+    await partitions.create_missing(services.db)
     assert await services.db.execute(INSERTS["api_requests"], born_at(now), now) == 1

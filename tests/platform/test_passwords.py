@@ -7,11 +7,11 @@ import pytest
 
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform.common_passwords import common, is_common
-from tollhouse.platform.passwords import Lane
+from tollhouse.platform.passwords import HashingLane
 
 
 async def test_a_lane_refuses_what_its_queue_does_not_hold() -> None:
-    lane, go = Lane("test", 1), threading.Event()
+    lane, go = HashingLane("test", 1), threading.Event()
     waiting = [asyncio.create_task(lane.run(go.wait, 2)) for _ in range(3)]
     await asyncio.sleep(0)
     with pytest.raises(TemporarilyUnavailable) as refused:
@@ -27,7 +27,7 @@ async def test_a_lane_refuses_what_its_queue_does_not_hold() -> None:
 
 
 async def test_whoever_goes_away_leaves_the_place_to_others() -> None:
-    lane, go = Lane("test", 1), threading.Event()
+    lane, go = HashingLane("test", 1), threading.Event()
     working, waiting = (asyncio.create_task(lane.run(go.wait, 1)) for _ in range(2))
     await asyncio.sleep(0)
     waiting.cancel()
@@ -38,7 +38,7 @@ async def test_whoever_goes_away_leaves_the_place_to_others() -> None:
 
 
 async def test_one_lane_does_not_wait_for_another() -> None:
-    busy, free, go = Lane("busy", 1), Lane("free", 1), threading.Event()
+    busy, free, go = HashingLane("busy", 1), HashingLane("free", 1), threading.Event()
     waiting = asyncio.create_task(busy.run(go.wait, 1))
     assert await free.run(lambda: "hashed", 1) == "hashed"
     go.set()
@@ -46,7 +46,7 @@ async def test_one_lane_does_not_wait_for_another() -> None:
 
 
 async def test_a_lane_starts_no_more_of_what_is_paced_than_it_may() -> None:
-    lane, started = Lane("slow", 3, per_s=0.001), list[str]()
+    lane, started = HashingLane("slow", 3, per_s=0.001), list[str]()
 
     def work() -> str:
         started.append("")

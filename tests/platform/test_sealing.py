@@ -31,11 +31,11 @@ def test_every_key_of_the_ring_vouches() -> None:
 def test_the_form_of_a_secret() -> None:
     secret = tokens.mint("that")
     assert len(secret) == len("that_") + 43 + 6
-    assert tokens.intact("that", secret)
+    assert tokens.is_well_formed("that", secret)
     for broken in (secret[:-1] + ("0" if secret[-1] != "0" else "1"), secret + "0", secret[:-1], secret + "\n", ""):
-        assert not tokens.intact("that", broken)
-    assert not tokens.intact("thrt", secret)
-    assert tokens.encrypt_form("th_live", "0" * 43) == "th_live_" + "0" * 43 + _crc("0" * 43)
+        assert not tokens.is_well_formed("that", broken)
+    assert not tokens.is_well_formed("thrt", secret)
+    assert tokens.with_checksum("th_live", "0" * 43) == "th_live_" + "0" * 43 + _crc("0" * 43)
 
 
 def _crc(body: str) -> str:

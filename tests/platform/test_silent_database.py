@@ -13,7 +13,7 @@ from tests.running import Service, settings_for
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform import db, embedded
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.platform.db_faults import LOST, OutcomeUnknown, is_unavailable
+from tollhouse.platform.db_errors import CONNECTION_LOST, OutcomeUnknown, is_unavailable
 
 PID = "SELECT pg_backend_pid()"
 RAISE = "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{}'; END $$"
@@ -43,11 +43,11 @@ async def proxy(service: Service) -> AsyncIterator[Proxy]:
 
 
 async def test_a_silent_server_costs_one_deadline_and_is_forgotten(proxy: Proxy) -> None:
-    pool = Pool(proxy.dsn, 3, answers_within_s=0.3)
+    pool = Pool(proxy.dsn, 3, statement_timeout_s=0.3)
     await asyncio.gather(*(pool.fetchrow("SELECT pg_sleep(0.05)") for _ in range(3)))
     assert proxy.accepted == 3
     proxy.silence()
-    with pytest.raises(LOST):
+    with pytest.raises(CONNECTION_LOST):
         await pool.fetchrow(PID)
     proxy.resume()
     await pool.fetchrow(PID)
@@ -56,7 +56,7 @@ async def test_a_silent_server_costs_one_deadline_and_is_forgotten(proxy: Proxy)
 
 
 async def test_waiting_for_a_connection_has_an_end(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(db, "LENDS_WITHIN_S", 0.05)
+    monkeypatch.setattr(db, "ACQUIRE_TIMEOUT_S", 0.05)
     pool = Pool(service.dsn, 1)
     async with pool.connection():
         with pytest.raises(TemporarilyUnavailable):
@@ -67,7 +67,7 @@ async def test_waiting_for_a_connection_has_an_end(service: Service, monkeypatch
 
 async def test_a_commit_without_an_answer_is_told_as_unknown(proxy: Proxy, service: Service) -> None:
     await service.sql("CREATE TABLE IF NOT EXISTS committed (x int)")
-    pool = Pool(proxy.dsn, 1, answers_within_s=0.3)
+    pool = Pool(proxy.dsn, 1, statement_timeout_s=0.3)
     await pool.fetchrow(PID)
     proxy.lose_answer_to = b"COMMIT"
     with pytest.raises(OutcomeUnknown):
@@ -80,8 +80,8 @@ async def test_a_commit_without_an_answer_is_told_as_unknown(proxy: Proxy, servi
 async def test_a_silent_server_is_503_with_retry_after_and_the_service_recovers(
     server: embedded.Server, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(db, "ANSWERS_WITHIN_S", 0.4)
-    monkeypatch.setattr(db, "CONNECTS_WITHIN_S", 0.4)
+    monkeypatch.setattr(db, "STATEMENT_DEADLINE_S", 0.4)
+    monkeypatch.setattr(db, "CONNECT_TIMEOUT_S", 0.4)
     running = Service(settings_for(server.cluster.dsn, DATABASE_URL=proxy.dsn), worker=False)
     await asyncio.to_thread(running.start)  # the proxy must go on meanwhile
     try:
@@ -141,10 +141,10 @@ async def test_tcp_notices_a_peer_that_is_gone(proxy: Proxy) -> None:
 
 
 async def test_a_job_that_takes_long_may(make_service: Callable[..., Service]) -> None:
-    pool = Pool(make_service().dsn, 1, answers_within_s=0.2)
+    pool = Pool(make_service().dsn, 1, statement_timeout_s=0.2)
     async with pool.transaction() as tx:
-        await tx.take_long()
+        await tx.lift_statement_timeout()
         await tx.execute("SELECT pg_sleep(0.6)")
-    with pytest.raises((*LOST, asyncpg.QueryCanceledError)):
+    with pytest.raises((*CONNECTION_LOST, asyncpg.QueryCanceledError)):
         await pool.execute("SELECT pg_sleep(0.6)")
     await pool.close()

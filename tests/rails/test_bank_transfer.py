@@ -158,6 +158,6 @@ def test_a_house_with_an_account_has_the_rail(monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_what_cannot_be_an_account(changes: dict[str, Any], says: str) -> None:
-    with pytest.raises(config.SettingsRefusedError) as refused:
+    with pytest.raises(config.InvalidSettingsError) as refused:
         config.load(SET | changes)
     assert says in str(refused.value)

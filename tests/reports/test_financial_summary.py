@@ -10,7 +10,7 @@ import pytest
 from tests.cast import Actor, application
 from tests.payments.shop import open_link, pay
 from tests.reports.conftest import Desk
-from tollhouse.http.csv_table import harmless
+from tollhouse.http.csv_table import escape_formula
 from tollhouse.ledger.model import EntryType
 from tollhouse.reports.model import LINE_OF, LINES
 
@@ -244,4 +244,4 @@ async def test_csv_says_what_json_says(alice: Actor, desk: Desk) -> None:
     ],
 )
 def test_no_cell_begins_a_formula(cell: str, safe: str) -> None:
-    assert harmless(cell) == safe
+    assert escape_formula(cell) == safe

@@ -82,7 +82,7 @@ async def test_what_waits_is_written_at_the_end(services: Services) -> None:
     kept, merchant_id = Recorder(services), new_id()
     kept.start()
     for _ in range(recorder.BATCH + 1):
-        kept.note(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
+        kept.record(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
     await kept.stop()
     assert await count(services, merchant_id) == recorder.BATCH + 1
 
@@ -91,9 +91,9 @@ async def test_what_no_credential_asked_or_is_over_the_limit_is_not_written(serv
     kept, merchant_id = Recorder(services), new_id()
     stranger = asked(services, merchant_id)
     stranger.caller = None
-    kept.note(stranger, OPERATIONS[0], Response(), 1)
-    kept.note(asked(services, merchant_id), None, Response(), 1)
-    kept.note(asked(services, merchant_id), OPERATIONS[0], Response(status_code=429), 1)
+    kept.record(stranger, OPERATIONS[0], Response(), 1)
+    kept.record(asked(services, merchant_id), None, Response(), 1)
+    kept.record(asked(services, merchant_id), OPERATIONS[0], Response(status_code=429), 1)
     kept.start()
     await kept.stop()
     assert await count(services, merchant_id) == 0
@@ -102,7 +102,7 @@ async def test_what_no_credential_asked_or_is_over_the_limit_is_not_written(serv
 async def test_too_much_is_dropped_and_counted(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     kept, merchant_id = Recorder(services), new_id()
     for _ in range(recorder.QUEUE_MAX + 3):
-        kept.note(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
+        kept.record(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
     kept.start()
     await kept.stop()
     assert await count(services, merchant_id) == recorder.QUEUE_MAX
@@ -125,7 +125,7 @@ async def test_a_line_that_cannot_be_made_or_written_holds_nobody_up(
             patched.setattr(where, name, broken)
             kept = Recorder(services)
             kept.start()
-            kept.note(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
+            kept.record(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
             await kept.stop()
     assert await count(services, merchant_id) == 0
 
@@ -133,7 +133,7 @@ async def test_a_line_that_cannot_be_made_or_written_holds_nobody_up(
 async def test_whatever_was_asked_and_answered_can_be_written(services: Services) -> None:
     kept, merchant_id = Recorder(services), new_id()
     kept.start()
-    kept.note(
+    kept.record(
         asked(services, merchant_id, "/api/v2/integration/\0\ud800"), OPERATIONS[0], Response(b"no json", 500), 1 << 40
     )
     await kept.stop()
@@ -144,7 +144,7 @@ async def test_switched_off_it_keeps_nothing(services: Services) -> None:
     off = msgspec.structs.replace(services, settings=msgspec.structs.replace(services.settings, request_log_kept_days=0))
     kept, merchant_id = Recorder(off), new_id()
     kept.start()
-    kept.note(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
+    kept.record(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
     await kept.stop()
     assert await count(services, merchant_id) == 0
 
@@ -152,13 +152,13 @@ async def test_switched_off_it_keeps_nothing(services: Services) -> None:
 async def test_days_are_made_ahead_and_dropped_when_they_are_over(lone: Services) -> None:
     today = clock.now()
     await lone.db.fetch("SELECT partitions_make($1)", today - timedelta(days=10))
-    await partitions.make(lone.db)
+    await partitions.create_missing(lone.db)
     names = [row["relname"] for row in await lone.db.fetch(DAYS)]
     assert len(names) == 6
     assert f"api_requests_{today:%Y%m%d}" in names
     await retention.drop_days(lone)
     assert [row["relname"] for row in await lone.db.fetch(DAYS)] == names[3:]
-    await partitions.make(lone.db)
+    await partitions.create_missing(lone.db)
     assert len(await lone.db.fetch(DAYS)) == 3
 
 

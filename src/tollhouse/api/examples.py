@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tollhouse.http.openapi_examples import MOMENT, Usual, id_of
+from tollhouse.http.openapi_examples import MOMENT, ExampleValues, id_of
 
 CALLBACK = "https://app.example/callback"
 HOOK = "https://shop.example/hooks/tollhouse"
@@ -224,4 +224,4 @@ BODIES: Mapping[str, dict[str, Any]] = {
         "version": 1,
     },
 }
-USUAL = Usual(members=MEMBERS, minor=MINOR, of_schema=OF_SCHEMA, bodies=BODIES)
+USUAL = ExampleValues(members=MEMBERS, minor=MINOR, of_schema=OF_SCHEMA, bodies=BODIES)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from tollhouse.http.operations import Operations, Surface
 from tollhouse.identity.guards import anyone
 from tollhouse.platform.db import Pool
-from tollhouse.platform.health import reach
+from tollhouse.platform.health import require_ready
 from tollhouse.platform.log import lost_lines
 
 OPERATIONS = Operations(Surface("health", "", cors=False, html=False))
@@ -35,5 +35,5 @@ async def alive() -> Liveness:
 @OPERATIONS.add("GET", "/readyz", guard=anyone)
 async def ready(db: Pool) -> Readiness:
     """Check that the database responds as well; 503 if it does not."""
-    await reach(db)
+    await require_ready(db)
     return Readiness("ok", lost_lines())

@@ -10,7 +10,7 @@ from tollhouse.api import dashboard, health, integration, oauth
 from tollhouse.api.event_specs import EVENT_SPECS
 from tollhouse.api.examples import USUAL
 from tollhouse.http.cookies import SAFE, cookie_name
-from tollhouse.http.openapi import Source, document
+from tollhouse.http.openapi import ReferenceSource, document
 from tollhouse.http.openapi_responses import Admission
 from tollhouse.http.openapi_schemas import Json
 from tollhouse.http.operations import Operation, Operations, Surface
@@ -66,14 +66,14 @@ def described() -> list[Operation]:
 @cache
 def encoded(settings: Settings) -> bytes:
     """The document for these settings as JSON."""
-    source = Source(
+    source = ReferenceSource(
         operations=described(),
         doors=DOORS,
         told=EVENT_SPECS,
         usual=USUAL,
         security_schemes=_security_schemes(settings),
         admission=_admission,
-        keeper_refuses=(KeyReused, KeyInProgress),
+        idempotency_errors=(KeyReused, KeyInProgress),
     )
     return ENCODER.encode(document(source, settings.base_url))
 

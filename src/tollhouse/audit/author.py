@@ -55,14 +55,14 @@ def asked_by(author: Author) -> None:
 
 def person(request: Request, user_id: UUID) -> Author:
     """One of a merchant's people, where they sit."""
-    return Author("person", str(user_id), request.address, request.own_id)
+    return Author("person", str(user_id), request.address, request.server_request_id)
 
 
 def api_key(request: Request, api_key_id: UUID) -> Author:
     """A program of the merchant's own."""
-    return Author("api_key", str(api_key_id), request.address, request.own_id)
+    return Author("api_key", str(api_key_id), request.address, request.server_request_id)
 
 
 def application(request: Request, client_id: str) -> Author:
     """An application that the merchant is connected to."""
-    return Author("application", client_id, request.address, request.own_id)
+    return Author("application", client_id, request.address, request.server_request_id)

@@ -10,8 +10,8 @@ from msgspec import Struct
 from tollhouse.audit.author import AuthorKind
 from tollhouse.audit.changes import Changes
 from tollhouse.audit.event_types import TOPICS, Topic
-from tollhouse.http.days import span_of
-from tollhouse.http.keyset import KeysetQuery, Place
+from tollhouse.http.days import time_range_of
+from tollhouse.http.keyset import KeysetQuery, Position
 from tollhouse.kernel.ids import Mode
 
 Environment = Literal["", "test", "live", "account"]
@@ -48,7 +48,7 @@ class AuditQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
 
     def wanted(self, zone: tzinfo) -> Wanted:
         """What is meant. Raises `ValidationFailed` with every fault."""
-        since, until = span_of(self.since, self.until, zone)
+        since, until = time_range_of(self.since, self.until, zone)
         kinds = list(TOPICS[self.what]) if self.what else []
         author_kind, _, author = self.who.partition(":")
         return Wanted(since, until, self.environment, kinds, author_kind, author)
@@ -70,9 +70,9 @@ class Line(Struct, frozen=True, kw_only=True):
     changed: Changes
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Position:
         """Where it stands in the list."""
-        return Place(self.created_at, self.id)
+        return Position(self.created_at, self.id)
 
 
 class KnownAuthor(Struct, frozen=True):

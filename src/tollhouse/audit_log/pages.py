@@ -11,7 +11,7 @@ from tollhouse.audit_log import labels, store
 from tollhouse.audit_log.model import AuditQuery, KnownAuthor, Line, Wanted
 from tollhouse.http.csv_table import download, file_name, lines
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
-from tollhouse.http.keyset import NEWEST, turn_by
+from tollhouse.http.keyset import NEWEST, keyset_links
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
@@ -98,7 +98,7 @@ async def audit(request: Request, caller: Person, query: AuditQuery) -> Response
         kinds=list(labels.AUTHORS.items()),
         authors=[(f"{one.kind}:{one.id}", one.name) for one in authors],
         days=request.services.settings.audit_kept_days,
-        turn=turn_by(query, PATH, found[-1].id if more else None),
+        page_links=keyset_links(query, PATH, found[-1].id if more else None),
         file=f"{PATH}.csv{query.address(None)}",
     )
 

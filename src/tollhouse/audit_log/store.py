@@ -7,7 +7,7 @@ import msgspec
 
 from tollhouse.audit.changes import Changes
 from tollhouse.audit_log.model import KnownAuthor, Line, Wanted
-from tollhouse.http.keyset import NEWEST, Place, all_parts
+from tollhouse.http.keyset import NEWEST, Position, read_in_batches
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row
 
@@ -37,16 +37,16 @@ AUTHORS = """
 """
 
 
-async def older(db: Pool, merchant_id: MerchantId, wanted: Wanted, than: Place, limit: int) -> list[Line]:
+async def older(db: Pool, merchant_id: MerchantId, wanted: Wanted, than: Position, limit: int) -> list[Line]:
     """Lines older than this place, newest first."""
     rows = await db.fetch(OLDER, merchant_id, than.at, than.id, *msgspec.structs.astuple(wanted), limit)
     return [_line(row) for row in rows]
 
 
-async def place_of(db: Pool, merchant_id: MerchantId, line_id: UUID) -> Place | None:
+async def place_of(db: Pool, merchant_id: MerchantId, line_id: UUID) -> Position | None:
     """Where this line stands; None when it is another merchant's."""
     row = await db.fetchrow(PLACE, merchant_id, line_id)
-    return None if row is None else Place(row["created_at"], row["id"])
+    return None if row is None else Position(row["created_at"], row["id"])
 
 
 async def authors(db: Pool, merchant_id: MerchantId) -> list[KnownAuthor]:
@@ -56,7 +56,7 @@ async def authors(db: Pool, merchant_id: MerchantId) -> list[KnownAuthor]:
 
 def all_lines(db: Pool, merchant_id: MerchantId, wanted: Wanted) -> AsyncIterator[list[Line]]:
     """Every line that is meant, newest first, a batch at a time."""
-    return all_parts(lambda last: older(db, merchant_id, wanted, NEWEST if last is None else last.place, BATCH), BATCH)
+    return read_in_batches(lambda last: older(db, merchant_id, wanted, NEWEST if last is None else last.place, BATCH), BATCH)
 
 
 def _line(row: Row) -> Line:

@@ -10,7 +10,7 @@ from tollhouse.balance_payments.errors import CaptureTooLarge, SelfPayment
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
 from tollhouse.balance_payments.store import BalancePaymentsQuery
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
-from tollhouse.http.lists import Part
+from tollhouse.http.lists import PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import ApplicationCredential, scope
@@ -59,11 +59,11 @@ async def make_balance_payment(
 
 @INTEGRATION_OPERATIONS.add("GET", "/balance-payments", guard=READ, errors=(ValidationFailed,))
 async def list_balance_payments(
-    caller: Caller, query: BalancePaymentsQuery, part: Part, db: Pool, now: datetime
+    caller: Caller, query: BalancePaymentsQuery, page: PageRequest, db: Pool, now: datetime
 ) -> BalancePaymentList:
     """List balance payments, newest first. An access token lists those of its application, an API key lists all."""
-    rows = await store.list_payments(db, caller.env, caller.client_id, query, now, part.window)
-    found, more, cursor = part.cut(rows)
+    rows = await store.list_payments(db, caller.env, caller.client_id, query, now, page.window)
+    found, more, cursor = page.cut(rows)
     return BalancePaymentList([payment_view(one, now) for one in found], more, cursor)
 
 

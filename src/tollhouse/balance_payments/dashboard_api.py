@@ -9,7 +9,7 @@ from tollhouse.balance_payments.errors import CaptureTooLarge, RevokedApplicatio
 from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.store import ReceivedPaymentsQuery
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
-from tollhouse.http.lists import Part
+from tollhouse.http.lists import PageRequest
 from tollhouse.http.operations import DASHBOARD, Operations
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import signed_in
@@ -25,11 +25,11 @@ PATH = "/oauth/clients/{client_id}/balance-payments"
 
 @DASHBOARD_OPERATIONS.add("GET", PATH, guard=signed_in, errors=(NotFound, ValidationFailed))
 async def list_owned_balance_payments(
-    caller: Person, client_id: str, query: ReceivedPaymentsQuery, part: Part, db: Pool, now: datetime
+    caller: Person, client_id: str, query: ReceivedPaymentsQuery, page: PageRequest, db: Pool, now: datetime
 ) -> BalancePaymentList:
     """List the payments to an application's owner, newest first."""
     application = await store.get_application(db, caller.merchant_id, client_id)
-    found, more, cursor = part.cut(await store.list_received(db, application, query, now, part.window))
+    found, more, cursor = page.cut(await store.list_received(db, application, query, now, page.window))
     return BalancePaymentList([payment_view(one, now) for one in found], more, cursor)
 
 

@@ -7,8 +7,8 @@ from msgspec import Meta, Struct
 
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
-from tollhouse.http.bodies import RequestFacts
-from tollhouse.http.references import reference_faults
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.http.references import reference_errors
 from tollhouse.identity.model import Caller
 from tollhouse.kernel import limits
 from tollhouse.kernel.errors import FieldError, ValidationFailed
@@ -29,9 +29,9 @@ class NewBalancePayment(Struct, frozen=True, forbid_unknown_fields=True, kw_only
     metadata: dict[str, str] | None = None
     oauth_client_id: str | None = None
 
-    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
-        return _field_errors(self, facts.caller)
+        return _field_errors(self, context.caller)
 
 
 class PartialAmount(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,7 +39,7 @@ class PartialAmount(Struct, frozen=True, forbid_unknown_fields=True):
 
     amount: Amount = None
 
-    def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
         """The errors that do not depend on the currency."""
         return optional_amount_faults(self.amount)
 
@@ -71,7 +71,7 @@ def _field_errors(new: NewBalancePayment, caller: Caller) -> Iterator[FieldError
     if new.capture and new.expires_in is not None:
         yield FieldError("expires_in", "not_applicable", "Omit this member unless capture is false.")
     yield from _application_errors(new, caller)
-    yield from reference_faults(external_id=new.external_id, metadata=new.metadata, description=new.description)
+    yield from reference_errors(external_id=new.external_id, metadata=new.metadata, description=new.description)
 
 
 def _application_errors(new: NewBalancePayment, caller: Caller) -> Iterator[FieldError]:

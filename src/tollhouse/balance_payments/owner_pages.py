@@ -14,7 +14,7 @@ from tollhouse.balance_payments.store import ReceivedPaymentsQuery
 from tollhouse.balance_payments.views import payment_view
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import turn
+from tollhouse.http.paging import page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
@@ -61,7 +61,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Received
         payments=[payment_view(one, request.now) for one in found],
         query=query,
         statuses=STATUSES,
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
     )
 
 

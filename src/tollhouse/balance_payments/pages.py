@@ -10,14 +10,14 @@ from tollhouse.balance_payments.model import BalancePaymentStatus
 from tollhouse.balance_payments.store import BalancePaymentsQuery
 from tollhouse.balance_payments.views import payment_view
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, statuses_of, turn
+from tollhouse.http.paging import PageQuery, page_links, status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 
 OPERATIONS = Operations(PAGES)
-STATUSES = statuses_of(BalancePaymentStatus)
+STATUSES = status_options(BalancePaymentStatus)
 
 
 class BalancePaymentsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
@@ -42,7 +42,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: BalanceP
         application_names=await store.application_names(db, {one.client_id for one in found}),
         query=query,
         statuses=STATUSES,
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
     )
 
 

@@ -11,7 +11,7 @@ from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, Imported
 from tollhouse.bank.store import Placed
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.http.services import Services
-from tollhouse.kernel.bank_codes import creditor_references, read_iban
+from tollhouse.kernel.bank_codes import creditor_references, parse_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import new_id
@@ -152,7 +152,7 @@ def _references(part: Part) -> set[str]:
 
 
 def _payer(iban: str | None, name: str | None) -> Payer | None:
-    account = None if iban is None else read_iban(iban)
+    account = None if iban is None else parse_iban(iban)
     return None if account is None else Payer(account, name)
 
 

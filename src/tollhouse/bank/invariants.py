@@ -7,4 +7,4 @@ from tollhouse.platform.db import Tx
 
 async def broken(tx: Tx) -> list[str]:
     """A line for each row that breaks an invariant, best read in one snapshot; empty when all is well."""
-    return await invariants.broken(tx, INVARIANTS)
+    return await invariants.find_all_violations(tx, INVARIANTS)

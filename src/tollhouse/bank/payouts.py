@@ -14,7 +14,7 @@ from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, ListedPay
 from tollhouse.bank.store import Placed
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.http.services import Services
-from tollhouse.kernel.bank_codes import read_iban
+from tollhouse.kernel.bank_codes import parse_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import new_id
@@ -38,7 +38,7 @@ async def gather(tx: Tx, ports: BankPorts, now: datetime) -> None:
         for payout in waiting:
             if payout.id in kept:  # most are known: exported, but not on a statement yet
                 continue
-            iban = read_iban(payout.receiver_iban)
+            iban = parse_iban(payout.receiver_iban)
             if iban is None:  # accepted by another rail that had this name before
                 log.error("payout_without_account", part=kind, detail=str(payout.id))
                 continue

@@ -5,16 +5,16 @@ from urllib.parse import urlsplit
 
 from msgspec import Meta
 
-from tollhouse.http.bodies import shown
+from tollhouse.http.bodies import documented
 from tollhouse.kernel.limits import URL_CHARS_MAX
 
-Address = Annotated[str, shown(format="uri", maxLength=URL_CHARS_MAX)]
+Address = Annotated[str, documented(format="uri", maxLength=URL_CHARS_MAX)]
 """A URL in a request body."""
 
 ReturnAddress = Annotated[
     str,
     Meta(description="`{PAYMENT_LINK_ID}` and `{TRANSACTION_ID}` are replaced."),
-    shown(format="uri-template", maxLength=URL_CHARS_MAX),
+    documented(format="uri-template", maxLength=URL_CHARS_MAX),
 ]
 """The URL a customer returns to after paying."""
 

@@ -47,11 +47,11 @@ from tollhouse.catalogue.methods import Method
 from tollhouse.catalogue.products import GameServer, Product
 from tollhouse.catalogue.provider_fields import schema_fault
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
-from tollhouse.http.bodies import shape
+from tollhouse.http.bodies import decode_body
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.messages import SUBJECT
-from tollhouse.platform.config import SettingsRefusedError
-from tollhouse.platform.outbound import TargetRefusedError, parse_target
+from tollhouse.platform.config import InvalidSettingsError
+from tollhouse.platform.outbound import InvalidTargetError, parse_target
 
 SETTING = "TOLLHOUSE_CATALOGUE_FILE"
 CODE = re.compile(r"[A-Z0-9]{2,12}")
@@ -75,7 +75,7 @@ class Catalogue(Struct, frozen=True):
 
 
 def extend(path: Path | None) -> None:
-    """Replace the catalogue of this process by the built-in one with the file's entries. Raises `SettingsRefusedError`."""
+    """Replace the catalogue of this process by the built-in one with the file's entries. Raises `InvalidSettingsError`."""
     catalogue = read(b"" if path is None else path.read_bytes())
     _replace(currencies.CURRENCIES, catalogue.currencies)
     _replace(methods.METHODS, catalogue.methods)
@@ -86,15 +86,15 @@ def extend(path: Path | None) -> None:
 
 
 def read(raw: bytes) -> Catalogue:
-    """The built-in catalogue with the entries of this file. Raises `SettingsRefusedError` with all errors."""
+    """The built-in catalogue with the entries of this file. Raises `InvalidSettingsError` with all errors."""
     try:
         document: dict[str, Any] = tomllib.loads(raw.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsRefusedError([f"{SETTING} is not valid TOML: {error}"]) from None
+        raise InvalidSettingsError([f"{SETTING} is not valid TOML: {error}"]) from None
     errors = [f"{name}: unknown table" for name in document if name not in TABLES]
     tables = {name: document.get(name, {}) for name in TABLES}
     if broken := [f"{name}: must be a table" for name, table in tables.items() if not isinstance(table, dict)]:
-        raise SettingsRefusedError([f"{SETTING} {error}" for error in (*errors, *broken)])
+        raise InvalidSettingsError([f"{SETTING} {error}" for error in (*errors, *broken)])
     all_currencies = _currencies(tables["currencies"], errors)
     all_methods = _methods(tables["methods"], all_currencies, errors)
     all_withdrawal_methods = _withdrawal_methods(tables["withdrawal_methods"], all_currencies, errors)
@@ -102,7 +102,7 @@ def read(raw: bytes) -> Catalogue:
     all_servers = _game_servers(tables["game_servers"], errors)
     all_products = _products(tables["products"], all_currencies, errors)
     if errors:
-        raise SettingsRefusedError([f"{SETTING} {error}" for error in errors])
+        raise InvalidSettingsError([f"{SETTING} {error}" for error in errors])
     return Catalogue(all_currencies, all_methods, all_withdrawal_methods, all_pairs, all_products, all_servers)
 
 
@@ -202,7 +202,7 @@ def _game_servers(entries: dict[str, Any], errors: list[str]) -> dict[str, GameS
             parse_target(server.url)
             if not server.secret():
                 errors.append(f"{member}.secret_file: the file is empty")
-        except TargetRefusedError as error:
+        except InvalidTargetError as error:
             errors.append(f"{member}.url: {error}")
         except OSError:
             errors.append(f"{member}.secret_file: the file cannot be read")
@@ -245,7 +245,7 @@ def _member(member: str, kind: type[T], name: dict[str, str], built_in: T | None
         return None
     before: dict[str, Any] = {} if built_in is None else msgspec.to_builtins(built_in)
     try:
-        return shape(_merge(before, facts) | name, kind)  # pyright: ignore[reportUnknownArgumentType]
+        return decode_body(_merge(before, facts) | name, kind)  # pyright: ignore[reportUnknownArgumentType]
     except ValidationFailed as error:
         errors += [f"{member}.{one.field}: {one.message.removeprefix(SUBJECT)}" for one in error.field_errors]
         return None

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from tollhouse.catalogue import settings_store
 from tollhouse.catalogue.addresses import Address
 from tollhouse.catalogue.currencies import Chain
-from tollhouse.http.bodies import shown
+from tollhouse.http.bodies import documented
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.limits import EMAIL_CHARS_MAX
 from tollhouse.platform.db import Pool, Row, Tx
@@ -17,21 +17,23 @@ from tollhouse.platform.db import Pool, Row, Tx
 BRAND_CHARS_MAX = 60
 COLOR = r"#[0-9A-Fa-f]{6}"
 BLOCKS_MIN, BLOCKS_MAX = 1, 1_000
-Blocks = Annotated[int, shown(minimum=BLOCKS_MIN, maximum=BLOCKS_MAX)]
+Blocks = Annotated[int, documented(minimum=BLOCKS_MIN, maximum=BLOCKS_MAX)]
 Finality = Blocks | Literal["finalized"]
 """Confirmations required: a number of blocks, or the finality of the chain."""
 
-ShopName = Annotated[str, Meta(description="Replaces the business name."), shown(minLength=1, maxLength=BRAND_CHARS_MAX)]
+ShopName = Annotated[
+    str, Meta(description="Replaces the business name."), documented(minLength=1, maxLength=BRAND_CHARS_MAX)
+]
 LogoAddress = Annotated[Address, Meta(description="An image that the customer's browser loads. HTTPS only.")]
 Color = Annotated[
     str,
     Meta(description="The accent color of the page and its main button. The button text is black or white, for contrast."),
-    shown(pattern=f"^{COLOR}$"),
+    documented(pattern=f"^{COLOR}$"),
 ]
 SupportEmail = Annotated[
     str,
-    Meta(description="The support address shown to customers."),
-    shown(format="email", maxLength=EMAIL_CHARS_MAX),
+    Meta(description="The support address documented to customers."),
+    documented(format="email", maxLength=EMAIL_CHARS_MAX),
 ]
 
 

@@ -10,7 +10,7 @@ from tollhouse.audit import record
 from tollhouse.audit.changes import changes, made
 from tollhouse.catalogue import store
 from tollhouse.catalogue.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
-from tollhouse.http.paging import whole
+from tollhouse.http.paging import all_rows
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.platform.db import Tx
@@ -57,7 +57,7 @@ async def seller(tx: Tx, env: MerchantEnv, project_id: UUID | None) -> Project |
     """The approved project with this id; without an id, the only approved one. None if there is none."""
     if project_id is not None:
         return await store.approved_one(tx, env, project_id)
-    found = await store.approved(tx, env, whole(2))
+    found = await store.approved(tx, env, all_rows(2))
     return found[0] if len(found) == 1 else None
 
 

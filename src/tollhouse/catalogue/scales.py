@@ -2,15 +2,15 @@
 
 from tollhouse.catalogue import scales_store
 from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.platform.config import SettingsRefusedError
+from tollhouse.platform.config import InvalidSettingsError
 from tollhouse.platform.db import Pool
 
 
 async def verify_scales(db: Pool) -> None:
-    """Store the decimals of new currencies. Raises `SettingsRefusedError` if those of a stored one changed."""
+    """Store the decimals of new currencies. Raises `InvalidSettingsError` if those of a stored one changed."""
     scales = {code: currency.decimals for code, currency in CURRENCIES.items()}
     if changed := await scales_store.list_changed(db, scales):
-        raise SettingsRefusedError(
+        raise InvalidSettingsError(
             [
                 f"TOLLHOUSE_CATALOGUE_FILE currencies.{row['code']}: amounts in the database have {row['decimals']} "
                 "decimals, which cannot change. To stop using the currency, turn off its operations."

@@ -76,7 +76,7 @@ async def status_of(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> Projec
 
 async def every(db: Pool, merchant_id: MerchantId, mode: Mode | None, window: Window) -> list[ReviewedProject]:
     """All projects of this merchant, in one mode or both, newest first."""
-    rows = await db.fetch_fresh(EVERY, merchant_id, mode, *msgspec.structs.astuple(window))
+    rows = await db.fetch_custom_plan(EVERY, merchant_id, mode, *msgspec.structs.astuple(window))
     return [_reviewed(row) for row in rows]
 
 

@@ -21,8 +21,8 @@ from tollhouse.kernel import clock
 from tollhouse.ledger.invariants_store import INVARIANTS as LEDGER
 from tollhouse.outgoing.invariants_store import INVARIANTS as OUTGOING
 from tollhouse.platform import digests_store, migrations
-from tollhouse.platform.db import LOST, Tx, connect
-from tollhouse.platform.invariants import IDS_AT_ONCE, LINES_MAX, Invariant, breaches
+from tollhouse.platform.db import CONNECTION_LOST, Tx, connect
+from tollhouse.platform.invariants import IDS_AT_ONCE, LINES_MAX, Invariant, find_violations
 from tollhouse.transactions.invariants_store import INVARIANTS as TRANSACTIONS
 from tollhouse.withdrawals.invariants_store import INVARIANTS as WITHDRAWALS
 
@@ -53,7 +53,7 @@ SETTINGS = {
     "work_mem": "64MB",
 }
 KINDS = tuple(digests_store.TABLES)
-UNFINISHED = (*LOST, TimeoutError, asyncpg.PostgresError)
+UNFINISHED = (*CONNECTION_LOST, TimeoutError, asyncpg.PostgresError)
 
 
 class Report(Struct, frozen=True):
@@ -159,7 +159,7 @@ class _Check:
         for done, one in enumerate(chosen):
             self.progress(one.meaning, done, len(chosen))
             async with self._snapshot(COSTLY_WITHIN_S):
-                self.broken += await breaches(self.tx, one)
+                self.broken += await find_violations(self.tx, one)
 
     async def _look_at_everything(self) -> None:
         """Check every row of every kind, in order of id."""
@@ -224,7 +224,7 @@ class _Check:
         self.broken += [f"I21 what was written stays as it was: {line}" for line in changed[:LINES_MAX]]
         for one in INVARIANTS:
             if one.kind == kind:
-                self.broken += await breaches(self.tx, one, ids)
+                self.broken += await find_violations(self.tx, one, ids)
 
     @property
     def _enough(self) -> bool:

@@ -16,7 +16,7 @@ from tollhouse.cli.actions import stderr
 from tollhouse.cli.database import database
 from tollhouse.kernel import clock
 from tollhouse.platform import backup, backup_store, config, embedded, migrations
-from tollhouse.platform.backup import BackupError, Manifest, Opened
+from tollhouse.platform.backup import BackupError, Manifest, OpenedBackup
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import connect
 from tollhouse.platform.encryption import KeyRing
@@ -31,7 +31,7 @@ def write_backup(
     """Write the database and the key ring to one file. The service can keep running. See docs/backup.md."""
     moment = clock.now()
     with database() as settings:
-        file = backup.target(target, f"{moment:%Y%m%dT%H%M%SZ}")
+        file = backup.output_path(target, f"{moment:%Y%m%dT%H%M%SZ}")
         owner = settings.migration_database_url or settings.database_url or ""
         asyncio.run(root.verify(settings))
         manifest = Manifest(
@@ -47,7 +47,7 @@ def write_backup(
 def restore_backup(file: Backup) -> int:
     """Restore a backup into an empty data folder, or into the empty database of DATABASE_URL, and check it."""
     settings = config.load()
-    with backup.unpacked(file) as opened:
+    with backup.unpack(file) as opened:
         if opened.manifest.migration > migrations.ours()[-1].number:
             raise BackupError(
                 f"{file} was written by a newer version of Tollhouse ({opened.manifest.program}). Install that version."
@@ -62,7 +62,7 @@ def restore_backup(file: Backup) -> int:
     return 1 if broken else 0
 
 
-def _into_data_folder(settings: Settings, opened: Opened) -> list[str]:
+def _into_data_folder(settings: Settings, opened: OpenedBackup) -> list[str]:
     """Restore into a folder beside the data folder and rename it when it is complete."""
     folder = settings.data_dir.absolute()
     if folder.exists() and any(folder.iterdir()):
@@ -83,7 +83,7 @@ def _into_data_folder(settings: Settings, opened: Opened) -> list[str]:
     return broken
 
 
-async def _into_database(settings: Settings, opened: Opened) -> list[str]:
+async def _into_database(settings: Settings, opened: OpenedBackup) -> list[str]:
     _require_keys(settings, opened)
     owner = settings.migration_database_url or settings.database_url or ""
     connection = await connect(owner)
@@ -102,7 +102,7 @@ async def _into_database(settings: Settings, opened: Opened) -> list[str]:
     return [] if report is None else report.broken
 
 
-def _with_key_ring(settings: Settings, opened: Opened) -> Settings:
+def _with_key_ring(settings: Settings, opened: OpenedBackup) -> Settings:
     """The settings with the configured key ring, or with that of the backup if none is configured."""
     if settings.secret_keys:
         return settings
@@ -111,7 +111,7 @@ def _with_key_ring(settings: Settings, opened: Opened) -> Settings:
     return msgspec.structs.replace(settings, secret_keys=config.key_ring(opened.keys))
 
 
-def _require_keys(settings: Settings, opened: Opened) -> None:
+def _require_keys(settings: Settings, opened: OpenedBackup) -> None:
     """Raise `BackupError` if the key ring lacks a key of the backup."""
     ours, theirs = _check_values(settings), opened.manifest.check_values
     if missing := [key_id for key_id, check_value in theirs.items() if ours.get(key_id) != check_value]:

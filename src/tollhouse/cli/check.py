@@ -27,7 +27,7 @@ def run_check(*, full: Full = False, as_json: Json = False) -> int:
     try:
         with database() as settings:
             report = asyncio.run(_check(settings.database_url or "", Scope(full=full)))
-    except (CheckUnfinishedError, config.SettingsRefusedError, embedded.EmbeddedError, OSError) as error:
+    except (CheckUnfinishedError, config.InvalidSettingsError, embedded.EmbeddedError, OSError) as error:
         return _unfinished(str(error), as_json=as_json)
     except (asyncio.CancelledError, KeyboardInterrupt):
         return _unfinished("interrupted", as_json=as_json)

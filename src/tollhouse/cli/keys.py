@@ -92,7 +92,7 @@ def forget(key_id: str) -> int:
 
 async def rotate_ring(services: Services) -> Rotation:
     """Re-encrypt the secrets of older keys and list the keys. Raises `OtherRingsError` before any change."""
-    if others := await connections.others(services.db, services.keys):
+    if others := await connections.count_other_key_connections(services.db, services.keys):
         raise OtherRingsError(
             f"{others} connections belong to processes that do not have {services.keys.in_use} first in their ring. "
             "Restart every process with the new ring, then run the command again."

@@ -62,7 +62,7 @@ def main() -> NoReturn:
         result = app(exit_on_error=False, print_error=True, result_action="return_value")
     except CycloptsError:
         sys.exit(2)
-    except config.SettingsRefusedError as error:
+    except config.InvalidSettingsError as error:
         for line in error.field_errors:
             stderr.print(line, style="red", markup=False)
         sys.exit(1)
@@ -119,7 +119,7 @@ def web(
         return 0
     if socket_fd is not None:
         _stop_with_parent()
-    with http_server.bind(host, port) if socket_fd is None else http_server.handed_over(socket_fd) as listener:
+    with http_server.bind(host, port) if socket_fd is None else http_server.inherited_socket(socket_fd) as listener:
         if socket_fd is None:
             asyncio.run(root.verify(settings))
         server = http_server.make(root.build(root.create_services(settings)), settings)
@@ -151,7 +151,7 @@ def show_config(*, as_json: Json = False) -> int:
     """Print each setting with its meaning, default and current value, and all errors."""
     try:
         settings, errors = config.load(), list[str]()
-    except config.SettingsRefusedError as error:
+    except config.InvalidSettingsError as error:
         settings, errors = None, error.field_errors
     rows = [
         {"name": one.name, "meaning": one.meaning, "default": one.default, "value": _value(one)} for one in config.SETTINGS
@@ -213,14 +213,14 @@ def settings_for_demo(port: int) -> config.Settings:
     """The settings with the demo's own data folder, which never holds real data."""
     settings = _settings_for(port)
     if settings.database_url is not None:
-        raise config.SettingsRefusedError(["tollhouse demo uses an embedded database. Unset DATABASE_URL."])
+        raise config.InvalidSettingsError(["tollhouse demo uses an embedded database. Unset DATABASE_URL."])
     folder = settings.data_dir.absolute()
     return msgspec.structs.replace(settings, data_dir=folder.with_name(f"{folder.name}-demo"), secret_keys=())
 
 
 def _require_database(settings: config.Settings) -> config.Settings:
     if settings.database_url is None:
-        raise config.SettingsRefusedError(["DATABASE_URL is required. To use the embedded database, run `tollhouse serve`."])
+        raise config.InvalidSettingsError(["DATABASE_URL is required. To use the embedded database, run `tollhouse serve`."])
     return settings
 
 

@@ -10,7 +10,7 @@ from tollhouse.console import application_actions, applications_store, store
 from tollhouse.console.layout import ActionQuery, render
 from tollhouse.console.suspension import Load, ShowError, StatusChange, Suspendable, confirm_page, submit
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
@@ -58,7 +58,13 @@ async def listed(request: Request, caller: Operator, query: ApplicationsQuery) -
     )
     rows, more = query.cut(found)
     return render(
-        request, caller, "applications", here="applications", applications=rows, query=query, turn=turn(query, more=more)
+        request,
+        caller,
+        "applications",
+        here="applications",
+        applications=rows,
+        query=query,
+        page_links=page_links(query, more=more),
     )
 
 

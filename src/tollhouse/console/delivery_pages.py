@@ -7,7 +7,7 @@ from starlette.responses import Response
 from tollhouse.console import failing_store, store
 from tollhouse.console.layout import render
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
@@ -24,7 +24,7 @@ async def deliveries(request: Request, caller: Operator, query: PageQuery) -> Re
     """Merchants with events that failed recently, are retried or held."""
     found = await failing_store.failing(request.services.db, request.now, query.fetch, query.offset)
     rows, more = query.cut(found)
-    return render(request, caller, "deliveries", here="deliveries", failing=rows, turn=turn(query, more=more))
+    return render(request, caller, "deliveries", here="deliveries", failing=rows, page_links=page_links(query, more=more))
 
 
 @OPERATIONS.add("GET", "/operator/deliveries/{merchant_id}/{mode}", guard=operator_page)
@@ -44,5 +44,5 @@ async def failing_events(request: Request, caller: Operator, merchant_id: UUID, 
         merchant=merchant,
         mode=env.mode,
         events=rows,
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
     )

@@ -6,13 +6,12 @@ from starlette.responses import Response
 
 from tollhouse.console.layout import render
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import NotFound
 from tollhouse.mail import store, writing
-from tollhouse.platform.live_use import in_live_use
 
 OPERATIONS = Operations(PAGES)
 
@@ -22,10 +21,10 @@ async def mails(request: Request, caller: Operator, query: PageQuery) -> Respons
     """Mails, newest first."""
     rows, more = query.cut(await store.listed(request.services.db, query.fetch, query.offset))
     relay = request.services.settings.smtp
-    turned = turn(query, more=more)
+    turned = page_links(query, more=more)
     sender, readable = request.services.settings.sender, _is_readable(request)
     return render(
-        request, caller, "mails", here="mail", mails=rows, turn=turned, relay=relay, sender=sender, readable=readable
+        request, caller, "mails", here="mail", mails=rows, page_links=turned, relay=relay, sender=sender, readable=readable
     )
 
 
@@ -44,4 +43,4 @@ async def mail(request: Request, caller: Operator, mail_id: UUID) -> Response:
 
 def _is_readable(request: Request) -> bool:
     """Whether operators can read mail: never in live use, where a link would open a merchant's account."""
-    return request.services.settings.smtp is None and not in_live_use(request.services.settings)
+    return request.services.settings.smtp is None and not request.services.settings.is_production

@@ -11,7 +11,7 @@ from tollhouse.console import actions, store
 from tollhouse.console.layout import ActionQuery, render
 from tollhouse.console.suspension import Load, ShowError, StatusChange, Suspendable, confirm_page, submit
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
@@ -64,7 +64,9 @@ async def merchants(request: Request, caller: Operator, query: MerchantsQuery) -
         request.services.db, status=query.status, search=query.search.strip(), limit=query.fetch, offset=query.offset
     )
     rows, more = query.cut(found)
-    return render(request, caller, "merchants", here="merchants", merchants=rows, query=query, turn=turn(query, more=more))
+    return render(
+        request, caller, "merchants", here="merchants", merchants=rows, query=query, page_links=page_links(query, more=more)
+    )
 
 
 @OPERATIONS.add("GET", "/operator/merchants/{merchant_id}", guard=operator_page)

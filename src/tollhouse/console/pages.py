@@ -12,7 +12,7 @@ from tollhouse.console.layout import ROOT, render
 from tollhouse.console.overview import many, size, span
 from tollhouse.http.forms import Form, parse_form
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity import mfa_pending, operators
@@ -137,7 +137,7 @@ async def history(request: Request, caller: Operator, query: PageQuery) -> Respo
         here="history",
         history=history,
         amount=format_amount,
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
     )
 
 

@@ -14,7 +14,7 @@ from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.console.layout import ActionQuery, find_action, read_reason, render
 from tollhouse.console.model import OperatorRefusedError
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.identity.model import Operator
@@ -110,7 +110,7 @@ async def approve(request: Request, caller: Operator, payout_id: UUID) -> Respon
 async def batches(request: Request, caller: Operator, query: PageQuery) -> Response:
     """Batches, newest first, with the statuses of their payouts."""
     rows, more = query.cut(await payouts_store.batches(request.services.db, query.fetch, query.offset))
-    return render(request, caller, "batches", here="payouts", batches=rows, turn=turn(query, more=more))
+    return render(request, caller, "batches", here="payouts", batches=rows, page_links=page_links(query, more=more))
 
 
 @OPERATIONS.add("GET", "/operator/batches/{batch_id}", guard=operator_page)
@@ -126,8 +126,10 @@ async def _batch(
     if found is None:
         raise NotFound
     rows, more = query.cut(await payouts_store.of_batch(request.services.db, batch_id, query.fetch, query.offset))
-    turned = turn(query, more=more)
-    return render(request, caller, "batch", status, here="payouts", batch=found, payouts=rows, turn=turned, message=message)
+    turned = page_links(query, more=more)
+    return render(
+        request, caller, "batch", status, here="payouts", batch=found, payouts=rows, page_links=turned, message=message
+    )
 
 
 @OPERATIONS.add("GET", "/operator/batches/{batch_id}/file", guard=operator_page)
@@ -171,7 +173,7 @@ async def _payouts(
         payouts=rows,
         prepared=prepared,
         query=query,
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
         message=message,
         selected=selected,
     )

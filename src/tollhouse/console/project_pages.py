@@ -19,7 +19,7 @@ from tollhouse.console.model import (
     SubjectNotFoundError,
 )
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.identity.model import Operator
@@ -56,7 +56,7 @@ async def projects(request: Request, caller: Operator, query: ProjectsQuery) -> 
         here="projects",
         projects=rows,
         query=query,
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
     )
 
 

@@ -13,7 +13,7 @@ from tollhouse.console import reviews, store
 from tollhouse.console.layout import ROOT, ActionQuery, read_reason, render
 from tollhouse.console.model import OperatorAction, OperatorRefusedError, SubjectNotFoundError
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.http.services import Services
@@ -115,7 +115,7 @@ async def withdrawals(request: Request, caller: Operator, query: WithdrawalsQuer
         filter_name="status",
         selected=query.status,
         statuses=get_args(WithdrawalStatus),
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
     )
 
 
@@ -134,7 +134,7 @@ async def refunds(request: Request, caller: Operator, query: RefundsQuery) -> Re
         filter_name="review",
         selected=query.review,
         statuses=get_args(ReviewStatus),
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
     )
 
 

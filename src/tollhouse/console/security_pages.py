@@ -5,8 +5,8 @@ from functools import partial
 from starlette.responses import Response
 
 from tollhouse.http.forms import parse_form
-from tollhouse.http.language_choice import language_of
 from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity import operator_stepup

@@ -12,7 +12,7 @@ from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.console.layout import ActionQuery, find_action, read_reason, render
 from tollhouse.console.model import OperatorRefusedError
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.identity.model import Operator
@@ -58,7 +58,13 @@ async def statement(request: Request, caller: Operator, statement_id: UUID, quer
         raise NotFound
     rows, more = query.cut(await shown_store.transfers_of(request.services.db, statement_id, query.fetch, query.offset))
     return render(
-        request, caller, "statement", here="statements", statement=found, transfers=rows, turn=turn(query, more=more)
+        request,
+        caller,
+        "statement",
+        here="statements",
+        statement=found,
+        transfers=rows,
+        page_links=page_links(query, more=more),
     )
 
 
@@ -66,7 +72,7 @@ async def statement(request: Request, caller: Operator, statement_id: UUID, quer
 async def transfers(request: Request, caller: Operator, query: PageQuery) -> Response:
     """Unmatched transfers, oldest first."""
     rows, more = query.cut(await store.unmatched(request.services.db, query.fetch, query.offset))
-    return render(request, caller, "transfers", here="statements", transfers=rows, turn=turn(query, more=more))
+    return render(request, caller, "transfers", here="statements", transfers=rows, page_links=page_links(query, more=more))
 
 
 @OPERATIONS.add("GET", "/operator/transfers/{transfer_id}", guard=operator_page)
@@ -119,7 +125,7 @@ async def _statements(
         here="statements",
         account=bank_account(request.services.settings),
         statements=rows,
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
         field_errors={"file": error} if error else {},
         done=done,
     )

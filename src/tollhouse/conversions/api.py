@@ -18,7 +18,7 @@ from tollhouse.conversions.views import (
     conversion_view,
     pair_view,
 )
-from tollhouse.http.lists import CataloguePart, Part
+from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
@@ -56,9 +56,9 @@ class ConversionList(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/conversion-pairs", guard=scope("conversions:read"))
-async def list_pairs(caller: Caller, part: CataloguePart, db: Pool, now: datetime) -> ConversionPairList:
+async def list_pairs(caller: Caller, page: CataloguePageRequest, db: Pool, now: datetime) -> ConversionPairList:
     """List the currency pairs, unavailable pairs with the reason."""
-    found, more, cursor = part.pick(pairs(), lambda pair: f"{pair.from_currency} {pair.to_currency}")
+    found, more, cursor = page.pick(pairs(), lambda pair: f"{pair.from_currency} {pair.to_currency}")
     codes = frozenset(code for pair in found for code in (pair.from_currency, pair.to_currency))
     known = await prices.list_prices(db, caller.env.mode, codes, now)
     return ConversionPairList([pair_view(prices.rate_of_pair(pair, known, now), caller.env) for pair in found], more, cursor)
@@ -100,9 +100,9 @@ async def convert(caller: Caller, body: NewConversion, tx: Tx, now: datetime, se
 
 
 @OPERATIONS.add("GET", "/conversions", guard=scope("conversions:read"))
-async def list_conversions(caller: Caller, query: ConversionsQuery, part: Part, db: Pool) -> ConversionList:
+async def list_conversions(caller: Caller, query: ConversionsQuery, page: PageRequest, db: Pool) -> ConversionList:
     """List conversions, newest first."""
-    found, more, cursor = part.cut(await store.list_conversions(db, caller.env, query, part.window))
+    found, more, cursor = page.cut(await store.list_conversions(db, caller.env, query, page.window))
     return ConversionList([conversion_view(one) for one in found], more, cursor)
 
 

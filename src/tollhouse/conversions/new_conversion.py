@@ -12,8 +12,8 @@ from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.model import Exchange, exchange_to
 from tollhouse.conversions.prices import PairRate
-from tollhouse.http.bodies import RequestFacts
-from tollhouse.http.references import reference_faults
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.http.references import reference_errors
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
@@ -31,7 +31,7 @@ class NewConversionQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     amount: Amount = None
     to_amount: Amount = None
 
-    def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
         return _quote_errors(self)
 
@@ -48,9 +48,9 @@ class NewConversion(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     external_id: str | None = None
     metadata: dict[str, str] | None = None
 
-    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
-        return _conversion_errors(self, facts.caller.env, facts.settings)
+        return _conversion_errors(self, context.caller.env, context.settings)
 
 
 class ConversionAmount(Struct, frozen=True):
@@ -137,7 +137,7 @@ def _conversion_errors(new: NewConversion, env: MerchantEnv, settings: Settings)
             if getattr(new, member) is not None:
                 yield FieldError(member, "not_with_quote", "Omit this member: the quote determines it.")
     yield from destination_errors(new.webhook_url, env, settings)
-    yield from reference_faults(external_id=new.external_id, metadata=new.metadata)
+    yield from reference_errors(external_id=new.external_id, metadata=new.metadata)
 
 
 def _amount_errors(member: str, amount: Any, code: str | None) -> Iterator[FieldError]:

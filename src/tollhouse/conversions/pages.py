@@ -17,7 +17,7 @@ from tollhouse.conversions.views import conversion_quote_view, conversion_view
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
@@ -77,7 +77,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Conversi
         conversions=[conversion_view(one) for one in found],
         query=query,
         currencies=currency_options(),
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
     )
 
 

@@ -13,11 +13,11 @@ from tollhouse.conversions.model import ConversionRule, RuleCreator
 from tollhouse.conversions.pages import currency_options
 from tollhouse.conversions.rules import RULES_MAX, ConversionRuleUpdate, NewConversionRule
 from tollhouse.conversions.views import rule_view
-from tollhouse.http.bodies import shape
+from tollhouse.http.bodies import decode_body
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import whole
+from tollhouse.http.paging import all_rows
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
@@ -115,7 +115,7 @@ def _new_rule(values: dict[str, str]) -> NewConversionRule:
     if not PERCENT.fullmatch(percent):
         raise ValidationFailed(FieldError("percent", "invalid_value", messages.whole_number(1, 100)))
     members = {name: value for name, value in values.items() if value} | {"percent": int(percent)}
-    return shape({"from_currency": "", "to_currency": ""} | members, NewConversionRule)
+    return decode_body({"from_currency": "", "to_currency": ""} | members, NewConversionRule)
 
 
 def _rule_update(current: ConversionRule, version: int, *, enabled: bool) -> ConversionRuleUpdate:
@@ -142,7 +142,7 @@ async def _rules(
     *,
     notice: str = "",
 ) -> Response:
-    found = await rules_store.list_rules(request.services.db, env, whole(RULES_MAX))
+    found = await rules_store.list_rules(request.services.db, env, all_rows(RULES_MAX))
     return page(
         request,
         "conversions/rules.html",

@@ -19,8 +19,8 @@ from tollhouse.conversions.errors import RuleChanged, RuleConflict
 from tollhouse.conversions.model import Conversion, ConversionRule, Exchange, RuleCreator, Trigger, exchange_from
 from tollhouse.conversions.new_conversion import currency_errors, pair_of
 from tollhouse.conversions.rules_store import BalanceChange
-from tollhouse.http.bodies import RequestFacts
-from tollhouse.http.paging import whole
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.http.paging import all_rows
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
@@ -46,9 +46,9 @@ class NewConversionRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only
     enabled: bool = True
     webhook_url: str | None = None
 
-    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
-        return _field_errors(self, facts.caller.env, facts.settings)
+        return _field_errors(self, context.caller.env, context.settings)
 
 
 class ConversionRuleUpdate(NewConversionRule, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -218,7 +218,9 @@ async def _ensure_no_conflict(tx: Tx, rule: ConversionRule) -> None:
     """One rule converts from each currency, and rules form no cycle. Raises `RuleConflict`."""
     await rules_store.lock_merchant(tx, rule.env)
     others = {
-        one.from_currency: one for one in await rules_store.list_rules(tx, rule.env, whole(RULES_MAX)) if one.id != rule.id
+        one.from_currency: one
+        for one in await rules_store.list_rules(tx, rule.env, all_rows(RULES_MAX))
+        if one.id != rule.id
     }
     if rule.from_currency in others:
         raise RuleConflict(others[rule.from_currency].id)

@@ -10,7 +10,7 @@ from tollhouse.conversions.errors import RuleChanged, RuleConflict
 from tollhouse.conversions.model import RuleCreator
 from tollhouse.conversions.rules import ConversionRuleUpdate, NewConversionRule
 from tollhouse.conversions.views import ConversionRuleView, rule_view
-from tollhouse.http.lists import ListPart
+from tollhouse.http.lists import ListPageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
@@ -31,9 +31,9 @@ class ConversionRuleList(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/conversion-rules", guard=scope("conversions:read"))
-async def list_rules(caller: Caller, part: ListPart, db: Pool) -> ConversionRuleList:
+async def list_rules(caller: Caller, page: ListPageRequest, db: Pool) -> ConversionRuleList:
     """List conversion rules, newest first."""
-    found, more, cursor = part.cut(await rules_store.list_rules(db, caller.env, part.window))
+    found, more, cursor = page.cut(await rules_store.list_rules(db, caller.env, page.window))
     return ConversionRuleList([rule_view(one) for one in found], more, cursor)
 
 

@@ -9,14 +9,14 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from tollhouse.demo.seed import Sample
+from tollhouse.demo.seed import DemoCredentials
 from tollhouse.http.templates import Templates
 
 KEPT = 50
 STATIC = Path(__file__).parent.parent / "http" / "static"
 
 
-class Arrival(Struct, frozen=True):
+class ReceivedWebhook(Struct, frozen=True):
     """One webhook that came in."""
 
     event_id: str
@@ -26,14 +26,14 @@ class Arrival(Struct, frozen=True):
     body: str
 
 
-class Watcher:
+class WebhookReceiver:
     """A small web server of a third party. It keeps the last fifty webhooks in memory."""
 
     def __init__(self, base_url: str, templates: Templates) -> None:
         self._base_url = base_url
         self._templates = templates
-        self._arrivals: deque[Arrival] = deque(maxlen=KEPT)
-        self.sample: Sample | None = None
+        self._arrivals: deque[ReceivedWebhook] = deque(maxlen=KEPT)
+        self.sample: DemoCredentials | None = None
         self._runner: web.AppRunner | None = None
 
     async def start(self, port: int) -> None:
@@ -55,7 +55,7 @@ class Watcher:
     async def _take(self, request: web.Request) -> web.Response:
         raw = await request.read()
         self._arrivals.appendleft(
-            Arrival(
+            ReceivedWebhook(
                 request.headers.get("X-Service-Event-Id", ""),
                 request.headers.get("X-Service-Event-Type", ""),
                 request.headers.get("X-Service-Mode", ""),

@@ -6,8 +6,8 @@ import aiohttp
 from rich.console import Console
 
 from tollhouse import supervisor
-from tollhouse.demo.receiver import Watcher
-from tollhouse.demo.seed import EMAIL, PASSWORD, DemoError, payment_link, sample
+from tollhouse.demo.receiver import WebhookReceiver
+from tollhouse.demo.seed import EMAIL, PASSWORD, DemoError, create_payment_link, load_or_create
 from tollhouse.http.templates import Templates
 from tollhouse.platform.config import Settings
 
@@ -17,7 +17,7 @@ out = Console(highlight=False, soft_wrap=True)
 
 async def run(settings: Settings, how: supervisor.Serve, receiver_port: int) -> None:
     """Serve until stopped. Raises `DemoError` when the sample cannot be made."""
-    watcher = Watcher(settings.base_url, Templates())
+    watcher = WebhookReceiver(settings.base_url, Templates())
     await watcher.start(receiver_port)
     serving = asyncio.create_task(supervisor.serve(settings, how))
     try:
@@ -34,12 +34,12 @@ async def run(settings: Settings, how: supervisor.Serve, receiver_port: int) -> 
         await asyncio.gather(serving, return_exceptions=True)
 
 
-async def _show(settings: Settings, watcher: Watcher, receiver_port: int) -> None:
+async def _show(settings: Settings, watcher: WebhookReceiver, receiver_port: int) -> None:
     receiver_url = f"http://127.0.0.1:{receiver_port}"
     async with aiohttp.ClientSession() as http:
         await _ready(http, settings.base_url)
-        watcher.sample = await sample(http, settings.base_url, settings.data_dir / "demo.json", receiver_url)
-        link = await payment_link(http, settings.base_url, watcher.sample.api_key, f"{receiver_url}/hook")
+        watcher.sample = await load_or_create(http, settings.base_url, settings.data_dir / "demo.json", receiver_url)
+        link = await create_payment_link(http, settings.base_url, watcher.sample.api_key, f"{receiver_url}/hook")
     out.print("\n[bold]Tollhouse is running. Open these:[/bold]")
     for label, value in (
         ("Dashboard", f"{settings.base_url}/signin"),

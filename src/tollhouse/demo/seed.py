@@ -20,7 +20,7 @@ class DemoError(Exception):
     """The demo could not be set up; the text says which call failed, and how."""
 
 
-class Sample(Struct, frozen=True):
+class DemoCredentials(Struct, frozen=True):
     """What the demo made once and keeps in the data folder, because the service shows a secret only once."""
 
     api_key: str
@@ -45,7 +45,7 @@ class Sample(Struct, frozen=True):
         return f"{base_url}/api/v2/oauth/authorize?{urlencode(asked)}"
 
 
-async def sample(http: aiohttp.ClientSession, base_url: str, file: Path, receiver_url: str) -> Sample:
+async def load_or_create(http: aiohttp.ClientSession, base_url: str, file: Path, receiver_url: str) -> DemoCredentials:
     """The sample of an earlier run, or a new one. Raises `DemoError`."""
     merchant = f"{base_url}/api/v2/merchant"
     account = {"email": EMAIL, "password": PASSWORD, "business_name": "Harbour Games"}
@@ -58,7 +58,7 @@ async def sample(http: aiohttp.ClientSession, base_url: str, file: Path, receive
             await _body(response)
     callback = f"{receiver_url}/callback"
     if file.exists():
-        earlier = msgspec.json.decode(file.read_bytes(), type=Sample)
+        earlier = msgspec.json.decode(file.read_bytes(), type=DemoCredentials)
         if earlier.callback == callback:
             return earlier
     made = await _make(http, merchant, callback)
@@ -67,7 +67,7 @@ async def sample(http: aiohttp.ClientSession, base_url: str, file: Path, receive
     return made
 
 
-async def payment_link(http: aiohttp.ClientSession, base_url: str, api_key: str, webhook_url: str) -> str:
+async def create_payment_link(http: aiohttp.ClientSession, base_url: str, api_key: str, webhook_url: str) -> str:
     """A payment link whose events go to the receiver; its checkout address."""
     link = {"display_name": "1,000 harbour gems", "amount": "12.50", "currency": "EUR", "webhook_url": webhook_url}
     url = f"{base_url}/api/v2/integration/payment-links"
@@ -75,7 +75,7 @@ async def payment_link(http: aiohttp.ClientSession, base_url: str, api_key: str,
         return (await _body(response))["url"]
 
 
-async def _make(http: aiohttp.ClientSession, merchant: str, callback: str) -> Sample:
+async def _make(http: aiohttp.ClientSession, merchant: str, callback: str) -> DemoCredentials:
     async with http.post(f"{merchant}/api-keys", json={"name": "demo", "mode": "test"}) as response:
         api_key = (await _body(response))["api_key"]
     for step in ("generate", "activate"):
@@ -91,7 +91,7 @@ async def _make(http: aiohttp.ClientSession, merchant: str, callback: str) -> Sa
     }
     async with http.post(f"{merchant}/oauth/clients", json=application) as response:
         client = await _body(response)
-    return Sample(api_key, client["client_id"], client["client_secret"], secrets.token_urlsafe(48), callback)
+    return DemoCredentials(api_key, client["client_id"], client["client_secret"], secrets.token_urlsafe(48), callback)
 
 
 async def _body(response: aiohttp.ClientResponse) -> Any:

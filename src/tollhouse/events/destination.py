@@ -4,7 +4,7 @@ import hashlib
 
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.config import Settings
-from tollhouse.platform.outbound import Gate, TargetRefusedError, is_local_name, parse_target
+from tollhouse.platform.outbound import AddressPolicy, InvalidTargetError, is_local_name, parse_target
 
 
 def check_destination_url(url: str, *, livemode: bool, settings: Settings) -> str | None:
@@ -14,11 +14,11 @@ def check_destination_url(url: str, *, livemode: bool, settings: Settings) -> st
     """
     try:
         target = parse_target(url)
-    except TargetRefusedError as refused:
+    except InvalidTargetError as refused:
         return str(refused)
     if livemode and target.scheme != "https":
         return "This must be an https URL in live mode."
-    gate = Gate(settings)
+    gate = AddressPolicy(settings)
     if target.literal is not None:
         return "This must not be a private, local or reserved address." if gate.errors(target.literal) else None
     if is_local_name(target.host) and not gate.allows_local_names:
@@ -35,7 +35,7 @@ def destination_key(env: MerchantEnv, url: str) -> int:
     try:
         target = parse_target(url)
         host = f"{target.scheme}://{target.host}:{target.port}"
-    except TargetRefusedError:
+    except InvalidTargetError:
         host = url
     return (_hash(f"{env.merchant_id}|{env.mode}") >> 32) << 31 | _hash(host) >> 33
 

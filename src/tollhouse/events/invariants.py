@@ -7,4 +7,4 @@ from tollhouse.platform.db import Tx
 
 async def broken(tx: Tx) -> list[str]:
     """A line for each violation; empty if there is none. Read it in one snapshot."""
-    return await invariants.broken(tx, INVARIANTS)
+    return await invariants.find_all_violations(tx, INVARIANTS)

@@ -17,7 +17,7 @@ from tollhouse.http.services import Services
 from tollhouse.kernel.clock import seconds
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.limits import DELIVERY_LEASE_S
-from tollhouse.platform.db_faults import LOST
+from tollhouse.platform.db_errors import CONNECTION_LOST
 from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outcome
 
@@ -25,7 +25,7 @@ GATHER_MS = 5
 BATCH_MAX = 200
 AFTER_ERROR_S = 1
 LEASE = seconds(DELIVERY_LEASE_S)
-DATABASE_ERRORS = (*LOST, asyncpg.PostgresError, TemporarilyUnavailable)
+DATABASE_ERRORS = (*CONNECTION_LOST, asyncpg.PostgresError, TemporarilyUnavailable)
 PERMANENT_ERRORS = (asyncpg.IntegrityConstraintViolationError, asyncpg.DataError)
 """Errors that a retry of the same statement would raise again."""
 

@@ -26,7 +26,7 @@ async def drop_months_before(db: Pool, ended_by: datetime) -> int:
     row = await db.fetchrow(retention_store.OLDEST_PENDING)
     if row is not None and row["event_id"] is not None:
         ended_by = min(ended_by, _created_at(row["event_id"]))
-    dropped = sum([await partitions.drop_past(db, table, ended_by) for table in ("webhook_attempts", "webhook_events")])
+    dropped = sum([await partitions.drop_ended(db, table, ended_by) for table in ("webhook_attempts", "webhook_events")])
     await forget(db, retention_store.DELETE_DIGESTS, ended_by)
     return dropped
 

@@ -13,7 +13,7 @@ from tollhouse.fulfillments.new_fulfillment import NewFulfillment
 from tollhouse.fulfillments.statistics import FulfillmentStatistics, StatisticsQuery
 from tollhouse.fulfillments.store import FulfillmentsQuery
 from tollhouse.fulfillments.views import FulfillmentView, ProductView, fulfillment_view, product_view
-from tollhouse.http.lists import CataloguePart, Part
+from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import TestCredential, scope
@@ -50,10 +50,10 @@ class FulfillmentList(Struct, frozen=True):
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillment-products", guard=READ)
-async def list_fulfillment_products(caller: Caller, part: CataloguePart) -> FulfillmentProductList:
+async def list_fulfillment_products(caller: Caller, page: CataloguePageRequest) -> FulfillmentProductList:
     """List the products, unavailable products with the reason."""
     every = products.listed(caller.env.mode)
-    found, more, cursor = part.pick(every, lambda product: product.product_id)
+    found, more, cursor = page.pick(every, lambda product: product.product_id)
     return FulfillmentProductList([product_view(product, caller.env.mode) for product in found], more, cursor)
 
 
@@ -80,9 +80,9 @@ async def order_fulfillment(
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments", guard=READ, errors=(ValidationFailed,))
-async def list_fulfillments(caller: Caller, query: FulfillmentsQuery, part: Part, db: Pool) -> FulfillmentList:
+async def list_fulfillments(caller: Caller, query: FulfillmentsQuery, page: PageRequest, db: Pool) -> FulfillmentList:
     """List fulfillments, newest first."""
-    found, more, cursor = part.cut(await store.list_fulfillments(db, caller.env, query, part.window))
+    found, more, cursor = page.cut(await store.list_fulfillments(db, caller.env, query, page.window))
     return FulfillmentList([fulfillment_view(one) for one in found], more, cursor)
 
 

@@ -11,8 +11,8 @@ from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.products import PRODUCTS, SANDBOX, Product, Quantity
 from tollhouse.catalogue.provider_fields import fields_faults
 from tollhouse.fulfillments.errors import ProductUnavailable
-from tollhouse.http.bodies import RequestFacts
-from tollhouse.http.references import reference_faults
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.http.references import reference_errors
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
@@ -34,9 +34,9 @@ class NewFulfillment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     external_id: str | None = None
     metadata: dict[str, str] | None = None
 
-    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
-        return _field_errors(self, facts.caller.env, facts.settings)
+        return _field_errors(self, context.caller.env, context.settings)
 
 
 def parse(new: NewFulfillment, env: MerchantEnv, settings: Settings) -> Product:
@@ -65,7 +65,7 @@ def _field_errors(new: NewFulfillment, env: MerchantEnv, settings: Settings) -> 
     if product is not None:
         yield from _product_errors(new, product)
     yield from destination_errors(new.webhook_url, env, settings)
-    yield from reference_faults(external_id=new.external_id, metadata=new.metadata)
+    yield from reference_errors(external_id=new.external_id, metadata=new.metadata)
 
 
 def _known(product_id: str, env: MerchantEnv) -> Product | None:

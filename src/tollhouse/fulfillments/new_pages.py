@@ -19,7 +19,7 @@ from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
-from tollhouse.http.schema_fields import fields_of, meant, typed_into
+from tollhouse.http.schema_fields import form_fields, read_values, to_object
 from tollhouse.idempotency import made_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
@@ -127,14 +127,14 @@ def _reason(product: Product, env: MerchantEnv) -> str:
 
 
 def _parse_form(posted: Form, product: Product) -> FulfillmentForm:
-    fields = fields_of(product.recipient_schema, MEMBER)
-    values = {name: posted.one(name) or "" for name in FIELDS} | typed_into(fields, posted)
+    fields = form_fields(product.recipient_schema, MEMBER)
+    values = {name: posted.one(name) or "" for name in FIELDS} | read_values(fields, posted)
     digits = values["quantity"]
     is_number = digits.isascii() and digits.isdigit() and len(digits) <= QUANTITY_DIGITS_MAX
     new = NewFulfillment(
         product_id=product.product_id,
         quantity=int(digits) if is_number else 0,
-        recipient=meant(fields, MEMBER, values),
+        recipient=to_object(fields, MEMBER, values),
         external_id=values["external_id"] or None,
         webhook_url=values["webhook_url"] or None,
     )
@@ -159,7 +159,7 @@ async def _review(
         key=new_id_text(),
         cost=format_amount(product.unit_price_minor * form.new.quantity, product.currency),
         price=format_amount(product.unit_price_minor, product.currency),
-        fields=fields_of(product.recipient_schema, MEMBER),
+        fields=form_fields(product.recipient_schema, MEMBER),
         values=form.values,
         message=message,
     )
@@ -185,7 +185,7 @@ async def _form(
         reason=_reason(product, env),
         available=format_amount(balance.available_minor, product.currency),
         price=format_amount(product.unit_price_minor, product.currency),
-        fields=fields_of(product.recipient_schema, MEMBER),
+        fields=form_fields(product.recipient_schema, MEMBER),
         values=form.values,
         form_errors=form_errors,
     )

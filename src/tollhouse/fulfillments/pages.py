@@ -17,10 +17,10 @@ from tollhouse.fulfillments.views import fulfillment_view
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, statuses_of, turn
+from tollhouse.http.paging import PageQuery, page_links, status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import formats_of, page, see_other
-from tollhouse.http.schema_fields import told
+from tollhouse.http.schema_fields import describe
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
@@ -29,7 +29,7 @@ from tollhouse.kernel.ids import Mode
 from tollhouse.orders.errors import InvalidState
 
 OPERATIONS = Operations(PAGES)
-STATUSES = statuses_of(FulfillmentStatus)
+STATUSES = status_options(FulfillmentStatus)
 GROUPS = (("day", "Day"), ("game", "Game"), ("product", "Product"), ("status", "Status"))
 
 
@@ -79,7 +79,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Fulfillm
         query=query,
         statuses=STATUSES,
         products=_product_options(env.mode),
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
     )
 
 
@@ -152,7 +152,7 @@ async def _details(
         here="fulfillments",
         fulfillment=fulfillment_view(found),
         name=_product_names().get(found.product_id, found.product_id),
-        recipient=told(found.recipient),
+        recipient=describe(found.recipient),
         message=form_errors.message,
     )
 

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.fulfillments import statistics_store
-from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.bodies import ValidationContext
 from tollhouse.kernel import messages
-from tollhouse.kernel.clock import Timestamp, moment_of, stamp
+from tollhouse.kernel.clock import Timestamp, parse_time_or_date, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import Mode
@@ -34,9 +34,9 @@ class StatisticsQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     product_id: str | None = None
     project_id: UUID | None = None
 
-    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error of the parameters."""
-        return self._field_errors(*self._period(facts.now))
+        return self._field_errors(*self._period(context.now))
 
     def _field_errors(self, start: datetime | None, end: datetime | None) -> Iterator[FieldError]:
         for name, moment, text in (("from", start, self.start), ("to", end, self.to)):
@@ -57,8 +57,8 @@ class StatisticsQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         return start, end
 
     def _period(self, now: datetime) -> tuple[datetime | None, datetime | None]:
-        end = now if self.to is None else moment_of(self.to)
-        start = None if self.start is None else moment_of(self.start)
+        end = now if self.to is None else parse_time_or_date(self.to)
+        start = None if self.start is None else parse_time_or_date(self.start)
         return (end - PERIOD_DEFAULT if start is None and self.start is None and end is not None else start), end
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.catalogue.products import PRODUCTS
 from tollhouse.fulfillments.statistics import FulfillmentGroup, FulfillmentStatistics
-from tollhouse.http.charts import NARROW, WIDE, BarChart, Part, Size, bar_chart, strip
+from tollhouse.http.charts import NARROW, WIDE, BarChart, Segment, Size, bar_chart, strip
 from tollhouse.http.local_formats import Formats
 
 DAY = timedelta(days=1)
@@ -31,7 +31,7 @@ class ColumnChart(Struct, frozen=True):
 class StripChart(Struct, frozen=True):
     """Units by game or product, in both sizes."""
 
-    sizes: tuple[tuple[str, Size, tuple[Part, ...]], ...]
+    sizes: tuple[tuple[str, Size, tuple[Segment, ...]], ...]
 
 
 def by_game(groups: Sequence[FulfillmentGroup]) -> list[FulfillmentGroup]:

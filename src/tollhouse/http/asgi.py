@@ -20,7 +20,7 @@ from tollhouse.http.base_path import BasePath, path_of
 from tollhouse.http.dispatch import Dispatcher, IdempotencyStore
 from tollhouse.http.operations import Operation, Routes
 from tollhouse.http.request import Headers, Request
-from tollhouse.http.responses import json_response, refused
+from tollhouse.http.responses import error_response, json_response
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import (
@@ -33,7 +33,7 @@ from tollhouse.kernel.errors import (
 )
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
-from tollhouse.platform.db_faults import is_unavailable
+from tollhouse.platform.db_errors import is_unavailable
 from tollhouse.platform.log import log, request_id
 from tollhouse.platform.security_headers import CROSS_ORIGIN, SAME_ORIGIN, security_headers
 
@@ -53,7 +53,7 @@ Hook = Callable[[], Awaitable[None]]
 class RequestRecorder(Protocol):
     """Keeps what was asked and answered, for those to look up who asked. It holds no answer up, and raises nothing."""
 
-    def note(self, request: Request, operation: Operation | None, response: Response, duration_us: int) -> None:
+    def record(self, request: Request, operation: Operation | None, response: Response, duration_us: int) -> None:
         """Called when the answer has been sent."""
         ...
 
@@ -159,7 +159,7 @@ class AsgiApplication:
             duration_ms=round(duration_us / 1000, 1),
         )
         await response(scope, receive, send)
-        self._recorder.note(request, operation, response, duration_us)
+        self._recorder.record(request, operation, response, duration_us)
 
     def _ask(self, scope: Scope) -> Request:
         headers = Headers(scope["headers"])
@@ -203,12 +203,12 @@ class AsgiApplication:
             log.error("failed", code=error.code, exc_info=fault)
         if error.detail:
             log.info("refused", code=error.code, detail=error.detail)
-        return refused(request, error, html=html)
+        return error_response(request, error, html=html)
 
     def _finish(
         self, request: Request, response: Response, operation: Operation | None, *, cors: bool, methods: dict[str, Operation]
     ) -> None:
-        cookies.set_kept(request, response)
+        cookies.add_cookies(request, response)
         headers = response.raw_headers
         if b"cache-control" not in [name for name, _ in headers]:
             headers.append(NO_STORE)

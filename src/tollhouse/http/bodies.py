@@ -16,7 +16,7 @@ from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.platform.config import Settings
 
 
-class RequestFacts(Struct, frozen=True):
+class ValidationContext(Struct, frozen=True):
     """What the rules of a body or query may depend on beside its own members."""
 
     caller: Any
@@ -29,17 +29,17 @@ class RequestFacts(Struct, frozen=True):
 class HasRules(Protocol):
     """A body or query with rules beyond its types. They look at nothing that is stored: that is for the action."""
 
-    def rule_errors(self, facts: RequestFacts) -> Iterable[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterable[FieldError]:
         """Everything that is wrong with it."""
         ...
 
 
-def shown(**bounds: Any) -> msgspec.Meta:
+def documented(**bounds: Any) -> msgspec.Meta:
     """Bounds of a member, for the reference alone: what is outside is refused with all other faults, not while decoding."""
     return msgspec.Meta(extra_json_schema=bounds)
 
 
-def shape(parsed: Any, kind: type[Any], facts: RequestFacts | None = None, *, judged: bool = False) -> Any:
+def decode_body(parsed: Any, kind: type[Any], context: ValidationContext | None = None, *, judged: bool = False) -> Any:
     """The checked Struct of a parsed body. Raises `ValidationFailed` naming every field that does not fit.
 
     Where a type does not fit, the rules are judged too, if there are `facts` to judge by; `judged`: they are in any case.
@@ -54,13 +54,13 @@ def shape(parsed: Any, kind: type[Any], facts: RequestFacts | None = None, *, ju
         except msgspec.ValidationError:
             pass
         else:
-            if judged and facts is not None:
-                _refuse(_rule_faults(body, facts))
+            if judged and context is not None:
+                _refuse(_rule_faults(body, context))
             return body
-    return _read(Reader(), members, kind, facts, judged=judged)
+    return _read(Reader(), members, kind, context, judged=judged)
 
 
-def shape_query(raw: bytes, kind: type[Any], facts: RequestFacts | None = None) -> Any:
+def decode_query(raw: bytes, kind: type[Any], context: ValidationContext | None = None) -> Any:
     """The checked Struct of a query string. Raises `ValidationFailed`."""
     form = parse_form(raw)
     reader = Reader(is_text=True)
@@ -74,23 +74,25 @@ def shape_query(raw: bytes, kind: type[Any], facts: RequestFacts | None = None) 
                 reader.field_errors.append(FieldError(name, "repeated", messages.SENT_TWICE))
         else:
             values[name] = value
-    return _read(reader, values, kind, facts, judged=True)
+    return _read(reader, values, kind, context, judged=True)
 
 
-def _read(reader: Reader, members: dict[str, Any], kind: type[Any], facts: RequestFacts | None, *, judged: bool) -> Any:
+def _read(
+    reader: Reader, members: dict[str, Any], kind: type[Any], context: ValidationContext | None, *, judged: bool
+) -> Any:
     read = reader.read(members, type_of(kind), "")
     faulty = {fault.field for fault in reader.field_errors}
-    if facts is None:
+    if context is None:
         _refuse(reader.field_errors)
     body = msgspec.convert(read, kind)
-    if facts is not None and (judged or faulty):
-        reader.field_errors += [fault for fault in _rule_faults(body, facts) if not _is_within(fault.field, faulty)]
+    if context is not None and (judged or faulty):
+        reader.field_errors += [fault for fault in _rule_faults(body, context) if not _is_within(fault.field, faulty)]
     _refuse(reader.field_errors)
     return body
 
 
-def _rule_faults(body: Any, facts: RequestFacts) -> list[FieldError]:
-    return list(body.rule_errors(facts)) if isinstance(body, HasRules) else []
+def _rule_faults(body: Any, context: ValidationContext) -> list[FieldError]:
+    return list(body.rule_errors(context)) if isinstance(body, HasRules) else []
 
 
 def _refuse(field_errors: list[FieldError]) -> None:

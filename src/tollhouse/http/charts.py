@@ -35,7 +35,7 @@ class Bar(Struct, frozen=True):
     words: str
 
 
-class Word(Struct, frozen=True):
+class ChartLabel(Struct, frozen=True):
     """A text at its place: beside a line of the grid, or below a bar."""
 
     at: int
@@ -49,12 +49,12 @@ class BarChart(Struct, frozen=True):
     left: int
     floor: int
     bars: tuple[Bar, ...]
-    grid: tuple[Word, ...]
-    names: tuple[Word, ...]
+    grid: tuple[ChartLabel, ...]
+    names: tuple[ChartLabel, ...]
     before: str
 
 
-class Part(Struct, frozen=True):
+class Segment(Struct, frozen=True):
     """A piece of a strip."""
 
     x: int
@@ -95,9 +95,9 @@ def bar_chart(
         left=left,
         floor=floor,
         bars=bars,
-        grid=tuple(Word(floor - height(value), written(value)) for value in lines),
+        grid=tuple(ChartLabel(floor - height(value), written(value)) for value in lines),
         names=tuple(
-            Word(min(middle(place), size.width - len(name) * CHAR_WIDTH // 2), name)
+            ChartLabel(min(middle(place), size.width - len(name) * CHAR_WIDTH // 2), name)
             for place, name in enumerate(names)
             if place % every == 0
         ),
@@ -115,16 +115,18 @@ def step_of(top: int) -> int:
         scale *= 10
 
 
-def strip(shares: Sequence[int], width: int) -> tuple[Part, ...]:
+def strip(shares: Sequence[int], width: int) -> tuple[Segment, ...]:
     """A strip cut into pieces as large as their shares. Together they are as wide as it is."""
-    whole, so_far, parts = sum(shares), 0, list[Part]()
+    whole, so_far, parts = sum(shares), 0, list[Segment]()
     for share in shares:
         start, so_far = so_far, so_far + share
-        parts.append(Part(start * width // whole, so_far * width // whole - start * width // whole) if whole else Part(0, 0))
+        parts.append(
+            Segment(start * width // whole, so_far * width // whole - start * width // whole) if whole else Segment(0, 0)
+        )
     return tuple(parts)
 
 
-def tenths_of_percent(part: int, whole: int) -> str:
+def format_percent(part: int, whole: int) -> str:
     """`12.4`: a share as a percentage of one digit behind the point, rounded half up; of nothing it is `0.0`."""
     tenths = (abs(part) * 2000 + whole) // (2 * whole) if whole else 0
     return f"{'-' if part < 0 and tenths else ''}{tenths // 10}.{tenths % 10}"

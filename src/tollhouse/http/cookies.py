@@ -20,10 +20,10 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 def cookie_name(settings: Settings, kind: Kind = "session") -> str:
     """The cookie of a session."""
-    return own_name(settings, kind)
+    return prefixed_cookie_name(settings, kind)
 
 
-def own_name(settings: Settings, name: str) -> str:
+def prefixed_cookie_name(settings: Settings, name: str) -> str:
     """`__Host-` binds the cookie to this host over https; browsers refuse that name over plain http.
 
     It demands the path `/`. Below a path the cookie has that one, so that the rest of the host does not get it.
@@ -35,10 +35,10 @@ def own_name(settings: Settings, name: str) -> str:
 
 def session_id(request: Request, kind: Kind = "session") -> str | None:
     """The session id a browser sent; None when it sent none. Sent twice it counts for nothing."""
-    return value_of(request, cookie_name(request.services.settings, kind))
+    return cookie_value(request, cookie_name(request.services.settings, kind))
 
 
-def value_of(request: Request, name: str) -> str | None:
+def cookie_value(request: Request, name: str) -> str | None:
     """What a browser sent by this cookie; None when it sent none. Sent twice it counts for nothing."""
     header = request.headers.getlist("cookie")
     if len(header) != 1 or header[0].count(f"{name}=") > 1:
@@ -46,31 +46,31 @@ def value_of(request: Request, name: str) -> str | None:
     return cookie_parser(header[0]).get(name) or None
 
 
-def set_session(response: Response, settings: Settings, secret: str, max_age_s: int, kind: Kind = "session") -> None:
+def set_session_cookie(response: Response, settings: Settings, secret: str, max_age_s: int, kind: Kind = "session") -> None:
     """Give the browser its session: HttpOnly, SameSite=Lax (Strict would make everyone arriving look signed out)."""
     name = cookie_name(settings, kind)
     response.set_cookie(name, secret, max_age=max_age_s, path="/", secure=settings.secure, httponly=True, samesite="lax")
 
 
-def set_with_answer(request: Request, value: str, max_age_s: int, kind: Kind = "session") -> None:
+def set_on_response(request: Request, value: str, max_age_s: int, kind: Kind = "session") -> None:
     """Give the browser this cookie with whatever this request is answered."""
     request.cookies_to_set.append((cookie_name(request.services.settings, kind), value, max_age_s))
 
 
-def set_kept(request: Request, response: Response) -> None:
+def add_cookies(request: Request, response: Response) -> None:
     """Put the cookies that were set meanwhile into the answer."""
     secure = request.services.settings.secure
     for name, value, max_age_s in request.cookies_to_set:
         response.set_cookie(name, value, max_age=max_age_s, path="/", secure=secure, httponly=True, samesite="lax")
 
 
-def drop_session(response: Response, settings: Settings, kind: Kind = "session") -> None:
+def clear_session_cookie(response: Response, settings: Settings, kind: Kind = "session") -> None:
     """Take the session from the browser."""
     name = cookie_name(settings, kind)
     response.delete_cookie(name, path="/", secure=settings.secure, httponly=True, samesite="lax")
 
 
-def refuse_other_host(request: Request) -> None:
+def require_own_host(request: Request) -> None:
     """Refuse a page that is asked for under another host than ours. Raises `MisdirectedRequest`.
 
     A base URL on this machine takes every name of this machine, whatever the port: nobody else can be reached by them.
@@ -86,7 +86,7 @@ def refuse_other_host(request: Request) -> None:
         raise MisdirectedRequest
 
 
-def refuse_cross_origin(request: Request) -> None:
+def require_same_origin(request: Request) -> None:
     """Refuse a state-changing request that another site made the browser send. Raises `CrossOriginForbidden`."""
     if request.method in SAFE:
         return

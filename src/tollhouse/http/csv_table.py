@@ -18,11 +18,11 @@ def lines(rows: Iterable[Iterable[str]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     for row in rows:
-        writer.writerow([harmless(cell) for cell in row])
+        writer.writerow([escape_formula(cell) for cell in row])
     return text.getvalue()
 
 
-def harmless(cell: str) -> str:
+def escape_formula(cell: str) -> str:
     """The cell; one that would begin a formula and is no plain number gets an apostrophe before it."""
     return f"'{cell}" if cell.startswith(FORMULA) and not NUMBER.fullmatch(cell) else cell
 

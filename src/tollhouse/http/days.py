@@ -4,19 +4,19 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from tollhouse.kernel import messages
-from tollhouse.kernel.clock import day_of
+from tollhouse.kernel.clock import parse_date
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.zones import midnight
 
 BEGINNING, END = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 
 
-def span_of(first: str, last: str, zone: tzinfo) -> tuple[datetime, datetime]:
+def time_range_of(first: str, last: str, zone: tzinfo) -> tuple[datetime, datetime]:
     """When the first day begins there, and when the last one is over; all of time where none is named.
 
     Raises `ValidationFailed` with every fault, of the fields `from` and `to`.
     """
-    since, until = day_of(first), day_of(last)
+    since, until = parse_date(first), parse_date(last)
     if field_errors := list(_faults(first, since, last, until)):
         raise ValidationFailed(*field_errors)
     return (

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec import inspect as types
 
 from tollhouse.kernel import messages
-from tollhouse.kernel.clock import read_time
+from tollhouse.kernel.clock import parse_time
 from tollhouse.kernel.errors import FieldError
 
 WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
@@ -123,7 +123,7 @@ class Reader:
         if message:
             self._fault(path, code, message)
             return neutral(kind)
-        return read_time(read) if isinstance(kind, types.DateTimeType) else read
+        return parse_time(read) if isinstance(kind, types.DateTimeType) else read
 
 
 def neutral(kind: types.Type) -> Any:  # noqa: PLR0911 - one line a type
@@ -148,7 +148,7 @@ _NEUTRAL: dict[type[types.Type], Any] = {
     types.BoolType: False,
     types.DictType: {},
     types.UUIDType: NEUTRAL_ID,
-    types.DateTimeType: read_time(NEUTRAL_TIME),
+    types.DateTimeType: parse_time(NEUTRAL_TIME),
 }
 
 
@@ -161,7 +161,7 @@ def _from_text(value: Any, kind: types.Type) -> Any:
     return value
 
 
-class Rule(Struct, frozen=True):
+class ScalarRule(Struct, frozen=True):
     """What a single value must be: of which type, further what, and the sentence that says so."""
 
     of: type
@@ -169,13 +169,13 @@ class Rule(Struct, frozen=True):
     message: str
 
 
-def _rule(kind: types.Type) -> Rule:
+def _rule(kind: types.Type) -> ScalarRule:
     if isinstance(kind, types.IntType):
-        return Rule(int, lambda value: _within(value, kind.ge, kind.le), messages.whole_number(kind.ge, kind.le))
+        return ScalarRule(int, lambda value: _within(value, kind.ge, kind.le), messages.whole_number(kind.ge, kind.le))
     if isinstance(kind, types.LiteralType):
-        return Rule(object, lambda value: value in kind.values, messages.one_of(kind.values))
+        return ScalarRule(object, lambda value: value in kind.values, messages.one_of(kind.values))
     if isinstance(kind, types.StrType):
-        return Rule(str, lambda value: _is_text_of(value, kind), _characters(kind))
+        return ScalarRule(str, lambda value: _is_text_of(value, kind), _characters(kind))
     return _RULES[type(kind)]
 
 
@@ -209,8 +209,8 @@ def _is_uuid(value: str) -> bool:
     return True
 
 
-_RULES: dict[type[types.Type], Rule] = {
-    types.BoolType: Rule(bool, lambda _: True, messages.A_BOOLEAN),
-    types.UUIDType: Rule(str, _is_uuid, messages.A_UUID),
-    types.DateTimeType: Rule(str, lambda value: read_time(value) is not None, messages.A_TIME),
+_RULES: dict[type[types.Type], ScalarRule] = {
+    types.BoolType: ScalarRule(bool, lambda _: True, messages.A_BOOLEAN),
+    types.UUIDType: ScalarRule(str, _is_uuid, messages.A_UUID),
+    types.DateTimeType: ScalarRule(str, lambda value: parse_time(value) is not None, messages.A_TIME),
 }

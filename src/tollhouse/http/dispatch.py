@@ -7,9 +7,9 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.http.bodies import RequestFacts, shape, shape_query
+from tollhouse.http.bodies import ValidationContext, decode_body, decode_query
 from tollhouse.http.json_text import parse_json
-from tollhouse.http.lists import part_of
+from tollhouse.http.lists import page_request_of
 from tollhouse.http.operations import Operation, ReauthenticatingGuard
 from tollhouse.http.request import Request
 from tollhouse.http.responses import ENCODER, JsonResponse
@@ -21,7 +21,7 @@ from tollhouse.platform.db import Tx
 CANONICAL = msgspec.json.Encoder(order="deterministic")
 
 
-class Stored(Struct, frozen=True):
+class StoredResponse(Struct, frozen=True):
     """The answer that an earlier request with the same key got, byte for byte."""
 
     status: int
@@ -31,11 +31,11 @@ class Stored(Struct, frozen=True):
 class IdempotencyStore(Protocol):
     """Keeps the answers of requests that carry an Idempotency-Key."""
 
-    async def claim(self, tx: Tx, caller: Any, key: str, fingerprint: bytes, request: Request) -> Stored | None:
+    async def claim(self, tx: Tx, caller: Any, key: str, fingerprint: bytes, request: Request) -> StoredResponse | None:
         """Claim the key, or return what its first request was answered. Raises a refusal for another fingerprint."""
         ...
 
-    async def keep(self, tx: Tx, caller: Any, key: str, stored: Stored) -> None:
+    async def store_response(self, tx: Tx, caller: Any, key: str, stored: StoredResponse) -> None:
         """Keep the answer under the claimed key."""
         ...
 
@@ -66,7 +66,7 @@ class Dispatcher:
         caller = await operation.guard.admit(request)
         response = await self._answer(request, operation, caller)
         if not isinstance(response, ApiError):
-            await operation.guard.note_use(request, caller)
+            await operation.guard.record_use(request, caller)
         return response
 
     async def _answer(self, request: Request, operation: Operation, caller: Any) -> Any:
@@ -84,9 +84,9 @@ class Dispatcher:
         }
         if operation.query is not None:
             facts = _facts(request, caller)
-            supply["query"] = shape_query(request.query, operation.query, facts)
-            if "part" in operation.needs:
-                supply["part"] = part_of(supply["query"], facts)
+            supply["query"] = decode_query(request.query, operation.query, facts)
+            if "page" in operation.needs:
+                supply["page"] = page_request_of(supply["query"], facts)
         if key is None and "tx" not in operation.needs:
             return await _call(operation, supply, parsed)
 
@@ -108,7 +108,7 @@ class Dispatcher:
         if isinstance(response, ApiError):
             raise TypeError("an operation with a key raises its refusals, so that the key is released")
         body = ENCODER.encode(response)
-        await self._idempotency.keep(tx, supply["caller"], key, Stored(operation.status, body))
+        await self._idempotency.store_response(tx, supply["caller"], key, StoredResponse(operation.status, body))
         return JsonResponse(body, operation.status)
 
 
@@ -133,13 +133,15 @@ async def _call(operation: Operation, supply: dict[str, Any], parsed: Any) -> An
     request: Request = supply["request"]
     if operation.accepts is not None:
         # Where there is an object to look up, the rules of the body are judged before: 422 comes before 404.
-        supply["body"] = shape(parsed, operation.accepts, _facts(request, supply["caller"]), judged=bool(request.params))
+        supply["body"] = decode_body(
+            parsed, operation.accepts, _facts(request, supply["caller"]), judged=bool(request.params)
+        )
     supply |= _path_values(request, operation)
     return await operation.handler(**{name: supply[name] for name in operation.needs})
 
 
-def _facts(request: Request, caller: Any) -> RequestFacts:
-    return RequestFacts(caller, request.path, request.services.settings, request.now)
+def _facts(request: Request, caller: Any) -> ValidationContext:
+    return ValidationContext(caller, request.path, request.services.settings, request.now)
 
 
 def _parsed(request: Request, operation: Operation) -> Any:

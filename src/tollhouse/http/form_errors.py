@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from tollhouse.kernel.errors import ApiError, FieldError
 
-NOTHING_DONE = "Nothing was done. Something in the form is not right."
+NOT_SAVED = "Nothing was done. Something in the form is not right."
 UNFIT = "This is not what is asked for here."
 
 
@@ -40,7 +40,7 @@ def form_errors_of(
             words.setdefault(name, said.get((name, fault.code)) or _for_people(fault, name))
     if at and not words:
         words[at] = error.message
-    message = " ".join(others) or (NOTHING_DONE if words else error.message)
+    message = " ".join(others) or (NOT_SAVED if words else error.message)
     return FormErrors(message, words, error.status)
 
 

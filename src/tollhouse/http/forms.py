@@ -39,7 +39,7 @@ class Form:
         return next((name for name in names if len(self.all(name)) > 1), None) if self._has_repeats else None
 
 
-def what_was_done(query: bytes) -> str:
+def flash_message(query: bytes) -> str:
     """What the page before did, as `?done=` of the address says; empty where it says nothing. Raises `InvalidRequest`."""
     return parse_form(query).one("done") or ""
 

@@ -8,10 +8,10 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta, Struct
 
-from tollhouse.http.paging import NEWEST, Place, Turn
+from tollhouse.http.paging import NEWEST, PageLinks, Position
 from tollhouse.kernel.limits import PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
 
-__all__ = ["NEWEST", "KeysetQuery", "Place", "all_parts", "turn_by"]
+__all__ = ["NEWEST", "KeysetQuery", "Position", "keyset_links", "read_in_batches"]
 T = TypeVar("T")
 
 
@@ -40,7 +40,7 @@ class KeysetQuery(Struct, frozen=True, forbid_unknown_fields=True):
         return "?" + urlencode(asked) if asked else ""
 
 
-async def all_parts(read: Callable[[T | None], Awaitable[list[T]]], at_once: int) -> AsyncIterator[list[T]]:
+async def read_in_batches(read: Callable[[T | None], Awaitable[list[T]]], at_once: int) -> AsyncIterator[list[T]]:
     """A whole list, `at_once` rows at a time. `read` reads as many behind the row it is given; from the first on for None.
 
     Between two parts no connection is held: whoever takes them may be slow.
@@ -53,7 +53,7 @@ async def all_parts(read: Callable[[T | None], Awaitable[list[T]]], at_once: int
         last = part[-1]
 
 
-def turn_by(query: KeysetQuery, path: str, last_id: UUID | None) -> Turn:
+def keyset_links(query: KeysetQuery, path: str, last_id: UUID | None) -> PageLinks:
     """Where one can turn to: back to the newest, and on behind the last row shown (None: there is nothing behind it)."""
     newest = path + query.address(None) if query.before is not None else ""
-    return Turn(0, newest, "" if last_id is None else path + query.address(last_id))
+    return PageLinks(0, newest, "" if last_id is None else path + query.address(last_id))

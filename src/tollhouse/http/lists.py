@@ -15,8 +15,8 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from tollhouse.http.bodies import RequestFacts
-from tollhouse.http.paging import EARLIEST, FIRST, NEWEST, Place, Window
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.http.paging import EARLIEST, FIRST, NEWEST, Position, Window
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, DEEP_ROWS_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
@@ -48,9 +48,9 @@ class CatalogueQuery(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = PAGE_ROWS_DEFAULT
     cursor: Annotated[str, CURSOR] | None = None
 
-    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """What is wrong with the cursor."""
-        return _cursor_faults(self, facts)
+        return _cursor_faults(self, context)
 
 
 class ListQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,9 +62,9 @@ class ListQuery(Struct, frozen=True, forbid_unknown_fields=True):
     created_from: Annotated[datetime, SINCE] | None = None
     created_to: Annotated[datetime, UNTIL] | None = None
 
-    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """What is wrong with the cursor and the span of time."""
-        yield from _cursor_faults(self, facts)
+        yield from _cursor_faults(self, context)
         yield from _span_faults(self)
 
 
@@ -77,16 +77,16 @@ class ConnectionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     created_from: Annotated[datetime, SINCE] | None = None
     created_to: Annotated[datetime, UNTIL] | None = None
 
-    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """What is wrong with the cursor and the span of time."""
-        yield from _cursor_faults(self, facts)
+        yield from _cursor_faults(self, context)
         yield from _span_faults(self)
 
 
 AnyQuery = CatalogueQuery | ListQuery | ConnectionsQuery
 
 
-class Placed(Protocol):
+class CreatedRow(Protocol):
     """What has a place in a list: newest first, and by its id among those of the same moment."""
 
     @property
@@ -100,12 +100,12 @@ class Placed(Protocol):
         ...
 
 
-def place_of(row: Placed) -> Place:
+def position_of(row: CreatedRow) -> Position:
     """Where a row stands."""
-    return Place(row.created_at, row.id)
+    return Position(row.created_at, row.id)
 
 
-class Part(Struct, frozen=True):
+class PageRequest(Struct, frozen=True):
     """The part of a list that a request asks for. `after` is where the one before it ended, as the cursor says."""
 
     tag: bytes
@@ -118,12 +118,12 @@ class Part(Struct, frozen=True):
     @property
     def window(self) -> Window:
         """Which rows a store reads."""
-        before = Place(self.until, FIRST)
+        before = Position(self.until, FIRST)
         if self.after is not None:
             before = min(before, _place(self.after) or before, key=lambda place: (place.at, place.id))
         return Window(self.since, before.at, before.id, self.limit + 1, self.offset)
 
-    def cut(self, rows: Sequence[T], place: Callable[[T], Place] = place_of) -> tuple[list[T], bool, str | None]:
+    def cut(self, rows: Sequence[T], place: Callable[[T], Position] = position_of) -> tuple[list[T], bool, str | None]:
         """The rows to show, whether there are more, and the cursor that reaches them."""
         shown, more = list(rows[: self.limit]), len(rows) > self.limit
         return shown, more, self._cursor(_bytes_of(place(shown[-1]))) if more else None
@@ -143,47 +143,47 @@ class Part(Struct, frozen=True):
         return base64.urlsafe_b64encode(self.tag + after).rstrip(b"=").decode()
 
 
-class CataloguePart(Part, frozen=True):
+class CataloguePageRequest(PageRequest, frozen=True):
     """The part of a list of what the service offers, for a handler that needs nothing else of the query."""
 
-    asks: ClassVar[type[Struct]] = CatalogueQuery
+    query_type: ClassVar[type[Struct]] = CatalogueQuery
 
 
-class ListPart(Part, frozen=True):
+class ListPageRequest(PageRequest, frozen=True):
     """The part of a list of objects, for a handler that needs nothing else of the query."""
 
-    asks: ClassVar[type[Struct]] = ListQuery
+    query_type: ClassVar[type[Struct]] = ListQuery
 
 
-class ConnectionsPart(Part, frozen=True):
+class ConnectionsPageRequest(PageRequest, frozen=True):
     """The part of a list of connections."""
 
-    asks: ClassVar[type[Struct]] = ConnectionsQuery
+    query_type: ClassVar[type[Struct]] = ConnectionsQuery
 
 
-def part_of(query: AnyQuery, facts: RequestFacts) -> Part:
+def page_request_of(query: AnyQuery, context: ValidationContext) -> PageRequest:
     """What a query that keeps its rules asks for. Raises `PageTooDeep`."""
     number = query.page or 1
     if number * query.limit > DEEP_ROWS_MAX:
         raise PageTooDeep
     has_span = not isinstance(query, CatalogueQuery)
-    kind = ListPart if has_span else CataloguePart
+    kind = ListPageRequest if has_span else CataloguePageRequest
     return kind(
-        tag=_tag(facts),
+        tag=_tag(context),
         limit=query.limit,
         offset=(number - 1) * query.limit,
-        after=None if query.cursor is None else _after(query.cursor, facts),
+        after=None if query.cursor is None else _after(query.cursor, context),
         since=(query.created_from if has_span else None) or EARLIEST,
         until=(query.created_to if has_span else None) or NEWEST.at,
     )
 
 
-def _cursor_faults(query: AnyQuery, facts: RequestFacts) -> Iterator[FieldError]:
+def _cursor_faults(query: AnyQuery, context: ValidationContext) -> Iterator[FieldError]:
     if query.cursor is None:
         return
     if query.page is not None:
         yield FieldError("page", "not_with_cursor", messages.NOT_WITH_CURSOR)
-    after = _after(query.cursor, facts)
+    after = _after(query.cursor, context)
     if after is None or (not isinstance(query, CatalogueQuery) and _place(after) is None):
         yield FieldError("cursor", "invalid_cursor", messages.A_CURSOR)
 
@@ -193,31 +193,31 @@ def _span_faults(query: ListQuery | ConnectionsQuery) -> Iterator[FieldError]:
         yield FieldError("created_to", "invalid_value", messages.AFTER_CREATED_FROM)
 
 
-def _tag(facts: RequestFacts) -> bytes:
+def _tag(context: ValidationContext) -> bytes:
     """What a cursor begins with: which list it is of, and whose."""
-    caller: Any = facts.caller
+    caller: Any = context.caller
     whose = getattr(caller, "merchant_id", None) or f"{caller.env.merchant_id} {caller.env.mode}"
-    return hashlib.sha256(f"{facts.path} {whose}".encode()).digest()[:TAG_BYTES]
+    return hashlib.sha256(f"{context.path} {whose}".encode()).digest()[:TAG_BYTES]
 
 
-def _after(cursor: str, facts: RequestFacts) -> bytes | None:
+def _after(cursor: str, context: ValidationContext) -> bytes | None:
     """Where the part before ended; None where this is no cursor of this list."""
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         return None
-    is_ours = raw[:TAG_BYTES] == _tag(facts) and base64.urlsafe_b64encode(raw).rstrip(b"=").decode() == cursor
+    is_ours = raw[:TAG_BYTES] == _tag(context) and base64.urlsafe_b64encode(raw).rstrip(b"=").decode() == cursor
     return raw[TAG_BYTES:] if is_ours else None
 
 
-def _bytes_of(place: Place) -> bytes:
+def _bytes_of(place: Position) -> bytes:
     return ((place.at - EPOCH) // MICROSECOND).to_bytes(8, signed=True) + place.id.bytes
 
 
-def _place(after: bytes) -> Place | None:
+def _place(after: bytes) -> Position | None:
     if len(after) != PLACE_BYTES:
         return None
     try:
-        return Place(EPOCH + int.from_bytes(after[:8], signed=True) * MICROSECOND, UUID(bytes=after[8:]))
+        return Position(EPOCH + int.from_bytes(after[:8], signed=True) * MICROSECOND, UUID(bytes=after[8:]))
     except OverflowError:
         return None

@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import Struct
 
 from tollhouse.http.forms import FORM
-from tollhouse.http.openapi_errors import Refusals
-from tollhouse.http.openapi_examples import Examples, Usual, id_of
-from tollhouse.http.openapi_responses import HEADERS, JSON, Admission, answer_type, possible_refusals, refused, success
+from tollhouse.http.openapi_errors import ErrorComponents
+from tollhouse.http.openapi_examples import Examples, ExampleValues, id_of
+from tollhouse.http.openapi_responses import HEADERS, JSON, Admission, possible_errors, refused, response_type, success
 from tollhouse.http.openapi_schemas import Json, Schemas, query_parameters
 from tollhouse.http.openapi_webhooks import PARAMETERS, EventSpec, event_schemas, webhooks
 from tollhouse.http.operations import Operation
@@ -17,29 +17,29 @@ from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX
 
 
-class Source(Struct, frozen=True, kw_only=True):
+class ReferenceSource(Struct, frozen=True, kw_only=True):
     """What a document is made of. `doors` says by name what each is for; `admission`, what a guard wants."""
 
     operations: Sequence[Operation]
     doors: Mapping[str, str]
     told: Sequence[EventSpec]
-    usual: Usual
+    usual: ExampleValues
     security_schemes: Json
     admission: Callable[[Operation], Admission]
-    keeper_refuses: Sequence[type[ApiError]]
+    idempotency_errors: Sequence[type[ApiError]]
 
 
-def document(source: Source, base_url: str) -> Json:
+def document(source: ReferenceSource, base_url: str) -> Json:
     """The document; each operation is named as its handler, and of two with one name the second after its door too."""
     schemas = Schemas(
         sent=(kind for one in source.operations for kind in (one.body, _form(one)) if kind is not None),
         answered=(
-            *(kind for one in source.operations if (kind := answer_type(one)) is not None),
+            *(kind for one in source.operations if (kind := response_type(one)) is not None),
             *(kind for one in source.told for kind in one.kinds),
         ),
     )
     schemas.components |= event_schemas(source.told, schemas)
-    parts = _Parts(source, schemas, Examples(schemas.components, source.usual), Refusals())
+    parts = _Parts(source, schemas, Examples(schemas.components, source.usual), ErrorComponents())
     paths: dict[str, Json] = {}
     names: set[str] = set()
     for operation in source.operations:
@@ -73,10 +73,10 @@ def document(source: Source, base_url: str) -> Json:
 class _Parts(Struct, frozen=True):
     """What operations are described with."""
 
-    source: Source
+    source: ReferenceSource
     schemas: Schemas
     examples: Examples
-    errors: Refusals
+    errors: ErrorComponents
 
 
 def _operation(operation: Operation, name: str, parts: _Parts) -> Json:
@@ -100,14 +100,14 @@ def _operation(operation: Operation, name: str, parts: _Parts) -> Json:
             schema = parts.schemas.of(kind)
             content = {media_type: {"schema": schema, "example": parts.examples.of_body(name, schema)}}
             shown["requestBody"] = {"required": required, "content": content}
-    possible = possible_refusals(operation, admission, parts.source.keeper_refuses)
+    possible = possible_errors(operation, admission, parts.source.idempotency_errors)
     for status, kinds in possible.items():
         shown["responses"][str(status.value)] = refused(status, kinds, parts.errors)
     return shown
 
 
 def _success(operation: Operation, parts: _Parts) -> Json:
-    answered = answer_type(operation)
+    answered = response_type(operation)
     if answered is None:
         return success(operation, None)
     schema = parts.schemas.of(answered)
@@ -118,7 +118,7 @@ def _form(operation: Operation) -> Any:
     return operation.reads if operation.method == "POST" else None
 
 
-def _parameters(operation: Operation, usual: Usual) -> list[Json]:
+def _parameters(operation: Operation, usual: ExampleValues) -> list[Json]:
     found = [
         _path_parameter(part[1:-1], usual, is_uuid=part[1:-1] in operation.uuids)
         for part in operation.path.split("/")
@@ -132,7 +132,7 @@ def _parameters(operation: Operation, usual: Usual) -> list[Json]:
     return found
 
 
-def _path_parameter(name: str, usual: Usual, *, is_uuid: bool) -> Json:
+def _path_parameter(name: str, usual: ExampleValues, *, is_uuid: bool) -> Json:
     schema = {"type": "string", "format": "uuid"} if is_uuid else {"type": "string", "minLength": 1}
     example = id_of(name) if is_uuid else usual.members.get(name, name)
     return {"name": name, "in": "path", "required": True, "schema": schema, "example": example}

@@ -16,7 +16,7 @@ BESIDE: Json = {
 """What some codes bring along, beside the members that all have."""
 
 
-class Refusals:
+class ErrorComponents:
     """The components that refusals need, gathered while the operations are described."""
 
     def __init__(self) -> None:

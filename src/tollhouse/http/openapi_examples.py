@@ -17,7 +17,7 @@ PLAIN: Mapping[str, Any] = {"string": "text", "integer": 1, "boolean": True, "nu
 BY_FORMAT = {"date-time": MOMENT, "uri": "https://shop.example/", "email": "nina@shop.example"}
 
 
-class Usual(Struct, frozen=True, kw_only=True):
+class ExampleValues(Struct, frozen=True, kw_only=True):
     """What examples are made of.
 
     `members` by the name of a member, wherever it stands; `minor` those that are amounts, of which every other one is
@@ -33,7 +33,7 @@ class Usual(Struct, frozen=True, kw_only=True):
 class Examples:
     """Makes examples for the schemas of one document."""
 
-    def __init__(self, components: Json, usual: Usual) -> None:
+    def __init__(self, components: Json, usual: ExampleValues) -> None:
         self._components = components
         self._usual = usual
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from tollhouse.http.dispatch import IdempotencyKeyInvalid, IdempotencyKeyRequired
 from tollhouse.http.lists import PageTooDeep
-from tollhouse.http.openapi_errors import Refusals
+from tollhouse.http.openapi_errors import ErrorComponents
 from tollhouse.http.openapi_schemas import Json
 from tollhouse.http.operations import Operation
 from tollhouse.kernel.errors import (
@@ -52,7 +52,7 @@ class Admission(Struct, frozen=True):
     errors: tuple[type[ApiError], ...] = ()
 
 
-def possible_refusals(
+def possible_errors(
     operation: Operation, admission: Admission, of_keys: Sequence[type[ApiError]]
 ) -> dict[HTTPStatus, list[type[ApiError]]]:
     """How an operation may refuse, by status, each code once. `of_keys` are those of the Idempotency-Key's keeper."""
@@ -82,14 +82,14 @@ def success(operation: Operation, schema: Json | None, example: Any = None) -> J
     return response
 
 
-def refused(status: HTTPStatus, kinds: Sequence[type[ApiError]], errors: Refusals) -> Json:
+def refused(status: HTTPStatus, kinds: Sequence[type[ApiError]], errors: ErrorComponents) -> Json:
     """The answer of a deed that is not done, with the codes that are possible here."""
     response = _answer(status, "\n".join(f"- `{kind.code}`: {kind.message}" for kind in kinds))
     response["content"] = {JSON: errors.content(kinds)}
     return response
 
 
-def answer_type(operation: Operation) -> Any:
+def response_type(operation: Operation) -> Any:
     """What a success holds; None where it has no body. Raises `TypeError` where nobody says it."""
     if operation.status in BODILESS:
         return None
@@ -108,7 +108,7 @@ def _of_decoding(operation: Operation) -> list[type[ApiError]]:
         found += [InvalidRequest, UnsupportedMediaType, ValidationFailed]
     if operation.query is not None:
         found += [InvalidRequest, ValidationFailed]
-    if "part" in operation.needs:
+    if "page" in operation.needs:
         found.append(PageTooDeep)
     if operation.reads is not None:
         found.append(InvalidRequest)

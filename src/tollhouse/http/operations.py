@@ -27,7 +27,7 @@ RecentAuthentication = Literal["no", "live", "always", "by_content"]
 the path or the body), always, or where the handler finds that what is asked for needs it."""
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
-SUPPLIED = frozenset({"caller", "body", "query", "part", "tx", "db", "now", "services", "request"})
+SUPPLIED = frozenset({"caller", "body", "query", "page", "tx", "db", "now", "services", "request"})
 
 
 class Surface(Struct, frozen=True):
@@ -67,7 +67,7 @@ class Guard(Protocol):
         """The caller, or a raised refusal."""
         ...
 
-    async def note_use(self, request: Request, caller: Any) -> None:
+    async def record_use(self, request: Request, caller: Any) -> None:
         """Called after the caller got what it asked for."""
         ...
 
@@ -183,7 +183,7 @@ class Operations(list[Operation]):
                     needs=needs,
                     body=hints.get("body"),
                     accepts=hints.get("body") or self._nothing(method),
-                    query=hints.get("query") or getattr(hints.get("part"), "asks", None),
+                    query=hints.get("query") or getattr(hints.get("page"), "query_type", None),
                     uuids=frozenset(name for name in _names(path) if hints.get(name) is UUID),
                     response=hints.get("return") if responses is None else responses,
                     reads=reads,

@@ -13,7 +13,7 @@ from tollhouse.kernel.limits import PAGE_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
 T = TypeVar("T")
 
 
-class Place(Struct, frozen=True):
+class Position(Struct, frozen=True):
     """Where in a list a row stands: by its moment, and by its id among those of the same one."""
 
     at: datetime
@@ -21,7 +21,7 @@ class Place(Struct, frozen=True):
 
 
 EARLIEST, FIRST = datetime(1, 1, 1, tzinfo=UTC), UUID(int=0)
-NEWEST = Place(datetime(9999, 12, 31, tzinfo=UTC), UUID(int=2**128 - 1))
+NEWEST = Position(datetime(9999, 12, 31, tzinfo=UTC), UUID(int=2**128 - 1))
 
 
 class Window(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Window(Struct, frozen=True):
     offset: int
 
 
-def whole(limit: int) -> Window:
+def all_rows(limit: int) -> Window:
     """All rows, at most so many."""
     return Window(EARLIEST, NEWEST.at, NEWEST.id, limit, 0)
 
@@ -65,7 +65,7 @@ class PageQuery(Struct, frozen=True, forbid_unknown_fields=True):
         return rows[: self.limit], len(rows) > self.limit
 
 
-class Turn(Struct, frozen=True):
+class PageLinks(Struct, frozen=True):
     """A page of a list: its number, and the addresses of the one before and the one behind, empty where there is none."""
 
     number: int
@@ -73,7 +73,7 @@ class Turn(Struct, frozen=True):
     older: str
 
 
-def turn(query: PageQuery, *, more: bool) -> Turn:
+def page_links(query: PageQuery, *, more: bool) -> PageLinks:
     """Where one can turn to from this page of a list, with the same filters."""
     usual = type(query)()
     members = ((field.encode_name, field.name) for field in msgspec.structs.fields(query) if field.name != "page")
@@ -82,9 +82,9 @@ def turn(query: PageQuery, *, more: bool) -> Turn:
     def address(number: int) -> str:
         return "?" + urlencode(asked | {"page": number})
 
-    return Turn(query.page, address(query.page - 1) if query.page > 1 else "", address(query.page + 1) if more else "")
+    return PageLinks(query.page, address(query.page - 1) if query.page > 1 else "", address(query.page + 1) if more else "")
 
 
-def statuses_of(kind: Any) -> list[tuple[str, str]]:
+def status_options(kind: Any) -> list[tuple[str, str]]:
     """What a list can be filtered by: each status or type of a Literal, with its words."""
     return [(status, status.replace("_", " ")) for status in get_args(kind)]

@@ -10,7 +10,7 @@ from tollhouse.kernel.names import LINE_BREAKS, is_readable
 METADATA_KEY = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 
 
-def reference_faults(
+def reference_errors(
     *, external_id: str | None, metadata: dict[str, str] | None, description: str | None = None
 ) -> Iterator[FieldError]:
     """Everything that is wrong with them."""

@@ -32,12 +32,11 @@ class Headers:
 
 
 class Request:
-    """Who asks what, when. `now` is the request's one moment; `raw` its body, no longer than its operation takes.
+    """One HTTP request. `now` is its time for every check and write, `raw` its body, within the operation's size limit.
 
-    `caller` is whoever a credential turned out to belong to, also where the request is refused all the same. `zone` is whose
-    clocks a page goes by: UTC, until a person with a session turns out to sit there. `cookies_to_set` go with whatever is
-    answered: name, value and seconds. `request_id` is what the caller calls this request, where it does, and `own_id`
-    ours: what is kept for ever names nothing that a caller chose.
+    `caller` is the authenticated caller, also if the request is then refused. `zone` is the time zone of pages: UTC unless
+    a signed-in person has chosen one. `cookies_to_set` (name, value, seconds) are added to the response, also to an error.
+    `request_id` is the caller's `X-Request-Id` or, without one, `server_request_id`; permanent records store the latter.
     """
 
     __slots__ = (
@@ -47,12 +46,12 @@ class Request:
         "headers",
         "method",
         "now",
-        "own_id",
         "params",
         "path",
         "query",
         "raw",
         "request_id",
+        "server_request_id",
         "services",
         "zone",
     )  # fmt: skip
@@ -77,8 +76,8 @@ class Request:
         self.query = query
         self.raw = raw
         self.address = address
-        self.own_id = new_id_text()
-        self.request_id = request_id or self.own_id
+        self.server_request_id = new_id_text()
+        self.request_id = request_id or self.server_request_id
         self.now = now
         self.params: dict[str, str] = {}
         self.caller: object = None

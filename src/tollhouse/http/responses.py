@@ -7,9 +7,8 @@ import msgspec
 from starlette.responses import Response
 
 from tollhouse.http.base_path import BasePath, path_of
-from tollhouse.http.choices import SHORTCUTS, THEME, chosen, way_back
-from tollhouse.http.language_choice import VARY, language_of
 from tollhouse.http.local_formats import Formats
+from tollhouse.http.preferences import SHORTCUTS, THEME, language_of, preference_of, return_path
 from tollhouse.http.request import Request
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.messages import named
@@ -62,30 +61,30 @@ def page(
     status: int = 200,
     /,
     *,
-    free_redirect: bool = False,
-    pictures_from: str | None = None,
+    allow_external_redirect: bool = False,
+    image_origin: str | None = None,
     **facts: Any,
 ) -> Response:
     """An HTML page, in the language and by the clocks of who asks.
 
-    `free_redirect` lets its form end on another site: browsers hold `form-action` against the redirect.
-    `pictures_from` is one more origin that pictures may come from.
+    `allow_external_redirect` lets its form end on another site: browsers hold `form-action` against the redirect.
+    `image_origin` is one more origin that pictures may come from.
     """
     language = language_of(request)
     facts |= {
         "request_id": request.request_id,
-        "back": way_back(request),
-        "theme": chosen(request, THEME),
-        "shortcuts": chosen(request, SHORTCUTS) != "off",
+        "back": return_path(request),
+        "theme": preference_of(request, THEME),
+        "shortcuts": preference_of(request, SHORTCUTS) != "off",
     }
     html = BasePath(path_of(request.services.settings)).html(
         request.services.templates.render(template, language, request.zone, **facts)
     )
-    policy = CSP if pictures_from is None else f"{CSP} {pictures_from}"
+    policy = CSP if image_origin is None else f"{CSP} {image_origin}"
     headers = PAGE_HEADERS | {
-        "Content-Security-Policy": policy if free_redirect else policy + FORMS_STAY,
+        "Content-Security-Policy": policy if allow_external_redirect else policy + FORMS_STAY,
         "Content-Language": language,
-        "Vary": VARY,
+        "Vary": "Accept-Language, Cookie",
     }
     return Response(html, status, headers, media_type="text/html")
 
@@ -100,7 +99,7 @@ def see_other(location: str) -> Response:
     return Response(status_code=303, headers={"Location": location})
 
 
-def refused(request: Request, error: ApiError, *, html: bool) -> Response:
+def error_response(request: Request, error: ApiError, *, html: bool) -> Response:
     """The one body shape of every refusal, or the same facts as a page for a browser."""
     if html:
         if isinstance(error, ErrorPage):

@@ -32,7 +32,7 @@ class SchemaField(Struct, frozen=True, kw_only=True):
         return dict(self.choices).get(typed, "")
 
 
-def fields_of(schema: dict[str, Any], member: str) -> list[SchemaField]:
+def form_fields(schema: dict[str, Any], member: str) -> list[SchemaField]:
     """One field for each property of an object's schema, the required ones first."""
     required = frozenset(schema.get("required", ()))
     fields = [
@@ -44,12 +44,12 @@ def fields_of(schema: dict[str, Any], member: str) -> list[SchemaField]:
     return sorted(fields, key=lambda field: not field.required)
 
 
-def typed_into(fields: Iterable[SchemaField], form: Form) -> dict[str, str]:
+def read_values(fields: Iterable[SchemaField], form: Form) -> dict[str, str]:
     """The text of each field, as it was typed."""
     return {field.name: form.one(field.name) or "" for field in fields}
 
 
-def meant(fields: Iterable[SchemaField], member: str, typed: dict[str, str]) -> dict[str, Any]:
+def to_object(fields: Iterable[SchemaField], member: str, typed: dict[str, str]) -> dict[str, Any]:
     """The object that was typed. A field left empty is left out; what should be JSON and is none stays a text."""
     return {
         field.name.removeprefix(f"{member}."): typed[field.name] if field.plain else _json_of(typed[field.name])
@@ -58,7 +58,7 @@ def meant(fields: Iterable[SchemaField], member: str, typed: dict[str, str]) -> 
     }
 
 
-def told(sent: dict[str, Any]) -> list[tuple[str, str]]:
+def describe(sent: dict[str, Any]) -> list[tuple[str, str]]:
     """What an object says, as labels and words: of one that was sent, whatever the schema is today."""
     return [(_label(name), value if isinstance(value, str) else _words(value)) for name, value in sent.items()]
 

@@ -49,10 +49,10 @@ class Credential:
             raise MissingScope(self._any_of[0])
         return caller
 
-    async def note_use(self, request: Request, caller: Caller) -> None:
+    async def record_use(self, request: Request, caller: Caller) -> None:
         """The time of last successful use, at most once a minute."""
         if caller.use_is_stale:
-            await store.note_use(request.services.db, caller, request.now)
+            await store.record_use(request.services.db, caller, request.now)
 
 
 class TestCredential(Credential):
@@ -98,13 +98,13 @@ class Session:
     async def admit(self, request: Request) -> Person:
         """Session 401 (or 303), then cross-origin 403, then suspension 403, then the content type 415."""
         if self._page:
-            cookies.refuse_other_host(request)
+            cookies.require_own_host(request)
         person = await person_of(request)
         if person is None:
             if self._page:
                 raise SignInFirst
             raise AuthenticationRequired
-        cookies.refuse_cross_origin(request)
+        cookies.require_same_origin(request)
         if person.suspended and not self.while_suspended and request.method not in cookies.SAFE:
             raise AccountSuspended
         return person
@@ -116,7 +116,7 @@ class Session:
         stepup.require_recent(caller, request.now)
         return caller
 
-    async def note_use(self, request: Request, caller: Person) -> None:
+    async def record_use(self, request: Request, caller: Person) -> None:
         """Nothing: the session itself notes when it was seen."""
 
 
@@ -131,11 +131,11 @@ class Anyone:
     async def admit(self, request: Request) -> None:
         """Only the rules of host and origin, where cookies count at all."""
         if self._own_forms:
-            cookies.refuse_other_host(request)
+            cookies.require_own_host(request)
         if self._own_forms or (self._cookie and cookies.session_id(request) is not None):
-            cookies.refuse_cross_origin(request)
+            cookies.require_same_origin(request)
 
-    async def note_use(self, request: Request, caller: None) -> None:
+    async def record_use(self, request: Request, caller: None) -> None:
         """Nothing."""
 
 
@@ -183,7 +183,7 @@ async def _credential(request: Request) -> tuple[Caller, store.Suspension | None
         prefix = "th_live" if keys[0].startswith("th_live") else "th_test"
         found = (
             await store.by_api_key(request.services.db, tokens.digest(keys[0]), request.now)
-            if tokens.intact(prefix, keys[0])
+            if tokens.is_well_formed(prefix, keys[0])
             else None
         )
         if found is None:
@@ -195,7 +195,7 @@ async def _credential(request: Request) -> tuple[Caller, store.Suspension | None
     token = token.strip(" ")
     found = (
         await store.by_bearer(request.services.db, tokens.digest(token), request.now)
-        if tokens.intact("that", token)
+        if tokens.is_well_formed("that", token)
         else None
     )
     if found is None:

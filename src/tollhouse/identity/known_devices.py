@@ -18,7 +18,7 @@ NAME_BYTES = 8
 
 def known_device(request: Request, what: str, account: str) -> str | None:
     """By which name this browser is known at the account; None for a stranger. `what` is the kind of sign-in."""
-    nonce, _, proof = (cookies.value_of(request, _name(request, what, account)) or "").partition(".")
+    nonce, _, proof = (cookies.cookie_value(request, _name(request, what, account)) or "").partition(".")
     try:
         mac = bytes.fromhex(proof)
     except ValueError:
@@ -37,7 +37,7 @@ def remember_device(request: Request, what: str, account: str) -> None:
 def _name(request: Request, what: str, account: str) -> str:
     """A cookie for each account: several people may sit at one browser."""
     held = digest(f"{what}\0{account}")[:NAME_BYTES].hex()
-    return cookies.own_name(request.services.settings, f"device_{held}")
+    return cookies.prefixed_cookie_name(request.services.settings, f"device_{held}")
 
 
 def _bound(what: str, account: str, nonce: str) -> bytes:

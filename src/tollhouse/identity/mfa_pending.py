@@ -22,7 +22,7 @@ def give(request: Request, response: Response, kind: Kind, holder_id: UUID) -> R
     until = (request.now + LASTS - EPOCH) // MILLISECOND
     said = f"{holder_id.hex}.{until}"
     proof = f"{said}.{request.services.keys.mac(_bound(kind, said)).hex()}"
-    cookies.set_session(response, request.services.settings, proof, SIGN_IN_CODE_S, kind)
+    cookies.set_session_cookie(response, request.services.settings, proof, SIGN_IN_CODE_S, kind)
     return response
 
 
@@ -47,7 +47,7 @@ def began_at(request: Request, kind: Kind) -> datetime:
 
 def drop(request: Request, response: Response, kind: Kind) -> Response:
     """It was used, or given up."""
-    cookies.drop_session(response, request.services.settings, kind)
+    cookies.clear_session_cookie(response, request.services.settings, kind)
     return response
 
 

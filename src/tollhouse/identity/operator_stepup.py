@@ -54,7 +54,7 @@ async def confirm(request: Request, operator: Operator, form: Form) -> Operator:
     secret = random_base62(BODY_CHARS)
     if not await operators_store.renew(request.services.db, operator.session_hash, digest(secret), request.now):
         raise SignInFirst(f"{ROOT}/signin")
-    cookies.set_with_answer(request, secret, OPERATOR_SESSION_ABSOLUTE_S, "operator")
+    cookies.set_on_response(request, secret, OPERATOR_SESSION_ABSOLUTE_S, "operator")
     return structs.replace(operator, session_hash=digest(secret), authenticated_at=request.now)
 
 

@@ -15,7 +15,6 @@ from tollhouse.identity.model import InvalidCredentials, Operator, SignInFirst
 from tollhouse.kernel.limits import OPERATOR_SESSION_ABSOLUTE_S
 from tollhouse.kernel.tokens import BODY_CHARS, digest, random_base62
 from tollhouse.platform.db import Tx
-from tollhouse.platform.live_use import in_live_use
 
 SIGN_IN = "/operator/signin"
 
@@ -41,13 +40,13 @@ class AtTheDesk:
 
     async def admit(self, request: Request) -> Operator:
         """Host 421, session 303, cross-origin 403, then the second factor 403, then recent authentication 403 or 303."""
-        cookies.refuse_other_host(request)
+        cookies.require_own_host(request)
         operator = await operator_of(request)
         if operator is None:
             raise SignInFirst(f"{SIGN_IN}?{urlencode({'to': _page_of(request)})}")
-        cookies.refuse_cross_origin(request)
+        cookies.require_same_origin(request)
         author.asked_by(author.OPERATOR)
-        if not in_live_use(request.services.settings):
+        if not request.services.settings.is_production:
             return operator
         if not operator.has_second_factor and not self.own_account:
             raise SecondFactorNeeded("console/second_factor_needed.html")
@@ -55,7 +54,7 @@ class AtTheDesk:
             return operator
         return await operator_stepup.reauthenticate(request, operator)
 
-    async def note_use(self, request: Request, caller: Operator) -> None:
+    async def record_use(self, request: Request, caller: Operator) -> None:
         """Nothing: the session itself notes when it was seen."""
 
 
@@ -84,7 +83,7 @@ async def begin(tx: Tx, request: Request, operator_id: UUID, password_hash: str)
 
 def give(request: Request, response: Response, secret: str) -> Response:
     """Put the session into the browser's cookie."""
-    cookies.set_session(response, request.services.settings, secret, OPERATOR_SESSION_ABSOLUTE_S, "operator")
+    cookies.set_session_cookie(response, request.services.settings, secret, OPERATOR_SESSION_ABSOLUTE_S, "operator")
     return response
 
 
@@ -93,7 +92,7 @@ async def end(request: Request, response: Response) -> Response:
     id_hash = sessions.offered(request, "operator")
     if id_hash is not None:
         await operators_store.end_session(request.services.db, id_hash, request.now)
-    cookies.drop_session(response, request.services.settings, "operator")
+    cookies.clear_session_cookie(response, request.services.settings, "operator")
     return response
 
 

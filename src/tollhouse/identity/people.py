@@ -22,8 +22,8 @@ COMMON = "This password is one of the 30,000 most common ones, or repeats fewer 
 SPAN = timedelta(seconds=limits.SIGN_IN_SPAN_S)
 Find = Callable[[Pool, str], Awaitable[Row | None]]
 SignInKind = Literal["sign-in", "step-up", "operator sign-in"]
-LANES = {"sign-in": passwords.STRANGERS, "step-up": passwords.KNOWN, "operator sign-in": passwords.OPERATORS}
-KNOWN_LANES = {**LANES, "sign-in": passwords.KNOWN}
+LANES = {"sign-in": passwords.UNKNOWN_DEVICES, "step-up": passwords.KNOWN_DEVICES, "operator sign-in": passwords.OPERATORS}
+KNOWN_LANES = {**LANES, "sign-in": passwords.KNOWN_DEVICES}
 """Where passwords are compared: so that neither strangers nor sign-ups keep those waiting who were there before."""
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.http.forms import what_was_done
+from tollhouse.http.forms import flash_message
 from tollhouse.http.qr import qr_image
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
@@ -32,7 +32,7 @@ class AccountKind(Struct, frozen=True):
 
 async def start(request: Request, account_kind: AccountKind) -> Response:
     """Whether there is a second factor, and how many backup codes are left."""
-    return await _start(request, account_kind, off=what_was_done(request.query) == "off")
+    return await _start(request, account_kind, off=flash_message(request.query) == "off")
 
 
 async def enrol(request: Request, account_kind: AccountKind) -> Response:

@@ -64,13 +64,13 @@ async def renew(request: Request, person: Person) -> Person | None:
     id_hash = digest(secret)
     if not await store.renew(request.services.db, person.session_hash, id_hash, request.now):
         return None
-    cookies.set_with_answer(request, secret, SESSION_ABSOLUTE_S)
+    cookies.set_on_response(request, secret, SESSION_ABSOLUTE_S)
     return structs.replace(person, session_hash=id_hash, authenticated_at=request.now)
 
 
 def give(request: Request, response: Response, secret: str) -> Response:
     """Put the session into the browser's cookie."""
-    cookies.set_session(response, request.services.settings, secret, SESSION_ABSOLUTE_S)
+    cookies.set_session_cookie(response, request.services.settings, secret, SESSION_ABSOLUTE_S)
     return response
 
 
@@ -92,7 +92,7 @@ async def end(request: Request, response: Response) -> Response:
     secret = cookies.session_id(request)
     if secret is not None:
         await request.services.db.transact(lambda tx: _end(tx, request, digest(secret)))
-    cookies.drop_session(response, request.services.settings)
+    cookies.clear_session_cookie(response, request.services.settings)
     return response
 
 

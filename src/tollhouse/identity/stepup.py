@@ -89,10 +89,10 @@ async def confirm_by_form(request: Request, person: Person, form: Form) -> Perso
         return again
 
 
-async def reauthenticate(request: Request, person: Person, *, free_redirect: bool = False) -> Person:
+async def reauthenticate(request: Request, person: Person, *, allow_external_redirect: bool = False) -> Person:
     """At a page: the person, where that is recent; else 303 to where it is asked, or 403 with a page that asks.
 
-    `free_redirect`: the form may end on another site.
+    `allow_external_redirect`: the form may end on another site.
     """
     if is_recent(person, request.now):
         return person
@@ -110,7 +110,9 @@ async def reauthenticate(request: Request, person: Person, *, free_redirect: boo
             error = fault
     kept = [(name, value) for name, value in form.pairs if name not in {PASSWORD, CODE}]
     facts = await _facts(request, person, request.path, kept, error)
-    raise ConfirmWithForm(TEMPLATE, None if error is None else error.headers, free_redirect=free_redirect, **facts)
+    raise ConfirmWithForm(
+        TEMPLATE, None if error is None else error.headers, allow_external_redirect=allow_external_redirect, **facts
+    )
 
 
 async def asked(request: Request, person: Person, to: str, error: ApiError | None = None) -> Response:

@@ -88,7 +88,7 @@ async def anybody_is_verified(db: Pool | Tx, merchant_id: MerchantId) -> bool:
     return await db.fetchrow(ANYBODY_IS_VERIFIED, merchant_id) is not None
 
 
-async def note_use(db: Pool, caller: Caller, now: datetime) -> None:
+async def record_use(db: Pool, caller: Caller, now: datetime) -> None:
     """Note a successful use, at most once a minute."""
     if caller.grant_id is not None:
         await db.execute(NOTE_GRANT_USE, caller.grant_id, now)

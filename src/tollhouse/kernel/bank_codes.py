@@ -19,7 +19,7 @@ REFERENCE = re.compile(rf"(?=(RF[0-9]{{{2 + REFERENCE_DIGITS}}}))")
 AS_WRITTEN = str.maketrans({"O": "0", "I": "1", "L": "1"})
 
 
-def read_iban(text: str) -> str | None:
+def parse_iban(text: str) -> str | None:
     """The account's name without spaces, in capitals; None where it is no account of the euro area of payments."""
     iban = re.sub(r"[ \u00a0]", "", text).upper()
     if not IBAN.fullmatch(iban) or len(iban) != SEPA_IBAN_CHARS.get(iban[:2]):
@@ -27,7 +27,7 @@ def read_iban(text: str) -> str | None:
     return iban if _remainder(iban) == 1 else None
 
 
-def read_bic(text: str) -> str | None:
+def parse_bic(text: str) -> str | None:
     """The bank's name in capitals; None where it cannot be one."""
     bic = text.strip().upper()
     return bic if BIC.fullmatch(bic) else None

@@ -29,7 +29,7 @@ def stamp(moment: datetime) -> Timestamp:
     return Timestamp(moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z")
 
 
-def read_time(text: str) -> datetime | None:
+def parse_time(text: str) -> datetime | None:
     """The moment of an RFC 3339 text, in UTC and cut to microseconds; None where it is none, or outside the years 1 to 9999.
 
     A leap second, which is the last one of a month in UTC, is the first moment of the next month.
@@ -47,13 +47,13 @@ def read_time(text: str) -> datetime | None:
     return None if leap and found.strftime("%d %H:%M:%S") != "01 00:00:00" else found
 
 
-def moment_of(text: str) -> datetime | None:
+def parse_time_or_date(text: str) -> datetime | None:
     """The moment of an RFC 3339 text or of a plain date, which is midnight UTC; None where it is neither, or far away."""
-    found = read_time(f"{text}T00:00:00Z" if DATE.fullmatch(text) else text)
+    found = parse_time(f"{text}T00:00:00Z" if DATE.fullmatch(text) else text)
     return found if found is not None and FIRST_YEAR <= found.year <= LAST_YEAR else None
 
 
-def day_of(text: str) -> date | None:
+def parse_date(text: str) -> date | None:
     """The day of a plain date; None where it is none, or far away."""
     if not DATE.fullmatch(text):
         return None

@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tollhouse.kernel import messages
-from tollhouse.kernel.clock import day_of
+from tollhouse.kernel.clock import parse_date
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.zones import midnight
 
@@ -23,7 +23,7 @@ DAYS_MAX = 366
 BY_DAY_MAX, BY_WEEK_MAX = 31, 184
 
 
-class Days(Struct, frozen=True):
+class DateRange(Struct, frozen=True):
     """The first and last day that are looked at, and the first of as many before."""
 
     first: date
@@ -46,7 +46,7 @@ class Span(Struct, frozen=True):
 class Period(Struct, frozen=True):
     """What is looked at, part by part, and what it is compared with. `days` is in the merchant's time zone."""
 
-    days: Days
+    days: DateRange
     unit: Unit
     now: Span
     before: Span
@@ -74,22 +74,22 @@ def period(name: PeriodName, since: str, until: str, now: datetime, zone: tzinfo
     )
 
 
-def _named(name: str, today: date) -> Days:
+def _named(name: str, today: date) -> DateRange:
     if name in DAYS:
         count = timedelta(days=DAYS[name])
         first = today + timedelta(days=1) - count
-        return Days(first, today, first - count)
+        return DateRange(first, today, first - count)
     months = 1 if name == "month" else 3
     first = today.replace(month=today.month - (today.month - 1) % months, day=1)
     before = first
     for _ in range(months):
         before = (before - timedelta(days=1)).replace(day=1)
-    return Days(first, today, before)
+    return DateRange(first, today, before)
 
 
-def _custom(since: str, until: str, today: date) -> Days:
+def _custom(since: str, until: str, today: date) -> DateRange:
     """The days that were typed. What is still to come is left out. Raises `ValidationFailed` with every fault."""
-    first, last = day_of(since), day_of(until)
+    first, last = parse_date(since), parse_date(until)
     field_errors = [
         FieldError(name, "invalid_value", messages.A_DAY) for name, day in (("from", first), ("to", last)) if day is None
     ]
@@ -103,7 +103,7 @@ def _custom(since: str, until: str, today: date) -> Days:
     count = last - first + timedelta(days=1)
     if count.days > DAYS_MAX:
         raise ValidationFailed(FieldError("from", "out_of_range", messages.AT_MOST_A_YEAR))
-    return Days(first, last, first - count)
+    return DateRange(first, last, first - count)
 
 
 def _unit(count: int) -> Unit:

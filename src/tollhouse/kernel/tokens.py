@@ -24,10 +24,10 @@ _FORM = re.compile(r"(th_live|th_test|that|thrt|thac|thcs)_([0-9A-Za-z]{43,128})
 
 def mint(prefix: Prefix) -> str:
     """A fresh secret of 256 random bits."""
-    return encrypt_form(prefix, random_base62(BODY_CHARS))
+    return with_checksum(prefix, random_base62(BODY_CHARS))
 
 
-def encrypt_form(prefix: Prefix, body: str) -> str:
+def with_checksum(prefix: Prefix, body: str) -> str:
     """`prefix_body` with its checksum behind it."""
     text = f"{prefix}_{body}"
     return text + _checksum(text)
@@ -41,7 +41,7 @@ def body_of(prefix: Prefix, text: str) -> str | None:
     return match[2]
 
 
-def intact(prefix: Prefix, text: str) -> bool:
+def is_well_formed(prefix: Prefix, text: str) -> bool:
     """Whether this can be a secret of that prefix at all."""
     return body_of(prefix, text) is not None
 

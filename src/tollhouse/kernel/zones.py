@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, time, tzinfo
 from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-USUAL = "UTC"
+DEFAULT_ZONE = "UTC"
 PARTS_OF_THE_WORLD = (
     "Africa/", "America/", "Antarctica/", "Arctic/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/", "Pacific/",
 )  # fmt: skip
@@ -13,7 +13,7 @@ PARTS_OF_THE_WORLD = (
 @cache
 def names() -> tuple[str, ...]:
     """UTC, then the zones of the machine that are named after a place, by name. Old spellings are left out."""
-    return (USUAL, *sorted(name for name in available_timezones() if name.startswith(PARTS_OF_THE_WORLD)))
+    return (DEFAULT_ZONE, *sorted(name for name in available_timezones() if name.startswith(PARTS_OF_THE_WORLD)))
 
 
 @cache

@@ -197,7 +197,7 @@ async def get_balance(db: Pool | Tx, env: MerchantEnv, currency: str) -> Balance
 async def list_entries(db: Pool, env: MerchantEnv, entry_filter: EntryFilter, window: Window) -> list[LedgerEntry]:
     """A page of a merchant's entries, newest first."""
     values = (*msgspec.structs.astuple(entry_filter), *msgspec.structs.astuple(window))
-    rows = await db.fetch_fresh(ENTRIES, env.merchant_id, env.mode, *values)
+    rows = await db.fetch_custom_plan(ENTRIES, env.merchant_id, env.mode, *values)
     return [_entry(row) for row in rows]
 
 

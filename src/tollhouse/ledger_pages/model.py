@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from tollhouse.http.days import BEGINNING, END, span_of
+from tollhouse.http.days import BEGINNING, END, time_range_of
 from tollhouse.http.keyset import KeysetQuery
 
 
@@ -39,5 +39,5 @@ class LedgerPageQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
 
     def entry_filter(self, zone: tzinfo) -> LedgerFilter:
         """The filter. Raises `ValidationFailed`."""
-        since, until = span_of(self.since, self.until, zone)
+        since, until = time_range_of(self.since, self.until, zone)
         return LedgerFilter(currency=self.currency, account=self.account, type=self.type, since=since, until=until)

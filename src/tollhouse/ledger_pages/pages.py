@@ -8,9 +8,9 @@ from starlette.responses import Response
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, format_amount
 from tollhouse.http.csv_table import download, file_name, lines
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
-from tollhouse.http.keyset import NEWEST, turn_by
+from tollhouse.http.keyset import NEWEST, keyset_links
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import statuses_of
+from tollhouse.http.paging import status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
@@ -114,8 +114,8 @@ async def ledger(request: Request, caller: Person, mode: str, query: LedgerPageQ
         entries=[_entry_row(entry, env) for entry in found],
         currencies=[(code, code) for code in await store.currencies(db, env)],
         accounts=[(code, code) for code in MERCHANT_CODES],
-        types=statuses_of(EntryType),
-        turn=turn_by(query, path, found[-1].id if more else None),
+        types=status_options(EntryType),
+        page_links=keyset_links(query, path, found[-1].id if more else None),
         export=f"{path}/export{query.address(None)}",
     )
 

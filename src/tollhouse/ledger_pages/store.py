@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.http.keyset import NEWEST, Place, all_parts
+from tollhouse.http.keyset import NEWEST, Position, read_in_batches
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger_pages.model import LedgerFilter
 from tollhouse.platform.db import Pool, Row
@@ -48,21 +48,23 @@ class ListedEntry(Struct, frozen=True, kw_only=True):
     source_id: UUID
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Position:
         """Its position in the list."""
-        return Place(self.created_at, self.id)
+        return Position(self.created_at, self.id)
 
 
-async def list_older(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter, than: Place, limit: int) -> list[ListedEntry]:
+async def list_older(
+    db: Pool, env: MerchantEnv, entry_filter: LedgerFilter, than: Position, limit: int
+) -> list[ListedEntry]:
     """Entries older than this position, newest first."""
     rows = await db.fetch(OLDER, env.merchant_id, env.mode, than.at, than.id, *_of(entry_filter), limit)
     return [_entry(row) for row in rows]
 
 
-async def find_place(db: Pool, env: MerchantEnv, entry_id: UUID) -> Place | None:
+async def find_place(db: Pool, env: MerchantEnv, entry_id: UUID) -> Position | None:
     """The position of an entry of this environment; None if there is none."""
     row = await db.fetchrow(PLACE, env.merchant_id, env.mode, entry_id)
-    return None if row is None else Place(row["created_at"], row["id"])
+    return None if row is None else Position(row["created_at"], row["id"])
 
 
 async def count(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter) -> int:
@@ -78,7 +80,9 @@ async def currencies(db: Pool, env: MerchantEnv) -> list[str]:
 
 def iterate_all(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter) -> AsyncIterator[list[ListedEntry]]:
     """Yield the matching entries in batches, newest first."""
-    return all_parts(lambda last: list_older(db, env, entry_filter, NEWEST if last is None else last.place, BATCH), BATCH)
+    return read_in_batches(
+        lambda last: list_older(db, env, entry_filter, NEWEST if last is None else last.place, BATCH), BATCH
+    )
 
 
 def _of(entry_filter: LedgerFilter) -> tuple[object, ...]:

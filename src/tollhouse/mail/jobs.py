@@ -15,7 +15,7 @@ from tollhouse.mail import store, writing
 from tollhouse.mail.model import Mail, again_after
 from tollhouse.mail.writing import NoAddressError
 from tollhouse.platform.log import log
-from tollhouse.platform.smtp import NotTakenError, Relay, RelayRefusedError, hand_over
+from tollhouse.platform.smtp import MailDeferredError, MailRejectedError, Relay, send_mail
 
 AT_ONCE = 10
 LEASE = timedelta(seconds=MAIL_LEASE_S)
@@ -62,13 +62,13 @@ async def _show(services: Services, mail: Mail) -> None:
 
 async def _hand_over(services: Services, mail: Mail, relay: Relay) -> None:
     try:
-        await hand_over(relay, writing.message_of(services, mail))
+        await send_mail(relay, writing.message_of(services, mail))
     except NoAddressError:
         await store.give_up(services.db, mail, "no_address", clock.now())
-    except RelayRefusedError as error:
+    except MailRejectedError as error:
         log.warning("mail refused", part=mail.letter.about, error=error.error)
         await store.give_up(services.db, mail, error.error, clock.now())
-    except NotTakenError as fault:
+    except MailDeferredError as fault:
         log.warning("mail not taken", part=mail.letter.about, error=fault.error, attempt=mail.attempts)
         await _later(services, mail, fault.error)
     else:

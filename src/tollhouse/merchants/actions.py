@@ -10,7 +10,7 @@ from tollhouse.audit import author, record
 from tollhouse.audit.changes import Changes, changes, made
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue import projects
-from tollhouse.http.language_choice import language_of
+from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.http.services import Services
 from tollhouse.identity import second_factor, sessions, sessions_store, throttle

@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors
-from tollhouse.http.forms import what_was_done
+from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
@@ -42,7 +42,7 @@ async def verify(request: Request, secret: str) -> Response:
 @OPERATIONS.add("GET", ADDRESS, guard=signed_in_page)
 async def address(request: Request, caller: Person) -> Response:
     """Whether this person's address is verified, and the button for another mail."""
-    return _address(request, caller, notice=NOTICES.get(what_was_done(request.query), ""))
+    return _address(request, caller, notice=NOTICES.get(flash_message(request.query), ""))
 
 
 @OPERATIONS.add("POST", ADDRESS, guard=signed_in_page)

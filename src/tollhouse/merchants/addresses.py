@@ -1,7 +1,7 @@
 """E-mail addresses: whether mail reaches the person who signs in with one. See `callers.verified` for what needs it."""
 
 from tollhouse.audit import author, record
-from tollhouse.http.language_choice import language_of
+from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.identity.model import Person
 from tollhouse.mail import links, outbox

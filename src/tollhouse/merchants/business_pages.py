@@ -6,7 +6,7 @@ What was seen is posted along: so who changes it at the same time as somebody el
 from starlette.responses import Response
 
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.http.forms import what_was_done
+from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
@@ -27,7 +27,7 @@ CHANGED = "Somebody else changed this meanwhile. What stands here now is what yo
 async def business(request: Request, caller: Person) -> Response:
     """The name of the business and the time zone of its pages."""
     current = await business_store.business(request.services.db, caller.merchant_id)
-    return _page(request, caller, current, current, notice=NOTICES.get(what_was_done(request.query), ""))
+    return _page(request, caller, current, current, notice=NOTICES.get(flash_message(request.query), ""))
 
 
 @OPERATIONS.add("POST", "/settings/business", guard=signed_in_page)

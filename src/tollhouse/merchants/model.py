@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.bodies import ValidationContext
 from tollhouse.identity.people import email_faults, password_faults
 from tollhouse.kernel import limits, messages, scopes, zones
 from tollhouse.kernel.clock import Timestamp
@@ -22,7 +22,7 @@ class SignUp(Struct, frozen=True, forbid_unknown_fields=True):
     password: str
     business_name: str
 
-    def rule_errors(self, _facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
         """Every field that is refused."""
         return self.field_errors()
 
@@ -57,7 +57,7 @@ class NewApiKey(Struct, frozen=True, forbid_unknown_fields=True):
     mode: Mode
     scopes: list[str] | None = None
 
-    def rule_errors(self, _facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
         """Every field that is refused."""
         return self.field_errors()
 

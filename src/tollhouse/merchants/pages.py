@@ -5,7 +5,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.http.forms import Form, parse_form, what_was_done
+from tollhouse.http.forms import Form, flash_message, parse_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
@@ -35,7 +35,7 @@ async def start(request: Request) -> Response:
 @OPERATIONS.add("GET", "/signin", guard=anyone)
 async def sign_in_page(request: Request) -> Response:
     """The sign-in form. `request` is the authorization request to come back to."""
-    notice = NOTICES.get(what_was_done(request.query), "")
+    notice = NOTICES.get(flash_message(request.query), "")
     return page(
         request, "merchants/signin.html", request=_request(parse_form(request.query)), email="", message="", notice=notice
     )

@@ -2,8 +2,8 @@
 
 from starlette.responses import Response
 
-from tollhouse.http.form_errors import NO_ERRORS, NOTHING_DONE, FormErrors, form_errors_of
-from tollhouse.http.forms import what_was_done
+from tollhouse.http.form_errors import NO_ERRORS, NOT_SAVED, FormErrors, form_errors_of
+from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
@@ -63,7 +63,7 @@ async def reset(request: Request, secret: str) -> Response:
 @OPERATIONS.add("GET", "/settings/password", guard=signed_in_page)
 async def password(request: Request, caller: Person) -> Response:
     """Where a person changes theirs."""
-    return await _password(request, caller, notice=NOTICES.get(what_was_done(request.query), ""))
+    return await _password(request, caller, notice=NOTICES.get(flash_message(request.query), ""))
 
 
 @OPERATIONS.add("POST", "/settings/password", guard=signed_in_page_while_suspended)
@@ -75,7 +75,7 @@ async def change(request: Request, caller: Person) -> Response:
             request, caller, form.one("present") or "", form.one("password") or "", form.one("seen") or ""
         )
     except InvalidCredentials as error:
-        return await _password(request, caller, FormErrors(NOTHING_DONE, {"present": WRONG_PASSWORD}, error.status))
+        return await _password(request, caller, FormErrors(NOT_SAVED, {"present": WRONG_PASSWORD}, error.status))
     except PasswordChanged as error:
         return await _password(request, caller, FormErrors(error.message, status=error.status))
     except ApiError as error:

@@ -9,14 +9,14 @@ from uuid import UUID
 from tollhouse.audit import author, record
 from tollhouse.audit.author import Author
 from tollhouse.audit.changes import made
-from tollhouse.http.language_choice import language_of
+from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.identity import second_factor_store, sessions_store, throttle
 from tollhouse.identity.model import Person
 from tollhouse.identity.people import email_faults, email_key, password_faults, prove
 from tollhouse.identity.throttle import RateLimited, Watch
 from tollhouse.kernel import limits
-from tollhouse.kernel.clock import moment_of
+from tollhouse.kernel.clock import parse_time_or_date
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.kernel.ids import MerchantId
@@ -56,7 +56,7 @@ async def count_asking(request: Request, what: str, account: str) -> None:
     """Count that a mail was asked for, by account and by address. Raises `RateLimited`."""
     settings = request.services.settings
     watches = (
-        Watch(f"{what} of", account, limits.MAILS_ASKED_MAX * settings.rate_limits, SPAN),
+        Watch(f"{what} of", account, limits.MAIL_REQUESTS_MAX * settings.rate_limits, SPAN),
         Watch(
             f"{what} from",
             throttle.source_of(request.address),
@@ -120,7 +120,7 @@ async def change(request: Request, person: Person, current: str, new: str, seen:
 
     async def action(tx: Tx) -> None:
         row = await store.lock(tx, person.user_id)
-        if row is None or not await store.change(tx, person.user_id, password_hash, request.now, moment_of(seen)):
+        if row is None or not await store.change(tx, person.user_id, password_hash, request.now, parse_time_or_date(seen)):
             raise PasswordChanged
         # Nothing below this line may refuse.
         await sessions_store.end_others(tx, person.user_id, person.session_hash, request.now)

@@ -5,7 +5,7 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.http.forms import what_was_done
+from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
@@ -48,7 +48,7 @@ async def sessions(request: Request, caller: Person) -> Response:
         here="security",
         sessions=sorted(shown, key=lambda one: not one.is_this_one),
         more=len(active) > SESSIONS_SHOWN,
-        ended=what_was_done(request.query) == "ended",
+        ended=flash_message(request.query) == "ended",
     )
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.http.lists import ConnectionsPart
+from tollhouse.http.lists import ConnectionsPageRequest
 from tollhouse.http.operations import DASHBOARD, Operations
 from tollhouse.http.services import Services
 from tollhouse.identity import stepup
@@ -112,12 +112,14 @@ async def revoke_client(caller: Person, client_id: str, tx: Tx, now: datetime) -
 @DASHBOARD_OPERATIONS.add(
     "GET", "/oauth/clients/{client_id}/connections", guard=signed_in, errors=(NotFound, ValidationFailed)
 )
-async def list_connections(caller: Person, client_id: str, part: ConnectionsPart, db: Pool, now: datetime) -> ConnectionList:
+async def list_connections(
+    caller: Person, client_id: str, page: ConnectionsPageRequest, db: Pool, now: datetime
+) -> ConnectionList:
     """The merchants that an application is or was connected to, 100 a page."""
     if await clients_store.owned_one(db, caller.merchant_id, client_id, now) is None:
         raise NotFound
-    found = await connections_store.connections(db, caller.merchant_id, client_id, part.window, now)
-    shown, more, cursor = part.cut(found, lambda row: row[1])
+    found = await connections_store.connections(db, caller.merchant_id, client_id, page.window, now)
+    shown, more, cursor = page.cut(found, lambda row: row[1])
     return ConnectionList([connection for connection, _ in shown], more, cursor)
 
 

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, Turn
+from tollhouse.http.paging import PageLinks, PageQuery
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
@@ -95,7 +95,7 @@ async def _all(
     rows = [connection for connection, _ in found]
     newer = f"?page={number - 1}" if number > 1 else ""
     older = f"?page={number + 1}" if len(rows) > CONNECTIONS_PER_PAGE else ""
-    shown: dict[str, Any] = {"connections": rows[:CONNECTIONS_PER_PAGE], "turn": Turn(number, newer, older)}
+    shown: dict[str, Any] = {"connections": rows[:CONNECTIONS_PER_PAGE], "page_links": PageLinks(number, newer, older)}
     if field_errors:
         return unconfirmed(request, person, client, "connections", field_errors, **shown)
     return tab_page(request, person, client, "connections", error=error, field_errors={}, **shown)

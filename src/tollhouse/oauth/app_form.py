@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from tollhouse.http.form_errors import NOTHING_DONE
+from tollhouse.http.form_errors import NOT_SAVED
 from tollhouse.http.forms import Form
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.scopes import PERMISSIONS
@@ -101,7 +101,7 @@ def form_facts(typed: Typed, error: ApiError | None = None) -> dict[str, Any]:
         "asked": typed,
         "permissions": PERMISSIONS,
         "field_errors": at_fields,
-        "message": NOTHING_DONE if at_fields else error.message if error else "",
+        "message": NOT_SAVED if at_fields else error.message if error else "",
     }
 
 

@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 from starlette.responses import Response
 
-from tollhouse.http.form_errors import NOTHING_DONE
-from tollhouse.http.forms import Form, what_was_done
+from tollhouse.http.form_errors import NOT_SAVED
+from tollhouse.http.forms import Form, flash_message
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.identity.model import Person
@@ -45,7 +45,7 @@ def tab_page(
     request: Request, person: Person, client: ClientView, tab: Tab, *, error: ApiError | None = None, **facts: Any
 ) -> Response:
     """A tab of an application. A refusal stands above it; `template`, `status` and `message` say what is otherwise."""
-    done = what_was_done(request.query) if request.method == "GET" else ""
+    done = flash_message(request.query) if request.method == "GET" else ""
     status = facts.pop("status", error.status if error else 200)
     return page(
         request,
@@ -73,7 +73,7 @@ def unconfirmed(
     request: Request, person: Person, client: ClientView, tab: Tab, field_errors: dict[str, str], **facts: Any
 ) -> Response:
     """The tab again, because another name was typed."""
-    return tab_page(request, person, client, tab, status=422, message=NOTHING_DONE, field_errors=field_errors, **facts)
+    return tab_page(request, person, client, tab, status=422, message=NOT_SAVED, field_errors=field_errors, **facts)
 
 
 def _folded(text: str) -> str:

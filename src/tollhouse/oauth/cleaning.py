@@ -35,7 +35,7 @@ async def forget_codes(services: Services) -> None:
 
 async def drop_token_partitions(services: Services) -> None:
     """Access tokens, six hours of them at a time, without touching a row."""
-    await partitions.drop_past(services.db, "oauth_access_tokens", clock.now() - TOKENS_KEPT)
+    await partitions.drop_ended(services.db, "oauth_access_tokens", clock.now() - TOKENS_KEPT)
 
 
 JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [

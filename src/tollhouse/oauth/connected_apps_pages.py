@@ -5,9 +5,9 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.http.forms import what_was_done
+from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
@@ -60,7 +60,7 @@ async def connected_apps(request: Request, caller: Person, query: ConnectedAppsP
         grants=shown,
         query=query,
         statuses=STATUSES,
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
     )
 
 
@@ -82,7 +82,7 @@ async def connected_app(request: Request, caller: Person, grant_id: UUID) -> Res
         website=callbacks.host_of(website) if website else "",
         why_ended=WHY_ENDED.get(found.ended_reason or "", ""),
         permissions=PERMISSIONS,
-        done=what_was_done(request.query) == "disconnected",
+        done=flash_message(request.query) == "disconnected",
     )
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.http.paging import Place, Window
+from tollhouse.http.paging import Position, Window
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
@@ -80,10 +80,10 @@ NARROW = """
 
 async def connections(
     db: Pool, owner: MerchantId, client_id: str, window: Window, now: datetime
-) -> list[tuple[ConnectionView, Place]]:
+) -> list[tuple[ConnectionView, Position]]:
     """Connections of one application of this owner and where they stand in the list, newest first, ended ones too."""
-    rows = await db.fetch_fresh(CONNECTIONS, owner, client_id, *msgspec.structs.astuple(window))
-    return [(_connection(row, now), Place(row["created_at"], row["id"])) for row in rows]
+    rows = await db.fetch_custom_plan(CONNECTIONS, owner, client_id, *msgspec.structs.astuple(window))
+    return [(_connection(row, now), Position(row["created_at"], row["id"])) for row in rows]
 
 
 async def connection(db: Pool, owner: MerchantId, client_id: str, grant_id: UUID, now: datetime) -> ConnectionView | None:

@@ -118,7 +118,7 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
     env = MerchantEnv(person.merchant_id, consent_request.mode)
     await require_verified_email(request.services.db, request.services.settings, env, person)
     if env.livemode and ticked & consent_request.scopes & SENSITIVE:
-        person = await reauthenticate(request, person, free_redirect=True)
+        person = await reauthenticate(request, person, allow_external_redirect=True)
     code = tokens.mint("thac")
     code_expires_at = request.now + clock.seconds(request.services.settings.authorization_code_ttl)
 
@@ -212,7 +212,7 @@ def _form(
         request,
         "oauth/consent.html",
         422 if nothing_ticked else 200,
-        free_redirect=True,
+        allow_external_redirect=True,
         person=person,
         request=consent_request,
         website=_website(consent_request),

@@ -33,7 +33,7 @@ class RefreshToken(Struct, frozen=True):
 def mint(keys: KeyRing, grant_id: UUID, generation: int) -> str:
     """The refresh token of this generation of the grant."""
     signed = grant_id.bytes + generation.to_bytes(GENERATION_BYTES) + secrets.token_bytes(RANDOM_BYTES)
-    return tokens.encrypt_form("thrt", (signed + keys.mac(PURPOSE + signed)[:MAC_BYTES]).hex())
+    return tokens.with_checksum("thrt", (signed + keys.mac(PURPOSE + signed)[:MAC_BYTES]).hex())
 
 
 def read(keys: KeyRing, text: str) -> RefreshToken | None:

@@ -4,7 +4,7 @@ from typing import Annotated, Any, cast
 
 from msgspec import UNSET, Meta, Struct
 
-from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.bodies import ValidationContext
 from tollhouse.kernel import messages, scopes
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.limits import (
@@ -39,7 +39,7 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     website_url: Annotated[Any, TEXT] = UNSET
     version: Annotated[Any, NUMBER] = UNSET
 
-    def rule_errors(self, _facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
         """Every field that is refused."""
         found = _Faults()
         _check(self, found)
@@ -49,7 +49,7 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
 class SettingsUpdate(SettingsBody, frozen=True, forbid_unknown_fields=True):
     """The complete settings anew, with the version that was read."""
 
-    def rule_errors(self, _facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
         """Every field that is refused, as far as the application is not known."""
         found = _Faults()
         _check(self, found)
@@ -63,7 +63,7 @@ class StatusChange(Struct, frozen=True, forbid_unknown_fields=True):
     enabled: Annotated[Any, FLAG] = UNSET
     version: Annotated[Any, NUMBER] = UNSET
 
-    def rule_errors(self, _facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
         """Every field that is refused."""
         return _flag("enabled", self.enabled, self.version)[2]
 
@@ -74,7 +74,7 @@ class Rotation(Struct, frozen=True, forbid_unknown_fields=True):
     version: Annotated[Any, NUMBER] = UNSET
     revoke_grants: Annotated[Any, FLAG] = False
 
-    def rule_errors(self, _facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
         """Every field that is refused."""
         return _flag("revoke_grants", self.revoke_grants, self.version)[2]
 

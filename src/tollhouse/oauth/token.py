@@ -131,7 +131,7 @@ def _proof(client: VerifiedClient, form: Form) -> CodeProof:
         raise InvalidRequest("The code_verifier has 43 to 128 letters, digits or any of - . _ ~")
     if verifier is None:
         raise InvalidGrant("Send the code_verifier that belongs to the code.")
-    if not tokens.intact("thac", code):
+    if not tokens.is_well_formed("thac", code):
         raise InvalidGrant(detail="not a code")
     return CodeProof(client.client_id, tokens.digest(code), redirect_uri, pkce.challenge_of(verifier))
 

@@ -53,7 +53,7 @@ async def fetch_one(db: Pool | Tx, of: Callable[[Row], T], sql: str, *values: ob
 
 async def fetch_page(db: Pool | Tx, of: Callable[[Row], T], sql: str, window: Window, *values: object) -> list[T]:
     """The objects of a page of a list. The window's values are the last parameters of the statement."""
-    return [of(row) for row in await db.fetch_fresh(sql, *values, *msgspec.structs.astuple(window))]
+    return [of(row) for row in await db.fetch_custom_plan(sql, *values, *msgspec.structs.astuple(window))]
 
 
 async def ensure_external_id_unused(tx: Tx, id_by_external_id: str, env: MerchantEnv, external_id: str | None) -> None:

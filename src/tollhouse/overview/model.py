@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.http.charts import tenths_of_percent
+from tollhouse.http.charts import format_percent
 from tollhouse.kernel.periods import PeriodName
 
 METHODS_SHOWN = 6
@@ -157,7 +157,7 @@ def compare(now: int, before: int) -> Change:
     """Compare two figures of at least zero."""
     if before == 0:
         return Change("new" if now else "same")
-    percent = tenths_of_percent(now - before, before)
+    percent = format_percent(now - before, before)
     if percent in {"0.0", "-0.0"}:
         return Change("same")
     return Change("up", f"+{percent}") if now > before else Change("down", percent.replace("-", "\N{MINUS SIGN}"))

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.methods import name_of as method_name
-from tollhouse.http.charts import NARROW, WIDE, BarChart, Part, Size, bar_chart, strip, tenths_of_percent
+from tollhouse.http.charts import NARROW, WIDE, BarChart, Segment, Size, bar_chart, format_percent, strip
 from tollhouse.http.local_formats import Formats
 from tollhouse.kernel.periods import Period
 from tollhouse.overview.model import PeriodTotals
@@ -34,7 +34,7 @@ class OverviewCharts(Struct, frozen=True):
     wide: BarChart
     narrow: BarChart
     parts: tuple[PartRow, ...]
-    strips: tuple[tuple[str, Size, tuple[Part, ...]], ...]
+    strips: tuple[tuple[str, Size, tuple[Segment, ...]], ...]
     methods: tuple[MethodRow, ...]
     unit: str
 
@@ -71,7 +71,7 @@ def draw_charts(now: PeriodTotals, before: PeriodTotals, period: Period, currenc
                 method_name(one.method_id),
                 one.payments,
                 currency.format(one.gross_minor),
-                tenths_of_percent(one.gross_minor, sum(shares)),
+                format_percent(one.gross_minor, sum(shares)),
             )
             for one in methods
         ),

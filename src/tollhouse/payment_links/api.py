@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.http.lists import ListQuery, Part
+from tollhouse.http.lists import ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
@@ -57,10 +57,12 @@ async def open_link(caller: Caller, body: LinkRequest, tx: Tx, now: datetime, se
 
 
 @OPERATIONS.add("GET", "/payment-links", guard=scope("payments:read"))
-async def list_links(caller: Caller, query: LinksQuery, part: Part, db: Pool, now: datetime, services: Services) -> LinkList:
+async def list_links(
+    caller: Caller, query: LinksQuery, page: PageRequest, db: Pool, now: datetime, services: Services
+) -> LinkList:
     """List payment links, newest first."""
     filters = msgspec.convert(query, LinkFilter, from_attributes=True)
-    links, more, cursor = part.cut(await store.list_links(db, caller.env, filters, now, part.window))
+    links, more, cursor = page.cut(await store.list_links(db, caller.env, filters, now, page.window))
     return LinkList([link_view(link, services.settings.base_url, now) for link in links], more, cursor)
 
 

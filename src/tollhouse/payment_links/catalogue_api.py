@@ -13,8 +13,8 @@ from tollhouse.catalogue.currencies import CURRENCIES, Chain, Currency, Currency
 from tollhouse.catalogue.methods import Fees, MethodType, UnavailableReason
 from tollhouse.catalogue.model import Project
 from tollhouse.catalogue.payment_settings import PaymentSettings
-from tollhouse.http.bodies import RequestFacts
-from tollhouse.http.lists import CataloguePart, CatalogueQuery, ListPart, Part
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.http.lists import CataloguePageRequest, CatalogueQuery, ListPageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.identity.guards import any_credential, scope
 from tollhouse.identity.model import Caller
@@ -82,9 +82,9 @@ class MethodsQuery(CatalogueQuery, frozen=True):
     amount: str | None = None
     project_id: UUID | None = None
 
-    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Yield every invalid parameter. An amount needs a currency."""
-        yield from CatalogueQuery.rule_errors(self, facts)
+        yield from CatalogueQuery.rule_errors(self, context)
         known = currency(self.currency or "")
         if self.amount is not None and known is None:
             yield FieldError("currency", "invalid_currency", messages.A_CURRENCY)
@@ -126,9 +126,9 @@ class ProjectList(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/currencies", guard=any_credential)
-async def list_currencies(caller: Caller, part: CataloguePart) -> CurrencyList:
+async def list_currencies(caller: Caller, page: CataloguePageRequest) -> CurrencyList:
     """List currencies with their decimals, chains and supported operations."""
-    shown, more, cursor = part.pick(list(CURRENCIES.values()), lambda one: one.code)
+    shown, more, cursor = page.pick(list(CURRENCIES.values()), lambda one: one.code)
     return CurrencyList([_currency(one, caller.env) for one in shown], more, cursor)
 
 
@@ -138,7 +138,7 @@ async def list_currencies(caller: Caller, part: CataloguePart) -> CurrencyList:
     guard=scope("projects:read", "settings:read"),
     errors=(ValidationFailed, InvalidProject),
 )
-async def list_methods(caller: Caller, query: MethodsQuery, part: Part, db: Pool) -> PaymentMethodList:
+async def list_methods(caller: Caller, query: MethodsQuery, page: PageRequest, db: Pool) -> PaymentMethodList:
     """List every payment method of the hosted checkout; unavailable ones have a reason."""
     amount_minor = minor_of(query.amount, currency(query.currency or ""))
     project = None
@@ -148,14 +148,14 @@ async def list_methods(caller: Caller, query: MethodsQuery, part: Part, db: Pool
             raise InvalidProject
     settings = await payment_settings.of(db, caller.env)
     every = offers(caller.env.mode, settings, rail_fault, MethodRequirements(query.currency, amount_minor, project))
-    shown, more, cursor = part.pick(every, lambda offer: offer.method.method_id)
+    shown, more, cursor = page.pick(every, lambda offer: offer.method.method_id)
     return PaymentMethodList([_method(offer, caller.env) for offer in shown], more, cursor)
 
 
 @OPERATIONS.add("GET", "/projects", guard=scope("projects:read"))
-async def list_projects(caller: Caller, part: ListPart, db: Pool) -> ProjectList:
+async def list_projects(caller: Caller, page: ListPageRequest, db: Pool) -> ProjectList:
     """List approved projects, newest first."""
-    shown, more, cursor = part.cut(await store.approved(db, caller.env, part.window))
+    shown, more, cursor = page.cut(await store.approved(db, caller.env, page.window))
     settings = await payment_settings.of(db, caller.env)
     return ProjectList([_project(project, caller.env, settings) for project in shown], more, cursor)
 

@@ -3,7 +3,7 @@
 from tollhouse.catalogue import store as projects
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import METHODS
-from tollhouse.http.paging import whole
+from tollhouse.http.paging import all_rows
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool
 from tollhouse.rails.configured import SANDBOX
@@ -29,5 +29,5 @@ def currency_choices() -> list[tuple[str, str]]:
 
 async def project_choices(db: Pool, env: MerchantEnv) -> list[tuple[str, str]]:
     """The merchant's projects in an environment: id and name."""
-    found = await projects.every(db, env.merchant_id, env.mode, whole(PROJECTS_SHOWN))
+    found = await projects.every(db, env.merchant_id, env.mode, all_rows(PROJECTS_SHOWN))
     return [(str(one.id), one.facts.name) for one in found]

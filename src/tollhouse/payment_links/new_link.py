@@ -13,8 +13,8 @@ from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
 from tollhouse.catalogue.currencies import Currency, currency
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.events.destination import check_destination_url
-from tollhouse.http.bodies import RequestFacts, shown
-from tollhouse.http.references import reference_faults
+from tollhouse.http.bodies import ValidationContext, documented
+from tollhouse.http.references import reference_errors
 from tollhouse.kernel import limits, messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
@@ -29,25 +29,25 @@ EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The request body. `max_payments`: null is unlimited; the default is one."""
 
-    display_name: Annotated[str, shown(minLength=1, maxLength=limits.LINK_NAME_CHARS_MAX)]
+    display_name: Annotated[str, documented(minLength=1, maxLength=limits.LINK_NAME_CHARS_MAX)]
     amount: Amount
-    currency: Annotated[str, shown(pattern=f"^{CURRENCY_CODE.pattern}$")]
+    currency: Annotated[str, documented(pattern=f"^{CURRENCY_CODE.pattern}$")]
     project_id: UUID | None = None
     webhook_url: Address | None = None
-    description: Annotated[str, shown(maxLength=limits.DESCRIPTION_CHARS_MAX)] | None = None
-    external_id: Annotated[str, shown(minLength=1, maxLength=limits.EXTERNAL_ID_CHARS_MAX)] | None = None
-    metadata: Annotated[dict[str, str], shown(maxProperties=limits.METADATA_KEYS_MAX)] | None = None
-    payment_method_ids: Annotated[list[str], shown(minItems=1, uniqueItems=True)] | None = None
+    description: Annotated[str, documented(maxLength=limits.DESCRIPTION_CHARS_MAX)] | None = None
+    external_id: Annotated[str, documented(minLength=1, maxLength=limits.EXTERNAL_ID_CHARS_MAX)] | None = None
+    metadata: Annotated[dict[str, str], documented(maxProperties=limits.METADATA_KEYS_MAX)] | None = None
+    payment_method_ids: Annotated[list[str], documented(minItems=1, uniqueItems=True)] | None = None
     success_url: ReturnAddress | None = None
     cancel_url: Address | None = None
     expires_at: Annotated[datetime, Meta(tz=True)] | None = None
-    max_payments: Annotated[int, shown(minimum=1, maximum=limits.LINK_PAYMENTS_MAX)] | None = 1
-    customer_email: Annotated[str, shown(format="email", maxLength=limits.EMAIL_CHARS_MAX)] | None = None
+    max_payments: Annotated[int, documented(minimum=1, maximum=limits.LINK_PAYMENTS_MAX)] | None = 1
+    customer_email: Annotated[str, documented(format="email", maxLength=limits.EMAIL_CHARS_MAX)] | None = None
 
-    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Yield every invalid field. The expiry in test mode is validated later, against the test clock."""
-        env: MerchantEnv = facts.caller.env
-        return _faults(self, env, facts.settings, facts.now if env.livemode else None)
+        env: MerchantEnv = context.caller.env
+        return _faults(self, env, context.settings, context.now if env.livemode else None)
 
 
 class LinkPrice(Struct, frozen=True):
@@ -76,7 +76,7 @@ def _faults(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetim
     amount_minor = minor_of(new.amount, known)
     yield from _text_faults(new)
     yield from _price_faults(new, known, amount_minor)
-    yield from reference_faults(external_id=new.external_id, metadata=new.metadata, description=new.description)
+    yield from reference_errors(external_id=new.external_id, metadata=new.metadata, description=new.description)
     yield from _method_faults(new, known, env, amount_minor)
     yield from _url_faults(new, env, settings)
     yield from _bounds_faults(new, now)

@@ -11,7 +11,7 @@ from tollhouse.catalogue import store as projects
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import whole
+from tollhouse.http.paging import all_rows
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.idempotency import KeyReused, made_once
@@ -135,7 +135,7 @@ async def _form(
     request: Request, person: Person, env: MerchantEnv, typed: LinkForm, form_errors: FormErrors = NO_ERRORS, key: str = ""
 ) -> Response:
     db = request.services.db
-    approved = await projects.approved(db, env, whole(PROJECTS_SHOWN))
+    approved = await projects.approved(db, env, all_rows(PROJECTS_SHOWN))
     settings = await payment_settings.of(db, env)
     return page(
         request,

@@ -4,9 +4,9 @@ from typing import Literal
 
 from starlette.responses import Response
 
-from tollhouse.http.keyset import KeysetQuery, turn_by
+from tollhouse.http.keyset import KeysetQuery, keyset_links
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import statuses_of
+from tollhouse.http.paging import status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.identity.guards import signed_in_page
@@ -19,7 +19,7 @@ from tollhouse.payment_links.store import LinkListFilter
 from tollhouse.payment_links.views import link_view
 
 OPERATIONS = Operations(PAGES)
-STATUSES = statuses_of(LinkStatus)
+STATUSES = status_options(LinkStatus)
 
 
 class LinkListQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
@@ -61,5 +61,5 @@ async def links(request: Request, caller: Person, mode: str, query: LinkListQuer
         statuses=STATUSES,
         currencies=currency_choices(),
         projects=await project_choices(db, env),
-        turn=turn_by(query, f"/{env.mode}/payment-links", shown[-1].id if more else None),
+        page_links=keyset_links(query, f"/{env.mode}/payment-links", shown[-1].id if more else None),
     )

@@ -206,7 +206,7 @@ async def get_by_token(db: Pool | Tx, token: str) -> CheckoutLink | None:
 
 async def list_links(db: Pool, env: MerchantEnv, filters: LinkFilter, now: datetime, window: Window) -> list[PaymentLink]:
     """A page of links, newest first."""
-    rows = await db.fetch_fresh(
+    rows = await db.fetch_custom_plan(
         LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(filters), *msgspec.structs.astuple(window)
     )
     return [_link(row) for row in rows]

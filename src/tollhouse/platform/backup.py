@@ -43,7 +43,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     sha256: dict[str, str] = {}
 
 
-class Opened(Struct, frozen=True):
+class OpenedBackup(Struct, frozen=True):
     """A backup whose check sums hold, unpacked. `keys` is the text of the ring."""
 
     manifest: Manifest
@@ -51,7 +51,7 @@ class Opened(Struct, frozen=True):
     keys: str | None
 
 
-def target(path: Path, moment: str) -> Path:
+def output_path(path: Path, moment: str) -> Path:
     """The file to write: the path itself, or one named after the moment in the folder it names. Raises `BackupError`."""
     file = path / f"tollhouse-{moment}{ENDINGS}" if path.is_dir() else path
     if file.exists():
@@ -87,7 +87,7 @@ def write(dsn: str, file: Path, manifest: Manifest, keys: str | None) -> None:
 
 
 @contextmanager
-def unpacked(file: Path) -> Iterator[Opened]:
+def unpack(file: Path) -> Iterator[OpenedBackup]:
     """A backup, for the length of a block. Raises `BackupError` where it is none, or not as it was written."""
     with tempfile.TemporaryDirectory(prefix="tollhouse-restore-") as name:
         folder = Path(name)
@@ -105,7 +105,7 @@ def unpacked(file: Path) -> Iterator[Opened]:
             if sha256(folder / member) != manifest.sha256[member]:
                 raise BackupError(f"{file} is damaged: the check sum of {member} differs")
         keys = (folder / KEYS).read_text().strip() if KEYS in names else None
-        yield Opened(manifest, folder / DUMP, keys)
+        yield OpenedBackup(manifest, folder / DUMP, keys)
 
 
 def load(dsn: str, dump: Path) -> None:

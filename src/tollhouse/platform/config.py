@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tollhouse.kernel import limits
 from tollhouse.platform import setting_values
-from tollhouse.platform.smtp import Relay, mailbox_of, relay_of
+from tollhouse.platform.smtp import Relay, parse_mailbox, parse_relay
 
 KEY_BYTES = 32
 
@@ -86,6 +86,11 @@ class Settings(Struct, frozen=True, kw_only=True):
         return setting_values.is_local_name(urlsplit(self.base_url).hostname or "")
 
     @property
+    def is_production(self) -> bool:
+        """Whether others can reach the service, or it has a bank account. Operator pages are stricter then."""
+        return self.secure or self.bank_iban is not None or not self.is_local
+
+    @property
     def sender(self) -> str:
         """Who our mail is from."""
         return self.mail_from or f"Tollhouse <tollhouse@{urlsplit(self.base_url).hostname}>"
@@ -103,7 +108,7 @@ class Setting(NamedTuple):
     exact: bool = False
 
 
-class SettingsRefusedError(Exception):
+class InvalidSettingsError(Exception):
     """The environment holds settings that cannot be: `field_errors` lists every one."""
 
     def __init__(self, field_errors: list[str]) -> None:
@@ -181,10 +186,10 @@ SETTINGS: tuple[Setting, ...] = (
         "TOLLHOUSE_SIGNUP", "signup_open", "open or closed: whether strangers may sign up", "open", _choice("open", "closed")
     ),
     Setting(
-        "TOLLHOUSE_SMTP_URL", "smtp", "relay for mail; empty: mails stand in the log", "", _or_none(relay_of), secret=True
+        "TOLLHOUSE_SMTP_URL", "smtp", "relay for mail; empty: mails stand in the log", "", _or_none(parse_relay), secret=True
     ),
     Setting(
-        "TOLLHOUSE_MAIL_FROM", "mail_from", "who our mail is from, such as Shop <a@b.example>", "", _or_none(mailbox_of)
+        "TOLLHOUSE_MAIL_FROM", "mail_from", "who our mail is from, such as Shop <a@b.example>", "", _or_none(parse_mailbox)
     ),
     Setting("TOLLHOUSE_RATE_LIMITS", "rate_limits", "on or off: all rate limits", "on", _choice("on", "off")),
     Setting(
@@ -379,7 +384,7 @@ SETTINGS: tuple[Setting, ...] = (
 
 
 def load(environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings of this environment. Raises `SettingsRefusedError` with every fault there is."""
+    """The settings of this environment. Raises `InvalidSettingsError` with every fault there is."""
     environ = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     field_errors: list[str] = []
@@ -396,5 +401,5 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
     if (values.get("bank_iban") is None) != (values.get("bank_holder") is None) and not field_errors:
         field_errors.append("TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER are set together, or neither is")
     if field_errors:
-        raise SettingsRefusedError(field_errors)
+        raise InvalidSettingsError(field_errors)
     return Settings(**values)

@@ -7,12 +7,12 @@ from tollhouse.platform.encryption import KeyRing
 NAME_BYTES_MAX = 63
 
 
-def name_of(keys: KeyRing) -> str:
+def application_name(keys: KeyRing) -> str:
     """What a process with this ring calls itself towards the database: `tollhouse` and the id of its first key."""
     return f"{NAME} {keys.in_use}"[:NAME_BYTES_MAX]
 
 
-async def others(db: Pool, keys: KeyRing) -> int:
+async def count_other_key_connections(db: Pool, keys: KeyRing) -> int:
     """How many connections belong to processes that seal with another key than ours."""
-    row = await db.fetchrow(connections_store.OTHERS, f"{NAME} ", name_of(keys))
+    row = await db.fetchrow(connections_store.OTHERS, f"{NAME} ", application_name(keys))
     return 0 if row is None else int(row["count"])

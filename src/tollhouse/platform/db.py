@@ -20,7 +20,7 @@ from asyncpg.prepared_stmt import PreparedStatement
 
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import TemporarilyUnavailable
-from tollhouse.platform.db_faults import ELSEWHERE, LOST, SPOILED, UNREACHABLE, OutcomeUnknown
+from tollhouse.platform.db_errors import CONNECTION_LOST, STANDBY, UNREACHABLE, UNUSABLE, OutcomeUnknown
 from tollhouse.platform.partitions import Partitions, is_missing
 
 Row = asyncpg.Record
@@ -30,12 +30,12 @@ RETRIES = 3
 STATEMENT_TIMEOUT_MS = 5_000
 IDLE_IN_TRANSACTION_MS = 5_000
 LOCK_TIMEOUT_MS = 2_000
-CONNECTS_WITHIN_S = 5.0
-LENDS_WITHIN_S = 5.0
-ANSWERS_WITHIN_S = 7.0
+CONNECT_TIMEOUT_S = 5.0
+ACQUIRE_TIMEOUT_S = 5.0
+STATEMENT_DEADLINE_S = 7.0
 """Longer than the server's own limit, which leaves the connection whole."""
 WATCH_EVERY_S = 0.25
-LONG_S = 3600.0
+LONG_STATEMENT_S = 3600.0
 """For what is allowed to take long: migrations, checks, exports."""
 KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPALIVE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 20_000}
 """Socket options by name, in seconds but for the last: TCP gives a silent server up after half a minute."""
@@ -47,16 +47,16 @@ class Tx:
     `deadline` is when the statement under way must be over, by the loop's clock.
     """
 
-    def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]", answers_within_s: float = ANSWERS_WITHIN_S) -> None:
+    def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]", statement_timeout_s: float = STATEMENT_DEADLINE_S) -> None:
         self.raw = raw
         self.deadline = math.inf
-        self.answers_within_s = answers_within_s
+        self.statement_timeout_s = statement_timeout_s
         self._time = asyncio.get_running_loop().time
         self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
 
     async def fetchrow(self, sql: str, *args: object) -> Row | None:
         """The first row, or None."""
-        self.deadline = self._time() + self.answers_within_s
+        self.deadline = self._time() + self.statement_timeout_s
         try:
             return await (await self._statement(sql)).fetchrow(*args)
         finally:
@@ -64,15 +64,15 @@ class Tx:
 
     async def fetch(self, sql: str, *args: object) -> list[Row]:
         """All rows."""
-        self.deadline = self._time() + self.answers_within_s
+        self.deadline = self._time() + self.statement_timeout_s
         try:
             return await (await self._statement(sql)).fetch(*args)
         finally:
             self.deadline = math.inf
 
-    async def fetch_fresh(self, sql: str, *args: object) -> list[Row]:
+    async def fetch_custom_plan(self, sql: str, *args: object) -> list[Row]:
         """All rows of a statement that is planned for these values: for lists, of whose filters most are left out."""
-        self.deadline = self._time() + self.answers_within_s
+        self.deadline = self._time() + self.statement_timeout_s
         try:
             return await (await self.raw.prepare(sql, name="")).fetch(*args)
         finally:
@@ -80,7 +80,7 @@ class Tx:
 
     async def fetchval(self, sql: str, *args: object) -> Any:
         """The first column of the first row, or None."""
-        self.deadline = self._time() + self.answers_within_s
+        self.deadline = self._time() + self.statement_timeout_s
         try:
             return await (await self._statement(sql)).fetchval(*args)
         finally:
@@ -88,7 +88,7 @@ class Tx:
 
     async def execute(self, sql: str, *args: object) -> int:
         """Run a statement; how many rows it wrote or returned."""
-        self.deadline = self._time() + self.answers_within_s
+        self.deadline = self._time() + self.statement_timeout_s
         try:
             statement = await self._statement(sql)
             await statement.fetch(*args)
@@ -99,7 +99,7 @@ class Tx:
 
     async def run(self, sql: str) -> None:
         """Run statements without arguments, unprepared."""
-        self.deadline = self._time() + self.answers_within_s
+        self.deadline = self._time() + self.statement_timeout_s
         try:
             await self.raw.execute(sql)
         finally:
@@ -113,17 +113,17 @@ class Tx:
         """Commit the open transaction. Raises `OutcomeUnknown` when the server went before it confirmed that."""
         try:
             await self.run("COMMIT")
-        except LOST as fault:
+        except CONNECTION_LOST as fault:
             raise OutcomeUnknown(detail=f"commit: {type(fault).__name__}") from fault
 
     async def roll_back(self) -> None:
         """Undo the open transaction."""
         await self.run("ROLLBACK")
 
-    async def take_long(self) -> None:
+    async def lift_statement_timeout(self) -> None:
         """Lift the limits of one statement for the rest of the open transaction, on the server and here."""
-        await self.run(f"SET LOCAL statement_timeout = '{LONG_S:.0f}s'")
-        self.answers_within_s = LONG_S
+        await self.run(f"SET LOCAL statement_timeout = '{LONG_STATEMENT_S:.0f}s'")
+        self.statement_timeout_s = LONG_STATEMENT_S
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncGenerator[None]:
@@ -165,7 +165,7 @@ class Tx:
 class Pool:
     """At most `connections` to one database, which calls us `name`. Making one dials nothing; the first statement does.
 
-    `partitions`, where given, are made before they are missed. `answers_within_s` is how
+    `partitions`, where given, are made before they are missed. `statement_timeout_s` is how
     long one statement may take, where that is not the usual.
     """
 
@@ -177,26 +177,26 @@ class Pool:
         *,
         settings: Mapping[str, str] | None = None,
         partitions: Partitions | None = None,
-        answers_within_s: float | None = None,
+        statement_timeout_s: float | None = None,
     ) -> None:
         self.name = name
         self.partitions = partitions
         self._dsn = dsn
-        self._settings = {**_statement_limit(answers_within_s), **(settings or {})}
-        self._answers_within_s = answers_within_s or ANSWERS_WITHIN_S
+        self._settings = {**_statement_limit(statement_timeout_s), **(settings or {})}
+        self._answers_within_s = statement_timeout_s or STATEMENT_DEADLINE_S
         self._idle: list[Tx] = []
         self._lent: set[Tx] = set()
         self._room = asyncio.Semaphore(connections)
         self._watching: asyncio.TimerHandle | None = None
         self._closed = False
 
-    def connection(self) -> "Lent":
+    def connection(self) -> "PooledConnection":
         """A connection outside any transaction: each statement is its own."""
-        return Lent(self)
+        return PooledConnection(self)
 
-    def transaction(self) -> "InTransaction":
+    def transaction(self) -> "PooledTransaction":
         """A READ COMMITTED transaction: committed when the block ends, rolled back when it raises."""
-        return InTransaction(self)
+        return PooledTransaction(self)
 
     async def fetchrow(self, sql: str, *args: object) -> Row | None:
         """One statement on its own: the first row, or None."""
@@ -208,10 +208,10 @@ class Pool:
         async with self.connection() as tx:
             return await tx.fetch(sql, *args)
 
-    async def fetch_fresh(self, sql: str, *args: object) -> list[Row]:
-        """One statement on its own, planned for these values: see `Tx.fetch_fresh`."""
+    async def fetch_custom_plan(self, sql: str, *args: object) -> list[Row]:
+        """One statement on its own, planned for these values: see `Tx.fetch_custom_plan`."""
         async with self.connection() as tx:
-            return await tx.fetch_fresh(sql, *args)
+            return await tx.fetch_custom_plan(sql, *args)
 
     async def execute(self, sql: str, *args: object) -> int:
         """One statement on its own: how many rows it wrote."""
@@ -236,7 +236,7 @@ class Pool:
         while self._idle:
             raw = self._idle.pop().raw
             try:
-                await raw.close(timeout=CONNECTS_WITHIN_S)
+                await raw.close(timeout=CONNECT_TIMEOUT_S)
             except UNREACHABLE:
                 raw.terminate()
 
@@ -264,9 +264,9 @@ class Pool:
     def take_back(self, tx: Tx, fault: BaseException | None) -> None:
         """Keep a lent connection for the next, unless `fault` or what it is in the middle of spoiled it."""
         self._lent.discard(tx)
-        if isinstance(fault, (*SPOILED, OutcomeUnknown)):
+        if isinstance(fault, (*UNUSABLE, OutcomeUnknown)):
             tx.raw.terminate()
-        if isinstance(fault, ELSEWHERE):
+        if isinstance(fault, STANDBY):
             self._drop_idle()
         if self.partitions is not None and is_missing(fault):
             self.partitions.forget()
@@ -274,7 +274,7 @@ class Pool:
             if self._closed or tx.raw.is_in_transaction():
                 tx.raw.terminate()
             else:
-                tx.answers_within_s = self._answers_within_s
+                tx.statement_timeout_s = self._answers_within_s
                 self._idle.append(tx)
         self._room.release()
 
@@ -283,7 +283,7 @@ class Pool:
             await self._room.acquire()
             return
         try:
-            async with asyncio.timeout(LENDS_WITHIN_S):
+            async with asyncio.timeout(ACQUIRE_TIMEOUT_S):
                 await self._room.acquire()
         except TimeoutError:
             raise TemporarilyUnavailable(detail="every database connection is in use") from None
@@ -296,7 +296,7 @@ class Pool:
         return None
 
     async def _dial(self) -> Tx:
-        raw = await connect(self._dsn, timeout_s=CONNECTS_WITHIN_S, name=self.name, settings=self._settings)
+        raw = await connect(self._dsn, timeout_s=CONNECT_TIMEOUT_S, name=self.name, settings=self._settings)
         return Tx(raw, self._answers_within_s)
 
     def _watch(self) -> None:
@@ -314,7 +314,7 @@ class Pool:
             self._idle.pop().raw.terminate()
 
 
-class Lent:
+class PooledConnection:
     """A connection for the length of a block. A plain class: every request passes here, most of them twice."""
 
     __slots__ = ("_pool", "_tx")
@@ -330,7 +330,7 @@ class Lent:
         self._pool.take_back(self._tx, fault)
 
 
-class InTransaction(Lent):
+class PooledTransaction(PooledConnection):
     """A connection for the length of a block, which is one transaction."""
 
     __slots__ = ()
@@ -356,7 +356,7 @@ class InTransaction(Lent):
 async def connect(
     dsn: str,
     *,
-    timeout_s: float = CONNECTS_WITHIN_S,
+    timeout_s: float = CONNECT_TIMEOUT_S,
     name: str = NAME,
     settings: Mapping[str, str] | None = None,
 ) -> "asyncpg.Connection[asyncpg.Record]":
@@ -393,6 +393,6 @@ def _keep_alive(raw: "asyncpg.Connection[asyncpg.Record]") -> None:
                 same.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
-def _statement_limit(answers_within_s: float | None) -> dict[str, str]:
+def _statement_limit(statement_timeout_s: float | None) -> dict[str, str]:
     """The server's limit for a statement where ours is not the usual one."""
-    return {} if answers_within_s is None else {"statement_timeout": str(round(answers_within_s * 1000))}
+    return {} if statement_timeout_s is None else {"statement_timeout": str(round(statement_timeout_s * 1000))}

@@ -5,7 +5,7 @@ from tollhouse.platform.db import Pool
 from tollhouse.platform.migrations import MigrationsDisagreeError, require_current
 
 
-async def reach(db: Pool) -> None:
+async def require_ready(db: Pool) -> None:
     """Raises what an unreachable database raises, and `TemporarilyUnavailable` where its schema is not this program's."""
     try:
         await require_current(db)

@@ -23,8 +23,8 @@ from tollhouse.kernel.limits import (
     REQUEST_HEADERS_MAX,
     RESPONSE_BYTES_PER_S_MIN,
 )
+from tollhouse.platform.coalescing_transport import CoalescingTransport
 from tollhouse.platform.connection_limits import ConnectionLimits
-from tollhouse.platform.joined_writes import JoinedWrites
 from tollhouse.platform.log import log
 from tollhouse.platform.security_headers import SAME_ORIGIN, security_headers
 
@@ -64,7 +64,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Begin, if there is a place for this connection."""
-        self._output = JoinedWrites(transport)
+        self._output = CoalescingTransport(transport)
         super().connection_made(cast("asyncio.Transport", self._output))
         error = self._limits.admit(self, self.client[0] if self.client else "")
         if error is None:

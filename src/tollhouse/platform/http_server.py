@@ -43,7 +43,7 @@ def listen(listener: socket.socket) -> None:
         raise ListenError(_explain(fault, host, port)) from None
 
 
-def handed_over(descriptor: int) -> socket.socket:
+def inherited_socket(descriptor: int) -> socket.socket:
     """The listening socket that a supervisor left under this descriptor, with the family that it has.
 
     `uvicorn --fd` would take it for a Unix socket, and then never set `TCP_NODELAY` on its connections.

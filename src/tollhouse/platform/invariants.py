@@ -28,19 +28,19 @@ class Invariant(Struct, frozen=True):
     costly: bool = False
 
 
-async def breaches(tx: Tx, invariant: Invariant, ids: Sequence[UUID] = ()) -> list[str]:
+async def find_violations(tx: Tx, invariant: Invariant, ids: Sequence[UUID] = ()) -> list[str]:
     """A line for each row of these that breaks the invariant; `ids` count where it has a kind."""
     rows = await digests_store.lines(tx, invariant.statement, None if invariant.kind is None else ids)
     return [f"{invariant.number} {invariant.meaning}: {row}" for row in rows[:LINES_MAX]]
 
 
-async def broken(tx: Tx, invariants: Sequence[Invariant]) -> list[str]:
+async def find_all_violations(tx: Tx, invariants: Sequence[Invariant]) -> list[str]:
     """A line for each row that breaks one of them, whatever there is, best read in one snapshot; empty when all is well."""
     found: list[str] = []
     ids = {kind: await _all_ids(tx, kind) for kind in {one.kind for one in invariants if one.kind is not None}}
     for one in invariants:
         for some in [()] if one.kind is None else ids[one.kind]:
-            found += await breaches(tx, one, some)
+            found += await find_violations(tx, one, some)
     return found
 
 

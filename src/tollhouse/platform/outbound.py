@@ -64,7 +64,7 @@ RETRY_AFTER_ABSURD_S = 30 * 86_400
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-class TargetRefusedError(Exception):
+class InvalidTargetError(Exception):
     """The text alone shows that this is no address to call; the message is a sentence for whoever gave it."""
 
 
@@ -72,7 +72,7 @@ class BlockedAddressError(OSError):
     """The name leads into a network that we never call."""
 
 
-class Dialled:
+class NewConnectionFlag:
     """Whether a call has opened a connection."""
 
     __slots__ = ("anew",)
@@ -81,7 +81,7 @@ class Dialled:
         self.anew = False
 
 
-_dialled: ContextVar[Dialled] = ContextVar("dialled")
+_dialled: ContextVar[NewConnectionFlag] = ContextVar("dialled")
 
 
 class Target(Struct, frozen=True):
@@ -118,7 +118,7 @@ class Outcome(Struct, frozen=True):
         return self.error is None
 
 
-class Gate:
+class AddressPolicy:
     """Which addresses may be called."""
 
     def __init__(self, settings: Settings) -> None:
@@ -141,25 +141,25 @@ class Gate:
 
 
 def parse_target(url: str) -> Target:
-    """The one parser of addresses, when they are saved and when they are called. Raises `TargetRefusedError`."""
+    """The one parser of addresses, when they are saved and when they are called. Raises `InvalidTargetError`."""
     if len(url) > URL_CHARS_MAX:
-        raise TargetRefusedError(f"This must be at most {URL_CHARS_MAX:,} characters long.")
+        raise InvalidTargetError(f"This must be at most {URL_CHARS_MAX:,} characters long.")
     if "#" in url:
-        raise TargetRefusedError("This must not have a fragment.")
+        raise InvalidTargetError("This must not have a fragment.")
     parts = PARTS.fullmatch(url)
     if parts is None:
-        raise TargetRefusedError(
+        raise InvalidTargetError(
             "This must be an http or https URL, percent-encoded, without spaces, backslashes and control characters."
         )
     if "@" in parts["authority"]:
-        raise TargetRefusedError("This must not contain a user name or password.")
+        raise InvalidTargetError("This must not contain a user name or password.")
     authority = AUTHORITY.fullmatch(parts["authority"])
     if authority is None:
-        raise TargetRefusedError("This must have a host name or IPv4 address, with nothing but a port number after it.")
+        raise InvalidTargetError("This must have a host name or IPv4 address, with nothing but a port number after it.")
     scheme: Literal["http", "https"] = "https" if parts["scheme"].lower() == "https" else "http"
     port = int(authority["port"] or (443 if scheme == "https" else 80))
     if port not in {80, 443} and (not LOWEST_FREE_PORT <= port < 1 << 16 or port in BAD_PORTS):
-        raise TargetRefusedError("This must have port 80, 443, or 1,024 to 65,535, and not one of another protocol.")
+        raise InvalidTargetError("This must have port 80, 443, or 1,024 to 65,535, and not one of another protocol.")
     target = parts["target"]
     return Target(scheme, _host(authority["host"]), port, f"/{target}" if target.startswith("?") else target)
 
@@ -183,7 +183,7 @@ class Outbound:
     """`async with Outbound(settings) as outbound`: the way out, for as many calls at once as the caller makes."""
 
     def __init__(self, settings: Settings, *, deadline_s: float = DELIVERY_DEADLINE_S) -> None:
-        self._gate = Gate(settings)
+        self._gate = AddressPolicy(settings)
         self._source = settings.webhook_source_ip
         self._ca_file = settings.webhook_ca_file
         self._deadline_s = deadline_s
@@ -212,7 +212,7 @@ class Outbound:
         started = time.monotonic()
         response = _Answer(keep_body=keep_body)
         error: str | None = None
-        dialled = Dialled()
+        dialled = NewConnectionFlag()
         _dialled.set(dialled)
         try:
             async with asyncio.timeout(self._deadline_s):
@@ -313,7 +313,7 @@ class _Answer:
 class _CheckedNames(AbstractResolver):
     """A records only. One blocked address among them refuses the name; only checked addresses are connected to."""
 
-    def __init__(self, gate: Gate, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, gate: AddressPolicy, threads: ThreadPoolExecutor) -> None:
         self._gate = gate
         self._threads = threads
 
@@ -346,15 +346,15 @@ def _host(text: str) -> str:
         try:
             host = idna.encode(host, uts46=True).decode()
         except (idna.IDNAError, UnicodeError):
-            raise TargetRefusedError("This must have a valid host name.") from None
+            raise InvalidTargetError("This must have a valid host name.") from None
     host = host.rstrip(".")
     if len(host) > HOST_CHARS_MAX or not all(LABEL.fullmatch(label) for label in host.split(".")):
-        raise TargetRefusedError("This must have a valid host name.")
+        raise InvalidTargetError("This must have a valid host name.")
     if NUMBER.fullmatch(host.rpartition(".")[2]):
         try:
             IPv4Address(host)
         except AddressValueError:
-            raise TargetRefusedError("This must have an IP address written as four decimal numbers.") from None
+            raise InvalidTargetError("This must have an IP address written as four decimal numbers.") from None
     return host
 
 
@@ -381,7 +381,7 @@ def _date(headers: Mapping[str, str]) -> datetime:
 
 def _error_of(fault: Exception) -> str:  # noqa: PLR0911 - the closed list of errors, in order of precedence
     cause = fault.os_error if isinstance(fault, aiohttp.ClientConnectorError) else fault
-    if isinstance(cause, BlockedAddressError | TargetRefusedError):
+    if isinstance(cause, BlockedAddressError | InvalidTargetError):
         return "blocked_destination"
     if isinstance(fault, aiohttp.ClientSSLError | ssl.SSLError) or isinstance(cause, ssl.SSLError):
         return "tls_error"

@@ -57,12 +57,12 @@ def is_missing(fault: BaseException | None) -> bool:
     return isinstance(fault, asyncpg.CheckViolationError) and str(fault).startswith(NO_PARTITION)
 
 
-async def make(db: "Pool") -> None:
+async def create_missing(db: "Pool") -> None:
     """Make what is missing now. Called at start and hourly, by any process."""
     await db.fetchrow(store.MAKE, clock.now())
 
 
-async def drop_past(db: "Pool", table: str, ended_by: datetime) -> int:
+async def drop_ended(db: "Pool", table: str, ended_by: datetime) -> int:
     """Drop the partitions of `table` that were over by then; how many. None while somebody else uses or drops them."""
     try:
         row = await db.fetchrow(store.DROP, table, ended_by)

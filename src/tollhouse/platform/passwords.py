@@ -15,10 +15,10 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from tollhouse.kernel.errors import TemporarilyUnavailable
 
 HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
-NOBODY = HASHER.hash("nobody has this password")
+DUMMY_HASH = HASHER.hash("nobody has this password")
 
 
-class Lane:
+class HashingLane:
     """Threads for one kind of caller.
 
     A lane with `per_s` starts no more than that in a second of what is `paced`.
@@ -71,21 +71,21 @@ class Lane:
             self._taken -= 1
 
 
-SIGN_UP = Lane("sign-up", 1, per_s=5)
+SIGN_UP = HashingLane("sign-up", 1, per_s=5)
 """A shop's instance has no use for more, and a flood of them gets no more of the processor."""
-STRANGERS = Lane("strangers", 2)
+UNKNOWN_DEVICES = HashingLane("strangers", 2)
 """Sign-ins of browsers that were not seen before."""
-KNOWN = Lane("known", 1)
+KNOWN_DEVICES = HashingLane("known", 1)
 """Sign-ins of browsers that signed in to the account before, and whatever a session asks for."""
-OPERATORS = Lane("operators", 1)
+OPERATORS = HashingLane("operators", 1)
 
 
-async def hash_password(password: str, lane: Lane = KNOWN, queue_max: int = 0, *, paced: bool = False) -> str:
+async def hash_password(password: str, lane: HashingLane = KNOWN_DEVICES, queue_max: int = 0, *, paced: bool = False) -> str:
     """The argon2id hash to keep. Raises `TemporarilyUnavailable`."""
     return str(await lane.run(lambda: HASHER.hash(password), queue_max, paced=paced))
 
 
-async def verify_password(password: str, kept: str | None, lane: Lane = KNOWN, queue_max: int = 0) -> bool:
+async def verify_password(password: str, kept: str | None, lane: HashingLane = KNOWN_DEVICES, queue_max: int = 0) -> bool:
     """Whether this is the password of the kept hash. Takes the same time when there is no such account (`None`).
 
     Raises `TemporarilyUnavailable`.
@@ -95,6 +95,6 @@ async def verify_password(password: str, kept: str | None, lane: Lane = KNOWN, q
 
 def _verify(password: str, kept: str | None) -> bool:
     try:
-        return HASHER.verify(kept or NOBODY, password) and kept is not None
+        return HASHER.verify(kept or DUMMY_HASH, password) and kept is not None
     except (VerificationError, InvalidHashError):
         return False

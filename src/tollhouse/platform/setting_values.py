@@ -87,7 +87,7 @@ def file(text: str) -> Path:
 
 def iban(text: str) -> str:
     """The IBAN of an account that SEPA transfers reach."""
-    iban = bank_codes.read_iban(text)
+    iban = bank_codes.parse_iban(text)
     if iban is None:
         raise ValueError("must be the IBAN of an account that SEPA transfers reach")
     return iban
@@ -95,7 +95,7 @@ def iban(text: str) -> str:
 
 def bic(text: str) -> str:
     """A BIC."""
-    bic = bank_codes.read_bic(text)
+    bic = bank_codes.parse_bic(text)
     if bic is None:
         raise ValueError("must be a BIC of 8 or 11 characters")
     return bic

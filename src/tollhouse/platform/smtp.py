@@ -45,7 +45,7 @@ class Relay(Struct, frozen=True):
         return f"Relay({self.host}:{self.port})"
 
 
-class NotTakenError(Exception):
+class MailDeferredError(Exception):
     """The relay did not take the mail, and may take it another time. `error` is one word."""
 
     def __init__(self, error: str) -> None:
@@ -53,7 +53,7 @@ class NotTakenError(Exception):
         super().__init__(error)
 
 
-class RelayRefusedError(Exception):
+class MailRejectedError(Exception):
     """The relay will never take this mail. `error` is one word."""
 
     def __init__(self, error: str) -> None:
@@ -61,7 +61,7 @@ class RelayRefusedError(Exception):
         super().__init__(error)
 
 
-def relay_of(url: str) -> Relay:
+def parse_relay(url: str) -> Relay:
     """The relay of `smtp://user:password@host:port` or `smtps://`. Raises `ValueError`, which repeats nothing of it."""
     try:
         parts = urlsplit(url)
@@ -82,7 +82,7 @@ def relay_of(url: str) -> Relay:
     )
 
 
-def mailbox_of(text: str) -> str:
+def parse_mailbox(text: str) -> str:
     """`a@b.example` or `Name <a@b.example>`, as it stands. Raises `ValueError`."""
     name, address = parseaddr(text)
     try:
@@ -94,24 +94,24 @@ def mailbox_of(text: str) -> str:
     return text
 
 
-async def hand_over(relay: Relay, message: EmailMessage) -> None:
-    """Give the relay this mail. Raises `NotTakenError` and `RelayRefusedError`."""
+async def send_mail(relay: Relay, message: EmailMessage) -> None:
+    """Give the relay this mail. Raises `MailDeferredError` and `MailRejectedError`."""
     try:
         async with asyncio.timeout(MAIL_DEADLINE_S):
             await _hand_over(relay, message)
     except (SMTPRecipientsRefused, SMTPRecipientRefused, SMTPDataError) as fault:
         code = _code_of(fault)
-        raise (RelayRefusedError if code >= FOR_GOOD else NotTakenError)(f"answered_{code}") from None
+        raise (MailRejectedError if code >= FOR_GOOD else MailDeferredError)(f"answered_{code}") from None
     except SMTPResponseException as fault:  # a wrong password, a sender it does not like: ours to mend, the mail waits
-        raise NotTakenError(f"answered_{fault.code}") from None
+        raise MailDeferredError(f"answered_{fault.code}") from None
     except TimeoutError:
-        raise NotTakenError("timeout") from None
+        raise MailDeferredError("timeout") from None
     except ssl.SSLError:
-        raise NotTakenError("tls_error") from None
+        raise MailDeferredError("tls_error") from None
     except OSError:
-        raise NotTakenError("connection_error") from None
+        raise MailDeferredError("connection_error") from None
     except SMTPException:  # no TLS before the password, or no way to log in
-        raise NotTakenError("not_supported") from None
+        raise MailDeferredError("not_supported") from None
 
 
 async def _hand_over(relay: Relay, message: EmailMessage) -> None:

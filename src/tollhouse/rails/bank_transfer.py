@@ -10,7 +10,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.kernel.bank_codes import REFERENCE_DIGITS, creditor_reference, read_iban
+from tollhouse.kernel.bank_codes import REFERENCE_DIGITS, creditor_reference, parse_iban
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.rails.provider import (
@@ -80,14 +80,14 @@ class BankTransfer:
 
     def receiver_fault(self, receiver: str) -> str | None:
         """Money goes to an account that a euro transfer reaches, and that is not the one it comes from."""
-        iban = read_iban(receiver)
+        iban = parse_iban(receiver)
         if iban is None:
             return "This must be the IBAN of a SEPA account, such as FR14 2004 1010 0505 0001 3M02 606."
         return "This must be another account than the one that the money leaves." if iban == self.account.iban else None
 
     def account_of(self, receiver: str) -> str:
         """The IBAN, without spaces and in capitals."""
-        return read_iban(receiver) or receiver
+        return parse_iban(receiver) or receiver
 
     async def refund(self, order: RefundOrder) -> Submission:
         """It waits for an operator to export it. Its id is the end-to-end id that statements show."""

@@ -7,7 +7,7 @@ from uuid import UUID
 from lxml import etree
 from msgspec import Struct
 
-from tollhouse.kernel.bank_codes import read_iban
+from tollhouse.kernel.bank_codes import parse_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.money import format_minor
 from tollhouse.rails.bank_transfer import CURRENCY, BankAccount
@@ -98,7 +98,7 @@ def plain(text: str, chars_max: int) -> str:
 
 
 def _transfer(payment: Element, one: Transfer) -> None:
-    if read_iban(one.receiver_iban) != one.receiver_iban or one.amount_minor <= 0:
+    if parse_iban(one.receiver_iban) != one.receiver_iban or one.amount_minor <= 0:
         raise ValueError("a transfer goes to an account that was checked, and is above zero")
     node = _below(payment, "CdtTrfTxInf")
     _below(node, "PmtId/EndToEndId", one.end_to_end_id)

@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.http.lists import ListPart, ListQuery, Part
+from tollhouse.http.lists import ListPageRequest, ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
@@ -80,20 +80,20 @@ async def request_refund(
 
 
 @OPERATIONS.add("GET", "/transactions/{transaction_id}/refunds", guard=scope("payments:read"), errors=(NotFound,))
-async def list_refunds_of(caller: Caller, transaction_id: UUID, part: ListPart, db: Pool) -> RefundList:
+async def list_refunds_of(caller: Caller, transaction_id: UUID, page: ListPageRequest, db: Pool) -> RefundList:
     """List the refunds of a transaction, newest first."""
     if await transaction_store.get(db, caller.env, transaction_id) is None:
         raise NotFound
     filters = RefundFilter(transaction_id=transaction_id)
-    found, more, cursor = part.cut(await store.list_refunds(db, caller.env, filters, part.window))
+    found, more, cursor = page.cut(await store.list_refunds(db, caller.env, filters, page.window))
     return RefundList([refund_view(one, caller.env) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/refunds", guard=scope("payments:read"))
-async def list_refunds(caller: Caller, query: RefundListQuery, part: Part, db: Pool) -> RefundList:
+async def list_refunds(caller: Caller, query: RefundListQuery, page: PageRequest, db: Pool) -> RefundList:
     """List refunds, newest first."""
     filters = msgspec.convert(query, RefundFilter, from_attributes=True)
-    found, more, cursor = part.cut(await store.list_refunds(db, caller.env, filters, part.window))
+    found, more, cursor = page.cut(await store.list_refunds(db, caller.env, filters, page.window))
     return RefundList([refund_view(one, caller.env) for one in found], more, cursor)
 
 

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
 from tollhouse.catalogue.currencies import Currency
-from tollhouse.http.bodies import RequestFacts
-from tollhouse.http.references import reference_faults
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.http.references import reference_errors
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.rails.provider import Provider
 from tollhouse.transactions.model import RefundReason
@@ -22,10 +22,10 @@ class NewRefund(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     external_id: str | None = None
     metadata: dict[str, str] | None = None
 
-    def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
         """Yield the invalid fields that do not depend on the payment."""
         yield from optional_amount_faults(self.amount)
-        yield from reference_faults(external_id=self.external_id, metadata=self.metadata)
+        yield from reference_errors(external_id=self.external_id, metadata=self.metadata)
 
 
 def check(new: NewRefund, currency: Currency, provider: Provider | None) -> int | None:
@@ -33,7 +33,7 @@ def check(new: NewRefund, currency: Currency, provider: Provider | None) -> int 
     amount_minor = minor_of(new.amount, currency)
     field_errors = [
         *_faults(new, currency, amount_minor, provider),
-        *reference_faults(external_id=new.external_id, metadata=new.metadata),
+        *reference_errors(external_id=new.external_id, metadata=new.metadata),
     ]
     if field_errors:
         raise ValidationFailed(*field_errors)

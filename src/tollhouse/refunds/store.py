@@ -107,7 +107,7 @@ async def get(db: Pool | Tx, env: MerchantEnv, refund_id: UUID) -> Refund | None
 
 async def list_refunds(db: Pool, env: MerchantEnv, filters: RefundFilter, window: Window) -> list[Refund]:
     """A page of refunds, newest first."""
-    rows = await db.fetch_fresh(
+    rows = await db.fetch_custom_plan(
         LIST, env.merchant_id, env.mode, *msgspec.structs.astuple(filters), *msgspec.structs.astuple(window)
     )
     return [_refund(row) for row in rows]

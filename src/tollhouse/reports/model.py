@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.bodies import ValidationContext
 from tollhouse.kernel import messages
-from tollhouse.kernel.clock import Timestamp, moment_of
+from tollhouse.kernel.clock import Timestamp, parse_time_or_date
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.zones import midnight
@@ -91,13 +91,13 @@ class SummaryQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     group_by: GroupBy = "none"
     format: Literal["json", "csv"] = "json"
 
-    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """The errors of each parameter."""
-        return self._field_errors(*self._span(facts.now))
+        return self._field_errors(*self._span(context.now))
 
     def _span(self, now: datetime) -> tuple[datetime | None, datetime | None]:
-        end = now if self.to is None else moment_of(self.to)
-        start = None if self.start is None else moment_of(self.start)
+        end = now if self.to is None else parse_time_or_date(self.to)
+        start = None if self.start is None else parse_time_or_date(self.start)
         return (end - DEFAULT_SPAN if start is None and self.start is None and end is not None else start), end
 
     def interval(self, now: datetime) -> Interval:

@@ -12,10 +12,10 @@ from tollhouse.catalogue.methods import name_of as method_name
 from tollhouse.http.charts import NARROW, WIDE, BarChart, Size, bar_chart
 from tollhouse.http.csv_table import MEDIA_TYPE, attachment
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.http.language_choice import language_of
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import whole
+from tollhouse.http.paging import all_rows
+from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.http.responses import formats_of, page
 from tollhouse.identity.guards import signed_in_page
@@ -41,7 +41,7 @@ PDF = "application/pdf"
 async def reports(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """Show balance changes by currency, and one currency over time and by line."""
     env, db = caller.env(mode), request.services.db
-    choices = await projects.approved(db, env, whole(PROJECTS_SHOWN))
+    choices = await projects.approved(db, env, all_rows(PROJECTS_SHOWN))
     selection, form_errors = await _selection_or_default(request, caller, env, query)
     shown = selection.shown()
     parts = tables.by_currency(await load_periods(db, env, shown))

@@ -11,7 +11,7 @@ from msgspec import Struct
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import parse_id
-from tollhouse.kernel.periods import BY_DAY_MAX, Days, PeriodName, period
+from tollhouse.kernel.periods import BY_DAY_MAX, DateRange, PeriodName, period
 from tollhouse.reports.model import GroupBy, Interval
 
 DAYS_SHOWN_MAX = 93
@@ -22,7 +22,7 @@ FIELDS = ("from", "to", "project_id")
 class ReportSelection(Struct, frozen=True, kw_only=True):
     """The days of a report, as dates and as an interval, its grouping and project."""
 
-    days: Days
+    days: DateRange
     interval: Interval
     group_by: GroupBy
     zone: tzinfo

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from tollhouse.http.charts import tenths_of_percent
+from tollhouse.http.charts import format_percent
 from tollhouse.reports.model import LINES, Interval, LineName, Summary
 
 COLUMNS: Mapping[str, tuple[LineName, ...]] = {
@@ -60,13 +60,13 @@ def columns(row: Summary) -> tuple[int, ...]:
 def fees(row: Summary) -> list[Fee]:
     """The fees by kind."""
     gross = row.lines["payments_gross"]
-    return [Fee(line, row.lines[line], tenths_of_percent(-row.lines[line], gross)) for line in FEES]
+    return [Fee(line, row.lines[line], format_percent(-row.lines[line], gross)) for line in FEES]
 
 
 def total_fees(row: Summary) -> tuple[int, str]:
     """All fees, and their share of the gross volume."""
     total_minor = sum(row.lines[line] for line in FEES)
-    return total_minor, tenths_of_percent(-total_minor, row.lines["payments_gross"])
+    return total_minor, format_percent(-total_minor, row.lines["payments_gross"])
 
 
 def choose_currency(found: Mapping[str, Summary], default: str) -> str:

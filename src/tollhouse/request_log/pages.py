@@ -8,7 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from tollhouse.http.operations import INTEGRATION, PAGES, Operations
-from tollhouse.http.paging import Turn
+from tollhouse.http.paging import PageLinks
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.identity.guards import signed_in_page
@@ -46,7 +46,7 @@ async def requests(request: Request, caller: Person, mode: str, query: RequestsQ
         names={one.credential: one.name for one in credentials},
         days=services.settings.request_log_kept_days,
         searched=store.SEARCHED_REQUESTS_MAX,
-        turn=Turn(1, "?" + urlencode(query.filters) if query.before else "", f"?{more}" if more else ""),
+        page_links=PageLinks(1, "?" + urlencode(query.filters) if query.before else "", f"?{more}" if more else ""),
     )
 
 

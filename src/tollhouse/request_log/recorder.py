@@ -55,7 +55,7 @@ class Recorder:
         self._stopping = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
 
-    def note(self, request: Request, operation: Operation | None, response: Response, duration_us: int) -> None:
+    def record(self, request: Request, operation: Operation | None, response: Response, duration_us: int) -> None:
         """Queue a request that had a valid credential.
 
         Requests over the rate limit are not logged, so that the limit bounds the log as well.
@@ -120,7 +120,7 @@ def _logged_request(
     keys = request.headers.getlist("idempotency-key")
     declared = () if operation.query is None else operation.query.__struct_encode_fields__
     return LoggedRequest(
-        id=parse_id(request.own_id) or new_id(),
+        id=parse_id(request.server_request_id) or new_id(),
         merchant_id=caller.env.merchant_id,
         mode=caller.env.mode,
         created_at=request.now,

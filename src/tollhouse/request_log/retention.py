@@ -15,7 +15,7 @@ def kept_since(services: Services, now: datetime) -> datetime:
 
 async def drop_days(services: Services) -> None:
     """Drop the days that ended before the retention time."""
-    await partitions.drop_past(services.db, "api_requests", kept_since(services, clock.now()))
+    await partitions.drop_ended(services.db, "api_requests", kept_since(services, clock.now()))
 
 
 JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(3600, drop_days)]

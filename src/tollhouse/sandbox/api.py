@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
 from tollhouse.events.balances import Cause, notify_balance
-from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import TestCredential
@@ -51,7 +51,7 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     amount: Amount = None
     failure_code: Decline | None = None
 
-    def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
         """Yield the invalid fields that do not depend on the payment."""
         return optional_amount_faults(self.amount)
 
@@ -68,7 +68,7 @@ class Funding(Struct, frozen=True, forbid_unknown_fields=True):
     currency: str
     amount: Amount
 
-    def rule_errors(self, _facts: RequestFacts | None = None) -> Iterator[FieldError]:
+    def rule_errors(self, _context: ValidationContext | None = None) -> Iterator[FieldError]:
         """Yield every invalid field."""
         known = currency(self.currency)
         if known is None or not known.operations.balances:

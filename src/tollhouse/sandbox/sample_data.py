@@ -10,7 +10,7 @@ from uuid import UUID
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue import store as projects
 from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.http.paging import whole
+from tollhouse.http.paging import all_rows
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.payment_links import actions as link_actions
@@ -65,7 +65,7 @@ async def make(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> N
     """Create the sample data, unless there are payments already."""
     if env.livemode or await store.has_transactions(tx, env):
         return
-    approved = await projects.approved(tx, env, whole(1))
+    approved = await projects.approved(tx, env, all_rows(1))
     code = (await payment_settings.of(tx, env)).default_currency
     currency = code if CURRENCIES[code].type == "fiat" else USUAL_CURRENCY
     for sample in SAMPLES:

@@ -19,7 +19,7 @@ from tollhouse.catalogue.payment_settings import (
     MethodChoice,
     PaymentSettings,
 )
-from tollhouse.http.bodies import RequestFacts, shown
+from tollhouse.http.bodies import ValidationContext, documented
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
@@ -43,9 +43,9 @@ CONFIRMATIONS = (
 )
 
 
-Minutes = Annotated[int, shown(minimum=EXPIRY_MINUTES[0], maximum=EXPIRY_MINUTES[1])]
-BasisPoints = Annotated[int, shown(minimum=TOLERANCE_BPS[0], maximum=TOLERANCE_BPS[1])]
-Days = Annotated[int, Meta(description=MONITORING), shown(minimum=MONITORING_DAYS[0], maximum=MONITORING_DAYS[1])]
+Minutes = Annotated[int, documented(minimum=EXPIRY_MINUTES[0], maximum=EXPIRY_MINUTES[1])]
+BasisPoints = Annotated[int, documented(minimum=TOLERANCE_BPS[0], maximum=TOLERANCE_BPS[1])]
+Days = Annotated[int, Meta(description=MONITORING), documented(minimum=MONITORING_DAYS[0], maximum=MONITORING_DAYS[1])]
 Confirmations = Annotated[dict[str, Finality], Meta(description=CONFIRMATIONS)]
 
 
@@ -65,9 +65,9 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     confirmations: Confirmations
     version: Annotated[int, Meta(ge=-VERSION_MAX, le=VERSION_MAX)]
 
-    def rule_errors(self, facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> list[FieldError]:
         """The errors of each field."""
-        return self.field_errors(facts.caller.env)
+        return self.field_errors(context.caller.env)
 
     def field_errors(self, env: MerchantEnv) -> list[FieldError]:
         """The errors of each field."""

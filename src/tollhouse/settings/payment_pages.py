@@ -7,7 +7,7 @@ from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.catalogue.payment_settings import Branding, Finality, MethodChoice
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.http.forms import Form, what_was_done
+from tollhouse.http.forms import Form, flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
@@ -42,7 +42,7 @@ class PaymentSettingsForm(Struct, frozen=True):
 async def payment_settings(request: Request, caller: Person, mode: str) -> Response:
     """Show the payment settings."""
     current = await actions.get(request.services.db, caller.env(mode), request.now)
-    notice = NOTICES.get(what_was_done(request.query), "")
+    notice = NOTICES.get(flash_message(request.query), "")
     return _page(request, caller, current, _form_of(current), notice=notice)
 
 

@@ -12,15 +12,15 @@ from starlette.responses import Response
 from tollhouse.catalogue import projects, store
 from tollhouse.catalogue.model import ProjectFacts, ReviewedProject
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.http.forms import Form, what_was_done
+from tollhouse.http.forms import Form, flash_message
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, turn
+from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.idempotency import KeyReused, made_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
-from tollhouse.kernel.clock import moment_of, stamp
+from tollhouse.kernel.clock import parse_time_or_date, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id_text, parse_id
@@ -71,7 +71,7 @@ async def list_projects(request: Request, caller: Person, mode: str, query: Proj
         projects=[(one, stamp(one.created_at)) for one in shown],
         notice=NOTICES.get(query.done, ""),
         query=query,
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
     )
 
 
@@ -114,7 +114,7 @@ async def project(request: Request, caller: Person, mode: str, project_id: UUID)
     current = await _current(request, env, project_id)
     facts = current.facts
     project_form = ProjectForm(facts.name, facts.website_url or "", facts.description or "")
-    notice = NOTICES.get(what_was_done(request.query), "")
+    notice = NOTICES.get(flash_message(request.query), "")
     return _project(request, caller, current, project_form, notice=notice)
 
 
@@ -123,7 +123,7 @@ async def change_project(request: Request, caller: Person, mode: str, project_id
     """Save a project unless it changed. A rejected one is reviewed again."""
     env = caller.env(mode)
     form = request.form()
-    project_form, seen = _read_form(form), moment_of(form.one("seen") or "")
+    project_form, seen = _read_form(form), parse_time_or_date(form.one("seen") or "")
     current = await _current(request, env, project_id)
     try:
         facts = project_form.facts()

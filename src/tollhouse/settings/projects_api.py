@@ -10,8 +10,8 @@ from msgspec import UNSET, Struct, UnsetType
 from tollhouse.catalogue import projects, store
 from tollhouse.catalogue.addresses import is_web_address
 from tollhouse.catalogue.model import ProjectFacts, ProjectStatus, ReviewedProject
-from tollhouse.http.bodies import RequestFacts
-from tollhouse.http.lists import ListQuery, Part
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.http.lists import ListQuery, PageRequest
 from tollhouse.http.operations import DASHBOARD, Operations
 from tollhouse.identity.guards import signed_in
 from tollhouse.identity.model import Person
@@ -41,7 +41,7 @@ class ProjectBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             raise ValidationFailed(*field_errors)
         return ProjectFacts(self.name.strip(), self.website_url, self.description)
 
-    def rule_errors(self, _facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
         """The errors of each field."""
         return self._errors()
 
@@ -98,10 +98,10 @@ class ReviewedProjects(Struct, frozen=True):
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/projects", guard=signed_in, errors=(ValidationFailed,))
-async def list_projects(caller: Person, query: ProjectsQuery, part: Part, db: Pool) -> ReviewedProjects:
+async def list_projects(caller: Person, query: ProjectsQuery, page: PageRequest, db: Pool) -> ReviewedProjects:
     """All projects of the merchant, newest first, those in review and rejected included."""
-    found = await store.every(db, caller.merchant_id, query.mode, part.window)
-    shown, more, cursor = part.cut(found)
+    found = await store.every(db, caller.merchant_id, query.mode, page.window)
+    shown, more, cursor = page.cut(found)
     return ReviewedProjects([_view(project) for project in shown], more, cursor)
 
 

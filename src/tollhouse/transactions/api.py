@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.http.lists import ListQuery, Part
+from tollhouse.http.lists import ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
@@ -61,11 +61,11 @@ async def cancel_link(caller: Caller, link_id: UUID, tx: Tx, now: datetime, serv
 
 @OPERATIONS.add("GET", "/transactions", guard=scope("payments:read"))
 async def list_transactions(
-    caller: Caller, query: TransactionsQuery, part: Part, db: Pool, now: datetime
+    caller: Caller, query: TransactionsQuery, page: PageRequest, db: Pool, now: datetime
 ) -> TransactionList:
     """List transactions, newest first."""
     filters = msgspec.convert(query, TransactionFilter, from_attributes=True)
-    found, more, cursor = part.cut(await store.list_transactions(db, caller.env, filters, now, part.window))
+    found, more, cursor = page.cut(await store.list_transactions(db, caller.env, filters, now, page.window))
     return TransactionList([transaction_view(one, now) for one in found], more, cursor)
 
 

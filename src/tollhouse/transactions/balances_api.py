@@ -5,7 +5,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.catalogue.currencies import CURRENCIES, currency
-from tollhouse.http.lists import CataloguePart, ListQuery, Part
+from tollhouse.http.lists import CataloguePageRequest, ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
@@ -46,13 +46,13 @@ class EntryList(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/balances", guard=scope("balances:read"))
-async def list_balances(caller: Caller, part: CataloguePart, db: Pool) -> BalanceList:
+async def list_balances(caller: Caller, page: CataloguePageRequest, db: Pool) -> BalanceList:
     """List the balances in all currencies, as of one moment."""
     found = {balance.currency: balance for balance in await store.list_balances(db, caller.env)}
     every = [
         found.get(one.code, Balance(one.code)) for one in CURRENCIES.values() if one.operations.balances or one.code in found
     ]
-    shown, more, cursor = part.pick(every, lambda balance: balance.currency)
+    shown, more, cursor = page.pick(every, lambda balance: balance.currency)
     views = [balance_view(balance, caller.env, CURRENCIES[balance.currency].decimals) for balance in shown]
     return BalanceList(views, more, cursor)
 
@@ -67,10 +67,10 @@ async def read_balance(caller: Caller, code: str, db: Pool) -> BalanceView:
 
 
 @OPERATIONS.add("GET", "/ledger", guard=scope("balances:read"))
-async def list_entries(caller: Caller, query: EntriesQuery, part: Part, db: Pool) -> EntryList:
+async def list_entries(caller: Caller, query: EntriesQuery, page: PageRequest, db: Pool) -> EntryList:
     """List ledger entries, newest first."""
     entry_filter = EntryFilter(query.currency, query.account, query.type, query.source_type, query.source_id)
-    found, more, cursor = part.cut(await store.list_entries(db, caller.env, entry_filter, part.window))
+    found, more, cursor = page.cut(await store.list_entries(db, caller.env, entry_filter, page.window))
     views = [entry_view(entry, caller.env, CURRENCIES[entry.currency].decimals) for entry in found]
     return EntryList(views, more, cursor)
 

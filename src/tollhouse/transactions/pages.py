@@ -9,9 +9,9 @@ from starlette.responses import Response
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.events.store import SourceEvent, list_by_source
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.http.keyset import turn_by
+from tollhouse.http.keyset import keyset_links
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import statuses_of
+from tollhouse.http.paging import status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
@@ -33,7 +33,7 @@ from tollhouse.transactions.payment_list import PaymentRow, PaymentsQuery
 from tollhouse.transactions.views import transaction_view
 
 OPERATIONS = Operations(PAGES)
-STATUSES = statuses_of(TransactionStatus)
+STATUSES = status_options(TransactionStatus)
 MOVES_SHOWN = 200
 CHANGED = "The payment has changed since you opened this page. Review it and try again."
 NOT_NOW = "There is no money left to accept."
@@ -78,7 +78,7 @@ async def payments(request: Request, caller: Person, mode: str, query: PaymentsQ
         projects=await project_choices(db, env),
         names=method_names(),
         export=f"{path}/export{query.address(None)}",
-        turn=turn_by(query, path, shown[-1].id if more else None),
+        page_links=keyset_links(query, path, shown[-1].id if more else None),
         amount=format_amount,
     )
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tollhouse.http.keyset import KeysetQuery
 from tollhouse.kernel import messages
-from tollhouse.kernel.clock import day_of
+from tollhouse.kernel.clock import parse_date
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.zones import midnight
@@ -88,7 +88,7 @@ class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
 
     def to_filter(self, zone: tzinfo) -> PaymentListFilter:
         """The filter for the store. Raises `ValidationFailed` with every invalid field."""
-        start, end = day_of(self.start), day_of(self.to)
+        start, end = parse_date(self.start), parse_date(self.to)
         field_errors = [
             FieldError(name, "invalid_value", messages.AN_ID)
             for name, typed in (("project_id", self.project_id), ("payment_link_id", self.payment_link_id))

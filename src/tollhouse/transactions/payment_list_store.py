@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.http.keyset import all_parts
+from tollhouse.http.keyset import read_in_batches
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row
 from tollhouse.transactions.payment_list import PaymentListFilter, PaymentRow
@@ -93,7 +93,9 @@ def iterate_payments(
     db: Pool, env: MerchantEnv, filters: PaymentListFilter, now: datetime, at_once: int
 ) -> AsyncIterator[list[PaymentRow]]:
     """All matching payments in batches, newest first."""
-    return all_parts(lambda last: list_payments(db, env, filters, now, None if last is None else last.id, at_once), at_once)
+    return read_in_batches(
+        lambda last: list_payments(db, env, filters, now, None if last is None else last.id, at_once), at_once
+    )
 
 
 def _payment(row: Row) -> PaymentRow:

@@ -199,7 +199,7 @@ async def list_transactions(
     db: Pool, env: MerchantEnv, filters: TransactionFilter, now: datetime, window: Window
 ) -> list[Transaction]:
     """A page of transactions, newest first."""
-    rows = await db.fetch_fresh(
+    rows = await db.fetch_custom_plan(
         LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(filters), *msgspec.structs.astuple(window)
     )
     return [_transaction(row) for row in rows]

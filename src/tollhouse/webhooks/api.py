@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.http.lists import Part
+from tollhouse.http.lists import PageRequest
 from tollhouse.http.operations import DASHBOARD, INTEGRATION, Deprecated, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.services import Services
@@ -97,10 +97,10 @@ async def send_test_event(caller: Caller, body: NewTestEvent, tx: Tx, services: 
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events", guard=READ, errors=(ValidationFailed,))
-async def list_events(caller: Caller, query: ListEventsQuery, part: Part, db: Pool) -> EventList:
+async def list_events(caller: Caller, query: ListEventsQuery, page: PageRequest, db: Pool) -> EventList:
     """Events with their delivery state, newest first."""
     event_filter = EventFilter(query.status, query.type, query.resource_id)
-    shown, more, cursor = part.cut(await store.list_events(db, caller.env, event_filter, part.window), lambda row: row[1])
+    shown, more, cursor = page.cut(await store.list_events(db, caller.env, event_filter, page.window), lambda row: row[1])
     return EventList([event for event, _ in shown], more, cursor)
 
 

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from tollhouse.events.destination import check_destination_url
 from tollhouse.events.event_types import EVENT_TYPES
-from tollhouse.http.bodies import RequestFacts
+from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.lists import ListQuery
 from tollhouse.http.paging import PageQuery
 from tollhouse.kernel import messages
@@ -26,9 +26,9 @@ class NewConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
     event_types: list[str]
     enabled: bool = True
 
-    def rule_errors(self, facts: RequestFacts) -> list[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> list[FieldError]:
         """The errors of each field."""
-        return self.field_errors(facts.caller.env, facts.settings)
+        return self.field_errors(context.caller.env, context.settings)
 
     def field_errors(self, env: MerchantEnv, settings: Settings) -> list[FieldError]:
         """The errors of each field."""

@@ -6,9 +6,9 @@ import msgspec
 from starlette.responses import Response
 
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
-from tollhouse.http.forms import what_was_done
+from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import turn
+from tollhouse.http.paging import page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
@@ -44,7 +44,7 @@ ADVICE = {
 @OPERATIONS.add("GET", "/{mode}/developers/webhooks", guard=signed_in_page)
 async def settings(request: Request, caller: Person, mode: str) -> Response:
     """Show the signing secret, delivery, the test form and the saved URL."""
-    done = what_was_done(request.query)
+    done = flash_message(request.query)
     return await _settings(request, caller, caller.env(mode), notice=NOTICES.get(done, ""))
 
 
@@ -112,7 +112,7 @@ async def events(request: Request, caller: Person, mode: str, query: EventsPageQ
         searched=store.SEARCHED_EVENTS_MAX,
         statuses=labels.STATUSES,
         types=(*EVENT_TYPES, TEST_EVENT),
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
     )
 
 

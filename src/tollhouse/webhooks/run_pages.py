@@ -14,7 +14,7 @@ from tollhouse.http.responses import page, see_other
 from tollhouse.idempotency import made_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
-from tollhouse.kernel.clock import moment_of, stamp
+from tollhouse.kernel.clock import parse_time_or_date, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import new_id, parse_id
@@ -88,7 +88,7 @@ async def run(request: Request, caller: Person, mode: str, run_id: UUID) -> Resp
 
 def _filter_of(form: Form, now: datetime) -> FailureFilter | None:
     """The filter of the form; None if it is invalid or too old."""
-    since, kind = moment_of(form.one("since") or ""), form.one("type") or ""
+    since, kind = parse_time_or_date(form.one("since") or ""), form.one("type") or ""
     if since is None or not now - FAILED_RECENTLY - GRACE <= since <= now or kind not in {"", *TYPES}:
         return None
     return FailureFilter(since, kind)

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.http.paging import Place, Window
+from tollhouse.http.paging import Position, Window
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
@@ -104,11 +104,11 @@ async def is_delivery_enabled(db: Pool | Tx, env: MerchantEnv) -> bool:
 
 async def list_events(
     db: Pool, env: MerchantEnv, event_filter: EventFilter, window: Window
-) -> list[tuple[EventView, Place]]:
+) -> list[tuple[EventView, Position]]:
     """A page of events with their cursors, newest first."""
     values = (*msgspec.structs.astuple(event_filter), *msgspec.structs.astuple(window))
-    rows = await db.fetch_fresh(EVENTS, env.merchant_id, env.mode, *values)
-    return [(_event(row), Place(row["created_at"], row["id"])) for row in rows]
+    rows = await db.fetch_custom_plan(EVENTS, env.merchant_id, env.mode, *values)
+    return [(_event(row), Position(row["created_at"], row["id"])) for row in rows]
 
 
 async def list_filtered_events(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[EventView]:

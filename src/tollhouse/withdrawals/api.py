@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.http.lists import CataloguePart, Part
+from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
@@ -56,9 +56,9 @@ class WithdrawalList(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/withdrawal-methods", guard=scope("withdrawals:read"))
-async def list_withdrawal_methods(caller: Caller, part: CataloguePart) -> WithdrawalMethodList:
+async def list_withdrawal_methods(caller: Caller, page: CataloguePageRequest) -> WithdrawalMethodList:
     """List every withdrawal method, the unavailable ones with the reason."""
-    found, more, cursor = part.pick(methods.list_methods(caller.env.mode), lambda method: method.method_id)
+    found, more, cursor = page.pick(methods.list_methods(caller.env.mode), lambda method: method.method_id)
     return WithdrawalMethodList([method_view(method, caller.env) for method in found], more, cursor)
 
 
@@ -104,9 +104,9 @@ async def request_withdrawal(
 
 
 @OPERATIONS.add("GET", "/withdrawals", guard=scope("withdrawals:read"))
-async def list_withdrawals(caller: Caller, query: WithdrawalsQuery, part: Part, db: Pool) -> WithdrawalList:
+async def list_withdrawals(caller: Caller, query: WithdrawalsQuery, page: PageRequest, db: Pool) -> WithdrawalList:
     """List withdrawals, newest first."""
-    found, more, cursor = part.cut(await store.list_withdrawals(db, caller.env, query, part.window))
+    found, more, cursor = page.cut(await store.list_withdrawals(db, caller.env, query, page.window))
     return WithdrawalList([withdrawal_view(one) for one in found], more, cursor)
 
 

@@ -17,7 +17,7 @@ from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
-from tollhouse.http.schema_fields import fields_of, meant, typed_into
+from tollhouse.http.schema_fields import form_fields, read_values, to_object
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
@@ -145,15 +145,15 @@ def _method(method_id: str, env: MerchantEnv) -> WithdrawalMethod:
 
 
 def _parse_form(posted: Form, method: WithdrawalMethod, quote_id: UUID | None = None) -> WithdrawalForm:
-    fields = fields_of(method.provider_fields, MEMBER)
-    values = {name: posted.one(name) or "" for name in FIELDS} | typed_into(fields, posted)
+    fields = form_fields(method.provider_fields, MEMBER)
+    values = {name: posted.one(name) or "" for name in FIELDS} | read_values(fields, posted)
     values["amount"] = posted.amount("amount")
     new = NewWithdrawal(
         method_id=method.method_id,
         amount=values["amount"],
         receiver=values["receiver"],
         network_fee_mode=cast("FeeMode | None", values["network_fee_mode"] or None),  # validated by `parse`
-        provider_fields=meant(fields, MEMBER, values),
+        provider_fields=to_object(fields, MEMBER, values),
         quote_id=quote_id,
         description=values["description"] or None,
         external_id=values["external_id"] or None,
@@ -181,7 +181,7 @@ async def _review(
         method=method,
         quote=withdrawal_quote_view(quote),
         receiver_label=RECEIVERS[method.receiver_type][0],
-        fields=fields_of(method.provider_fields, MEMBER),
+        fields=form_fields(method.provider_fields, MEMBER),
         values=form.values,
         message=message,
     )
@@ -213,7 +213,7 @@ async def _form(
         receiver_label=label,
         receiver_hint=hint,
         fee_modes=[(mode, FEE_MODES[mode]) for mode in method.network_fee_modes],
-        fields=fields_of(method.provider_fields, MEMBER),
+        fields=form_fields(method.provider_fields, MEMBER),
         values=form.values,
         form_errors=form_errors,
     )

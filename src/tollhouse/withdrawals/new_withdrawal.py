@@ -11,8 +11,8 @@ from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.provider_fields import fields_faults
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, WithdrawalMethod
-from tollhouse.http.bodies import RequestFacts
-from tollhouse.http.references import reference_faults
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.http.references import reference_errors
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
@@ -36,9 +36,9 @@ class NewWithdrawalQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     amount: Amount
     network_fee_mode: FeeMode | None = None
 
-    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
-        return _field_errors(self, facts.caller.env, facts.settings)
+        return _field_errors(self, context.caller.env, context.settings)
 
 
 class NewWithdrawal(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -55,9 +55,9 @@ class NewWithdrawal(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     description: str | None = None
     metadata: dict[str, str] | None = None
 
-    def rule_errors(self, facts: RequestFacts) -> Iterator[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
-        return _field_errors(self, facts.caller.env, facts.settings)
+        return _field_errors(self, context.caller.env, context.settings)
 
 
 def parse(
@@ -112,4 +112,4 @@ def _field_errors(new: NewWithdrawalQuote | NewWithdrawal, env: MerchantEnv, set
         if method is not None:
             yield from fields_faults(method.provider_fields, new.provider_fields)
         yield from destination_errors(new.webhook_url, env, settings)
-        yield from reference_faults(external_id=new.external_id, metadata=new.metadata, description=new.description)
+        yield from reference_errors(external_id=new.external_id, metadata=new.metadata, description=new.description)

@@ -7,10 +7,10 @@ from starlette.responses import Response
 
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, WithdrawalMethod
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, statuses_of, turn
+from tollhouse.http.paging import PageQuery, page_links, status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
-from tollhouse.http.schema_fields import told
+from tollhouse.http.schema_fields import describe
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
@@ -21,7 +21,7 @@ from tollhouse.withdrawals.store import WithdrawalsQuery
 from tollhouse.withdrawals.views import withdrawal_view
 
 OPERATIONS = Operations(PAGES)
-STATUSES = statuses_of(WithdrawalStatus)
+STATUSES = status_options(WithdrawalStatus)
 
 
 class WithdrawalsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
@@ -53,7 +53,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Withdraw
         statuses=STATUSES,
         methods=[(method.method_id, method.name) for method in methods.list_methods(env.mode) if _is_usable(method, env)],
         method_names=_method_names(),
-        turn=turn(query, more=more),
+        page_links=page_links(query, more=more),
     )
 
 
@@ -88,7 +88,7 @@ async def _details(
         here="withdrawals",
         withdrawal=withdrawal_view(found),
         method_names=_method_names(),
-        provider_fields=told(found.provider_fields),
+        provider_fields=describe(found.provider_fields),
         message="" if error is None else "This withdrawal can no longer be canceled: it was sent or has ended.",
     )
 

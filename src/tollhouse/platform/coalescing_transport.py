@@ -14,7 +14,7 @@ INTERIM = b"HTTP/1.1 100 "
 RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 
 
-class JoinedWrites:
+class CoalescingTransport:
     """Delegates to a transport. `written` counts the bytes that were written to it."""
 
     def __init__(self, transport: asyncio.Transport) -> None:

@@ -7,7 +7,7 @@ import asyncpg
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform.partitions import is_missing
 
-LOST = (
+CONNECTION_LOST = (
     OSError,
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
@@ -17,13 +17,13 @@ LOST = (
     asyncpg.CrashShutdownError,
 )
 """The database is not there, or went while we talked to it."""
-UNREACHABLE = (*LOST, asyncpg.PostgresError, TimeoutError)
+UNREACHABLE = (*CONNECTION_LOST, asyncpg.PostgresError, TimeoutError)
 """Connecting failed."""
-ELSEWHERE = (asyncpg.ReadOnlySQLTransactionError,)
+STANDBY = (asyncpg.ReadOnlySQLTransactionError,)
 """The server is a standby by now, and so is whatever the other connections reach."""
-SPOILED = (
-    *LOST,
-    *ELSEWHERE,
+UNUSABLE = (
+    *CONNECTION_LOST,
+    *STANDBY,
     asyncio.CancelledError,
     asyncpg.InvalidCachedStatementError,
     asyncpg.OutOfMemoryError,
@@ -34,8 +34,8 @@ SPOILED = (
 )
 """What leaves a connection that nobody should get again."""
 UNAVAILABLE = (
-    *LOST,
-    *ELSEWHERE,
+    *CONNECTION_LOST,
+    *STANDBY,
     asyncpg.InvalidCachedStatementError,
     asyncpg.InsufficientResourcesError,  # disk full, out of memory, too many connections
     asyncpg.OperatorInterventionError,  # shutting down, starting, canceled

@@ -7,7 +7,7 @@ from msgspec import Struct
 from starlette.requests import cookie_parser
 from starlette.responses import Response
 
-from tollhouse.http.languages import LANGUAGES
+from tollhouse.http.languages import LANGUAGES, preferred
 from tollhouse.http.request import Request
 
 KEPT_S = 365 * 86_400
@@ -15,7 +15,7 @@ OWN_PAGE = re.compile(r"/(?![/\\])[!-\[\]-~]{0,2000}")
 """A path of this host in printable ASCII, without a backslash. `//other` and `/\\other` would be other hosts."""
 
 
-class Choice(Struct, frozen=True):
+class Preference(Struct, frozen=True):
     """What can be chosen. The field of its form and its cookie have its name."""
 
     name: str
@@ -27,20 +27,20 @@ class Choice(Struct, frozen=True):
         return f"tollhouse_{self.name}"
 
 
-LANGUAGE = Choice("language", tuple(LANGUAGES))
-THEME = Choice("theme", ("system", "light", "dark"))
+LANGUAGE = Preference("language", tuple(LANGUAGES))
+THEME = Preference("theme", ("system", "light", "dark"))
 """`system` is what the device says."""
-SHORTCUTS = Choice("shortcuts", ("on", "off"))
+SHORTCUTS = Preference("shortcuts", ("on", "off"))
 """Whether letters are shortcuts at the dashboard, as they are until somebody switches them off."""
 
 
-def chosen(request: Request, choice: Choice) -> str:
+def preference_of(request: Request, choice: Preference) -> str:
     """What was chosen; empty where nothing was, or what there is not."""
     kept = cookie_parser(request.headers.get("cookie") or "").get(choice.cookie, "")
     return kept if kept in choice.values else ""
 
 
-def way_back(request: Request) -> str:
+def return_path(request: Request) -> str:
     """Where a choice leads back to; empty on a page that answers a form, which cannot be asked for again."""
     if request.method not in {"GET", "HEAD"}:
         return ""
@@ -48,16 +48,21 @@ def way_back(request: Request) -> str:
     return address if OWN_PAGE.fullmatch(address) else "/"
 
 
-def page_after_choice(request: Request) -> str:
+def return_page(request: Request) -> str:
     """The page of ours that the form of a choice names, else the start."""
     back = request.form().one("back") or "/"
     return back if OWN_PAGE.fullmatch(back) else "/"
 
 
-def keep(request: Request, choice: Choice, response: Response) -> Response:
+def save_preference(request: Request, choice: Preference, response: Response) -> Response:
     """Let the browser keep what the form names."""
     value = request.form().one(choice.name)
     if value in choice.values:
         over_https = request.services.settings.secure
         response.set_cookie(choice.cookie, value, max_age=KEPT_S, path="/", secure=over_https, httponly=True, samesite="lax")
     return response
+
+
+def language_of(request: Request) -> str:
+    """The language of the pages that answer this request: the chosen one, else the browser's, else English."""
+    return preference_of(request, LANGUAGE) or preferred(request.headers.get("accept-language") or "")
