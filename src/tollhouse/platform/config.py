@@ -146,12 +146,6 @@ def key_ring(text: str) -> tuple[tuple[str, bytes], ...]:
     return tuple(ring)
 
 
-def default_data_dir(environ: Mapping[str, str]) -> str:
-    """`$XDG_DATA_HOME/tollhouse`, or `~/.local/share/tollhouse`."""
-    home = environ.get("HOME") or str(Path.home())
-    return str(Path(environ.get("XDG_DATA_HOME") or f"{home}/.local/share") / "tollhouse")
-
-
 SETTINGS: tuple[Setting, ...] = (
     Setting("DATABASE_URL", "database_url", "PostgreSQL to use; empty: the embedded one", "", _or_none(str), secret=True),
     Setting(
@@ -391,7 +385,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
     for setting in SETTINGS:
         text = environ.get(setting.name, "").strip(None if not setting.exact else "") or setting.default
         if setting.field == "data_dir" and not text:
-            text = default_data_dir(environ)
+            text = setting_values.default_data_dir(environ)
         try:
             values[setting.field] = setting.read(text)
         except ValueError as fault:

@@ -1,7 +1,7 @@
 """How the values of settings are read from their text. Each raises `ValueError` with what the value must be."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network, NetmaskValueError, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -157,3 +157,9 @@ def bare_host(url: str) -> str:
 def is_local_name(name: str) -> bool:
     """Whether a host is this machine itself, whatever names it."""
     return name in {"localhost", "127.0.0.1", "::1"}
+
+
+def default_data_dir(environ: Mapping[str, str]) -> str:
+    """`$XDG_DATA_HOME/tollhouse`, or `~/.local/share/tollhouse`."""
+    home = environ.get("HOME") or str(Path.home())
+    return str(Path(environ.get("XDG_DATA_HOME") or f"{home}/.local/share") / "tollhouse")
