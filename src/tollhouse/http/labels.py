@@ -74,10 +74,10 @@ ENTRIES = (
 SOURCES = ("transaction", "conversion", "balance payment")
 ACCOUNTS = ("available", "debt")
 REFUND_REASONS = (
-    "The customer asked for it",
-    "Paid twice",
+    "Requested by customer",
+    "Duplicate",
     "Fraud",
-    "Something was wrong with what was sold",
+    "Problem with the product or service",
     "Another reason",
 )
 STEPS = (
