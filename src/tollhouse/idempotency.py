@@ -1,7 +1,7 @@
-"""Idempotency-Key: the claim, the deed and the stored answer are one transaction.
+"""Idempotency keys: the claim of a key, the action and the stored response are one transaction.
 
-A concurrent twin waits on the claim's unique index, then reads the answer; after two seconds it is told to come back.
-A refusal rolls the claim back, so that the corrected request may use its key again. Only success is stored.
+A concurrent request with the same key waits for the unique index of the claim, two seconds at most. An error rolls the claim
+back, so that a corrected request may reuse its key: only successful responses are stored.
 """
 
 import hashlib
@@ -30,21 +30,21 @@ READ = """
     SELECT fingerprint, status, answer FROM idempotency_keys
     WHERE merchant_id = $1 AND mode = $2 AND caller = $3 AND key_hash = $4
 """
-KEEP = """
+STORE_RESPONSE = """
     UPDATE idempotency_keys SET status = $5, answer = $6
     WHERE merchant_id = $1 AND mode = $2 AND caller = $3 AND key_hash = $4
 """
 
 
-class KeyReused(ApiError):
-    """422: the key belongs to another request."""
+class IdempotencyKeyReused(ApiError):
+    """422: the key was used for a different request."""
 
     code, status = "idempotency_key_reused", 422
     message = "This Idempotency-Key was used for a different request."
 
 
-class KeyInProgress(ApiError):
-    """409: the first request with this key has not ended yet."""
+class IdempotencyInProgress(ApiError):
+    """409: the first request with this key has not finished."""
 
     code, status, message = "idempotency_in_progress", 409, "The first request with this Idempotency-Key is still running."
 
@@ -53,47 +53,51 @@ class KeyInProgress(ApiError):
 
 
 class DatabaseIdempotencyStore:
-    """Keeps answers in `idempotency_keys`, per merchant, mode and caller."""
+    """Stores responses in `idempotency_keys`, by merchant, mode and caller."""
 
     async def claim(self, tx: Tx, caller: Caller, key: str, fingerprint: bytes, request: Request) -> StoredResponse | None:
-        """Claim the key (None), or the stored answer. Raises `KeyReused` and `KeyInProgress`."""
+        """Claim the key; the stored response if it was used before.
+
+        Raises `IdempotencyKeyReused` and `IdempotencyInProgress`.
+        """
         try:
-            won = await tx.execute(CLAIM, *_whose(caller, key), fingerprint, request.now)
+            claimed = await tx.execute(CLAIM, *_primary_key(caller, key), fingerprint, request.now)
         except asyncpg.LockNotAvailableError:
-            raise KeyInProgress from None
-        if won:
+            raise IdempotencyInProgress from None
+        if claimed:
             return None
-        earlier = await tx.fetchrow(READ, *_whose(caller, key))
-        if earlier is None:  # the first request was rolled back between our two statements
-            raise KeyInProgress
+        earlier = await tx.fetchrow(READ, *_primary_key(caller, key))
+        if earlier is None:  # the first request was rolled back between the two statements
+            raise IdempotencyInProgress
         if earlier["fingerprint"] != fingerprint:
-            raise KeyReused
+            raise IdempotencyKeyReused
         return StoredResponse(earlier["status"], earlier["answer"])
 
     async def store_response(self, tx: Tx, caller: Caller, key: str, stored: StoredResponse) -> None:
-        """Keep the answer under the claimed key."""
-        await tx.execute(KEEP, *_whose(caller, key), stored.status, stored.body)
+        """Store the response of the claimed key."""
+        await tx.execute(STORE_RESPONSE, *_primary_key(caller, key), stored.status, stored.body)
 
 
 IDEMPOTENCY = DatabaseIdempotencyStore()
 
 
-async def made_once(
-    tx: Tx, request: Request, env: MerchantEnv, key: str, said: Any, make: Callable[[], Awaitable[UUID]]
+async def create_once(
+    tx: Tx, request: Request, env: MerchantEnv, key: str, body: Any, create: Callable[[], Awaitable[UUID]]
 ) -> UUID:
-    """The id of what a form made under the key of its page: now, or before, where the form was posted twice.
+    """The ID of the object that a form creates, once per `key` of the page, however often the form is submitted.
 
-    `said` is what the form says, in anything msgspec encodes. Raises what `make` raises, `KeyReused` and `KeyInProgress`.
+    `body` is the content of the form, in anything msgspec encodes. Raises what `create` raises, `IdempotencyKeyReused` and
+    `IdempotencyInProgress`.
     """
     merchant = Caller(env, "", Scopes(0))
-    fingerprint = hashlib.sha256(CANONICAL.encode([request.path, said])).digest()
+    fingerprint = hashlib.sha256(CANONICAL.encode([request.path, body])).digest()
     earlier = await IDEMPOTENCY.claim(tx, merchant, key, fingerprint, request)
     if earlier is not None:
         return UUID(earlier.body.decode())
-    made_id = await make()
-    await IDEMPOTENCY.store_response(tx, merchant, key, StoredResponse(SEE_OTHER, str(made_id).encode()))
-    return made_id
+    created_id = await create()
+    await IDEMPOTENCY.store_response(tx, merchant, key, StoredResponse(SEE_OTHER, str(created_id).encode()))
+    return created_id
 
 
-def _whose(caller: Caller, key: str) -> tuple[object, ...]:
+def _primary_key(caller: Caller, key: str) -> tuple[object, ...]:
     return caller.env.merchant_id, caller.env.mode, caller.idempotency_name, digest(key)

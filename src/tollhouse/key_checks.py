@@ -55,7 +55,7 @@ async def give_up(db: Pool, key_id: str) -> None:
 async def _encrypted(db: Pool) -> dict[str, int]:
     """How many secrets are encrypted under each key."""
     counts = dict(await rotation.count_by_key(db))
-    for key_id, count in (await second_factor_keys.encrypted_by_key(db)).items():
+    for key_id, count in (await second_factor_keys.count_by_key(db)).items():
         counts[key_id] = counts.get(key_id, 0) + count
     return counts
 

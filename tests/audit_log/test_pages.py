@@ -15,7 +15,7 @@ from tests.withdrawals.desk import asked, fund
 from tollhouse import main
 from tollhouse.audit.event_types import TOPICS, AuditEventType
 from tollhouse.audit_log import store
-from tollhouse.audit_log.labels import DEEDS
+from tollhouse.audit_log.labels import EVENTS
 from tollhouse.kernel.ids import new_id
 
 NEXT = re.compile(r'href="([^"]+)" rel="next"')
@@ -46,9 +46,9 @@ async def test_what_was_done_is_told_and_filtered(alice: Actor, bob: Actor) -> N
     page = await seen(alice, PATH)
     assert ACTION.findall(page) == [
         "Business settings saved",
-        "Key for the API made",
+        "API key created",
         "Withdrawal requested",
-        "Key for the API made",
+        "API key created",
         "Application connected",
         "Account opened",
     ]
@@ -61,7 +61,7 @@ async def test_what_was_done_is_told_and_filtered(alice: Actor, bob: Actor) -> N
     [key] = [line for line in await lines(alice) if line["deed"] == "api_key.made" and line["mode"] == "test"]
     for query, found in {
         "?what=money": ["Withdrawal requested"],
-        "?what=keys&environment=live": ["Key for the API made"],
+        "?what=keys&environment=live": ["API key created"],
         "?environment=account": ["Business settings saved", "Account opened"],
         "?who=api_key": ["Withdrawal requested"],
         f"?who=api_key:{key['subject']}": ["Withdrawal requested"],
@@ -71,16 +71,16 @@ async def test_what_was_done_is_told_and_filtered(alice: Actor, bob: Actor) -> N
         "?to=2020-01-01": [],
     }.items():
         assert await told(alice, query) == found, query
-    assert "Nothing of the log matches." in await seen(alice, f"{PATH}?who=operator")
+    assert "No events match." in await seen(alice, f"{PATH}?who=operator")
     for query in ("?what=lost", "?environment=prod", "?before=x", "?page=2"):
         await seen(alice, PATH + query, 422)
     assert "This must be a date such as" in (wrong := await seen(alice, f"{PATH}?from=soon", 422))
-    assert "Nothing is shown." in wrong
+    assert "No events are shown." in wrong
 
 
 def test_every_deed_is_done_somewhere_has_words_and_is_of_one_topic() -> None:
     names = set(get_args(AuditEventType))
-    assert names == set(DEEDS)
+    assert names == set(EVENTS)
     kinds = [kind for kinds in TOPICS.values() for kind in kinds]
     assert sorted(kinds) == sorted({name.partition(".")[0] for name in names})
     source = "".join(path.read_text() for path in PACKAGE if path.parent.name not in {"audit", "audit_log"})

@@ -11,10 +11,10 @@ from tests.cast import Actor
 from tests.running import KEY
 from tests.withdrawals.desk import TO_NINA, fund, withdraw
 from tollhouse import main
-from tollhouse.audit import record
-from tollhouse.audit.author import OPERATOR, SYSTEM, Author, asked_by, current
-from tollhouse.audit.changes import changes, made
-from tollhouse.audit_log.cleaning import forget_lines
+from tollhouse.audit import actor, record
+from tollhouse.audit.actor import OPERATOR, SYSTEM, current, set_current
+from tollhouse.audit.changes import changes, new_values
+from tollhouse.audit_log.cleaning import delete_old_events
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
@@ -76,11 +76,11 @@ async def test_lines_are_rewritten_by_nobody_and_kept_a_year(alice: Actor) -> No
 async def test_what_was_kept_long_enough_is_forgotten(alice: Actor) -> None:
     await alice.sql(AGED, alice.merchant_id, [400, 729, 731, 5000])
     services = main.create_services(alice.service.settings)
-    await forget_lines(services)
+    await delete_old_events(services)
     assert len(await lines(alice)) == 3
     forever = main.create_services(config.load({"DATABASE_URL": alice.service.dsn, **FOR_EVER}))
     await alice.sql(AGED, alice.merchant_id, [5000])
-    await forget_lines(forever)
+    await delete_old_events(forever)
     assert len(await lines(alice)) == 4
     for one in (services, forever):
         await one.db.close()
@@ -95,28 +95,28 @@ def test_a_log_is_kept_a_year_at_least() -> None:
 async def test_an_author_has_a_name_where_one_is_known(alice: Actor) -> None:
     services = main.create_services(alice.service.settings)
     merchant_id = MerchantId(new_id())
-    for by in (Author("person"), Author("operator", "olga")):
+    for by in (actor.Actor("person"), actor.Actor("operator", "olga")):
         with pytest.raises(asyncpg.CheckViolationError, match="audit_lines_author"):
-            await services.db.transact(lambda tx, by=by: record.note(tx, merchant_id, "session.begun", clock.now(), by=by))
+            await services.db.transact(lambda tx, by=by: record.event(tx, merchant_id, "session.begun", clock.now(), by=by))
     with pytest.raises(asyncpg.ForeignKeyViolationError):
-        await services.db.transact(lambda tx: record.note(tx, merchant_id, "session.begun", clock.now()))
+        await services.db.transact(lambda tx: record.event(tx, merchant_id, "session.begun", clock.now()))
     await services.db.close()
 
 
 def test_nobody_acts_until_somebody_is_known() -> None:
     assert current() == SYSTEM
-    asked_by(OPERATOR)
+    set_current(OPERATOR)
     assert current() == OPERATOR
-    asked_by(SYSTEM)
+    set_current(SYSTEM)
 
 
 def test_values_that_may_be_secret_are_cut() -> None:
-    assert made(url="https://nina:pw@shop.example/a?b=c#d", webhook_url="https://shop.example/hook", none=None) == {
+    assert new_values(url="https://nina:pw@shop.example/a?b=c#d", webhook_url="https://shop.example/hook", none=None) == {
         "url": (None, "https://shop.example/a…"),
         "webhook_url": (None, "https://shop.example…"),
     }
-    assert made(webhook_url="https://shop.example/", name="x" * 300)["name"] == (None, "x" * 199 + "…")
-    assert made(webhook_url="https://shop.example/")["webhook_url"] == (None, "https://shop.example")
+    assert new_values(webhook_url="https://shop.example/", name="x" * 300)["name"] == (None, "x" * 199 + "…")
+    assert new_values(webhook_url="https://shop.example/")["webhook_url"] == (None, "https://shop.example")
     assert changes({"a": 1, "b": {"c": True}, "d": ["x"]}, {"a": 1, "b": {"c": False}, "e": 2}) == {
         "b.c": (True, False),
         "d": (["x"], None),

@@ -13,8 +13,8 @@ from tests.running import Service, settings_for
 from tollhouse.api import OPERATIONS
 from tollhouse.http.cookies import SAFE
 from tollhouse.http.operations import Operation
-from tollhouse.identity.guards import Anyone
-from tollhouse.identity.operators import AtTheDesk
+from tollhouse.identity.guards import PublicGuard
+from tollhouse.identity.operators import OperatorGuard
 from tollhouse.platform import embedded
 from tollhouse.rails import configured
 
@@ -79,10 +79,10 @@ async def newcomer(live: Service) -> AsyncIterator[Actor]:
 
 
 def test_each_operation_of_the_desk_is_guarded() -> None:
-    assert {named(one) for one in DESK if isinstance(one.guard, Anyone)} == WITHOUT_SESSION
-    guarded = [one for one in DESK if not isinstance(one.guard, Anyone)]
-    assert all(isinstance(one.guard, AtTheDesk) for one in guarded)
-    assert {named(one) for one in guarded if isinstance(one.guard, AtTheDesk) and one.guard.own_account} == OWN_ACCOUNT
+    assert {named(one) for one in DESK if isinstance(one.guard, PublicGuard)} == WITHOUT_SESSION
+    guarded = [one for one in DESK if not isinstance(one.guard, PublicGuard)]
+    assert all(isinstance(one.guard, OperatorGuard) for one in guarded)
+    assert {named(one) for one in guarded if isinstance(one.guard, OperatorGuard) and one.guard.own_account} == OWN_ACCOUNT
 
 
 async def test_without_a_second_factor_nothing_opens_but_setting_one_up(newcomer: Actor) -> None:

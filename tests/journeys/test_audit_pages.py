@@ -11,7 +11,7 @@ from tests.withdrawals.desk import asked, fund
 pytestmark = IN_A_BROWSER
 MONEY = """
 - heading "Audit log" [level=1]
-- search "Filter the log"
+- search "Filter the audit log"
 - paragraph: /kept for 730 days/
 - link "Export as CSV"
 - list:
@@ -34,19 +34,19 @@ async def test_reading_the_audit_log(look: Look, browser: Browser, service: Serv
     await fund(alice, "2000.00")
     await asked(alice, {"amount": "1234.50"})
     async with visitor(browser, look, service.url) as someone:
-        page, actions_listed = someone.page, someone.page.locator(".deeds > li")
+        page, actions_listed = someone.page, someone.page.locator(".audit > li")
         await someone.sign_in(alice)
         await someone.open_part("Audit log")
         await expect(actions_listed).to_have_count(6)
         for place in range(4):
-            await page.locator(".deeds summary").nth(place).click()
+            await page.locator(".audit summary").nth(place).click()
         await someone.see("audit")
         await page.select_option("#what", "money")
         await someone.click("Filter")
         await expect(page.locator("main")).to_match_aria_snapshot(MONEY)
         await page.select_option("#who", "operator")
         await someone.click("Filter")
-        await expect(page.locator(".empty")).to_contain_text("Nothing of the log matches.")
+        await expect(page.locator(".empty")).to_contain_text("No events match.")
         await someone.glance("audit-nothing")
         await page.click(".empty a")
         await expect(actions_listed).to_have_count(6)

@@ -70,13 +70,13 @@ async def sign_up_on_the_way(someone: Visitor, email: str) -> None:
     """The merchant has no account yet when the application sends her here."""
     page = someone.page
     await someone.see("signin-on-the-way")
-    await page.click("text=Open a merchant account")
+    await page.click("text=Create an account")
     await someone.see("signup")
     await fill(page, business_name="Harbour Games", email=email, password="short")  # noqa: S106 - refused
-    await someone.click("Open the account")
+    await someone.click("Create account")
     await someone.see("signup-wrong")
     await fill(page, password=PASSWORD)
-    await someone.click("Open the account")
+    await someone.click("Create account")
     await page.wait_for_url("**/oauth/consent/**")
 
 
@@ -111,7 +111,7 @@ async def test_paying_by_clicking(look: Look, browser: Browser, service: Service
         await someone.open_part("API keys")
         await someone.see("keys-empty")
         await page.fill("#name", "shop server")
-        await someone.click("Create a test key")
+        await someone.click("Create test key")
         await someone.see("keys-made")
         alice.keys["test None"] = (await page.inner_text("#new-key")).strip()
 

@@ -18,7 +18,7 @@ KEYS = """
 """
 SURE = """
 - dialog /Revoke the key “.+”/:
-  - heading /What uses it stops working at once/ [level=2]
+  - heading /Requests that use it will fail immediately/ [level=2]
   - button "Go back"
   - button "Revoke"
 """

@@ -15,39 +15,39 @@ VERIFY = """
 - main:
   - link "Tollhouse"
   - article:
-    - heading "Your e-mail address" [level=1]
-    - paragraph: /Do you open a merchant account with alice-.*@example.com\\\\?/
-    - button "Yes, this is my address"
+    - heading "Verify your e-mail address" [level=1]
+    - paragraph: /Do you want to use alice-.*@example.com for your merchant account/
+    - button "Verify e-mail address"
     - paragraph
 """
 RESET = """
 - main:
   - link "Tollhouse"
   - article:
-    - heading "Choose a new password" [level=1]
+    - heading "Reset your password" [level=1]
     - paragraph
     - text: E-mail
     - textbox "E-mail": /alice/
     - text: New password
     - paragraph
     - textbox "New password"
-    - button "Set the password"
+    - button "Reset password"
 """
 CHANGE = """
 - main:
   - paragraph:
     - link "Security"
-  - heading "Change your password" [level=1]
+  - heading "Change password" [level=1]
   - text: E-mail
   - textbox "E-mail": /alice/
-  - text: Present password
-  - textbox "Present password"
+  - text: Current password
+  - textbox "Current password"
   - text: New password
   - paragraph
   - textbox "New password"
   - paragraph
   - paragraph:
-    - button "Change it"
+    - button "Change password"
     - link "Forgot your password?"
 """
 
@@ -91,20 +91,20 @@ async def verify(someone: Visitor, olga: Visitor) -> None:
     """From the banner to the page of the address, and by the link, twice."""
     page = someone.page
     await page.click(".unverified a")
-    await expect(page.locator("h1")).to_have_text("Your e-mail address")
+    await expect(page.locator("h1")).to_have_text("E-mail address")
     await someone.see("mail-address")
-    await someone.click("Mail me another link")
-    await expect(page.locator("[role=status]")).to_contain_text("on its way")
+    await someone.click("Send new e-mail")
+    await expect(page.locator("[role=status]")).to_contain_text("Verification e-mail sent")
     await page.goto(await link_of(olga, "Verify an address"))
     await expect(page.locator("body")).to_match_aria_snapshot(VERIFY)
     await someone.see("mail-verify")
-    await someone.click("Yes, this is my address")
+    await someone.click("Verify e-mail address")
     await expect(page.locator("[role=status]")).to_contain_text("is verified")
     await page.click("text=Go to the dashboard")
     await expect(page.locator("h1")).to_be_visible()
     await expect(page.locator(".unverified")).to_have_count(0)
     await someone.open_part("Security")
-    await page.click("main a:has-text('Your e-mail address')")
+    await page.click("main a:has-text('E-mail address')")
     await expect(page.locator(".badge")).to_have_text("Verified")
 
 
@@ -123,12 +123,12 @@ async def forget_the_password(someone: Visitor, olga: Visitor, alice: Actor) -> 
     await expect(page.locator("body")).to_match_aria_snapshot(RESET)
     await someone.see("mail-reset")
     await page.fill("#password", "short")
-    await someone.click("Set the password")
+    await someone.click("Reset password")
     await expect(page.locator("#password-wrong")).to_be_visible()
     await someone.glance("mail-reset-wrong")
     await page.fill("#password", NEW)
-    await someone.click("Set the password")
-    await expect(page.locator("[role=status]")).to_contain_text("Sign in with the new one")
+    await someone.click("Reset password")
+    await expect(page.locator("[role=status]")).to_contain_text("Sign in with your new password")
     await page.goto(link)
     await expect(page.locator("h1")).to_have_text("This link does not work")
     await someone.see("mail-link-over")
@@ -148,7 +148,7 @@ async def change_the_password(someone: Visitor) -> None:
     """By the keyboard alone, with a wrong one first."""
     page = someone.page
     await someone.open_part("Security")
-    await page.click("text=Change your password")
+    await page.click("text=Change password")
     await expect(page.locator("body")).to_match_aria_snapshot(CHANGE)
     await someone.see("mail-password")
     for current in ("not my password", NEW):
@@ -158,5 +158,5 @@ async def change_the_password(someone: Visitor) -> None:
         await page.keyboard.type(NEWEST)
         await page.keyboard.press("Enter")
         if current != NEW:
-            await expect(page.locator("#present-wrong")).to_have_text("This is not your password.")
-    await expect(page.locator("[role=status]")).to_contain_text("signed in here only")
+            await expect(page.locator("#present-wrong")).to_have_text("Incorrect password.")
+    await expect(page.locator("[role=status]")).to_contain_text("All other sessions were signed out")

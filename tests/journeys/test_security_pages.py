@@ -10,49 +10,49 @@ from tests.running import Service
 pytestmark = IN_A_BROWSER
 SECURITY_OFF = """
 - heading "Security" [level=1]
-- region "Second factor":
-  - heading "Second factor" [level=2]
+- region "Two-factor authentication":
+  - heading "Two-factor authentication" [level=2]
   - paragraph
-  - button "Set up a second factor"
-- region "Where you are signed in":
-  - heading "Where you are signed in" [level=2]
+  - button "Set up two-factor authentication"
+- region "Sessions":
+  - heading "Sessions" [level=2]
   - paragraph
   - paragraph:
-    - link "See your sessions"
-- region "If you lose your way in"
+    - link "View sessions"
+- region "Account recovery"
 """
 SETUP = """
 - paragraph:
   - link "Security"
-- heading "Set up a second factor" [level=1]
-- region "1. Tell your authenticator":
-  - heading "1. Tell your authenticator" [level=2]
+- heading "Set up two-factor authentication" [level=1]
+- region "1. Scan the QR code":
+  - heading "1. Scan the QR code" [level=2]
   - paragraph
-  - img "The key as a code to scan"
-  - paragraph: "Or type this key:"
+  - img "QR code with the setup key"
+  - paragraph: "Or enter this setup key:"
   - code
   - paragraph:
-    - link "Open an authenticator on this device"
-- region "2. Enter the code it shows":
-  - heading "2. Enter the code it shows" [level=2]
+    - link "Open in an app on this device"
+- region "2. Enter the code":
+  - heading "2. Enter the code" [level=2]
   - text: Code
   - paragraph
   - textbox "Code"
   - paragraph:
-    - button "Switch it on"
+    - button "Turn on"
 """
 SESSIONS = """
 - paragraph:
   - link "Security"
-- heading "Where you are signed in" [level=1]
+- heading "Sessions" [level=1]
 - paragraph
 - region /Chrom/:
   - heading /Chrom.* on Linux/ [level=2]
-  - text: This session
+  - text: Current session
 - region "Firefox on Linux":
   - heading "Firefox on Linux" [level=2]
-  - button /End this session of 127.0.0.1/
-- button "End all other sessions"
+  - button /Sign out session 127.0.0.1/
+- button "Sign out all other sessions"
 """
 
 
@@ -74,19 +74,19 @@ async def switch_on(someone: Visitor) -> Authenticator:
     await someone.open_part("Security")
     await expect(page.locator("main")).to_match_aria_snapshot(SECURITY_OFF)
     await someone.see("security-off")
-    await someone.click("Set up a second factor")
+    await someone.click("Set up two-factor authentication")
     await expect(page.locator("main")).to_match_aria_snapshot(SETUP)
     await someone.see("security-setup")
     authenticator = Authenticator((await page.inner_text("#key")).replace(" ", ""), [])
     await page.fill("#code", "000000")
-    await someone.click("Switch it on")
+    await someone.click("Turn on")
     await someone.glance("security-setup-wrong")
     await page.fill("#code", authenticator.code())
-    await someone.click("Switch it on")
+    await someone.click("Turn on")
     await someone.see("security-codes")
     authenticator.backup_codes = await page.locator("li code").all_inner_texts()
     assert len(authenticator.backup_codes) == 10
-    await page.click("text=I have kept them")
+    await page.click("text=I have saved my backup codes")
     await someone.see("security-on")
     return authenticator
 
@@ -115,20 +115,20 @@ async def prove_again(someone: Visitor, alice: Actor, authenticator: Authenticat
     await someone.glance("security-stepup")
     await page.fill("#stepup_password", PASSWORD)
     await page.fill("#stepup_code", await authenticator.next_code(alice))
-    await someone.click("Confirm")
+    await someone.click("Confirm password")
     await expect(page).to_have_url(f"{alice.service.url}/settings/security/off")
     await page.goto(f"{alice.service.url}/live/developers/keys")
     await someone.see("api-keys-live")
     await page.fill("#name", "Shop server")
     await grow_old(alice)
-    await someone.click("Create a live key")
+    await someone.click("Create live key")
     await page.fill("#stepup_password", "a wrong password")
     await page.fill("#stepup_code", "000000")
-    await someone.click("Confirm")
+    await someone.click("Confirm password")
     await someone.see("security-stepup-beside")
     await page.fill("#stepup_password", PASSWORD)
     await page.fill("#stepup_code", authenticator.backup_codes[0])
-    await someone.click("Confirm")
+    await someone.click("Confirm password")
     assert (await page.inner_text("#new-key")).startswith("th_live_")
 
 
@@ -140,10 +140,10 @@ async def end_a_session(someone: Visitor, alice: Actor, authenticator: Authentic
         body = {"email": alice.email, "password": PASSWORD, "code": authenticator.backup_codes[1]}
         (await other.dashboard("POST", "/login", body)).ok()
         await someone.open_part("Security")
-        await page.click("text=See your sessions")
+        await page.click("text=View sessions")
         await expect(page.locator("main")).to_match_aria_snapshot(SESSIONS)
         await someone.see("security-sessions")
-        await someone.click("End this session")
+        await someone.click("Sign out session")
         await someone.glance("security-sessions-ended")
         (await other.dashboard("GET", "/session")).refused("authentication_required", 401)
 
@@ -153,10 +153,10 @@ async def switch_off(someone: Visitor, alice: Actor, authenticator: Authenticato
     page = someone.page
     await someone.open_part("Security")
     await page.fill("#code", await authenticator.next_code(alice))
-    await someone.click("Make new backup codes")
-    await page.click("text=I have kept them")
-    await page.click("text=Switch it off")
+    await someone.click("Generate new backup codes")
+    await page.click("text=I have saved my backup codes")
+    await page.click("text=Turn off")
     await someone.see("security-switch-off")
     await page.fill("#code", await authenticator.next_code(alice))
-    await someone.click("Switch it off")
+    await someone.click("Turn off")
     await someone.glance("security-switched-off")

@@ -44,7 +44,7 @@ async def forgot(office: Office, actor: Actor, email: str = "") -> str:
     """The path of the link that is mailed to who forgot a password."""
     (await actor.form("/forgot", {"email": email or actor.email})).ok()
     mail = await office.last_to(actor)
-    assert mail.subject == "Choose a new password"
+    assert mail.subject == "Reset your password"
     return mail.path
 
 
@@ -89,7 +89,7 @@ async def test_a_link_is_over_after_its_time_and_opens_nothing_else(office: Offi
 
 async def test_another_link_is_mailed_but_not_without_end(office: Office, dora: Actor) -> None:
     (await dora.form(ADDRESS, {})).ok(303)
-    assert "on its way" in await seen(dora, f"{ADDRESS}?done=sent")
+    assert "Verification e-mail sent" in await seen(dora, f"{ADDRESS}?done=sent")
     first, second = await office.mail_to(dora)
     assert first.path != second.path
     for _ in range(2):
@@ -99,7 +99,7 @@ async def test_another_link_is_mailed_but_not_without_end(office: Office, dora: 
     (await dora.form(second.path, {})).ok()
     (await dora.form(ADDRESS, {})).ok(303)
     assert len(await office.mail_to(dora)) == 4
-    assert "Mail me another link" not in await seen(dora, ADDRESS)
+    assert "Send new e-mail" not in await seen(dora, ADDRESS)
 
 
 async def test_nobody_learns_who_has_an_account(office: Office, dora: Actor) -> None:
@@ -130,7 +130,7 @@ async def test_a_password_is_chosen_by_a_link_once(office: Office, dora: Actor) 
     responses = await asyncio.gather(*(dora.form(one, {"password": NEW}) for one in (path, other, path)))
     assert sorted(answer.status for answer in responses) == [303, 410, 410]
     [location] = [answer.location for answer in responses if answer.status == 303]
-    assert "Sign in with the new one" in await seen(dora, location)
+    assert "Sign in with your new password" in await seen(dora, location)
     (await dora.dashboard("GET", "/session")).refused("authentication_required", 401)
     (await log_in(dora)).refused("invalid_credentials", 401)
     (await log_in(dora, password=NEW)).ok()
@@ -198,21 +198,21 @@ async def test_a_password_that_was_right_a_moment_ago_opens_nothing(office: Offi
     (await dora.form(await forgot(office, dora), {"password": NEW})).ok(303)
     now = clock.now()
     async with office.services.db.transaction() as tx:
-        assert not await sessions_store.open_session(tx, b"x" * 32, row["id"], row["password_hash"], now, now, None, "")
+        assert not await sessions_store.insert(tx, b"x" * 32, row["id"], row["password_hash"], now, now, None, "")
 
 
 async def test_a_password_is_changed_by_who_knows_it(office: Office, dora: Actor) -> None:
     async with elsewhere(dora) as other:
         (await other.dashboard("POST", "/login", {"email": dora.email, "password": PASSWORD})).ok()
         fields = {"seen": "", "present": "not my password", "password": NEW}
-        assert wrong((await dora.form("/settings/password", fields)).ok(401)) == {"present": "This is not your password."}
+        assert wrong((await dora.form("/settings/password", fields)).ok(401)) == {"present": "Incorrect password."}
         assert "password" in wrong((await dora.form("/settings/password", fields | {"password": "short"})).ok(422))
         fields["present"] = PASSWORD
         responses = await asyncio.gather(*(dora.form("/settings/password", fields) for _ in range(2)))
         assert {answer.status for answer in responses} <= {303, 409, 401}
         assert [answer.location for answer in responses if answer.status == 303] == ["/settings/password?done=changed"]
         assert (await dora.form("/settings/password", fields)).status == 409
-        assert "signed in here only" in await seen(dora, "/settings/password?done=changed")
+        assert "All other sessions were signed out" in await seen(dora, "/settings/password?done=changed")
         (await other.dashboard("GET", "/session")).refused("authentication_required", 401)
     (await log_in(dora, password=NEW)).ok()
     assert [mail.subject for mail in await office.mail_to(dora)].count("Your password was changed") == 1
@@ -237,11 +237,11 @@ async def test_a_new_device_is_told_once(office: Office, dora: Actor) -> None:
         (await them[0].form("/signin", body)).ok(303)
     (await log_in(dora)).ok()
     _, told = await office.mail_to(dora)
-    assert told.subject == "Somebody signed in to your account"
+    assert told.subject == "New sign-in to your account"
     assert "Firefox on Linux, 127.0.0.1" in told.text
     assert f"{office.service.url}/settings/sessions" in told.text
     await office.sql("UPDATE known_devices SET last_seen_at = last_seen_at - interval '90 days'")
-    await cleaning.forget_devices(office.services)
+    await cleaning.delete_devices(office.services)
     (await log_in(dora)).ok()
     assert len(await office.mail_to(dora)) == 3
 
@@ -252,6 +252,6 @@ async def test_a_second_factor_is_told_when_it_goes_on_and_off(office: Office, d
     (await dora.form("/settings/security/off", {"code": "000000"})).ok(401)
     (await dora.form("/settings/security/off", {"code": authenticator.backup_codes[0]})).ok(303)
     assert [mail.subject for mail in await office.mail_to(dora)][1:] == [
-        "Ein zweiter Faktor wurde eingeschaltet",
-        "Der zweite Faktor wurde ausgeschaltet",
+        "Zwei-Faktor-Authentifizierung aktiviert",
+        "Zwei-Faktor-Authentifizierung deaktiviert",
     ]

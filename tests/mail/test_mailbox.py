@@ -34,7 +34,7 @@ async def test_without_a_relay_a_mail_is_read_here(service: Service) -> None:
         assert "nothing is sent" in listed
         assert f"/operator/mail/{rows[0]['id']}" in MAIL.findall(listed)
         shown = html.unescape((await olga.send("GET", f"/operator/mail/{rows[0]['id']}")).ok().text)
-        assert "Somebody opened a merchant account" in shown
+        assert "A merchant account was created" in shown
         [path] = LINK.findall(shown)
         assert "is verified" in (await actor.form(path, {})).ok().text
         assert (await actor.send("GET", f"/operator/mail/{rows[0]['id']}")).ok(303).location.startswith("/operator/signin")

@@ -14,8 +14,8 @@ from tests.mail.office import Office
 from tests.mail.postbox import Postbox
 from tests.running import free_port
 from tollhouse.kernel import clock
-from tollhouse.mail import jobs, outbox, store, writing
-from tollhouse.mail.model import Letter
+from tollhouse.mail import jobs, outbox, rendering, store
+from tollhouse.mail.model import Email
 from tollhouse.platform import smtp
 from tollhouse.platform.smtp import MailDeferredError, parse_relay, send_mail
 
@@ -61,7 +61,7 @@ async def test_links_lead_to_the_base_url_and_no_secret_is_kept(office: Office) 
 
 async def test_what_is_rolled_back_is_not_mailed(office: Office) -> None:
     async def action(tx: Any) -> None:
-        await outbox.put(tx, Letter("factor_on", "nobody@example.com", "en"), clock.now())
+        await outbox.enqueue(tx, Email("factor_on", "nobody@example.com", "en"), clock.now())
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -155,10 +155,10 @@ async def test_what_is_no_address_is_given_up_and_holds_up_nobody(office: Office
 
 async def test_mails_are_forgotten_after_two_weeks_but_not_those_that_wait(office: Office, dora: Actor) -> None:
     await office.sql("UPDATE mails SET created_at = created_at - interval '14 days'")
-    await jobs.forget_mails(office.services)
+    await jobs.delete_emails(office.services)
     assert len(await office.state()) == 1
     await office.mail_to(dora)
-    await jobs.forget_mails(office.services)
+    await jobs.delete_emails(office.services)
     assert await office.state() == []
 
 
@@ -166,12 +166,12 @@ async def test_a_password_goes_over_tls_alone(office: Office, monkeypatch: pytes
     tls, ca_file = self_signed(tmp_path, "127.0.0.1")
     monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
     monkeypatch.setattr(smtp, "THIS_MACHINE", frozenset[str]())
-    letter = Letter("factor_on", "hal@example.com", "en")
-    await office.services.db.transact(lambda tx: outbox.put(tx, letter, clock.now()))
+    email = Email("factor_on", "hal@example.com", "en")
+    await office.services.db.transact(lambda tx: outbox.enqueue(tx, email, clock.now()))
     [row] = await office.sql("SELECT id FROM mails")
-    mail = await store.one(office.services.db, row["id"])
+    mail = await store.get(office.services.db, row["id"])
     assert mail is not None
-    message = writing.message_of(office.services, mail)
+    message = rendering.mime_message(office.services, mail)
     async with Postbox(free_port(), tls) as guarded, Postbox(free_port()) as open_to_all:
         await send_mail(parse_relay(f"smtp://hal:p%40ss@127.0.0.1:{guarded.port}"), message)
         assert [(one.over_tls, one.login) for one in guarded.received] == [(True, "\0hal\0p@ss")]
@@ -187,6 +187,8 @@ async def test_a_password_goes_over_tls_alone(office: Office, monkeypatch: pytes
     "change", ["sent_at = now()", "next_attempt_at = NULL", "used_at = now(), about = 'new_device'", "about = 'news'"]
 )
 async def test_the_table_holds_no_mail_that_cannot_be(office: Office, change: str) -> None:
-    await office.services.db.transact(lambda tx: outbox.put(tx, Letter("factor_on", "hal@example.com", "en"), clock.now()))
+    await office.services.db.transact(
+        lambda tx: outbox.enqueue(tx, Email("factor_on", "hal@example.com", "en"), clock.now())
+    )
     with pytest.raises(asyncpg.CheckViolationError):
         await office.sql(f"UPDATE mails SET {change}")  # noqa: S608 - a constant above

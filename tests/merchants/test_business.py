@@ -22,7 +22,7 @@ async def test_a_name_and_a_time_zone_are_saved(alice: Actor) -> None:
     for _ in range(2):
         assert (await post(alice, PATH, **fields)).location == f"{PATH}?done=saved"
     page = await seen(alice, f"{PATH}?done=saved")
-    assert "Saved." in page
+    assert "Settings saved." in page
     assert re.search(r"<option selected>Europe/Berlin</option>", page)
     assert (await alice.get("/account")).ok().body["business_name"] == "Alice's Tea"
     assert "Days are those of Europe/Berlin." in await seen(alice, "/test/home")
@@ -38,7 +38,7 @@ async def test_who_is_second_is_told_and_loses_nothing(alice: Actor) -> None:
     first = await form(alice)
     await post(alice, PATH, **first | BERLIN)
     page = await post(alice, PATH, 409, **first | BERLIN | {"business_name": "Mine"})
-    assert "Saved now: Alice&#39;s Tea, Europe/Berlin." in page.text
+    assert "Current settings: Alice&#39;s Tea, Europe/Berlin." in page.text
     assert 'value="Mine"' in page.text
     await post(alice, PATH, **hidden(page) | BERLIN | {"business_name": "Mine"})
     assert (await alice.get("/account")).ok().body["business_name"] == "Mine"

@@ -21,11 +21,11 @@ async def half_in(actor: Actor, **fields: str) -> str:
 
 
 async def test_from_setting_it_up_to_signing_in(alice: Actor) -> None:
-    assert "Set up a second factor" in await seen(alice, ROOT)
+    assert "Set up two-factor authentication" in await seen(alice, ROOT)
     authenticator = await enrol(alice)
     shown = await seen(alice, ROOT)
     assert "10 left" in shown
-    assert "Set up a second factor" not in shown
+    assert "Set up two-factor authentication" not in shown
     async with elsewhere(alice) as other:
         assert await half_in(other) == "/signin/2fa"
         assert (await other.send("GET", "/test/home")).ok(303).location == "/signin"
@@ -123,7 +123,7 @@ async def test_it_is_switched_off_by_a_code(alice: Actor) -> None:
     assert alice.email in await seen(alice, f"{ROOT}/off")
     assert "This code is wrong" in (await alice.form(f"{ROOT}/off", {"code": "1"})).ok(401).text
     assert (await alice.form(f"{ROOT}/off", {"code": authenticator.code()})).ok(303).location == f"{ROOT}?done=off"
-    assert "The second factor is off" in await seen(alice, f"{ROOT}?done=off")
+    assert "Two-factor authentication is off" in await seen(alice, f"{ROOT}?done=off")
     assert (await alice.form(f"{ROOT}/off", {"code": authenticator.code()})).ok(303).location == ROOT
     (await alice.form(f"{ROOT}/backup-codes", {"code": authenticator.code()})).ok(409)
     (await log_in(alice)).ok()

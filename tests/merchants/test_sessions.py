@@ -8,7 +8,7 @@ import pytest
 from tests.cast import PASSWORD, Actor
 from tests.forms import seen
 from tests.merchants.authenticator import elsewhere, enrol
-from tollhouse.merchants.devices import browser_of, system_of
+from tollhouse.identity.user_agents import browser_of, system_of
 
 LIST = "/settings/sessions"
 SESSION = "/api/v2/merchant/session"
@@ -30,18 +30,18 @@ async def sign_in(actor: Actor) -> None:
 
 
 async def test_each_session_is_listed_and_one_is_ended(alice: Actor) -> None:
-    assert "signed in nowhere else" in await seen(alice, LIST)
+    assert "You have no other sessions" in await seen(alice, LIST)
     async with elsewhere(alice, FIREFOX) as other:
         await sign_in(other)
         shown = await seen(alice, LIST)
         assert "Firefox on Linux" in shown
         assert "127.0.0.1" in shown
-        assert shown.count("This session") == 1
+        assert shown.count("Current session") == 1
         [session_id] = END.findall(shown)
         for _ in range(2):
             assert (await alice.form(f"{LIST}/{session_id}/end", {})).ok(303).location == f"{LIST}?done=ended"
         (await other.dashboard("GET", "/session")).refused("authentication_required", 401)
-    assert "That session was ended" in (left := await seen(alice, f"{LIST}?done=ended"))
+    assert "Signed out." in (left := await seen(alice, f"{LIST}?done=ended"))
     assert END.findall(left) == []
 
 

@@ -12,7 +12,7 @@ from tests.forms import hidden, post, seen
 from tests.merchants.authenticator import enrol, grow_old, set_up
 from tests.running import Service
 from tollhouse.api import OPERATIONS
-from tollhouse.identity.guards import Session, visitor
+from tollhouse.identity.guards import SessionGuard, visitor
 
 BROWSER = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
 KEYS = "/live/developers/keys"
@@ -60,7 +60,9 @@ NAMES = re.compile(r"\{\w+\}")
 
 def test_what_needs_recent_authentication_is_declared() -> None:
     found = {
-        f"{one.method} {one.full_path}": one.recent_authentication for one in OPERATIONS if isinstance(one.guard, Session)
+        f"{one.method} {one.full_path}": one.recent_authentication
+        for one in OPERATIONS
+        if isinstance(one.guard, SessionGuard)
     }
     found |= {f"{one.method} {one.full_path}": one.recent_authentication for one in OPERATIONS if one.guard is visitor}
     assert {name: when for name, when in found.items() if when != "no"} == DECLARED
@@ -228,7 +230,7 @@ async def test_a_form_is_shown_after_the_proof(alice: Actor) -> None:
     page = await alice.send("GET", asked)
     assert hidden(page.ok()) == {"to": FORM}
     wrong = await post(alice, "/stepup", 401, to=FORM, stepup_password="a wrong password")  # noqa: S106
-    assert "The password is wrong" in wrong.text
+    assert "Incorrect password" in wrong.text
     assert hidden(wrong) == {"to": FORM}
     (await alice.send("GET", FORM)).ok(303)
     assert (await post(alice, "/stepup", to=FORM, stepup_password=PASSWORD)).location == FORM
@@ -246,7 +248,7 @@ async def test_a_form_that_is_sent_too_late_is_kept_and_done_with_the_proof(alic
     assert f'action="{KEYS}"' in asked.text
     assert PASSWORD not in asked.text
     again = (await alice.send("POST", KEYS, data=hidden(asked) | {"stepup_password": "wrong"}, headers=BROWSER)).ok(403)
-    assert "The password is wrong" in again.text
+    assert "Incorrect password" in again.text
     assert hidden(again) == fields
     assert (await alice.dashboard("GET", "/api-keys")).ok().body == {"api_keys": []}
     done = (await alice.send("POST", KEYS, data=hidden(again) | {"stepup_password": PASSWORD}, headers=BROWSER)).ok()

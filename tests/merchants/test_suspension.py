@@ -6,8 +6,8 @@ from tests.cast import Actor, Answer
 from tollhouse.api import OPERATIONS
 from tollhouse.http.cookies import SAFE
 from tollhouse.http.operations import Operation
-from tollhouse.identity.guards import Anyone, Credential
-from tollhouse.identity.operators import AtTheDesk
+from tollhouse.identity.guards import CredentialGuard, PublicGuard
+from tollhouse.identity.operators import OperatorGuard
 
 MERCHANT = "/api/v2/merchant"
 WHILE_SUSPENDED = {
@@ -63,7 +63,7 @@ def changing() -> list[Operation]:
         one
         for one in OPERATIONS
         if one.method not in SAFE
-        and not isinstance(one.guard, (Credential, AtTheDesk))
+        and not isinstance(one.guard, (CredentialGuard, OperatorGuard))
         and one.guard.label != "client authentication"
         and not one.path.startswith("/operator/")
     ]
@@ -85,11 +85,11 @@ async def attempt(actor: Actor, operation: Operation) -> Answer:
 
 
 def test_what_asks_for_no_session_is_known() -> None:
-    assert {named(one) for one in changing() if isinstance(one.guard, Anyone)} == WITHOUT_SESSION
+    assert {named(one) for one in changing() if isinstance(one.guard, PublicGuard)} == WITHOUT_SESSION
 
 
 async def test_every_operation_of_a_session_is_refused_but_the_known_ones(alice: Actor) -> None:
-    with_session = [one for one in changing() if not isinstance(one.guard, Anyone)]
+    with_session = [one for one in changing() if not isinstance(one.guard, PublicGuard)]
     assert len(with_session) > 50
     assert {named(one) for one in with_session} >= WHILE_SUSPENDED
     await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)

@@ -11,7 +11,7 @@ import pytest
 from tests.cast import INTEGRATION, PASSWORD, Actor, Answer, application, post_form, sign_up
 from tests.merchants.authenticator import enrol, grow_old, log_in
 from tests.running import Service
-from tollhouse.identity.throttle import Delay, Meter, RateLimited
+from tollhouse.identity.throttle import RateLimited, RefusalDelay, RequestMeter
 
 LOGIN = "/api/v2/merchant/login"
 SIGNUP = "/api/v2/merchant/signup"
@@ -156,7 +156,7 @@ async def test_sign_ups_of_an_address_are_limited_before_they_cost_anything(make
 
 
 async def test_refusals_are_held_back_but_no_more_than_so_many_at_once() -> None:
-    delay = Delay(timedelta(hours=1), 2)
+    delay = RefusalDelay(timedelta(hours=1), 2)
     held = [asyncio.create_task(delay.wait()) for _ in range(2)]
     await asyncio.sleep(0)
     await delay.wait()  # a third one is not held
@@ -257,19 +257,19 @@ async def test_the_minute_can_be_without_limit(make_service: Callable[..., Servi
 
 
 def test_a_minute_begins_with_the_first_request_and_ends() -> None:
-    meter, one, other = Meter(), uuid4(), uuid4()
+    meter, one, other = RequestMeter(), uuid4(), uuid4()
     for second in (0, 30):
-        meter.take(one, 2, NOW + timedelta(seconds=second))
+        meter.count(one, 2, NOW + timedelta(seconds=second))
     with pytest.raises(RateLimited) as refused:
-        meter.take(one, 2, NOW + timedelta(seconds=59.5))
+        meter.count(one, 2, NOW + timedelta(seconds=59.5))
     assert refused.value.headers["Retry-After"] == "1"
-    meter.take(other, 2, NOW + timedelta(seconds=59.5))
-    meter.take(one, 2, NOW + timedelta(seconds=60))
+    meter.count(other, 2, NOW + timedelta(seconds=59.5))
+    meter.count(one, 2, NOW + timedelta(seconds=60))
 
 
 def test_a_meter_forgets_whose_minute_is_over() -> None:
-    meter = Meter()
+    meter = RequestMeter()
     for n in range(100):
-        meter.take(uuid4(), 1, NOW + timedelta(seconds=n / 10))
-    meter.take(uuid4(), 1, NOW + timedelta(minutes=3))
+        meter.count(uuid4(), 1, NOW + timedelta(seconds=n / 10))
+    meter.count(uuid4(), 1, NOW + timedelta(minutes=3))
     assert len(meter) == 1

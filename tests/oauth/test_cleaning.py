@@ -11,7 +11,7 @@ from tests.cast import Actor, application, sign_up
 from tests.running import Service
 from tollhouse import main
 from tollhouse.http.services import Services
-from tollhouse.identity import cleaning as callers_cleaning
+from tollhouse.identity import cleaning as identity_cleaning
 from tollhouse.oauth import cleaning
 from tollhouse.platform import partitions
 
@@ -61,11 +61,11 @@ async def test_requests_go_after_an_hour(services: Services, bob: Actor) -> None
     await bob.sql(MANY_REQUESTS, app.client_id)
     await bob.sql("UPDATE oauth_requests SET created_at = created_at - interval '59 minutes' WHERE merchant_id IS NULL")
     before = await count(bob, "oauth_requests")
-    await cleaning.forget_requests(services)
+    await cleaning.delete_requests(services)
     assert before - await count(bob, "oauth_requests") == 2500
     (await bob.send("GET", page)).ok()
     await bob.sql("UPDATE oauth_requests SET created_at = created_at - interval '1 minute'")
-    await cleaning.forget_requests(services)
+    await cleaning.delete_requests(services)
     (await bob.send("GET", page)).refused("not_found", 404)
 
 
@@ -75,11 +75,11 @@ async def test_used_codes_go_only_when_no_grant_of_theirs_can_live(services: Ser
     codes = [await app.code(bob, "account:read offline_access") for _ in range(2)]
     tokens = [(await app.exchange(code)).ok().body for code in codes]
     await bob.sql("UPDATE oauth_codes SET created_at = now() - interval '30 days 23 hours'")
-    await cleaning.forget_codes(services)
+    await cleaning.delete_codes(services)
     (await app.exchange(codes[0])).refused("invalid_grant", 400)
     (await app.refresh(tokens[0]["refresh_token"])).refused("invalid_grant", 400)
     await bob.sql("UPDATE oauth_codes SET created_at = now() - interval '31 days'")
-    await cleaning.forget_codes(services)
+    await cleaning.delete_codes(services)
     assert await count(bob, "oauth_codes") == 0
     (await app.exchange(codes[1])).refused("invalid_grant", 400)
 
@@ -87,11 +87,11 @@ async def test_used_codes_go_only_when_no_grant_of_theirs_can_live(services: Ser
 async def test_dead_sessions_go_and_living_ones_stay(services: Services, quiet: Service, bob: Actor) -> None:
     async with sign_up(quiet, "eve", "Eve's Eggs") as eve:
         (await eve.dashboard("POST", "/logout")).ok(204)
-        await callers_cleaning.forget_sessions(services)
+        await identity_cleaning.delete_sessions(services)
         dead = "user_id = (SELECT id FROM users WHERE email = $1)"
         assert len(await eve.sql(f"SELECT 1 FROM sessions WHERE {dead}", eve.email)) == 1  # noqa: S608
         await eve.sql(f"UPDATE sessions SET last_seen_at = now() - interval '12 hours' WHERE {dead}", eve.email)  # noqa: S608
-        await callers_cleaning.forget_sessions(services)
+        await identity_cleaning.delete_sessions(services)
         assert await eve.sql(f"SELECT 1 FROM sessions WHERE {dead}", eve.email) == []  # noqa: S608
     (await bob.dashboard("GET", "/session")).ok()
 
@@ -105,11 +105,11 @@ async def test_failures_and_kept_answers_go(services: Services, bob: Actor) -> N
         if key == "old":
             await bob.sql("UPDATE idempotency_keys SET created_at = now() - interval '30 days'")
             await bob.sql("UPDATE failed_attempts SET forget_at = now()")
-            await callers_cleaning.forget_failures(services)
+            await identity_cleaning.delete_failures(services)
             assert await count(bob, "failed_attempts") == 0
-    await callers_cleaning.forget_failures(services)
+    await identity_cleaning.delete_failures(services)
     assert await count(bob, "failed_attempts") == 2
-    await callers_cleaning.forget_answers(services)
+    await identity_cleaning.delete_idempotency_keys(services)
     assert await count(bob, "idempotency_keys") == 1
 
 

@@ -17,9 +17,9 @@ OPERATIONS = Operations(PAGES)
 async def choose_language(request: Request) -> Response:
     """Store the language, also for mail, and return to the page."""
     language = request.form().one("language")
-    person = await sessions.person_of(request) if language in LANGUAGES else None
+    person = await sessions.current_person(request) if language in LANGUAGES else None
     if person is not None and language is not None:
-        await sessions_store.speak(request.services.db, person.user_id, language)
+        await sessions_store.set_language(request.services.db, person.user_id, language)
     return save_preference(request, LANGUAGE, see_other(return_page(request)))
 
 

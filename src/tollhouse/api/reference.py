@@ -17,9 +17,9 @@ from tollhouse.http.operations import Operation, Operations, Surface
 from tollhouse.http.responses import ENCODER
 from tollhouse.http.services import Services
 from tollhouse.http.yaml_text import as_yaml
-from tollhouse.idempotency import KeyInProgress, KeyReused
+from tollhouse.idempotency import IdempotencyInProgress, IdempotencyKeyReused
 from tollhouse.identity import guards
-from tollhouse.identity.guards import Credential, Session, anyone
+from tollhouse.identity.guards import CredentialGuard, SessionGuard, anyone
 from tollhouse.identity.model import (
     AccountSuspended,
     ApplicationSuspended,
@@ -73,7 +73,7 @@ def encoded(settings: Settings) -> bytes:
         usual=USUAL,
         security_schemes=_security_schemes(settings),
         admission=_admission,
-        idempotency_errors=(KeyReused, KeyInProgress),
+        idempotency_errors=(IdempotencyKeyReused, IdempotencyInProgress),
     )
     return ENCODER.encode(document(source, settings.base_url))
 
@@ -94,13 +94,13 @@ def _admission(operation: Operation) -> Admission:
     """The credentials and errors of each guard of `identity.guards`."""
     guard = operation.guard
     cross_origin = () if operation.method in SAFE else (CrossOriginForbidden,)
-    if isinstance(guard, Credential):
+    if isinstance(guard, CredentialGuard):
         scopes = [name for name in guard.label.split(" or ") if name in ALL]
         suspended = (AccountSuspended, ApplicationSuspended)
         errors = (InvalidRequest, NoCredential, InvalidToken, InvalidApiKey, *suspended, RateLimited)
         by_token = [{"access_token": (name,)} for name in scopes] or [{"access_token": ()}]
         return Admission(({"api_key": ()}, *by_token), (*errors, *([MissingScope] if scopes else [])))
-    if isinstance(guard, Session):
+    if isinstance(guard, SessionGuard):
         recent = () if operation.recent_authentication == "no" else (RecentAuthenticationRequired,)
         suspended = () if operation.method in SAFE or guard.while_suspended else (AccountSuspended,)
         return Admission(({"session": ()},), (AuthenticationRequired, *cross_origin, *suspended, *recent))

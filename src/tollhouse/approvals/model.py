@@ -4,7 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from tollhouse.identity.people import email_key
+from tollhouse.identity.credentials import email_key
 
 LOCAL_ADMINISTRATOR = "local administrator"
 """The operator of commands without `--as`: one person, whatever the system user is called."""

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from tollhouse.approvals import store
 from tollhouse.approvals.model import Approvals, ApprovedBefore, OperatorRefusedError, Reviewer
-from tollhouse.identity.people import email_key
+from tollhouse.identity.credentials import email_key
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Tx

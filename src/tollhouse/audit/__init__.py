@@ -1,1 +1,1 @@
-"""The audit log of a merchant: what was done, by whom and from where, written by the transaction that does it."""
+"""The audit log of a merchant: who did what and from where, recorded in the transaction of the action."""

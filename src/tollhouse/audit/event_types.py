@@ -1,4 +1,4 @@
-"""The deeds that the audit log knows. Traffic is none of them: no payment link, no token, nothing that is read."""
+"""The types of audit events. Traffic is not recorded: no payment links, no tokens, no reads."""
 
 from typing import Literal
 
@@ -70,4 +70,4 @@ TOPICS: dict[Topic, tuple[str, ...]] = {
     "settings": ("settings", "project"),
     "money": ("payment", "refund", "withdrawal", "conversion", "rule", "fulfillment", "balance"),
 }
-"""What can be asked for, and the deeds that are of it, by their first words."""
+"""The topics of the filter, and the first words of their event types."""

@@ -1,47 +1,41 @@
-"""Writing the audit log: called where pages and APIs meet, in the transaction that does the deed.
-
-So there is no deed without its line and no line without its deed. Nothing secret is written: `changes` cuts what may be.
-"""
+"""Recording audit events, in the transaction of the action: neither is committed without the other."""
 
 from datetime import datetime
 from uuid import UUID
 
 import msgspec
 
-from tollhouse.audit import author, store
-from tollhouse.audit.author import Author
+from tollhouse.audit import actor, store
+from tollhouse.audit.actor import Actor
 from tollhouse.audit.changes import Changes
 from tollhouse.audit.event_types import AuditEventType
-from tollhouse.audit.store import About
+from tollhouse.audit.store import Subject
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform.db import Tx
 
 
-async def note(
+async def event(
     tx: Tx,
-    whose: MerchantEnv | MerchantId,
-    action: AuditEventType,
+    scope: MerchantEnv | MerchantId,
+    event_type: AuditEventType,
     now: datetime,
     *,
     subject: UUID | str | None = None,
     name: str | None = None,
     changed: Changes | None = None,
-    by: Author | None = None,
+    by: Actor | None = None,
 ) -> None:
-    """Write down what is done, by whoever asks for it unless said otherwise.
+    """Record an event of a merchant or of one environment, by the current actor unless `by` names another.
 
-    `whose`: the environment where the deed is of one. `subject` is what it is done to, `name` what that is called now.
+    `subject` is the ID of the object, `name` its name at this time.
     """
-    merchant_id, mode = (whose.merchant_id, whose.mode) if isinstance(whose, MerchantEnv) else (whose, None)
-    about = About(None if subject is None else str(subject), name, _json(changed))
-    await store.note(tx, merchant_id, new_id(), now, mode, action, by or author.current(), about)
+    merchant_id, mode = (scope.merchant_id, scope.mode) if isinstance(scope, MerchantEnv) else (scope, None)
+    encoded = msgspec.json.encode(changed).decode() if changed else None
+    about = Subject(None if subject is None else str(subject), name, encoded)
+    await store.insert(tx, merchant_id, new_id(), now, mode, event_type, by or actor.current(), about)
 
 
-async def note_of_person(tx: Tx, user_id: UUID, action: AuditEventType, now: datetime, by: Author) -> None:
-    """The same where only the person is known whose account it is. Of an operator's nothing is written."""
-    await store.note_of_person(tx, user_id, new_id(), now, action, by)
-
-
-def _json(changed: Changes | None) -> str | None:
-    return msgspec.json.encode(changed).decode() if changed else None
+async def event_of_user(tx: Tx, user_id: UUID, event_type: AuditEventType, now: datetime, by: Actor) -> None:
+    """Record an event of the user's merchant. Operators belong to no merchant: nothing is recorded for them."""
+    await store.insert_for_user(tx, user_id, new_id(), now, event_type, by)

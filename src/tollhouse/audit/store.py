@@ -6,49 +6,51 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.audit.author import Author
+from tollhouse.audit.actor import Actor
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.db import Tx
 
-NOTE = """
+INSERT = """
     INSERT INTO audit_lines
         (merchant_id, id, created_at, mode, deed, author_kind, author, address, request_id, subject, name, changed)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::json)
 """
-# Of whose people it is: an operator is no merchant's, and has no line.
-NOTE_OF_PERSON = """
+# Writes nothing for an operator, who is not in `users`.
+INSERT_FOR_USER = """
     INSERT INTO audit_lines (merchant_id, id, created_at, deed, author_kind, author, address, request_id)
     SELECT u.merchant_id, $2, $3, $4, $5, $6, $7, $8 FROM users u WHERE u.id = $1
 """
 
 
-class About(Struct, frozen=True):
-    """What a deed is done to, what that is called, and what becomes of it, as JSON."""
+class Subject(Struct, frozen=True):
+    """The object of an event: its ID, its name, and its changed values as JSON."""
 
-    subject: str | None
+    id: str | None
     name: str | None
     changed: str | None
 
 
-async def note(
+async def insert(
     tx: Tx,
     merchant_id: UUID,
-    line_id: UUID,
+    event_id: UUID,
     now: datetime,
     mode: Mode | None,
-    action: AuditEventType,
-    by: Author,
-    about: About,
+    event_type: AuditEventType,
+    by: Actor,
+    about: Subject,
 ) -> None:
-    """A line of this merchant."""
-    await tx.execute(NOTE, merchant_id, line_id, now, mode, action, *_who(by), *msgspec.structs.astuple(about))
+    """Insert an event of this merchant."""
+    await tx.execute(INSERT, merchant_id, event_id, now, mode, event_type, *_columns(by), *msgspec.structs.astuple(about))
 
 
-async def note_of_person(tx: Tx, user_id: UUID, line_id: UUID, now: datetime, action: AuditEventType, by: Author) -> None:
-    """A line of the merchant whose person this is."""
-    await tx.execute(NOTE_OF_PERSON, user_id, line_id, now, action, *_who(by))
+async def insert_for_user(
+    tx: Tx, user_id: UUID, event_id: UUID, now: datetime, event_type: AuditEventType, by: Actor
+) -> None:
+    """Insert an event of the merchant that this user belongs to."""
+    await tx.execute(INSERT_FOR_USER, user_id, event_id, now, event_type, *_columns(by))
 
 
-def _who(by: Author) -> tuple[object, ...]:
+def _columns(by: Actor) -> tuple[object, ...]:
     return by.kind, by.id, by.address, by.request_id

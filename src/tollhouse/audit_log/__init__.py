@@ -1,1 +1,1 @@
-"""The audit log as its merchant reads it: who did what, when and from where, and what it changed."""
+"""The audit log in the dashboard: who did what, when and from where, and what changed."""

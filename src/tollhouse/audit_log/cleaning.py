@@ -1,19 +1,19 @@
-"""The audit log is kept for years, and then forgotten: addresses of people are in it."""
+"""The retention of the audit log: events hold addresses of users and are deleted after the configured number of days."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from tollhouse.audit_log import cleaning_store
 from tollhouse.http.services import Services
-from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
+from tollhouse.platform.cleanup import delete_in_batches
 
 
-async def forget_lines(services: Services) -> None:
-    """Lines that were kept long enough."""
+async def delete_old_events(services: Services) -> None:
+    """Delete events older than `TOLLHOUSE_AUDIT_KEPT_DAYS`; 0 keeps them all."""
     if days := services.settings.audit_kept_days:
-        await forget(services.db, cleaning_store.FORGET_LINES, clock.now() - timedelta(days=days))
+        await delete_in_batches(services.db, cleaning_store.DELETE_EVENTS, clock.now() - timedelta(days=days))
 
 
-JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(3600, forget_lines)]
-"""Seconds between two runs, and what is done."""
+JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(3600, delete_old_events)]
+"""The interval in seconds and the job."""

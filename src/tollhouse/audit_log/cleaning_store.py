@@ -1,7 +1,7 @@
-"""The SQL statement that forgets lines of the audit log, a batch at a time: `$1` is a moment, `$2` the batch."""
+"""The SQL statement that deletes audit events older than `$1`, at most `$2` at a time."""
 
-# The database itself refuses to delete what is not a year old.
-FORGET_LINES = """
+# A trigger refuses to delete events younger than one year.
+DELETE_EVENTS = """
     DELETE FROM audit_lines WHERE (merchant_id, id) IN (
         SELECT merchant_id, id FROM audit_lines WHERE created_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)
 """

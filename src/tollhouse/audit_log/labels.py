@@ -1,66 +1,66 @@
-"""What the audit log says of each deed, of those who do them, and of what they change, in the words of its page."""
+"""The labels of the audit log page: topics, actors, event types and changed fields."""
 
 from collections.abc import Mapping
 
-from tollhouse.audit.author import AuthorKind
+from tollhouse.audit.actor import ActorKind
 from tollhouse.audit.event_types import AuditEventType, Topic
 
 TOPICS: Mapping[Topic, str] = {
     "access": "Account and access",
-    "keys": "Keys for the API",
+    "keys": "API keys",
     "applications": "Applications and connections",
     "webhooks": "Webhooks",
     "settings": "Settings and projects",
     "money": "Money",
 }
-AUTHORS: Mapping[AuthorKind, str] = {
-    "person": "Any person",
-    "api_key": "Any key",
+ACTORS: Mapping[ActorKind, str] = {
+    "person": "Any user",
+    "api_key": "Any API key",
     "application": "Any application",
-    "operator": "Operator of this server",
-    "system": "This server by itself",
+    "operator": "Operator",
+    "system": "System",
 }
 ENVIRONMENTS: Mapping[str, str] = {"test": "Test", "live": "Live", "account": "Whole account"}
-DEEDS: Mapping[AuditEventType, str] = {
+EVENTS: Mapping[AuditEventType, str] = {
     "account.opened": "Account opened",
     "account.suspended": "Account suspended",
     "account.reactivated": "Account reactivated",
     "session.begun": "Signed in",
     "session.ended": "Signed out",
-    "session.others_ended": "Signed out everywhere else",
-    "second_factor.on": "Second factor switched on",
-    "second_factor.off": "Second factor switched off",
-    "second_factor.codes_renewed": "Backup codes made anew",
-    "second_factor.refused": "Wrong code of the second factor",
-    "second_factor.removed": "Second factor taken away",
-    "proof.refused": "Wrong password when asked again",
+    "session.others_ended": "Other sessions signed out",
+    "second_factor.on": "Two-factor authentication turned on",
+    "second_factor.off": "Two-factor authentication turned off",
+    "second_factor.codes_renewed": "Backup codes regenerated",
+    "second_factor.refused": "Wrong authentication code",
+    "second_factor.removed": "Two-factor authentication removed",
+    "proof.refused": "Wrong password on confirmation",
     "password.changed": "Password changed",
-    "password.set_by_mail": "Password set by a link that was mailed",
+    "password.set_by_mail": "Password reset by e-mail",
     "address.verified": "E-mail address verified",
-    "api_key.made": "Key for the API made",
-    "api_key.revoked": "Key for the API revoked",
+    "api_key.made": "API key created",
+    "api_key.revoked": "API key revoked",
     "application.registered": "Application registered",
     "application.changed": "Application changed",
     "application.paused": "Application paused",
     "application.resumed": "Application resumed",
-    "application.secret_replaced": "Secret of the application replaced",
-    "application.revoked": "Application revoked for ever",
+    "application.secret_replaced": "Client secret rotated",
+    "application.revoked": "Application revoked",
     "application.suspended": "Application suspended",
     "application.reactivated": "Application reactivated",
-    "application.connection_ended": "Connection of the application ended",
-    "application.connections_ended": "All connections of the application ended",
+    "application.connection_ended": "Merchant disconnected",
+    "application.connections_ended": "All merchants disconnected",
     "grant.given": "Application connected",
     "grant.ended": "Application disconnected",
     "webhooks.saved": "Webhook settings saved",
-    "webhooks.off": "Webhook delivery switched off",
-    "webhooks.on": "Webhook delivery switched on",
-    "webhooks.secret_replaced": "New signing secret for webhooks",
-    "webhooks.secret_prepared": "Signing secret for webhooks prepared",
-    "webhooks.secret_activated": "Prepared signing secret activated",
-    "webhooks.failed_sent_again": "All failed webhook events sent again",
+    "webhooks.off": "Webhook delivery turned off",
+    "webhooks.on": "Webhook delivery turned on",
+    "webhooks.secret_replaced": "Webhook signing secret replaced",
+    "webhooks.secret_prepared": "Webhook signing secret prepared",
+    "webhooks.secret_activated": "Webhook signing secret activated",
+    "webhooks.failed_sent_again": "Failed webhook events redelivered",
     "settings.payments_saved": "Payment settings saved",
     "settings.business_saved": "Business settings saved",
-    "project.opened": "Project opened",
+    "project.opened": "Project created",
     "project.changed": "Project changed",
     "project.approved": "Project approved",
     "project.rejected": "Project rejected",
@@ -72,8 +72,8 @@ DEEDS: Mapping[AuditEventType, str] = {
     "withdrawal.canceled": "Withdrawal canceled",
     "withdrawal.approved": "Withdrawal approved",
     "withdrawal.rejected": "Withdrawal rejected",
-    "conversion.made": "Money converted",
-    "rule.made": "Conversion rule made",
+    "conversion.made": "Conversion created",
+    "rule.made": "Conversion rule created",
     "rule.changed": "Conversion rule changed",
     "rule.ended": "Conversion rule deleted",
     "fulfillment.ordered": "Fulfillment ordered",
@@ -83,12 +83,12 @@ DEEDS: Mapping[AuditEventType, str] = {
 FIELDS: Mapping[str, str] = {
     "events": "Events",
     "amount": "Amount",
-    "branding.accent_color": "Color of the checkout",
-    "branding.display_name": "Name at the checkout",
+    "branding.accent_color": "Checkout color",
+    "branding.display_name": "Checkout name",
     "branding.logo_url": "Logo",
-    "branding.support_email": "Address for questions",
+    "branding.support_email": "Support e-mail",
     "business_name": "Business name",
-    "cancel_url": "Address after canceling",
+    "cancel_url": "Cancel URL",
     "client_type": "Client type",
     "connection": "Connection",
     "connections": "Connections",
@@ -100,37 +100,37 @@ FIELDS: Mapping[str, str] = {
     "event_types": "Event types",
     "external_id": "External ID",
     "from_currency": "From",
-    "late_monitoring_days": "Days in which late payments are seen",
+    "late_monitoring_days": "Late payment monitoring (days)",
     "late_payments": "Late payments",
-    "link_expiry_minutes": "Minutes until a link expires",
+    "link_expiry_minutes": "Link expiry (minutes)",
     "method_id": "Method",
     "name": "Name",
     "overpayment": "Overpayment",
-    "payment_methods": "Methods offered",
+    "payment_methods": "Payment methods",
     "percent": "Percent",
     "product_id": "Product",
     "quantity": "Quantity",
     "reason": "Reason",
     "received": "Received",
-    "redirect_uris": "Callback addresses",
+    "redirect_uris": "Redirect URIs",
     "scopes": "Permissions",
     "sessions": "Sessions",
     "status": "Status",
-    "success_url": "Address after paying",
+    "success_url": "Success URL",
     "threshold": "Threshold",
     "time_zone": "Time zone",
     "to_currency": "To",
     "trigger": "Trigger",
-    "underpayment_tolerance_bps": "Underpayment tolerated, in basis points",
-    "webhook_url": "Webhook address",
+    "underpayment_tolerance_bps": "Underpayment tolerance (basis points)",
+    "webhook_url": "Webhook URL",
     "website_url": "Website",
 }
 CONFIRMATIONS = "confirmations."
-"""What begins so has the name of a network behind it."""
+"""The prefix of fields that are named by a network."""
 
 
 def field(name: str) -> str:
-    """What a field is called on the page; one that nobody has named as it is."""
+    """The label of a field; a field without a label is shown by its name."""
     if name.startswith(CONFIRMATIONS):
         return f"Confirmations on {name.removeprefix(CONFIRMATIONS)}"
     return FIELDS.get(name, name)

@@ -1,4 +1,4 @@
-"""Which lines of the audit log a person looks at, and what is shown of each."""
+"""The filters of the audit log and its events."""
 
 from datetime import datetime, tzinfo
 from typing import Literal
@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.audit.author import AuthorKind
+from tollhouse.audit.actor import ActorKind
 from tollhouse.audit.changes import Changes
 from tollhouse.audit.event_types import TOPICS, Topic
 from tollhouse.http.days import time_range_of
@@ -15,24 +15,24 @@ from tollhouse.http.keyset import KeysetQuery, Position
 from tollhouse.kernel.ids import Mode
 
 Environment = Literal["", "test", "live", "account"]
-"""`account`: what is of neither."""
+"""`account`: events of neither environment."""
 
 
-class Wanted(Struct, frozen=True):
-    """Which lines are meant; empty leaves a filter out. `kinds` are the first words of deeds. In the statements' order."""
+class AuditFilter(Struct, frozen=True):
+    """The parameters of the statement, in its order; empty is no filter. `kinds` are the first words of event types."""
 
     since: datetime
     until: datetime
     environment: str
     kinds: list[str]
-    author_kind: str
-    author: str
+    actor_kind: str
+    actor: str
 
 
 class AuditQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
     """`?what=&who=&environment=&from=&to=&before=` of the page. Empty is no filter.
 
-    `who` is a kind of author, or a kind, a colon and an id. The days begin in the merchant's time zone, and `to` is within.
+    `who` is a kind of actor, or a kind, a colon and an ID. Days begin in the merchant's time zone; `to` is included.
     """
 
     what: Literal[Topic, ""] = ""
@@ -42,27 +42,27 @@ class AuditQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
     until: str = msgspec.field(name="to", default="")
 
     @property
-    def filters(self) -> bool:
-        """Whether not every line is meant."""
+    def is_filtered(self) -> bool:
+        """Whether any filter is set."""
         return bool(self.what or self.who or self.environment or self.since or self.until)
 
-    def wanted(self, zone: tzinfo) -> Wanted:
-        """What is meant. Raises `ValidationFailed` with every fault."""
+    def to_filter(self, zone: tzinfo) -> AuditFilter:
+        """The filter. Raises `ValidationFailed` with every invalid field."""
         since, until = time_range_of(self.since, self.until, zone)
         kinds = list(TOPICS[self.what]) if self.what else []
-        author_kind, _, author = self.who.partition(":")
-        return Wanted(since, until, self.environment, kinds, author_kind, author)
+        actor_kind, _, actor = self.who.partition(":")
+        return AuditFilter(since, until, self.environment, kinds, actor_kind, actor)
 
 
-class Line(Struct, frozen=True, kw_only=True):
-    """One deed. `mode` is missing where it is of no environment."""
+class AuditEvent(Struct, frozen=True, kw_only=True):
+    """A recorded event. `mode` is None for an event of the whole account."""
 
     id: UUID
     created_at: datetime
     mode: Mode | None
-    action: str
-    author_kind: AuthorKind
-    author: str
+    event_type: str
+    actor_kind: ActorKind
+    actor: str
     address: str | None
     request_id: UUID | None
     subject: str | None
@@ -71,13 +71,13 @@ class Line(Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> Position:
-        """Where it stands in the list."""
+        """Its position in the list."""
         return Position(self.created_at, self.id)
 
 
-class KnownAuthor(Struct, frozen=True):
-    """A person, an API key or an application that can have done something, by the name that people know."""
+class NamedActor(Struct, frozen=True):
+    """A user, API key or application of the merchant, and its name."""
 
-    kind: AuthorKind
+    kind: ActorKind
     id: str
     name: str

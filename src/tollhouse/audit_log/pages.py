@@ -1,4 +1,4 @@
-"""The dashboard's page of the audit log, and the log as a file. People of a suspended merchant can read it too."""
+"""The audit log page and its CSV export. Users of a suspended merchant can read both."""
 
 from collections.abc import AsyncIterator, Mapping
 
@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from tollhouse.audit.changes import Value
 from tollhouse.audit_log import labels, store
-from tollhouse.audit_log.model import AuditQuery, KnownAuthor, Line, Wanted
+from tollhouse.audit_log.model import AuditEvent, AuditFilter, AuditQuery, NamedActor
 from tollhouse.http.csv_table import download, file_name, lines
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
 from tollhouse.http.keyset import NEWEST, keyset_links
@@ -28,7 +28,7 @@ HEADER = (
     "id", "created_at", "mode", "deed", "author_kind", "author", "author_name", "address", "request_id", "subject", "name",
     "changed",
 )  # fmt: skip
-PLACES: Mapping[str, str] = {
+SUBJECT_PAGES: Mapping[str, str] = {
     "payment": "payments/",
     "refund": "payments/",
     "withdrawal": "withdrawals/",
@@ -36,52 +36,52 @@ PLACES: Mapping[str, str] = {
     "fulfillment": "fulfillments/",
     "project": "projects/",
 }
-"""Below an environment, where what a deed was done to has a page of its own."""
-OF_PROGRAMS = {"api_key", "application"}
+"""The path of an event's subject below its environment, where it has a page."""
+API_ACTORS = {"api_key", "application"}
 
 
-class ShownChange(Struct, frozen=True):
-    """What one thing was before and is now. No `before`: it was not there. `ours`: the values are words of ours."""
+class ChangeView(Struct, frozen=True):
+    """A changed field. `before` is empty for a new value; `translated` values are labels."""
 
     name: str
     before: str
     after: str
-    ours: bool
+    translated: bool
 
 
-class ShownLine(Struct, frozen=True, kw_only=True):
-    """A deed as the page tells it. No `path`: what it was done to has no page; `requests`: the request it was asked by."""
+class AuditEventView(Struct, frozen=True, kw_only=True):
+    """An event on the page. `path` is the page of its subject and `requests` of its request, empty where there is none."""
 
     at: Timestamp
-    action: str
+    label: str
     name: str
     amount: tuple[str, str]
     path: str
-    who: str
-    by_name: bool
+    actor: str
+    actor_has_name: bool
     address: str
     environment: str
     requests: str
-    changes: list[ShownChange]
+    changes: list[ChangeView]
 
 
 @OPERATIONS.add("GET", PATH, guard=signed_in_page)
 async def audit(request: Request, caller: Person, query: AuditQuery) -> Response:
-    """What was done to this account in both environments, newest first, as the address filters it."""
+    """The audit events of both environments, newest first, filtered by the query."""
     db = request.services.db
     form_errors = NO_ERRORS
-    found, more = list[Line](), False
+    found, more = list[AuditEvent](), False
     try:
-        wanted = query.wanted(caller.zone)
+        filters = query.to_filter(caller.zone)
     except ValidationFailed as error:
         form_errors = form_errors_of(error, ("from", "to"))
     else:
-        than = NEWEST if query.before is None else await store.place_of(db, caller.merchant_id, query.before)
+        than = NEWEST if query.before is None else await store.find_place(db, caller.merchant_id, query.before)
         if than is None:
             raise NotFound
-        found, more = query.cut(await store.older(db, caller.merchant_id, wanted, than, query.fetch))
-    authors = await store.authors(db, caller.merchant_id)
-    names = _names(authors)
+        found, more = query.cut(await store.list_older(db, caller.merchant_id, filters, than, query.fetch))
+    actors = await store.list_actors(db, caller.merchant_id)
+    names = _names(actors)
     return page(
         request,
         "audit_log/list.html",
@@ -92,11 +92,11 @@ async def audit(request: Request, caller: Person, query: AuditQuery) -> Response
         query=query,
         form_errors=form_errors,
         path=PATH,
-        lines=[_shown(line, names) for line in found],
+        events=[_view(event, names) for event in found],
         topics=list(labels.TOPICS.items()),
         environments=list(labels.ENVIRONMENTS.items()),
-        kinds=list(labels.AUTHORS.items()),
-        authors=[(f"{one.kind}:{one.id}", one.name) for one in authors],
+        kinds=list(labels.ACTORS.items()),
+        actors=[(f"{one.kind}:{one.id}", one.name) for one in actors],
         days=request.services.settings.audit_kept_days,
         page_links=keyset_links(query, PATH, found[-1].id if more else None),
         file=f"{PATH}.csv{query.address(None)}",
@@ -105,57 +105,57 @@ async def audit(request: Request, caller: Person, query: AuditQuery) -> Response
 
 @OPERATIONS.add("GET", f"{PATH}.csv", guard=signed_in_page)
 async def audit_csv(request: Request, caller: Person, query: AuditQuery) -> Response:
-    """Every line that the filters mean, newest first, as CSV. What is done while it is sent is not in it."""
+    """The filtered audit events as CSV, newest first. Events recorded during the download are not included."""
     db, merchant_id = request.services.db, caller.merchant_id
-    names = _names(await store.authors(db, merchant_id))
-    return download(file_name("audit", request.now), _parts(db, merchant_id, query.wanted(caller.zone), names))
+    names = _names(await store.list_actors(db, merchant_id))
+    return download(file_name("audit", request.now), _csv_parts(db, merchant_id, query.to_filter(caller.zone), names))
 
 
-def _names(authors: list[KnownAuthor]) -> dict[str, str]:
-    return {one.id: one.name for one in authors}
+def _names(actors: list[NamedActor]) -> dict[str, str]:
+    return {one.id: one.name for one in actors}
 
 
-def _shown(line: Line, names: Mapping[str, str]) -> ShownLine:
-    _, amount = line.changed.get("amount", (None, None))
+def _view(event: AuditEvent, names: Mapping[str, str]) -> AuditEventView:
+    _, amount = event.changed.get("amount", (None, None))
     value, _, currency = amount.partition(" ") if isinstance(amount, str) else ("", "", "")
-    known = names.get(line.author)
-    return ShownLine(
-        at=stamp(line.created_at),
-        action=_DEEDS.get(line.action, line.action),
-        name=line.name or "",
+    return AuditEventView(
+        at=stamp(event.created_at),
+        label=_LABELS.get(event.event_type, event.event_type),
+        name=event.name or "",
         amount=(value, currency),
-        path=_path(line),
-        who=known or line.author or labels.AUTHORS[line.author_kind],
-        by_name=bool(line.author),
-        address=line.address or "",
-        environment="" if line.mode is None else labels.ENVIRONMENTS[line.mode],
-        requests=_requests(line),
+        path=_subject_path(event),
+        actor=names.get(event.actor) or event.actor or labels.ACTORS[event.actor_kind],
+        actor_has_name=bool(event.actor),
+        address=event.address or "",
+        environment="" if event.mode is None else labels.ENVIRONMENTS[event.mode],
+        requests=_request_path(event),
         changes=[
-            ShownChange(labels.field(name), _said(before), _said(after), isinstance(after, bool))
-            for name, (before, after) in line.changed.items()
+            ChangeView(labels.field(name), _text(before), _text(after), isinstance(after, bool))
+            for name, (before, after) in event.changed.items()
             if name != "amount"
         ],
     )
 
 
-_DEEDS: Mapping[str, str] = {str(action): said for action, said in labels.DEEDS.items()}
+_LABELS: Mapping[str, str] = {str(event_type): label for event_type, label in labels.EVENTS.items()}
 
 
-def _path(line: Line) -> str:
-    kind = line.action.partition(".")[0]
-    if kind == "application" and line.subject is not None:
-        return f"/developers/apps/{line.subject}"
-    return f"/{line.mode}/{PLACES[kind]}{line.subject}" if line.mode and line.subject and kind in PLACES else ""
+def _subject_path(event: AuditEvent) -> str:
+    kind = event.event_type.partition(".")[0]
+    if kind == "application" and event.subject is not None:
+        return f"/developers/apps/{event.subject}"
+    has_page = event.mode and event.subject and kind in SUBJECT_PAGES
+    return f"/{event.mode}/{SUBJECT_PAGES[kind]}{event.subject}" if has_page else ""
 
 
-def _requests(line: Line) -> str:
-    """Where the request is logged, for as long as it is."""
-    if line.author_kind not in OF_PROGRAMS or line.mode is None or line.request_id is None:
+def _request_path(event: AuditEvent) -> str:
+    """The request in the request log, which keeps it for a limited time."""
+    if event.actor_kind not in API_ACTORS or event.mode is None or event.request_id is None:
         return ""
-    return f"/{line.mode}/developers/requests/{line.request_id}"
+    return f"/{event.mode}/developers/requests/{event.request_id}"
 
 
-def _said(value: Value) -> str:
+def _text(value: Value) -> str:
     if isinstance(value, bool):
         return "Yes" if value else "No"
     if isinstance(value, list):
@@ -163,24 +163,26 @@ def _said(value: Value) -> str:
     return "" if value is None else str(value)
 
 
-async def _parts(db: Pool, merchant_id: MerchantId, wanted: Wanted, names: Mapping[str, str]) -> AsyncIterator[str]:
+async def _csv_parts(
+    db: Pool, merchant_id: MerchantId, filters: AuditFilter, names: Mapping[str, str]
+) -> AsyncIterator[str]:
     yield lines([HEADER])
-    async for batch in store.all_lines(db, merchant_id, wanted):
-        yield lines(_cells(line, names) for line in batch)
+    async for batch in store.iterate(db, merchant_id, filters):
+        yield lines(_cells(event, names) for event in batch)
 
 
-def _cells(line: Line, names: Mapping[str, str]) -> tuple[str, ...]:
+def _cells(event: AuditEvent, names: Mapping[str, str]) -> tuple[str, ...]:
     return (
-        str(line.id),
-        stamp(line.created_at),
-        line.mode or "",
-        line.action,
-        line.author_kind,
-        line.author,
-        names.get(line.author, ""),
-        line.address or "",
-        "" if line.request_id is None else str(line.request_id),
-        line.subject or "",
-        line.name or "",
-        msgspec.json.encode(line.changed).decode() if line.changed else "",
+        str(event.id),
+        stamp(event.created_at),
+        event.mode or "",
+        event.event_type,
+        event.actor_kind,
+        event.actor,
+        names.get(event.actor, ""),
+        event.address or "",
+        "" if event.request_id is None else str(event.request_id),
+        event.subject or "",
+        event.name or "",
+        msgspec.json.encode(event.changed).decode() if event.changed else "",
     )

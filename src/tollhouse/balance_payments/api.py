@@ -13,7 +13,7 @@ from tollhouse.balance_payments.views import BalancePaymentView, payment_view
 from tollhouse.http.lists import PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
-from tollhouse.identity.guards import ApplicationCredential, scope
+from tollhouse.identity.guards import ApplicationGuard, scope
 from tollhouse.identity.model import ApplicationRequired, Caller, ConfidentialClientRequired
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
@@ -22,8 +22,8 @@ from tollhouse.platform.db import Pool, Tx
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 READ, WRITE = scope("balance-payments:read"), scope("balance-payments:write")
-APPLICATION = ApplicationCredential("balance-payments:write")
-CONFIDENTIAL = ApplicationCredential("balance-payments:write", confidential=True)
+APPLICATION = ApplicationGuard("balance-payments:write")
+CONFIDENTIAL = ApplicationGuard("balance-payments:write", confidential=True)
 
 
 class BalancePaymentList(Struct, frozen=True):

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.audit import record
-from tollhouse.audit.changes import changes, made
+from tollhouse.audit.changes import changes, new_values
 from tollhouse.catalogue import store
 from tollhouse.catalogue.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
 from tollhouse.http.paging import all_rows
@@ -25,8 +25,8 @@ FIRST_STATUS: dict[Mode, ProjectStatus] = {"test": "approved", "live": "in_revie
 async def open_project(tx: Tx, env: MerchantEnv, facts: ProjectFacts, now: datetime) -> Project:
     """Create a project."""
     project = await _open(tx, env, facts, now)
-    fields = made(website_url=facts.website_url, description=facts.description)
-    await record.note(tx, env, "project.opened", now, subject=project.id, name=facts.name, changed=fields)
+    fields = new_values(website_url=facts.website_url, description=facts.description)
+    await record.event(tx, env, "project.opened", now, subject=project.id, name=facts.name, changed=fields)
     return project
 
 
@@ -73,7 +73,7 @@ async def _change(
     changed = await store.change(tx, env, current.id, facts, FIRST_STATUS[env.mode], now)
     if changed is not None:
         fields = changes(_audited_fields(current), _audited_fields(changed))
-        await record.note(tx, env, "project.changed", now, subject=current.id, name=facts.name, changed=fields)
+        await record.event(tx, env, "project.changed", now, subject=current.id, name=facts.name, changed=fields)
     return changed
 
 

@@ -110,7 +110,7 @@ async def _uses(services: Services) -> list[KeyUse]:
     """The keys of the ring in order, then those that are needed but missing."""
     now = clock.now()
     encrypted = await rotation.count_by_key(services.db)
-    factors = await second_factor_keys.encrypted_by_key(services.db)
+    factors = await second_factor_keys.count_by_key(services.db)
     connections = await mac_keys_store.connections_by_key(services.db, now)
     forms = await mac_keys_store.forms_by_key(services.db, now)
     ring = [name for name, _ in services.settings.secret_keys]

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.audit import author, record
-from tollhouse.audit.changes import made
+from tollhouse.audit import actor, record
+from tollhouse.audit.changes import new_values
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue.currencies import Currency, priced
 from tollhouse.console import store
@@ -15,7 +15,7 @@ from tollhouse.console.model import Action, OperatorAction, OperatorRefusedError
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.http.services import Services
 from tollhouse.identity import second_factor_store, sessions_store
-from tollhouse.identity.people import email_key
+from tollhouse.identity.credentials import email_key
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId, new_id
@@ -23,7 +23,7 @@ from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds, Jour
 from tollhouse.ledger.post import post
 from tollhouse.ledger.store import get_balance
 from tollhouse.mail import outbox
-from tollhouse.mail.model import Letter
+from tollhouse.mail.model import Email
 from tollhouse.platform.db import Tx
 
 SOURCE = "adjustment"
@@ -97,13 +97,13 @@ async def remove_second_factor(tx: Tx, email: str, context: OperatorContext) -> 
     """Remove the second factor of a merchant's user and end all their sessions."""
     if context.reason is None:
         raise OperatorRefusedError("Enter a reason to remove a second factor.")
-    person = await sessions_store.by_email(tx, email_key(email))
+    person = await sessions_store.find_by_email(tx, email_key(email))
     if person is None:
         raise SubjectNotFoundError(f"There is no user with the e-mail address {email}.")
     if not await second_factor_store.remove(tx, person["id"]):
         raise OperatorRefusedError(f"{email} has no second factor.")
-    await sessions_store.end_all(tx, person["id"], context.at)
-    await outbox.put(tx, Letter("factor_off", person["email"], person["language"], person["id"]), context.at)
+    await sessions_store.revoke_all(tx, person["id"], context.at)
+    await outbox.enqueue(tx, Email("factor_off", person["email"], person["language"], person["id"]), context.at)
     return await record_action(
         tx, context, "second_factor_removed", MerchantId(person["merchant_id"]), subject_id=person["id"]
     )
@@ -175,12 +175,12 @@ async def record_action(
     )
     await store.insert_action(tx, done, context.at)
     if owner is not None and action in AUDIT_EVENTS:
-        changed = None if currency is None or amount_minor is None else made(amount=priced(amount_minor, currency))
+        changed = None if currency is None or amount_minor is None else new_values(amount=priced(amount_minor, currency))
         subject, name = None if subject_id == done.merchant_id else subject_id, None
         if client is not None:
             subject, name = client.client_id, client.name
         event = AUDIT_EVENTS[action]
-        await record.note(tx, owner, event, context.at, subject=subject, name=name, changed=changed, by=author.OPERATOR)
+        await record.event(tx, owner, event, context.at, subject=subject, name=name, changed=changed, by=actor.OPERATOR)
     return done
 
 

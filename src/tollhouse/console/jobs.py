@@ -10,9 +10,9 @@ from tollhouse.console import failing_store, overview_store
 from tollhouse.console.model import FAILURES_SHOWN_FOR
 from tollhouse.console.overview import HEARTBEAT_EVERY_S
 from tollhouse.http.services import Services
-from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
+from tollhouse.platform.cleanup import delete_in_batches
 
 WORKER_ID = new_id()
 VERSION = version("tollhouse")
@@ -41,7 +41,7 @@ async def delete_heartbeats(services: Services) -> None:
 
 async def delete_old_failures(services: Services) -> None:
     """Delete failures that are too old to be listed."""
-    await forget(services.db, failing_store.DELETE_OLD_FAILURES, clock.now() - FAILURES_SHOWN_FOR)
+    await delete_in_batches(services.db, failing_store.DELETE_OLD_FAILURES, clock.now() - FAILURES_SHOWN_FOR)
 
 
 JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [

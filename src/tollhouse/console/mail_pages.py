@@ -11,7 +11,7 @@ from tollhouse.http.request import Request
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import NotFound
-from tollhouse.mail import store, writing
+from tollhouse.mail import rendering, store
 
 OPERATIONS = Operations(PAGES)
 
@@ -19,7 +19,7 @@ OPERATIONS = Operations(PAGES)
 @OPERATIONS.add("GET", "/operator/mail", guard=operator_page)
 async def mails(request: Request, caller: Operator, query: PageQuery) -> Response:
     """Mails, newest first."""
-    rows, more = query.cut(await store.listed(request.services.db, query.fetch, query.offset))
+    rows, more = query.cut(await store.list_summaries(request.services.db, query.fetch, query.offset))
     relay = request.services.settings.smtp
     turned = page_links(query, more=more)
     sender, readable = request.services.settings.sender, _is_readable(request)
@@ -31,13 +31,13 @@ async def mails(request: Request, caller: Operator, query: PageQuery) -> Respons
 @OPERATIONS.add("GET", "/operator/mail/{mail_id}", guard=operator_page)
 async def mail(request: Request, caller: Operator, mail_id: UUID) -> Response:
     """One mail. Its content, whose link opens an account, is shown only without a relay and outside live use."""
-    found = await store.one_listed(request.services.db, mail_id)
+    found = await store.get_summary(request.services.db, mail_id)
     if found is None:
         raise NotFound
     written = None
     if _is_readable(request) and found.status == "shown":
-        email = await store.one(request.services.db, mail_id)
-        written = None if email is None else writing.write(request.services, email)
+        email = await store.get(request.services.db, mail_id)
+        written = None if email is None else rendering.render(request.services, email)
     return render(request, caller, "mail", here="mail", mail=found, written=written)
 
 

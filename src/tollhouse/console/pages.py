@@ -42,18 +42,18 @@ async def sign_in(request: Request) -> Response:
         secret = await users.sign_in(request, email, form.one("password") or "")
     except SecondFactorRequired as required:
         response = see_other(f"/operator/signin/2fa?{urlencode({'to': to})}")
-        return mfa_pending.give(request, response, "operator_signin", required.holder_id)
+        return mfa_pending.set_cookie(request, response, "operator_signin", required.holder_id)
     except ApiError as error:
         response = page(request, "console/signin.html", error.status, to=to, email=email, message=error.message)
         response.headers.update(error.headers)
         return response
-    return operators.give(request, see_other(to), secret)
+    return operators.set_cookie(request, see_other(to), secret)
 
 
 @OPERATIONS.add("GET", "/operator/signin/2fa", guard=anyone)
 async def code_page(request: Request) -> Response:
     """The form for the code of the second factor, after the password."""
-    if mfa_pending.holder_of(request, "operator_signin") is None:
+    if mfa_pending.account_id(request, "operator_signin") is None:
         return see_other(operators.SIGN_IN)
     return page(request, "console/signin_code.html", to=_page_to(parse_form(request.query)), message="")
 
@@ -62,7 +62,7 @@ async def code_page(request: Request) -> Response:
 async def sign_in_by_code(request: Request) -> Response:
     """Check the code and open the requested page."""
     form = request.form()
-    to, operator_id = _page_to(form), mfa_pending.holder_of(request, "operator_signin")
+    to, operator_id = _page_to(form), mfa_pending.account_id(request, "operator_signin")
     if operator_id is None:
         return see_other(operators.SIGN_IN)
     try:
@@ -73,13 +73,13 @@ async def sign_in_by_code(request: Request) -> Response:
         response = page(request, "console/signin_code.html", error.status, to=to, message=error.message)
         response.headers.update(error.headers)
         return response
-    return mfa_pending.drop(request, operators.give(request, see_other(to), secret), "operator_signin")
+    return mfa_pending.clear_cookie(request, operators.set_cookie(request, see_other(to), secret), "operator_signin")
 
 
 @OPERATIONS.add("POST", "/operator/signout", guard=visitor)
 async def sign_out(request: Request) -> Response:
     """End the session."""
-    return await operators.end(request, see_other(operators.SIGN_IN))
+    return await operators.sign_out(request, see_other(operators.SIGN_IN))
 
 
 @OPERATIONS.add("GET", "/operator/welcome/{secret}", guard=anyone)
@@ -104,7 +104,7 @@ async def join(request: Request, secret: str) -> Response:
             message=error.message,
             field_errors={fault.field: fault.message for fault in error.field_errors},
         )
-    return operators.give(request, see_other(ROOT), session)
+    return operators.set_cookie(request, see_other(ROOT), session)
 
 
 @OPERATIONS.add("GET", "/operator", guard=operator_page)

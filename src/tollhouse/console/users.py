@@ -8,9 +8,9 @@ from tollhouse.console import actions, users_store
 from tollhouse.console.model import InvitationExpired, OperatorAction, OperatorRefusedError
 from tollhouse.http.request import Request
 from tollhouse.identity import operators, operators_store, second_factor, second_factor_store
+from tollhouse.identity.credentials import email_errors, email_key, password_errors, verify_password
 from tollhouse.identity.known_devices import remember_device
 from tollhouse.identity.model import InvalidCredentials
-from tollhouse.identity.people import email_faults, email_key, password_faults, prove
 from tollhouse.identity.second_factor import SecondFactorRequired
 from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import ValidationFailed
@@ -24,7 +24,7 @@ LINK_VALID_FOR = timedelta(seconds=OPERATOR_LINK_S)
 
 async def invite(tx: Tx, email: str, context: OperatorContext) -> tuple[OperatorAction, str]:
     """Create an operator. Returns the action and the secret of the link to choose a password."""
-    if email_faults("email", email):
+    if email_errors("email", email):
         raise OperatorRefusedError(f"{email} is not an e-mail address.")
     secret = tokens.random_base62(tokens.BODY_CHARS)
     link_hash, expires_at = tokens.digest(secret), context.at + LINK_VALID_FOR
@@ -40,7 +40,7 @@ async def invite_again(tx: Tx, email: str, context: OperatorContext) -> tuple[Op
     invited = await users_store.invite_again(tx, email_key(email), tokens.digest(secret), context.at + LINK_VALID_FOR)
     if invited is None:
         raise OperatorRefusedError(f"{email} is not an operator.")
-    await operators_store.end_all(tx, invited.operator_id, context.at)
+    await operators_store.revoke_all(tx, invited.operator_id, context.at)
     await second_factor_store.remove(tx, invited.operator_id)
     return await actions.record_action(tx, context, "operator_invited", None, subject_id=invited.operator_id), secret
 
@@ -50,7 +50,7 @@ async def close(tx: Tx, email: str, context: OperatorContext) -> OperatorAction:
     closed = await users_store.close(tx, email_key(email), context.at)
     if closed is None:
         raise OperatorRefusedError(f"{email} is not an operator.")
-    await operators_store.end_all(tx, closed.operator_id, context.at)
+    await operators_store.revoke_all(tx, closed.operator_id, context.at)
     await second_factor_store.remove(tx, closed.operator_id)
     return await actions.record_action(tx, context, "operator_closed", None, subject_id=closed.operator_id)
 
@@ -69,7 +69,7 @@ async def join(request: Request, secret: str, password: str) -> str:
     Raises `InvitationExpired`, and `ValidationFailed`, after which the link still works.
     """
     await invited_email(request, secret)
-    if field_errors := password_faults("password", password):
+    if field_errors := password_errors("password", password):
         raise ValidationFailed(*field_errors)
     password_hash = await hash_password(password, OPERATORS, request.services.settings.password_queue)
 
@@ -80,32 +80,32 @@ async def join(request: Request, secret: str, password: str) -> str:
         await actions.record_action(
             tx, OperatorContext(joined.email, request.now), "operator_joined", None, subject_id=joined.operator_id
         )
-        return await operators.begin(tx, request, joined.operator_id, password_hash)
+        return await operators.open_session(tx, request, joined.operator_id, password_hash)
 
     return await request.services.db.transact(action)
 
 
 async def sign_in(request: Request, email: str, password: str) -> str:
-    """Sign in. Returns the secret of the session. Raises as `prove` does, and `SecondFactorRequired`."""
-    row = await prove(request, "operator sign-in", email, password, operators_store.by_email)
+    """Sign in. Returns the secret of the session. Raises as `verify_password` does, and `SecondFactorRequired`."""
+    row = await verify_password(request, "operator sign-in", email, password, operators_store.find_by_email)
     if await second_factor.state(request.services.db, row["id"]) is not None:
         raise SecondFactorRequired(row["id"])
     async with request.services.db.transaction() as tx:
-        secret = await operators.begin(tx, request, row["id"], row["password_hash"])
+        secret = await operators.open_session(tx, request, row["id"], row["password_hash"])
     remember_device(request, "operator sign-in", email_key(email))
     return secret
 
 
 async def finish_sign_in(request: Request, operator_id: UUID, code: str) -> str:
-    """Finish a sign-in with the code. Returns the secret of the session. Raises as `second_factor.check` does.
+    """Finish a sign-in with the code. Returns the secret of the session. Raises as `second_factor.verify_code` does.
 
     Raises `InvalidCredentials` if the operator was reset or closed since the password was checked.
     """
     password_hash = await users_store.password_of(request.services.db, operator_id)
     if password_hash is None:
         raise InvalidCredentials
-    await second_factor.check(request, operator_id, code)
+    await second_factor.verify_code(request, operator_id, code)
     async with request.services.db.transaction() as tx:
-        secret = await operators.begin(tx, request, operator_id, password_hash)
+        secret = await operators.open_session(tx, request, operator_id, password_hash)
     remember_device(request, "operator sign-in", await users_store.email_key_of(request.services.db, operator_id))
     return secret

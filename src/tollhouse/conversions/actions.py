@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from tollhouse.audit import record
-from tollhouse.audit.changes import made
+from tollhouse.audit.changes import new_values
 from tollhouse.catalogue.currencies import priced
 from tollhouse.conversions import notify, prices, store
 from tollhouse.conversions.model import Conversion, Exchange, exchange_from, exchange_to
@@ -74,8 +74,9 @@ async def convert(tx: Tx, env: MerchantEnv, new: NewConversion, services: Servic
     )
     await execute(tx, conversion, services, now)
     given = priced(exchange.from_amount_minor, exchange.from_currency)
-    about = made(amount=given, received=priced(exchange.to_amount_minor, exchange.to_currency), external_id=new.external_id)
-    await record.note(tx, env, "conversion.made", now, subject=conversion.id, changed=about)
+    received = priced(exchange.to_amount_minor, exchange.to_currency)
+    about = new_values(amount=given, received=received, external_id=new.external_id)
+    await record.event(tx, env, "conversion.made", now, subject=conversion.id, changed=about)
     return conversion
 
 

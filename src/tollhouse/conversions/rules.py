@@ -163,7 +163,7 @@ async def _record_audit(
 ) -> None:
     name = f"{after.from_currency} → {after.to_currency}"
     changed = changes({} if before is None else _audited_members(before), _audited_members(after))
-    await record.note(tx, after.env, action, now, subject=after.id, name=name, changed=changed)
+    await record.event(tx, after.env, action, now, subject=after.id, name=name, changed=changed)
 
 
 def _audited_members(rule: ConversionRule) -> Mapping[str, object]:

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from tollhouse.events import retention_store
 from tollhouse.http.services import Services
-from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
 from tollhouse.platform import partitions
+from tollhouse.platform.cleanup import delete_in_batches
 from tollhouse.platform.db import Pool
 
 
@@ -27,7 +27,7 @@ async def drop_months_before(db: Pool, ended_by: datetime) -> int:
     if row is not None and row["event_id"] is not None:
         ended_by = min(ended_by, _created_at(row["event_id"]))
     dropped = sum([await partitions.drop_ended(db, table, ended_by) for table in ("webhook_attempts", "webhook_events")])
-    await forget(db, retention_store.DELETE_DIGESTS, ended_by)
+    await delete_in_batches(db, retention_store.DELETE_DIGESTS, ended_by)
     return dropped
 
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from tollhouse.audit import record
-from tollhouse.audit.changes import made
+from tollhouse.audit.changes import new_values
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue import projects
 from tollhouse.catalogue.currencies import priced
@@ -131,8 +131,8 @@ def _captures(ended: Fulfillment) -> tuple[HoldCapture, ...]:
 
 async def _record_audit(tx: Tx, fulfillment: Fulfillment, action: AuditEventType, now: datetime) -> None:
     amount = priced(fulfillment.cost_minor, fulfillment.currency)
-    about = made(amount=amount, product_id=fulfillment.product_id, quantity=fulfillment.quantity)
-    await record.note(tx, fulfillment.env, action, now, subject=fulfillment.id, changed=about)
+    about = new_values(amount=amount, product_id=fulfillment.product_id, quantity=fulfillment.quantity)
+    await record.event(tx, fulfillment.env, action, now, subject=fulfillment.id, changed=about)
 
 
 async def _notify(tx: Tx, fulfillment: Fulfillment, posted: PostedTransaction, services: Services, now: datetime) -> None:

@@ -16,7 +16,7 @@ from tollhouse.fulfillments.views import FulfillmentView, ProductView, fulfillme
 from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
-from tollhouse.identity.guards import TestCredential, scope
+from tollhouse.identity.guards import TestCredentialGuard, scope
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
@@ -117,7 +117,7 @@ async def cancel_fulfillment(
 @INTEGRATION_OPERATIONS.add(
     "POST",
     "/test/fulfillments/{fulfillment_id}/simulate",
-    guard=TestCredential("fulfillments:write"),
+    guard=TestCredentialGuard("fulfillments:write"),
     idempotency="honoured",
     errors=(TestModeOnly, NotFound, InvalidState),
 )

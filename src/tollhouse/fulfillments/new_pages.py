@@ -20,7 +20,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.schema_fields import form_fields, read_values, to_object
-from tollhouse.idempotency import made_once
+from tollhouse.idempotency import create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
@@ -102,7 +102,7 @@ async def confirm(request: Request, caller: Person, mode: str, product_id: str) 
         async def make() -> UUID:
             return (await actions.order(tx, env, new, request.services, request.now)).id
 
-        return await made_once(tx, request, env, key, new, make)
+        return await create_once(tx, request, env, key, new, make)
 
     try:
         ordered_id = await request.services.db.transact(order)

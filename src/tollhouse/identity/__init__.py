@@ -1,1 +1,1 @@
-"""Who is asking: a merchant's API key, an application's token, or a person with a session."""
+"""Authentication: API keys, access tokens, sessions, passwords, two-factor authentication, and the guards of operations."""

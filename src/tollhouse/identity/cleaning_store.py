@@ -1,24 +1,24 @@
-"""Every SQL statement that forgets what is over around callers, a batch at a time: `$1` is a moment, `$2` the batch."""
+"""The SQL statements that delete expired rows up to time `$1`, at most `$2` at once."""
 
-FORGET_SESSIONS = """
+DELETE_SESSIONS = """
     DELETE FROM sessions WHERE id_hash IN (
         SELECT id_hash FROM sessions WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
-FORGET_OPERATOR_SESSIONS = """
+DELETE_OPERATOR_SESSIONS = """
     DELETE FROM operator_sessions WHERE id_hash IN (
         SELECT id_hash FROM operator_sessions WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2
         FOR UPDATE SKIP LOCKED)
 """
-FORGET_DEVICES = """
+DELETE_DEVICES = """
     DELETE FROM known_devices WHERE (user_id, device_hash) IN (
         SELECT user_id, device_hash FROM known_devices WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2
         FOR UPDATE SKIP LOCKED)
 """
-FORGET_FAILURES = """
+DELETE_FAILURES = """
     DELETE FROM failed_attempts WHERE name_hash IN (
         SELECT name_hash FROM failed_attempts WHERE forget_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
-FORGET_ANSWERS = """
+DELETE_IDEMPOTENCY_KEYS = """
     DELETE FROM idempotency_keys WHERE (merchant_id, mode, caller, key_hash) IN (
         SELECT merchant_id, mode, caller, key_hash FROM idempotency_keys WHERE created_at <= $1
         ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)

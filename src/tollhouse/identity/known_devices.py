@@ -1,6 +1,6 @@
-"""Browsers that signed in to an account before: a cookie under our MAC tells, for 90 days and each account.
+"""Known browsers: a MAC-protected cookie per account, valid for 90 days after each sign-in.
 
-Failures of a known device are counted for itself. So whoever fails at an account from elsewhere locks out strangers alone.
+Failed attempts of a known browser are counted separately, so that attacks from elsewhere do not lock out the owner.
 """
 
 from secrets import token_hex
@@ -16,29 +16,29 @@ NONCE_BYTES = 16
 NAME_BYTES = 8
 
 
-def known_device(request: Request, what: str, account: str) -> str | None:
-    """By which name this browser is known at the account; None for a stranger. `what` is the kind of sign-in."""
-    nonce, _, proof = (cookies.cookie_value(request, _name(request, what, account)) or "").partition(".")
+def find_known_device(request: Request, kind: str, account: str) -> str | None:
+    """The device ID of this browser for the account and kind of sign-in; None if it is unknown."""
+    nonce, _, proof = (cookies.cookie_value(request, _cookie_name(request, kind, account)) or "").partition(".")
     try:
         mac = bytes.fromhex(proof)
     except ValueError:
         return None
-    vouched = len(mac) == MAC_BYTES and request.services.keys.vouches(_bound(what, account, nonce), mac)
-    return nonce if vouched else None
+    is_valid = len(mac) == MAC_BYTES and request.services.keys.vouches(_mac_input(kind, account, nonce), mac)
+    return nonce if is_valid else None
 
 
-def remember_device(request: Request, what: str, account: str) -> None:
-    """The account was signed in to: from now on, and for as long again, this browser is known there."""
-    nonce = known_device(request, what, account) or token_hex(NONCE_BYTES)
-    proof = request.services.keys.mac(_bound(what, account, nonce)).hex()
-    request.cookies_to_set.append((_name(request, what, account), f"{nonce}.{proof}", KNOWN_DEVICE_S))
+def remember_device(request: Request, kind: str, account: str) -> None:
+    """Set or renew the cookie of this browser after a sign-in."""
+    nonce = find_known_device(request, kind, account) or token_hex(NONCE_BYTES)
+    proof = request.services.keys.mac(_mac_input(kind, account, nonce)).hex()
+    request.cookies_to_set.append((_cookie_name(request, kind, account), f"{nonce}.{proof}", KNOWN_DEVICE_S))
 
 
-def _name(request: Request, what: str, account: str) -> str:
-    """A cookie for each account: several people may sit at one browser."""
-    held = digest(f"{what}\0{account}")[:NAME_BYTES].hex()
-    return cookies.prefixed_cookie_name(request.services.settings, f"device_{held}")
+def _cookie_name(request: Request, kind: str, account: str) -> str:
+    """One cookie per account: several users may share a browser."""
+    name = digest(f"{kind}\0{account}")[:NAME_BYTES].hex()
+    return cookies.prefixed_cookie_name(request.services.settings, f"device_{name}")
 
 
-def _bound(what: str, account: str, nonce: str) -> bytes:
-    return PURPOSE + f"{what}\0{account}\0{nonce}".encode()
+def _mac_input(kind: str, account: str, nonce: str) -> bytes:
+    return PURPOSE + f"{kind}\0{account}\0{nonce}".encode()

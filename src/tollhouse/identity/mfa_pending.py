@@ -1,4 +1,4 @@
-"""Between the password and the code: a browser carries for ten minutes, under our MAC, whose password was right."""
+"""The state between password and code at sign-in: a MAC-protected cookie, valid for ten minutes."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -13,47 +13,47 @@ from tollhouse.platform.encryption import MAC_BYTES
 
 PURPOSE = b"password proved:"
 PARTS = 3
-LASTS = timedelta(seconds=SIGN_IN_CODE_S)
+LIFETIME = timedelta(seconds=SIGN_IN_CODE_S)
 EPOCH, MILLISECOND = datetime.fromtimestamp(0, UTC), timedelta(milliseconds=1)
 
 
-def give(request: Request, response: Response, kind: Kind, holder_id: UUID) -> Response:
-    """Let the browser go on to the page that asks for the code."""
-    until = (request.now + LASTS - EPOCH) // MILLISECOND
-    said = f"{holder_id.hex}.{until}"
-    proof = f"{said}.{request.services.keys.mac(_bound(kind, said)).hex()}"
-    cookies.set_session_cookie(response, request.services.settings, proof, SIGN_IN_CODE_S, kind)
+def set_cookie(request: Request, response: Response, kind: Kind, account_id: UUID) -> Response:
+    """Record that the password of this account was verified now."""
+    expires_ms = (request.now + LIFETIME - EPOCH) // MILLISECOND
+    payload = f"{account_id.hex}.{expires_ms}"
+    value = f"{payload}.{request.services.keys.mac(_mac_input(kind, payload)).hex()}"
+    cookies.set_session_cookie(response, request.services.settings, value, SIGN_IN_CODE_S, kind)
     return response
 
 
-def holder_of(request: Request, kind: Kind) -> UUID | None:
-    """Whose password this browser knew, of late; None where it did not."""
-    holder, *rest = (cookies.session_id(request, kind) or "").split(".")
+def account_id(request: Request, kind: Kind) -> UUID | None:
+    """The account whose password this browser verified within ten minutes; None if there is none."""
+    account, *rest = (cookies.session_id(request, kind) or "").split(".")
     if len(rest) != PARTS - 1:
         return None
-    until, mac = rest
+    expires_ms, mac_hex = rest
     try:
-        proof = bytes.fromhex(mac)
-        vouched = len(proof) == MAC_BYTES and request.services.keys.vouches(_bound(kind, f"{holder}.{until}"), proof)
-        return UUID(holder) if vouched and request.now < _moment(until) else None
+        mac = bytes.fromhex(mac_hex)
+        is_valid = len(mac) == MAC_BYTES and request.services.keys.vouches(_mac_input(kind, f"{account}.{expires_ms}"), mac)
+        return UUID(account) if is_valid and request.now < _time(expires_ms) else None
     except (ValueError, OverflowError):
         return None
 
 
-def began_at(request: Request, kind: Kind) -> datetime:
-    """When the password was right, of a browser that has a holder."""
-    return _moment((cookies.session_id(request, kind) or "").split(".")[1]) - LASTS
+def password_verified_at(request: Request, kind: Kind) -> datetime:
+    """When the password was verified, for a request with an `account_id`."""
+    return _time((cookies.session_id(request, kind) or "").split(".")[1]) - LIFETIME
 
 
-def drop(request: Request, response: Response, kind: Kind) -> Response:
-    """It was used, or given up."""
+def clear_cookie(request: Request, response: Response, kind: Kind) -> Response:
+    """Clear the state after the code was accepted."""
     cookies.clear_session_cookie(response, request.services.settings, kind)
     return response
 
 
-def _bound(kind: Kind, said: str) -> bytes:
-    return PURPOSE + f"{kind}.{said}".encode()
+def _mac_input(kind: Kind, payload: str) -> bytes:
+    return PURPOSE + f"{kind}.{payload}".encode()
 
 
-def _moment(until: str) -> datetime:
-    return EPOCH + int(until) * MILLISECOND
+def _time(expires_ms: str) -> datetime:
+    return EPOCH + int(expires_ms) * MILLISECOND

@@ -1,4 +1,4 @@
-"""The callers we know, and how they are refused."""
+"""The callers of the API and pages, and the errors of authentication and authorization."""
 
 from datetime import datetime, tzinfo
 from uuid import UUID
@@ -16,7 +16,7 @@ MODES: dict[str, Mode] = {"live": "live", "test": "test"}
 
 
 class Caller(Struct, frozen=True):
-    """Who calls the Integration API: an API key, or an application by its token (`client_id` and `grant_id`)."""
+    """The caller of the integration API: an API key, or an application with an access token (`client_id` and `grant_id`)."""
 
     env: MerchantEnv
     business_name: str
@@ -29,15 +29,15 @@ class Caller(Struct, frozen=True):
 
     @property
     def idempotency_name(self) -> str:
-        """Whose keys these are: the application's across its grants, or the merchant's across all its API keys."""
+        """The scope of idempotency keys: the application across its grants, or the merchant across its API keys."""
         return self.client_id or "merchant"
 
 
 class Person(Struct, frozen=True):
-    """Who sits at the dashboard, and when they last proved it: by signing in, or when they were asked again.
+    """A user of the dashboard, from an active session.
 
-    `session_id` stays for as long as they are signed in; the secret behind `session_hash` changes when they are asked again.
-    `language` is the one of mails to them; `verified`, whether they have shown that such mails reach them.
+    `session_id` is constant during a session; `session_hash` changes when the user confirms the password, which also sets
+    `authenticated_at`. `language` is that of e-mails, `verified` whether the e-mail address is.
     """
 
     user_id: UserId
@@ -56,18 +56,18 @@ class Person(Struct, frozen=True):
 
     @property
     def zone(self) -> tzinfo:
-        """Whose clocks the pages go by."""
+        """The time zone of the pages."""
         return zone_of(self.time_zone)
 
     def env(self, mode: str) -> MerchantEnv:
-        """The environment that the path of a page names. Raises `NotFound` where there is no such one."""
+        """The environment named by a page's path. Raises `NotFound` if there is none."""
         if mode not in MODES:
             raise NotFound
         return MerchantEnv(self.merchant_id, MODES[mode])
 
 
 class Operator(Struct, frozen=True):
-    """Who runs this house, at its pages, and when they last proved it: by signing in, or when they were asked again."""
+    """An operator of this server, from an active session."""
 
     operator_id: UUID
     email: str
@@ -77,13 +77,13 @@ class Operator(Struct, frozen=True):
 
 
 class InvalidCredentials(ApiError):
-    """401: wrong e-mail or wrong password, in the same words and the same time."""
+    """401: unknown e-mail or wrong password, with the same message and timing."""
 
-    code, status, message = "invalid_credentials", 401, "The e-mail or the password is wrong."
+    code, status, message = "invalid_credentials", 401, "Incorrect e-mail or password."
 
 
 class NoCredential(ApiError):
-    """401: neither a token nor an API key. The challenge has no error attribute (RFC 6750 section 3.1)."""
+    """401: no API key and no access token. The challenge has no error attribute (RFC 6750 section 3.1)."""
 
     code, status, message = "authentication_required", 401, "Send an API key or an OAuth access token."
 
@@ -110,9 +110,9 @@ class InvalidApiKey(ApiError):
 
 
 class MissingScope(ApiError):
-    """403: the credential lacks the permission; `scope` names it. The challenge uses RFC 6750's word for it."""
+    """403: the credential lacks the scope named by `scope`. The challenge uses the error code of RFC 6750."""
 
-    code, status, message = "missing_scope", 403, "The credential lacks the permission this needs."
+    code, status, message = "missing_scope", 403, "The credential does not have the required scope."
 
     def __init__(self, scope: str) -> None:
         challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
@@ -120,13 +120,13 @@ class MissingScope(ApiError):
 
 
 class AccountSuspended(ApiError):
-    """403: the merchant is suspended; its grants stay."""
+    """403: the merchant is suspended. Its grants are kept."""
 
     code, status, message = "account_suspended", 403, "This merchant account is suspended."
 
 
 class ApplicationSuspended(ApiError):
-    """403: an operator suspended the application, or its owner is suspended; its grants stay."""
+    """403: an operator suspended the application or its owner. Its grants are kept."""
 
     code, status, message = "application_suspended", 403, "This application is suspended."
 
@@ -135,32 +135,32 @@ class RecentAuthenticationRequired(ApiError):
     """403: sign-in or the last confirmation is more than 15 minutes ago. POST /api/v2/merchant/session/confirm renews it."""
 
     code, status = "recent_authentication_required", 403
-    message = "Confirm your password, then try again: you signed in or confirmed it more than 15 minutes ago."
+    message = "Confirm your password and try again. Your last sign-in or confirmation was more than 15 minutes ago."
 
 
 class TestModeOnly(ApiError):
-    """403: the simulator is for the test environment."""
+    """403: a live credential cannot use the simulator."""
 
     code, status = "test_mode_only", 403
     message = "The simulator works in the test environment only."
 
 
 class ApplicationRequired(ApiError):
-    """403: this is up to the application. An API key is the paying merchant's, who may pay and not take back."""
+    """403: only the application may do this, not the paying merchant with an API key."""
 
     code, status = "application_required", 403
-    message = "Only the application can do this: use its access token."
+    message = "Only the application can do this. Send its access token."
 
 
 class ConfidentialClientRequired(ApiError):
-    """403: the token of a public client is in the hands of whoever uses it, such as the merchant who paid."""
+    """403: the token of a public client is on its users' devices."""
 
     code, status = "confidential_client_required", 403
-    message = "Only a confidential client can do this, or the owner of the application at the dashboard."
+    message = "Only a confidential client, or the owner of the application in the dashboard, can do this."
 
 
 class SignInFirst(ApiError):
-    """303: a page that needs a session sends the browser to sign in."""
+    """303: the page needs a session."""
 
     code, status, message = "authentication_required", 303, "Sign in first."
 

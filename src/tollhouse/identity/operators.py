@@ -1,4 +1,4 @@
-"""Operators at their pages: sessions of their own, which open nothing of a merchant's, and the guard that wants one."""
+"""Sessions and the guard of operators. Their sessions are separate from those of merchants' users."""
 
 from datetime import timedelta
 from urllib.parse import urlencode
@@ -6,12 +6,13 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.audit import author
+from tollhouse.audit import actor
 from tollhouse.http import cookies
 from tollhouse.http.request import Request
 from tollhouse.http.responses import ErrorPage
-from tollhouse.identity import operator_stepup, operators_store, sessions
+from tollhouse.identity import operator_stepup, operators_store
 from tollhouse.identity.model import InvalidCredentials, Operator, SignInFirst
+from tollhouse.identity.sessions import session_hash
 from tollhouse.kernel.limits import OPERATOR_SESSION_ABSOLUTE_S
 from tollhouse.kernel.tokens import BODY_CHARS, digest, random_base62
 from tollhouse.platform.db import Tx
@@ -19,18 +20,18 @@ from tollhouse.platform.db import Tx
 SIGN_IN = "/operator/signin"
 
 
-class SecondFactorNeeded(ErrorPage):
-    """403: in live use operators have a second factor. The page leads to setting one up."""
+class OperatorSecondFactorRequired(ErrorPage):
+    """403: in live use operators must have two-factor authentication. The page links to its setup."""
 
     code, status = "second_factor_required", 403
-    message = "Set up a second factor under /operator/security first. Nothing was done."
+    message = "Set up two-factor authentication under /operator/security first. Nothing was changed."
 
 
-class AtTheDesk:
-    """An operator with a session; others are sent to sign in.
+class OperatorGuard:
+    """An operator with a session; pages redirect others to sign-in.
 
-    In live use operators have a second factor, and authenticated recently where they change anything. `own_account` excepts
-    from the former what one needs to set it up; `confirming`, from both, confirming the password itself.
+    In live use operators need two-factor authentication, and recent authentication for changes. `own_account` exempts the
+    setup pages from the former, `confirming` exempts the confirmation page from both.
     """
 
     def __init__(self, *, own_account: bool = False, confirming: bool = False) -> None:
@@ -39,63 +40,66 @@ class AtTheDesk:
         self.label = "operator, own account" if own_account else "operator"
 
     async def admit(self, request: Request) -> Operator:
-        """Host 421, session 303, cross-origin 403, then the second factor 403, then recent authentication 403 or 303."""
+        """Host 421, session 303, cross-origin 403, then second factor 403, then recent authentication 403 or 303."""
         cookies.require_own_host(request)
-        operator = await operator_of(request)
+        operator = await current_operator(request)
         if operator is None:
-            raise SignInFirst(f"{SIGN_IN}?{urlencode({'to': _page_of(request)})}")
+            raise SignInFirst(f"{SIGN_IN}?{urlencode({'to': _return_path(request)})}")
         cookies.require_same_origin(request)
-        author.asked_by(author.OPERATOR)
+        actor.set_current(actor.OPERATOR)
         if not request.services.settings.is_production:
             return operator
         if not operator.has_second_factor and not self.own_account:
-            raise SecondFactorNeeded("console/second_factor_needed.html")
+            raise OperatorSecondFactorRequired("console/second_factor_needed.html")
         if request.method in cookies.SAFE or self.confirming:
             return operator
         return await operator_stepup.reauthenticate(request, operator)
 
     async def record_use(self, request: Request, caller: Operator) -> None:
-        """Nothing: the session itself notes when it was seen."""
+        """Sessions record their last use themselves."""
 
 
-operator_page = AtTheDesk()
-operator_account_page = AtTheDesk(own_account=True)
-operator_confirm_page = AtTheDesk(own_account=True, confirming=True)
+operator_page = OperatorGuard()
+operator_account_page = OperatorGuard(own_account=True)
+operator_confirm_page = OperatorGuard(own_account=True, confirming=True)
 
 
-async def operator_of(request: Request) -> Operator | None:
-    """Which operator sits there; None without a living session."""
-    id_hash = sessions.offered(request, "operator")
-    return None if id_hash is None else await operators_store.operator(request.services.db, id_hash, request.now)
+async def current_operator(request: Request) -> Operator | None:
+    """The operator of the request's session; None without an active one."""
+    id_hash = session_hash(request, "operator")
+    return None if id_hash is None else await operators_store.find_operator(request.services.db, id_hash, request.now)
 
 
-async def begin(tx: Tx, request: Request, operator_id: UUID, password_hash: str) -> str:
-    """Open a session; the secret for `give`. Raises `InvalidCredentials` when the password was taken away meanwhile."""
+async def open_session(tx: Tx, request: Request, operator_id: UUID, password_hash: str) -> str:
+    """Open a session, ending the browser's current one; the secret for `set_cookie`.
+
+    Raises `InvalidCredentials` if the password was reset since it was verified.
+    """
     secret = random_base62(BODY_CHARS)
     expires_at = request.now + timedelta(seconds=OPERATOR_SESSION_ABSOLUTE_S)
-    offered = sessions.offered(request, "operator")
-    if offered is not None:
-        await operators_store.end_session(tx, offered, request.now)
-    if not await operators_store.open_session(tx, digest(secret), operator_id, password_hash, request.now, expires_at):
+    current = session_hash(request, "operator")
+    if current is not None:
+        await operators_store.revoke(tx, current, request.now)
+    if not await operators_store.insert(tx, digest(secret), operator_id, password_hash, request.now, expires_at):
         raise InvalidCredentials
     return secret
 
 
-def give(request: Request, response: Response, secret: str) -> Response:
-    """Put the session into the browser's cookie."""
+def set_cookie(request: Request, response: Response, secret: str) -> Response:
+    """Set the session cookie."""
     cookies.set_session_cookie(response, request.services.settings, secret, OPERATOR_SESSION_ABSOLUTE_S, "operator")
     return response
 
 
-async def end(request: Request, response: Response) -> Response:
-    """End the browser's session, if it has one, on both sides."""
-    id_hash = sessions.offered(request, "operator")
+async def sign_out(request: Request, response: Response) -> Response:
+    """End the browser's session, if any, and clear its cookie."""
+    id_hash = session_hash(request, "operator")
     if id_hash is not None:
-        await operators_store.end_session(request.services.db, id_hash, request.now)
+        await operators_store.revoke(request.services.db, id_hash, request.now)
     cookies.clear_session_cookie(response, request.services.settings, "operator")
     return response
 
 
-def _page_of(request: Request) -> str:
-    """Where to go on after signing in: a form that was sent in vain stands on the page above its address."""
+def _return_path(request: Request) -> str:
+    """The page to open after sign-in: for a form, the page it is on."""
     return request.path if request.method in cookies.SAFE else request.path.rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""Sealing second factors anew under the first key of the ring, in small batches, while everything else goes on."""
+"""Key rotation of second factors: re-encryption under the first key of the ring, in small batches while the service runs."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -10,18 +10,18 @@ from tollhouse.platform.encryption import DecryptionError, Encrypted, KeyRing
 from tollhouse.platform.log import log
 
 BATCH = 100
-BEFORE_ALL = UUID(int=0)
+FIRST_ID = UUID(int=0)
 
 
 async def rotate(db: Pool, keys: KeyRing, notify: Callable[[int], None]) -> int:
-    """Seal anew whatever is under another key; how many there were. `notify` hears that after each batch.
+    """Re-encrypt every secret under another key; the number of secrets. `notify` gets the running total after each batch.
 
-    Killed anywhere, it leaves every secret whole under one key or the other. What no key of the ring opens stays as it is.
+    Each row is updated atomically, so the rotation can be interrupted. Secrets that no key decrypts are left unchanged.
     """
     total, before = 0, -1
-    while total > before:  # once more after every round that found something: a row may have been locked by somebody
+    while total > before:  # repeat while rows were found, since locked rows are skipped
         before = total
-        last: UUID | None = BEFORE_ALL
+        last: UUID | None = FIRST_ID
         while last is not None:
             rotated, last = await _rotate_batch(db, keys, last)
             total += rotated
@@ -30,28 +30,28 @@ async def rotate(db: Pool, keys: KeyRing, notify: Callable[[int], None]) -> int:
     return total
 
 
-async def encrypted_by_key(db: Pool) -> dict[str, int]:
-    """How many are sealed under each key."""
-    return {row["key_id"]: row["count"] for row in await db.fetch(store.BY_KEY)}
+async def count_by_key(db: Pool) -> dict[str, int]:
+    """The number of secrets under each key."""
+    return {row["key_id"]: row["count"] for row in await db.fetch(store.COUNT_BY_KEY)}
 
 
 async def _rotate_batch(db: Pool, keys: KeyRing, after: UUID) -> tuple[int, UUID | None]:
-    """How many were sealed anew, and where the next batch begins; None at the end."""
+    """The number of re-encrypted secrets and the last ID of the batch, None at the end."""
 
     async def action(tx: Tx) -> tuple[int, UUID | None]:
-        rows = await tx.fetch(store.LOCK_OLD, keys.in_use, after, BATCH)
-        anew = [(row["holder_id"], encrypted) for row in rows if (encrypted := _reencrypted(keys, row)) is not None]
-        if anew:
-            nonces, ciphertexts = [encrypted.nonce for _, encrypted in anew], [encrypted.ciphertext for _, encrypted in anew]
-            await tx.execute(store.ROTATE, keys.in_use, [holder_id for holder_id, _ in anew], nonces, ciphertexts)
-        return len(anew), rows[-1]["holder_id"] if rows else None
+        rows = await tx.fetch(store.LOCK_OLD_KEYS, keys.in_use, after, BATCH)
+        new = [(row["holder_id"], encrypted) for row in rows if (encrypted := _reencrypt(keys, row)) is not None]
+        if new:
+            nonces, ciphertexts = [encrypted.nonce for _, encrypted in new], [encrypted.ciphertext for _, encrypted in new]
+            await tx.execute(store.REENCRYPT, keys.in_use, [holder_id for holder_id, _ in new], nonces, ciphertexts)
+        return len(new), rows[-1]["holder_id"] if rows else None
 
     return await db.transact(action)
 
 
-def _reencrypted(keys: KeyRing, row: Row) -> Encrypted | None:
+def _reencrypt(keys: KeyRing, row: Row) -> Encrypted | None:
     try:
         return second_factor.rotate(keys, row["holder_id"], Encrypted(row["key_id"], row["nonce"], row["ciphertext"]))
-    except DecryptionError as fault:
-        log.error("cannot open a second factor", holder_id=str(row["holder_id"]), detail=str(fault))
+    except DecryptionError as error:
+        log.error("second_factor_not_decrypted", holder_id=str(row["holder_id"]), detail=str(error))
         return None

@@ -1,13 +1,14 @@
-"""The pages on which somebody switches a second factor on and off, and makes backup codes: whoever has an account."""
+"""The two-factor authentication pages of an account, for users and for operators."""
 
 from collections.abc import Awaitable, Callable
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.http.forms import flash_message
+from tollhouse.http.operations import Guard, Operations, RecentAuthentication
 from tollhouse.http.qr import qr_image
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
@@ -17,107 +18,135 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.platform.db import Tx
 
-Switched = Literal["factor_on", "factor_off"]
+FactorEvent = Literal["factor_on", "factor_off"]
 
 
-class AccountKind(Struct, frozen=True):
-    """Who sits there: whose factor it is, where their pages begin, how a page is shown to them, and how they are told."""
+class Account(Struct, frozen=True):
+    """The account of the pages: ID, e-mail, path of the first page, and how to render a page and send a notice."""
 
     holder_id: UUID
     email: str
     root: str
-    show: Callable[..., Response]
-    notify: Callable[[Tx, Switched], Awaitable[None]]
+    render: Callable[..., Response]
+    notify: Callable[[Tx, FactorEvent], Awaitable[None]]
 
 
-async def start(request: Request, account_kind: AccountKind) -> Response:
-    """Whether there is a second factor, and how many backup codes are left."""
-    return await _start(request, account_kind, off=flash_message(request.query) == "off")
+def add_operations(
+    operations: Operations,
+    root: str,
+    account_of: Callable[[Request, Any], Account],
+    *,
+    read: Guard,
+    write: Guard,
+    recent_authentication: RecentAuthentication = "no",
+) -> None:
+    """Declare the pages below `root`."""
+
+    async def security(request: Request, caller: Any) -> Response:
+        """Two-factor authentication, backup codes, and links to password and sessions."""
+        return await _start(request, account_of(request, caller), off=flash_message(request.query) == "off")
+
+    async def enrol(request: Request, caller: Any) -> Response:
+        """Create a secret for an authenticator app."""
+        return await _enrol(request, account_of(request, caller))
+
+    async def setup(request: Request, caller: Any) -> Response:
+        """Show the secret and ask for the first code."""
+        return await _setup(request, account_of(request, caller))
+
+    async def confirm(request: Request, caller: Any) -> Response:
+        """Turn two-factor authentication on and show the backup codes."""
+        return await _confirm(request, account_of(request, caller))
+
+    async def renew_backup_codes(request: Request, caller: Any) -> Response:
+        """Replace the backup codes and show them."""
+        return await _renew(request, account_of(request, caller))
+
+    async def confirm_turn_off(request: Request, caller: Any) -> Response:
+        """Ask for a code to turn two-factor authentication off."""
+        return await _off_page(request, account_of(request, caller))
+
+    async def turn_off(request: Request, caller: Any) -> Response:
+        """Turn two-factor authentication off."""
+        return await _turn_off(request, account_of(request, caller))
+
+    operations.add("GET", root, guard=read)(security)
+    for method, path, guard, handler in (
+        ("POST", "setup", write, enrol),
+        ("GET", "setup", read, setup),
+        ("POST", "confirm", write, confirm),
+        ("POST", "backup-codes", write, renew_backup_codes),
+        ("GET", "off", read, confirm_turn_off),
+        ("POST", "off", write, turn_off),
+    ):
+        operations.add(method, f"{root}/{path}", guard=guard, recent_authentication=recent_authentication)(handler)
 
 
-async def enrol(request: Request, account_kind: AccountKind) -> Response:
-    """Make a secret for an authenticator. It counts when a first code of it was seen."""
+async def _start(request: Request, account: Account, error: ApiError | None = None, *, off: bool = False) -> Response:
+    state = await second_factor.state(request.services.db, account.holder_id)
+    since = "" if state is None else stamp(state.on_since)
+    return _render(account, "start", error, state=state, since=since, off=off)
+
+
+async def _enrol(request: Request, account: Account) -> Response:
     try:
-        await second_factor.enrol(request, account_kind.holder_id)
+        await second_factor.enrol(request, account.holder_id)
     except SecondFactorChanged:
-        return see_other(account_kind.root)
-    return see_other(f"{account_kind.root}/setup")
+        return see_other(account.root)
+    return see_other(f"{account.root}/setup")
 
 
-async def setup(request: Request, account_kind: AccountKind, error: ApiError | None = None) -> Response:
-    """The secret as a code for the camera and as a key, and the form for the first code."""
-    enrolment = await second_factor.enrolment(request, account_kind.holder_id, account_kind.email)
+async def _setup(request: Request, account: Account, error: ApiError | None = None) -> Response:
+    enrolment = await second_factor.enrolment(request, account.holder_id, account.email)
     if enrolment is None:
-        return see_other(account_kind.root)
-    return _shown(account_kind, "setup", error, key=enrolment.key, uri=enrolment.uri, qr=qr_image(enrolment.uri))
+        return see_other(account.root)
+    return _render(account, "setup", error, key=enrolment.key, uri=enrolment.uri, qr=qr_image(enrolment.uri))
 
 
-async def confirm(request: Request, account_kind: AccountKind) -> Response:
-    """Switch it on, and show the backup codes once."""
+async def _confirm(request: Request, account: Account) -> Response:
     try:
         codes = await second_factor.confirm(
-            request,
-            account_kind.holder_id,
-            request.form().one("code") or "",
-            lambda tx: account_kind.notify(tx, "factor_on"),
+            request, account.holder_id, request.form().one("code") or "", lambda tx: account.notify(tx, "factor_on")
         )
     except SecondFactorChanged:
-        return see_other(account_kind.root)
+        return see_other(account.root)
     except ApiError as error:
-        return await setup(request, account_kind, error)
-    return _shown(account_kind, "codes", codes=codes, switched_on=True)
+        return await _setup(request, account, error)
+    return _render(account, "codes", codes=codes, is_new=True)
 
 
-async def renew(request: Request, account_kind: AccountKind) -> Response:
-    """Make other backup codes, for a code, and show them once."""
+async def _renew(request: Request, account: Account) -> Response:
     try:
-        codes = await second_factor.renew_backup_codes(request, account_kind.holder_id, request.form().one("code") or "")
+        codes = await second_factor.renew_backup_codes(request, account.holder_id, request.form().one("code") or "")
     except ApiError as error:
-        return await _start(request, account_kind, error)
-    return _shown(account_kind, "codes", codes=codes, switched_on=False)
+        return await _start(request, account, error)
+    return _render(account, "codes", codes=codes, is_new=False)
 
 
-async def ask_to_turn_off(request: Request, account_kind: AccountKind, error: ApiError | None = None) -> Response:
-    """What switching it off means, and the form for the code that does it."""
-    if await second_factor.state(request.services.db, account_kind.holder_id) is None:
-        return see_other(account_kind.root)
-    return _shown(account_kind, "off", error)
+async def _off_page(request: Request, account: Account, error: ApiError | None = None) -> Response:
+    if await second_factor.state(request.services.db, account.holder_id) is None:
+        return see_other(account.root)
+    return _render(account, "off", error)
 
 
-async def turn_off(request: Request, account_kind: AccountKind) -> Response:
-    """Switch it off, for a code. Clicked twice, it is off and that is well."""
+async def _turn_off(request: Request, account: Account) -> Response:
+    """Turn it off. A second submission finds it off already."""
     try:
         await second_factor.turn_off(
-            request,
-            account_kind.holder_id,
-            request.form().one("code") or "",
-            lambda tx: account_kind.notify(tx, "factor_off"),
+            request, account.holder_id, request.form().one("code") or "", lambda tx: account.notify(tx, "factor_off")
         )
     except SecondFactorChanged:
-        return see_other(account_kind.root)
+        return see_other(account.root)
     except ApiError as error:
-        return await ask_to_turn_off(request, account_kind, error)
-    return see_other(f"{account_kind.root}?done=off")
+        return await _off_page(request, account, error)
+    return see_other(f"{account.root}?done=off")
 
 
-async def _start(
-    request: Request, account_kind: AccountKind, error: ApiError | None = None, *, off: bool = False
-) -> Response:
-    state = await second_factor.state(request.services.db, account_kind.holder_id)
-    since = "" if state is None else stamp(state.on_since)
-    return _shown(account_kind, "start", error, state=state, since=since, off=off)
-
-
-def _shown(account_kind: AccountKind, name: str, error: ApiError | None = None, **facts: object) -> Response:
-    """The page, with what was refused."""
+def _render(account: Account, name: str, error: ApiError | None = None, **context: object) -> Response:
+    """A page, with the message of an error."""
     status, message = (200, "") if error is None else (error.status, error.message)
-    shown = account_kind.show(
-        f"identity/second_factor_{name}.html",
-        status,
-        root=account_kind.root,
-        email=account_kind.email,
-        message=message,
-        **facts,
+    response = account.render(
+        f"identity/second_factor_{name}.html", status, root=account.root, email=account.email, message=message, **context
     )
-    shown.headers.update({} if error is None else error.headers)
-    return shown
+    response.headers.update({} if error is None else error.headers)
+    return response

@@ -1,4 +1,4 @@
-"""Every SQL statement about the sessions of merchants' people."""
+"""Every SQL statement about the sessions of users."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -14,38 +14,37 @@ PERSON = """
     SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.id AS merchant_id, m.business_name,
            m.suspended_at, m.created_at AS merchant_created_at, m.time_zone, s.last_seen_at,
            u.language, u.verified_at IS NOT NULL AS verified, s.public_id,
-           coalesce(s.proved_at, s.created_at) AS proved_at
+           coalesce(s.proved_at, s.created_at) AS authenticated_at
     FROM sessions s JOIN users u ON u.id = s.user_id JOIN merchants m ON m.id = u.merchant_id
     WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND s.last_seen_at > $3
 """
-SEEN = "UPDATE sessions SET last_seen_at = $2, address = $4 WHERE id_hash = $1 AND last_seen_at < $3"
-# Locks the person: a password that is changed at this moment opens nothing any more.
-OPEN = """
+RECORD_SEEN = "UPDATE sessions SET last_seen_at = $2, address = $4 WHERE id_hash = $1 AND last_seen_at < $3"
+# Locks the user: a concurrent change of the password is either seen here or waits.
+INSERT = """
     INSERT INTO sessions (id_hash, user_id, created_at, last_seen_at, expires_at, user_agent, address)
     SELECT $1, u.id, $3, $3, $4, $5, $6 FROM users u WHERE u.id = $2 AND u.password_hash = $7 FOR SHARE
 """
-RENEW = "UPDATE sessions SET id_hash = $2, proved_at = $3 WHERE id_hash = $1 AND ended_at IS NULL"
-ACTIVE = """
+ROTATE = "UPDATE sessions SET id_hash = $2, proved_at = $3 WHERE id_hash = $1 AND ended_at IS NULL"
+LIST_ACTIVE = """
     SELECT public_id, id_hash, user_agent, address, created_at, last_seen_at FROM sessions
     WHERE user_id = $1 AND ended_at IS NULL AND expires_at > $2 AND last_seen_at > $3
     ORDER BY last_seen_at DESC, public_id LIMIT $4
 """
-# Until the transaction ends the session does too: whoever ends it waits, and finds what was made by it.
+# Revoking the session waits until this transaction ends, and then sees what it wrote.
 LOCK = "SELECT true FROM sessions WHERE id_hash = $1 AND ended_at IS NULL FOR SHARE"
-END = "UPDATE sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS NULL RETURNING user_id"
-END_ONE = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND public_id = $2 AND ended_at IS NULL"
-END_OTHERS = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND id_hash <> $2 AND ended_at IS NULL"
-END_ALL = "UPDATE sessions SET ended_at = $2 WHERE user_id = $1 AND ended_at IS NULL"
-# What a person signs in with, to be asked for again.
-BY_EMAIL = "SELECT id, merchant_id, email, language, password_hash FROM users WHERE email_key = $1"
-SPEAK = "UPDATE users SET language = $2 WHERE id = $1 AND language <> $2"
+REVOKE = "UPDATE sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS NULL RETURNING user_id"
+REVOKE_ONE = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND public_id = $2 AND ended_at IS NULL"
+REVOKE_OTHERS = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND id_hash <> $2 AND ended_at IS NULL"
+REVOKE_ALL = "UPDATE sessions SET ended_at = $2 WHERE user_id = $1 AND ended_at IS NULL"
+FIND_BY_EMAIL = "SELECT id, merchant_id, email, language, password_hash FROM users WHERE email_key = $1"
+SET_LANGUAGE = "UPDATE users SET language = $2 WHERE id = $1 AND language <> $2"
 
-EVERY = timedelta(seconds=ACTIVITY_EVERY_S)
+ACTIVITY_INTERVAL = timedelta(seconds=ACTIVITY_EVERY_S)
 IDLE = timedelta(seconds=SESSION_IDLE_S)
 
 
 class ActiveSession(Struct, frozen=True):
-    """A session that opens the dashboard now, and what is known of the browser it was opened with."""
+    """An active session and the browser that opened it."""
 
     public_id: UUID
     id_hash: bytes
@@ -55,13 +54,13 @@ class ActiveSession(Struct, frozen=True):
     last_seen_at: datetime
 
 
-async def person(db: Pool, id_hash: bytes, address: str, now: datetime) -> Person | None:
-    """Who has this session, seen at this address; None when it is unknown, ended, idle too long or too old."""
+async def find_person(db: Pool, id_hash: bytes, address: str, now: datetime) -> Person | None:
+    """The user of an active session; None if it is unknown, ended, idle or expired. Records the last use."""
     row = await db.fetchrow(PERSON, id_hash, now, now - IDLE)
     if row is None:
         return None
-    if row["last_seen_at"] <= now - EVERY:
-        await db.execute(SEEN, id_hash, now, now - EVERY, address)
+    if row["last_seen_at"] <= now - ACTIVITY_INTERVAL:
+        await db.execute(RECORD_SEEN, id_hash, now, now - ACTIVITY_INTERVAL, address)
     return Person(
         UserId(row["user_id"]),
         row["email"],
@@ -72,14 +71,14 @@ async def person(db: Pool, id_hash: bytes, address: str, now: datetime) -> Perso
         id_hash,
         row["user_created_at"],
         row["merchant_created_at"],
-        row["proved_at"],
+        row["authenticated_at"],
         row["time_zone"],
         row["language"],
         row["verified"],
     )
 
 
-async def open_session(
+async def insert(
     tx: Tx,
     id_hash: bytes,
     user_id: UUID,
@@ -89,51 +88,51 @@ async def open_session(
     user_agent: str | None,
     address: str,
 ) -> bool:
-    """Begin a session; False when the person has this password no more."""
-    return await tx.execute(OPEN, id_hash, user_id, now, expires_at, user_agent, address, password_hash) == 1
+    """Insert a session; False if the user no longer has this password."""
+    return await tx.execute(INSERT, id_hash, user_id, now, expires_at, user_agent, address, password_hash) == 1
 
 
-async def renew(db: Pool, id_hash: bytes, new_hash: bytes, now: datetime) -> bool:
-    """The session has another secret and authenticated now; False where it ended, or was renewed by somebody else."""
-    return await db.execute(RENEW, id_hash, new_hash, now) == 1
+async def rotate_secret(db: Pool, id_hash: bytes, new_hash: bytes, now: datetime) -> bool:
+    """Replace the secret of a session authenticated now; False if it ended or was rotated concurrently."""
+    return await db.execute(ROTATE, id_hash, new_hash, now) == 1
 
 
-async def hold(tx: Tx, id_hash: bytes) -> bool:
-    """Whether the session has not ended, and will not until this transaction does."""
+async def lock(tx: Tx, id_hash: bytes) -> bool:
+    """Lock the session against revocation; False if it has ended."""
     return bool(await tx.fetchval(LOCK, id_hash))
 
 
-async def active(db: Pool, user_id: UserId, now: datetime, limit: int) -> list[ActiveSession]:
-    """The sessions that this person can use now, the one seen last first."""
-    return [ActiveSession(**row) for row in await db.fetch(ACTIVE, user_id, now, now - IDLE, limit)]
+async def list_active(db: Pool, user_id: UserId, now: datetime, limit: int) -> list[ActiveSession]:
+    """The active sessions of a user, most recently used first."""
+    return [ActiveSession(**row) for row in await db.fetch(LIST_ACTIVE, user_id, now, now - IDLE, limit)]
 
 
-async def end(tx: Tx, id_hash: bytes, now: datetime) -> UUID | None:
-    """End a session, wherever else its cookie may still be; whose it was. None: there was none."""
-    user_id: UUID | None = await tx.fetchval(END, id_hash, now)
+async def revoke(tx: Tx, id_hash: bytes, now: datetime) -> UUID | None:
+    """End a session; its user, or None if it was not active."""
+    user_id: UUID | None = await tx.fetchval(REVOKE, id_hash, now)
     return user_id
 
 
-async def end_one(tx: Tx, user_id: UserId, public_id: UUID, now: datetime) -> bool:
-    """End one of this person's sessions; False where it is over, or somebody else's."""
-    return await tx.execute(END_ONE, user_id, public_id, now) == 1
+async def revoke_one(tx: Tx, user_id: UserId, public_id: UUID, now: datetime) -> bool:
+    """End one session of this user; False if the user has no such active session."""
+    return await tx.execute(REVOKE_ONE, user_id, public_id, now) == 1
 
 
-async def end_others(tx: Tx, user_id: UserId, id_hash: bytes, now: datetime) -> int:
-    """End every session of this person but one; how many there were."""
-    return await tx.execute(END_OTHERS, user_id, id_hash, now)
+async def revoke_others(tx: Tx, user_id: UserId, id_hash: bytes, now: datetime) -> int:
+    """End every session of this user except one; how many were active."""
+    return await tx.execute(REVOKE_OTHERS, user_id, id_hash, now)
 
 
-async def end_all(tx: Tx, user_id: UUID, now: datetime) -> None:
-    """End every session of this person."""
-    await tx.execute(END_ALL, user_id, now)
+async def revoke_all(tx: Tx, user_id: UUID, now: datetime) -> None:
+    """End every session of this user."""
+    await tx.execute(REVOKE_ALL, user_id, now)
 
 
-async def speak(db: Pool, user_id: UserId, language: str) -> None:
-    """From now on this person is mailed in this language."""
-    await db.execute(SPEAK, user_id, language)
+async def set_language(db: Pool, user_id: UserId, language: str) -> None:
+    """Set the language of e-mails to this user."""
+    await db.execute(SET_LANGUAGE, user_id, language)
 
 
-async def by_email(db: Pool | Tx, email_key: str) -> Row | None:
-    """Who signs in with this folded e-mail, and by which password."""
-    return await db.fetchrow(BY_EMAIL, email_key)
+async def find_by_email(db: Pool | Tx, email_key: str) -> Row | None:
+    """The user with this `email_key`, with `password_hash`, for reauthentication."""
+    return await db.fetchrow(FIND_BY_EMAIL, email_key)

@@ -1,8 +1,7 @@
-"""Recent authentication: before money, secrets and guards of the account, who sits at the dashboard confirms the password.
+"""Recent authentication of users: changes of money, secrets and account protection need the password again after 15 minutes.
 
-Signing in counts for 15 minutes. JSON is refused until `POST /api/v2/merchant/session/confirm`. A page with such a form is
-shown after the confirmation; a form that is sent when it is too long ago is answered with a page that asks, carries what was
-filled in, and does it with the password.
+JSON is refused until `POST /api/v2/merchant/session/confirm`. A page redirects to the confirmation page; a submitted form is
+answered with a page that asks for the password and carries the form's fields.
 """
 
 import re
@@ -18,37 +17,37 @@ from tollhouse.http.forms import Form
 from tollhouse.http.request import Request
 from tollhouse.http.responses import ErrorPage, page
 from tollhouse.identity import second_factor, sessions, sessions_store
-from tollhouse.identity.model import InvalidCredentials, Person, RecentAuthenticationRequired, SignInFirst
-from tollhouse.identity.people import prove
+from tollhouse.identity.credentials import verify_password
+from tollhouse.identity.model import InvalidCredentials, Operator, Person, RecentAuthenticationRequired, SignInFirst
 from tollhouse.identity.second_factor import InvalidCode, SecondFactorRequired
 from tollhouse.kernel.errors import ApiError, AuthenticationRequired
 from tollhouse.kernel.limits import RECENT_AUTHENTICATION_S
 
-LASTS = timedelta(seconds=RECENT_AUTHENTICATION_S)
-PASSWORD, CODE = "stepup_password", "stepup_code"
+RECENT = timedelta(seconds=RECENT_AUTHENTICATION_S)
+PASSWORD_FIELD, CODE_FIELD = "stepup_password", "stepup_code"
 TEMPLATE = "identity/stepup.html"
-OURS = re.compile(r"/(live|test|developers|settings)(/[A-Za-z0-9:._~-]+)*(\?[A-Za-z0-9:._~=&%+-]*)?")
-HOME = "/"
+PATH, HOME = "/stepup", "/"
+RETURN_PATH = re.compile(r"/(live|test|developers|settings)(/[A-Za-z0-9:._~-]+)*(\?[A-Za-z0-9:._~=&%+-]*)?")
 
 
-class ConfirmFirst(ApiError):
-    """303: the page is shown after the confirmation."""
+class ReauthenticationRedirect(ApiError):
+    """303 to the confirmation page, which then opens the page `to`."""
 
     code, status, message = RecentAuthenticationRequired.code, 303, RecentAuthenticationRequired.message
 
-    def __init__(self, to: str) -> None:
-        super().__init__(headers={"Location": f"/stepup?{urlencode({'to': to})}"})
+    def __init__(self, to: str, path: str = PATH) -> None:
+        super().__init__(headers={"Location": f"{path}?{urlencode({'to': to})}"})
 
 
-class ConfirmWithForm(ErrorPage):
-    """403: nothing was done yet. The page asks for the password, and carries what was filled in."""
+class ReauthenticationPage(ErrorPage):
+    """403: nothing was changed yet. The page asks for the password and carries the submitted fields."""
 
     code, status, message = RecentAuthenticationRequired.code, 403, RecentAuthenticationRequired.message
 
 
-def is_recent(person: Person, now: datetime) -> bool:
-    """Whether they signed in, or confirmed the password, within the last 15 minutes."""
-    return now < person.authenticated_at + LASTS
+def is_recent(caller: Person | Operator, now: datetime) -> bool:
+    """Whether the caller signed in or confirmed the password within the last 15 minutes."""
+    return now < caller.authenticated_at + RECENT
 
 
 def require_recent(person: Person, now: datetime) -> None:
@@ -58,86 +57,103 @@ def require_recent(person: Person, now: datetime) -> None:
 
 
 async def confirm(request: Request, person: Person, password: str, code: str | None) -> Person:
-    """The person, who confirmed password and second factor now, in the same session under another secret.
+    """Verify password and second factor; the user, authenticated now, with a new session secret.
 
-    Raises what signing in does, and `AuthenticationRequired` where the session ended meanwhile.
+    Raises what sign-in raises, and `AuthenticationRequired` if the session has ended.
     """
     try:
-        await prove(request, "step-up", person.email, password, sessions_store.by_email)
+        await verify_password(request, "step-up", person.email, password, sessions_store.find_by_email)
     except InvalidCredentials:
-        await request.services.db.transact(lambda tx: record.note(tx, person.merchant_id, "proof.refused", request.now))
+        await request.services.db.transact(lambda tx: record.event(tx, person.merchant_id, "proof.refused", request.now))
         raise
     if await second_factor.state(request.services.db, person.user_id) is not None:
         if code is None:
             raise SecondFactorRequired(person.user_id)
-        await second_factor.check(request, person.user_id, code)
-    renewed = await sessions.renew(request, person)
-    if renewed is None:
+        await second_factor.verify_code(request, person.user_id, code)
+    confirmed = await sessions.rotate_secret(request, person)
+    if confirmed is None:
         raise AuthenticationRequired
-    return renewed
+    return confirmed
 
 
 async def confirm_by_form(request: Request, person: Person, form: Form) -> Person:
-    """The same by the fields of a page's form. Raises what `confirm` does."""
+    """`confirm` with the fields of a page's form."""
     try:
-        return await confirm(request, person, form.one(PASSWORD) or "", form.one(CODE) or "")
+        return await confirm(request, person, form.one(PASSWORD_FIELD) or "", form.one(CODE_FIELD) or "")
     except InvalidCode:
-        # Of a form that is sent twice, the first one has used the code up.
-        again = await sessions.person_of(request)
-        if again is None or not is_recent(again, request.now):
+        # When a form is submitted twice, the first request has used the code.
+        current = await sessions.current_person(request)
+        if current is None or not is_recent(current, request.now):
             raise
-        return again
+        return current
 
 
 async def reauthenticate(request: Request, person: Person, *, allow_external_redirect: bool = False) -> Person:
-    """At a page: the person, where that is recent; else 303 to where it is asked, or 403 with a page that asks.
+    """On a page: the user, recently authenticated; otherwise a redirect (GET) or a page that carries the form (403).
 
-    `allow_external_redirect`: the form may end on another site.
+    `allow_external_redirect`: the form's response may redirect to another site.
     """
     if is_recent(person, request.now):
         return person
     if request.method in SAFE:
         query = request.query.decode("latin-1")
-        raise ConfirmFirst(f"{request.path}?{query}" if query else request.path)
+        raise ReauthenticationRedirect(f"{request.path}?{query}" if query else request.path)
     form = request.form()
     error: ApiError | None = None
-    if form.one(PASSWORD) is not None:
+    if form.one(PASSWORD_FIELD) is not None:
         try:
             return await confirm_by_form(request, person, form)
         except AuthenticationRequired:
             raise SignInFirst from None
-        except ApiError as fault:
-            error = fault
-    kept = [(name, value) for name, value in form.pairs if name not in {PASSWORD, CODE}]
-    facts = await _facts(request, person, request.path, kept, error)
-    raise ConfirmWithForm(
-        TEMPLATE, None if error is None else error.headers, allow_external_redirect=allow_external_redirect, **facts
+        except ApiError as refusal:
+            error = refusal
+    context = await _context(request, person, request.path, carried_fields(form), error)
+    raise ReauthenticationPage(
+        TEMPLATE, None if error is None else error.headers, allow_external_redirect=allow_external_redirect, **context
     )
 
 
-async def asked(request: Request, person: Person, to: str, error: ApiError | None = None) -> Response:
-    """The page that asks, and then goes on to another one."""
-    facts = await _facts(request, person, "/stepup", [("to", to)], error)
-    shown = page(request, TEMPLATE, 200 if error is None else error.status, **facts)
-    shown.headers.update({} if error is None else error.headers)
-    return shown
+async def confirmation_page(request: Request, person: Person, to: str, error: ApiError | None = None) -> Response:
+    """The page that asks for the password and then opens `to`."""
+    return render(request, await _context(request, person, PATH, [("to", to)], error), error)
 
 
-def page_to(form: Form) -> str:
-    """The page to go on to: one of the dashboard, never an address of anybody else's."""
+def return_path(form: Form) -> str:
+    """The page to open after confirmation: a path of the dashboard, never another site."""
     to = form.one("to") or ""
-    return to if OURS.fullmatch(to) else HOME
+    return to if RETURN_PATH.fullmatch(to) else HOME
 
 
-async def _facts(
-    request: Request, person: Person, action: str, kept: list[tuple[str, str]], error: ApiError | None
+def carried_fields(form: Form) -> list[tuple[str, str]]:
+    """The fields of the submitted form without password and code."""
+    return [(name, value) for name, value in form.pairs if name not in {PASSWORD_FIELD, CODE_FIELD}]
+
+
+def template_context(
+    email: str, action: str, fields: list[tuple[str, str]], error: ApiError | None, *, with_code: bool, cancel_path: str
 ) -> dict[str, Any]:
+    """The context of the template. `action` is where its form is sent, with hidden `fields`."""
     message = "" if error is None else error.message
     return {
-        "person": person,
+        "email": email,
         "action": action,
-        "kept": kept,
-        "message": "The password is wrong." if isinstance(error, InvalidCredentials) else message,
-        "with_code": await second_factor.state(request.services.db, person.user_id) is not None,
-        "carries": action != "/stepup",
+        "fields": fields,
+        "message": "Incorrect password." if isinstance(error, InvalidCredentials) else message,
+        "with_code": with_code,
+        "carries_form": not action.endswith(PATH),
+        "cancel_path": cancel_path,
     }
+
+
+def render(request: Request, context: dict[str, Any], error: ApiError | None) -> Response:
+    """The confirmation page, with the status and headers of the error."""
+    response = page(request, TEMPLATE, 200 if error is None else error.status, **context)
+    response.headers.update({} if error is None else error.headers)
+    return response
+
+
+async def _context(
+    request: Request, person: Person, action: str, fields: list[tuple[str, str]], error: ApiError | None
+) -> dict[str, Any]:
+    with_code = await second_factor.state(request.services.db, person.user_id) is not None
+    return template_context(person.email, action, fields, error, with_code=with_code, cancel_path=HOME)

@@ -1,4 +1,4 @@
-"""Every SQL statement about a caller's credential. Each check is one indexed statement."""
+"""Every SQL statement about API credentials. Each check is one indexed statement."""
 
 from datetime import datetime, timedelta
 
@@ -9,7 +9,7 @@ from tollhouse.kernel.limits import ACCESS_TOKEN_S, ACTIVITY_EVERY_S
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.platform.db import Pool, Row, Tx
 
-# Both bounds on expires_at let the planner leave out every partition but one.
+# Both bounds of expires_at let the planner prune the partitions.
 BEARER = """
     SELECT t.grant_id, t.scope_mask & g.scope_mask & c.scope_mask AS scope_mask, g.mode, g.merchant_id, g.client_id,
            c.client_type, m.business_name, m.suspended_at, a.last_used_at,
@@ -30,27 +30,27 @@ API_KEY = """
     LEFT JOIN api_key_activity a ON a.api_key_id = k.id
     WHERE k.key_hash = $1 AND k.revoked_at IS NULL
 """
-# The condition in SQL makes parallel requests safe; the caller's own look keeps the row lock off the hot path.
-NOTE_GRANT_USE = """
+# The WHERE clause makes parallel requests safe; `use_is_stale` keeps the row lock off the hot path.
+RECORD_GRANT_USE = """
     INSERT INTO oauth_grant_activity AS a (grant_id, last_used_at) VALUES ($1, $2)
     ON CONFLICT (grant_id) DO UPDATE SET last_used_at = excluded.last_used_at
     WHERE a.last_used_at <= excluded.last_used_at - interval '60 s'
 """
-NOTE_API_KEY_USE = """
+RECORD_API_KEY_USE = """
     INSERT INTO api_key_activity AS a (api_key_id, last_used_at) VALUES ($1, $2)
     ON CONFLICT (api_key_id) DO UPDATE SET last_used_at = excluded.last_used_at
     WHERE a.last_used_at <= excluded.last_used_at - interval '60 s'
 """
-ANYBODY_IS_VERIFIED = "SELECT true FROM users WHERE merchant_id = $1 AND verified_at IS NOT NULL LIMIT 1"
+HAS_VERIFIED_USER = "SELECT true FROM users WHERE merchant_id = $1 AND verified_at IS NOT NULL LIMIT 1"
 
 Suspension = type[AccountSuspended | ApplicationSuspended]
-EVERY = timedelta(seconds=ACTIVITY_EVERY_S)
+ACTIVITY_INTERVAL = timedelta(seconds=ACTIVITY_EVERY_S)
 HORIZON = timedelta(seconds=ACCESS_TOKEN_S + 60)
-"""No living token ends later; a minute is for hosts whose clocks differ."""
+"""The latest expiry of a valid token, with a minute for clock differences."""
 
 
-async def by_bearer(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:
-    """Who holds this access token, and what suspension refuses it; None when it is no living token."""
+async def find_by_access_token(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:
+    """The caller of an access token, and the error if it is suspended; None if the token is not valid."""
     row = await db.fetchrow(BEARER, token_hash, now, now + HORIZON)
     if row is None:
         return None
@@ -61,15 +61,15 @@ async def by_bearer(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller,
         client_id=ClientId(row["client_id"]),
         grant_id=GrantId(row["grant_id"]),
         client_is_public=row["client_type"] == "public",
-        use_is_stale=_stale(row, now),
+        use_is_stale=_is_stale(row, now),
     )
     if row["suspended_at"] is not None:
         return caller, AccountSuspended
     return caller, ApplicationSuspended if row["application_suspended"] else None
 
 
-async def by_api_key(db: Pool, key_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:
-    """Who holds this API key, and what suspension refuses it; None when it is no living key."""
+async def find_by_api_key(db: Pool, key_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:
+    """The caller of an API key, and the error if it is suspended; None if the key is not valid."""
     row = await db.fetchrow(API_KEY, key_hash)
     if row is None:
         return None
@@ -78,24 +78,24 @@ async def by_api_key(db: Pool, key_hash: bytes, now: datetime) -> tuple[Caller, 
         row["business_name"],
         Scopes(row["scope_mask"]),
         api_key_id=ApiKeyId(row["id"]),
-        use_is_stale=_stale(row, now),
+        use_is_stale=_is_stale(row, now),
     )
     return caller, AccountSuspended if row["suspended_at"] is not None else None
 
 
-async def anybody_is_verified(db: Pool | Tx, merchant_id: MerchantId) -> bool:
-    """Whether a mail has reached anybody of this merchant."""
-    return await db.fetchrow(ANYBODY_IS_VERIFIED, merchant_id) is not None
+async def has_verified_user(db: Pool | Tx, merchant_id: MerchantId) -> bool:
+    """Whether any user of this merchant has a verified e-mail address."""
+    return await db.fetchrow(HAS_VERIFIED_USER, merchant_id) is not None
 
 
 async def record_use(db: Pool, caller: Caller, now: datetime) -> None:
-    """Note a successful use, at most once a minute."""
+    """Record a successful use, at most once a minute."""
     if caller.grant_id is not None:
-        await db.execute(NOTE_GRANT_USE, caller.grant_id, now)
+        await db.execute(RECORD_GRANT_USE, caller.grant_id, now)
     elif caller.api_key_id is not None:
-        await db.execute(NOTE_API_KEY_USE, caller.api_key_id, now)
+        await db.execute(RECORD_API_KEY_USE, caller.api_key_id, now)
 
 
-def _stale(row: Row, now: datetime) -> bool:
+def _is_stale(row: Row, now: datetime) -> bool:
     last: datetime | None = row["last_used_at"]
-    return last is None or last <= now - EVERY
+    return last is None or last <= now - ACTIVITY_INTERVAL

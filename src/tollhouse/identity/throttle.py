@@ -1,7 +1,7 @@
-"""How often one may fail, and how many requests a credential may make in a minute.
+"""Limits of failed attempts and of requests.
 
-Failures are counted in the database, for all processes together: they protect secrets, and are rare. Requests are counted
-in the memory of each process: that protects us from a client gone wild, and must cost next to nothing.
+Failures are counted in the database, for all processes: they protect secrets and are rare. Requests are counted in the
+memory of each process, which must cost little.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from tollhouse.platform.db import Pool, Tx
 
 MINUTE = timedelta(minutes=1)
 SHORTEST = timedelta(seconds=1)
-SITE_BITS = 64
-"""Whoever has one IPv6 address has the 64 bits behind it as well."""
+NETWORK_BITS = 64
+"""An IPv6 client usually controls a /64 network."""
 
 
 class RateLimited(ApiError):
-    """429: too many in too short a time. `Retry-After` says when the next one may come."""
+    """429: too many requests or failures. `Retry-After` has the seconds to wait."""
 
     code, status, message = "rate_limited", 429, "Too many requests. Try again later."
 
@@ -33,99 +33,114 @@ class RateLimited(ApiError):
         super().__init__(headers={"Retry-After": str(max(1, math.ceil(wait.total_seconds())))})
 
 
-class Watch(Struct, frozen=True):
-    """Failures of one kind under one name: at most `most` within any `span`. 0 is no limit."""
+class FailureLimit(Struct, frozen=True):
+    """At most `limit` failures of one kind and name within any `span`. 0 is no limit."""
 
     kind: str
     name: str
-    most: int
+    limit: int
     span: timedelta
 
     @property
     def name_hash(self) -> bytes:
-        """What the name is kept under: the table names nobody."""
+        """The key of the row. The table holds no names."""
         return digest(f"{self.kind}\0{self.name}")
 
 
-async def wait_for(db: Pool | Tx, watches: Sequence[Watch], now: datetime) -> timedelta | None:
-    """How long nothing more may be tried under these names; None while something may."""
+async def retry_after(db: Pool | Tx, limits: Sequence[FailureLimit], now: datetime) -> timedelta | None:
+    """The time to wait where a limit is reached; None where none is."""
     waits = [
-        first + watch.span - now
-        for watch in watches
-        if watch.most
-        and (first := await throttle_store.first_of_too_many(db, watch.name_hash, now, watch.span, watch.most)) is not None
+        first + one.span - now
+        for one in limits
+        if one.limit
+        and (first := await throttle_store.oldest_at_limit(db, one.name_hash, now, one.span, one.limit)) is not None
     ]
     return max(waits, default=None)
 
 
-async def count_failure(db: Pool | Tx, watches: Sequence[Watch], now: datetime) -> timedelta | None:
-    """Count one failure under each of these names; how long to wait where that was one too many.
+async def record_failure(db: Pool | Tx, limits: Sequence[FailureLimit], now: datetime) -> timedelta | None:
+    """Count a failure for each limit, until one is reached; then the time to wait.
 
-    One too many under a name is not counted under those behind it: what is refused for the account uses up no address.
+    A failure beyond one limit does not count for the following ones: refusals for an account do not exhaust an address.
     """
-    for watch in watches:
-        if watch.most and not await throttle_store.count(db, watch.name_hash, now, watch.span, watch.most):
-            return await wait_for(db, watches, now) or SHORTEST
+    for one in limits:
+        if one.limit and not await throttle_store.count(db, one.name_hash, now, one.span, one.limit):
+            return await retry_after(db, limits, now) or SHORTEST
     return None
 
 
-def source_of(address: str) -> str:
-    """What one sender can send from: an IPv4 address, or the network of an IPv6 one."""
+async def require_below(db: Pool | Tx, limits: Sequence[FailureLimit], now: datetime) -> None:
+    """Raises `RateLimited` where a limit is reached."""
+    wait = await retry_after(db, limits, now)
+    if wait is not None:
+        raise RateLimited(wait)
+
+
+async def count_attempt(db: Pool | Tx, limits: Sequence[FailureLimit], now: datetime) -> None:
+    """Count an attempt, whether it succeeds or not. Raises `RateLimited` where a limit is reached."""
+    await require_below(db, limits, now)
+    wait = await record_failure(db, limits, now)
+    if wait is not None:
+        raise RateLimited(wait)
+
+
+def network_of(address: str) -> str:
+    """The IPv4 address, or the /64 network of an IPv6 address."""
     try:
-        found = IPv6Address(address)
+        parsed = IPv6Address(address)
     except ValueError:
         return address
-    return str(found.ipv4_mapped or IPv6Network((int(found), SITE_BITS), strict=False))
+    return str(parsed.ipv4_mapped or IPv6Network((int(parsed), NETWORK_BITS), strict=False))
 
 
-class Delay:
-    """Holds refusals back, so that whoever asks again and again on few connections asks slowly. At most so many at once."""
+class RefusalDelay:
+    """Delays refusals to slow down clients that retry at once; at most `limit` wait at the same time."""
 
-    def __init__(self, span: timedelta, most: int) -> None:
+    def __init__(self, span: timedelta, limit: int) -> None:
         self._span = span
-        self._most = most
-        self._held = 0
+        self._limit = limit
+        self._waiting = 0
 
     async def wait(self) -> None:
-        """Wait; not at all where as many wait as may."""
-        if self._held < self._most:
-            self._held += 1
+        """Wait for `span`, unless `limit` others wait already."""
+        if self._waiting < self._limit:
+            self._waiting += 1
             try:
                 await asyncio.sleep(self._span.total_seconds())
             finally:
-                self._held -= 1
+                self._waiting -= 1
 
 
-class Meter:
-    """How many requests each credential made in its minute, in the memory of this process."""
+class RequestMeter:
+    """Requests per credential and minute, in the memory of this process."""
 
     def __init__(self) -> None:
         self._minutes: dict[UUID, _Minute] = {}
-        self._tidy_at: datetime | None = None
+        self._cleanup_at: datetime | None = None
 
     def __len__(self) -> int:
-        """How many credentials it remembers."""
+        """The number of credentials in memory."""
         return len(self._minutes)
 
-    def take(self, credential: UUID, most: int, now: datetime) -> None:
-        """Count one request. Raises `RateLimited` when the minute that the first one began has had `most`."""
+    def count(self, credential: UUID, limit: int, now: datetime) -> None:
+        """Count a request. Raises `RateLimited` beyond `limit` requests in the minute that the first one began."""
         minute = self._minutes.get(credential)
         if minute is None or now >= minute.ends_at:
-            self._forget_ended(now)
+            self._remove_ended(now)
             self._minutes[credential] = _Minute(now + MINUTE)
-        elif minute.taken >= most:
+        elif minute.requests >= limit:
             raise RateLimited(minute.ends_at - now)
         else:
-            minute.taken += 1
+            minute.requests += 1
 
-    def _forget_ended(self, now: datetime) -> None:
-        if self._tidy_at is None or now >= self._tidy_at:
+    def _remove_ended(self, now: datetime) -> None:
+        if self._cleanup_at is None or now >= self._cleanup_at:
             self._minutes = {name: minute for name, minute in self._minutes.items() if now < minute.ends_at}
-            self._tidy_at = now + MINUTE
+            self._cleanup_at = now + MINUTE
 
 
 class _Minute(Struct):
-    """A credential's minute."""
+    """The current minute of a credential."""
 
     ends_at: datetime
-    taken: int = 1
+    requests: int = 1

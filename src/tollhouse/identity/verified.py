@@ -1,4 +1,4 @@
-"""Verified addresses: where mails are sent, nobody makes live keys, connections or links until one has reached them."""
+"""Verified e-mail addresses: live keys, connections and payment links need one where e-mails are sent."""
 
 from tollhouse.http.responses import ErrorPage
 from tollhouse.identity import store
@@ -9,11 +9,11 @@ from tollhouse.platform.db import Pool, Tx
 
 
 class EmailUnverified(ErrorPage):
-    """403: live mode with a relay, and no address is verified. The page offers another link."""
+    """403: live mode with an SMTP relay, and the address is not verified. The page offers a new link."""
 
     code, status = "email_unverified", 403
     message = (
-        "Verify your e-mail address first, with the link that was mailed to it. Under Security, another one can be mailed."
+        "Verify your e-mail address first: open the link in the e-mail we sent you, or request a new one under Security."
     )
 
     def __init__(self) -> None:
@@ -21,12 +21,12 @@ class EmailUnverified(ErrorPage):
 
 
 async def require_verified_email(db: Pool | Tx, settings: Settings, env: MerchantEnv, person: Person | None = None) -> None:
-    """Raises `EmailUnverified` in live mode with a relay, unless the person's address is verified.
+    """Raises `EmailUnverified` in live mode with an SMTP relay, unless the user's address is verified.
 
-    Programs act for no person: with none, that of anybody of the merchant will do.
+    For an API credential there is no user: any verified user of the merchant suffices.
     """
     if settings.smtp is None or not env.livemode:
         return
-    verified = person.verified if person is not None else await store.anybody_is_verified(db, env.merchant_id)
+    verified = person.verified if person is not None else await store.has_verified_user(db, env.merchant_id)
     if not verified:
         raise EmailUnverified

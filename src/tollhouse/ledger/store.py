@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.audit import author
+from tollhouse.audit import actor
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
@@ -159,7 +159,7 @@ class EntryFilter(Struct, frozen=True):
 async def post(tx: Tx, journal_entry: JournalEntry) -> PostedTransaction:
     """Write a journal entry in one round trip."""
     transaction_id, postings, source = new_id(), journal_entry.postings, journal_entry.source
-    client_id = author.current().client_id
+    client_id = actor.current().client_id
     rows = await tx.fetch(
         POST,
         transaction_id,

@@ -1,1 +1,1 @@
-"""E-mail: an outbox that deeds write into with what they did, and the worker that sends what stands in it."""
+"""E-mail: a transactional outbox, and the job that sends it."""

@@ -1,6 +1,6 @@
-"""What the worker does for mail: sends what is due, tries again what was not taken, and forgets what is old.
+"""The mail jobs: send due e-mails, retry deferred ones, delete old ones.
 
-Without a relay nothing is sent. Then each mail is shown once in the log, with its link, and to operators.
+Without an SMTP relay each e-mail is written to the log once, with its link, and shown to operators.
 """
 
 import asyncio
@@ -8,76 +8,77 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from tollhouse.http.services import Services
-from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import MAIL_KEPT_S, MAIL_LEASE_S
-from tollhouse.mail import store, writing
-from tollhouse.mail.model import Mail, again_after
-from tollhouse.mail.writing import NoAddressError
+from tollhouse.mail import rendering, store
+from tollhouse.mail.model import QueuedEmail, retry_delay
+from tollhouse.mail.rendering import NoAddressError
+from tollhouse.platform.cleanup import delete_in_batches
 from tollhouse.platform.log import log
 from tollhouse.platform.smtp import MailDeferredError, MailRejectedError, Relay, send_mail
 
-AT_ONCE = 10
+CONCURRENCY = 10
 LEASE = timedelta(seconds=MAIL_LEASE_S)
-KEPT = timedelta(seconds=MAIL_KEPT_S)
+RETENTION = timedelta(seconds=MAIL_KEPT_S)
 
 
 async def send_due(services: Services) -> None:
-    """Send what is due, as many at once as a relay bears."""
+    """Send the e-mails that are due, up to `CONCURRENCY` at once."""
     now = clock.now()
-    due = await store.take_due(services.db, now, now + LEASE, AT_ONCE)
-    await asyncio.gather(*(_send(services, mail, now) for mail in due))
+    due = await store.lease_due(services.db, now, now + LEASE, CONCURRENCY)
+    await asyncio.gather(*(_send(services, queued, now) for queued in due))
 
 
-async def forget_mails(services: Services) -> None:
-    """Mails that were sent, shown or given up long ago."""
-    await forget(services.db, store.FORGET, clock.now() - KEPT)
+async def delete_emails(services: Services) -> None:
+    """Delete e-mails that were finished long ago."""
+    await delete_in_batches(services.db, store.DELETE_OLD, clock.now() - RETENTION)
 
 
-JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(1, send_due), (3600, forget_mails)]
-"""Seconds between two runs, and what is done."""
+JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(1, send_due), (3600, delete_emails)]
+"""The interval in seconds and the job."""
 
 
-async def _send(services: Services, mail: Mail, now: datetime) -> None:
+async def _send(services: Services, queued: QueuedEmail, now: datetime) -> None:
     try:
-        addressed = mail if mail.letter.user_id or mail.letter.about != "reset" else await store.address(services.db, mail)
+        is_addressed = queued.email.user_id is not None or queued.email.kind != "reset"
+        addressed = queued if is_addressed else await store.set_recipient(services.db, queued)
         if addressed is None:
             return
         if addressed.useful_until <= now:
             await store.give_up(services.db, addressed, "too_late", now)
         elif services.settings.smtp is None:
-            await _show(services, addressed)
+            await _log(services, addressed)
         else:
             await _hand_over(services, addressed, services.settings.smtp)
-    except Exception as fault:  # noqa: BLE001 - one mail that cannot be written must not hold up the others
-        log.error("mail failed", exc_info=fault)
-        await _later(services, mail, "failed")
+    except Exception as error:  # noqa: BLE001 - an e-mail that cannot be rendered must not stop the others
+        log.error("mail_failed", exc_info=error)
+        await _retry(services, queued, "failed")
 
 
-async def _show(services: Services, mail: Mail) -> None:
-    if await store.note_shown(services.db, mail, clock.now()):
-        written = writing.write(services, mail)
-        log.info("mail", detail=f"To {mail.letter.recipient}: {written.subject} {written.link}".rstrip())
+async def _log(services: Services, queued: QueuedEmail) -> None:
+    if await store.record_shown(services.db, queued, clock.now()):
+        rendered = rendering.render(services, queued)
+        log.info("mail_logged", detail=f"To {queued.email.recipient}: {rendered.subject} {rendered.link}".rstrip())
 
 
-async def _hand_over(services: Services, mail: Mail, relay: Relay) -> None:
+async def _hand_over(services: Services, queued: QueuedEmail, relay: Relay) -> None:
     try:
-        await send_mail(relay, writing.message_of(services, mail))
+        await send_mail(relay, rendering.mime_message(services, queued))
     except NoAddressError:
-        await store.give_up(services.db, mail, "no_address", clock.now())
+        await store.give_up(services.db, queued, "no_address", clock.now())
     except MailRejectedError as error:
-        log.warning("mail refused", part=mail.letter.about, error=error.error)
-        await store.give_up(services.db, mail, error.error, clock.now())
-    except MailDeferredError as fault:
-        log.warning("mail not taken", part=mail.letter.about, error=fault.error, attempt=mail.attempts)
-        await _later(services, mail, fault.error)
+        log.warning("mail_refused", part=queued.email.kind, error=error.error)
+        await store.give_up(services.db, queued, error.error, clock.now())
+    except MailDeferredError as error:
+        log.warning("mail_deferred", part=queued.email.kind, error=error.error, attempt=queued.attempts)
+        await _retry(services, queued, error.error)
     else:
-        await store.note_sent(services.db, mail, clock.now())
+        await store.record_sent(services.db, queued, clock.now())
 
 
-async def _later(services: Services, mail: Mail, error: str) -> None:
-    wait, now = again_after(mail.attempts), clock.now()
-    if wait is None or now + wait >= mail.useful_until:
-        await store.give_up(services.db, mail, error, now)
+async def _retry(services: Services, queued: QueuedEmail, error: str) -> None:
+    delay, now = retry_delay(queued.attempts), clock.now()
+    if delay is None or now + delay >= queued.useful_until:
+        await store.give_up(services.db, queued, error, now)
     else:
-        await store.try_again(services.db, mail, error, now + wait)
+        await store.schedule_retry(services.db, queued, error, now + delay)

@@ -1,4 +1,4 @@
-"""The links of mails: the id of the mail, and our MAC over it. What opens anything is kept nowhere, not even as a digest."""
+"""The links of e-mails: the ID of the e-mail and a MAC over it. The secret is not stored, not even as a digest."""
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -8,7 +8,7 @@ from uuid import UUID
 from tollhouse.http.request import Request
 from tollhouse.kernel.errors import ApiError
 from tollhouse.mail import store
-from tollhouse.mail.model import Linked
+from tollhouse.mail.model import LinkKind
 from tollhouse.platform.encryption import MAC_BYTES, KeyRing
 
 PURPOSE = b"mail link:"
@@ -16,15 +16,15 @@ ID_BYTES = 16
 SECRET_CHARS = (ID_BYTES + MAC_BYTES) // 3 * 4
 
 
-class LinkIsOver(ApiError):
-    """410: the link of a mail is none, was used, or is too old."""
+class MailLinkExpired(ApiError):
+    """410: the link is unknown, used or expired."""
 
     code, status = "link_over", 410
-    message = "This link was used, or is too old. Ask for another."
+    message = "This link is invalid, was already used, or has expired. Request a new one."
 
 
-class Holder(NamedTuple):
-    """Whose link it is. `verified`: it was used, and their address counts as verified."""
+class LinkOwner(NamedTuple):
+    """The user of a link. `active`: the link can be used; `verified`: it was used and the address is verified."""
 
     mail_id: UUID
     user_id: UUID
@@ -33,13 +33,13 @@ class Holder(NamedTuple):
     verified: bool
 
 
-def secret_of(keys: KeyRing, about: Linked, mail_id: UUID) -> str:
-    """What the link of this mail ends in."""
-    return urlsafe_b64encode(mail_id.bytes + keys.mac(_bound(about, mail_id))).decode()
+def link_secret(keys: KeyRing, kind: LinkKind, mail_id: UUID) -> str:
+    """The secret at the end of the e-mail's link."""
+    return urlsafe_b64encode(mail_id.bytes + keys.mac(_mac_input(kind, mail_id))).decode()
 
 
-def mail_of(keys: KeyRing, about: Linked, secret: str) -> UUID | None:
-    """The mail whose link ends in this; None where we made no such link."""
+def parse_link_secret(keys: KeyRing, kind: LinkKind, secret: str) -> UUID | None:
+    """The e-mail of a link secret; None if its MAC or form is wrong."""
     if len(secret) != SECRET_CHARS or not secret.isascii():
         return None
     try:
@@ -49,17 +49,17 @@ def mail_of(keys: KeyRing, about: Linked, secret: str) -> UUID | None:
     if len(raw) != ID_BYTES + MAC_BYTES:
         return None
     mail_id = UUID(bytes=raw[:ID_BYTES])
-    return mail_id if keys.vouches(_bound(about, mail_id), raw[ID_BYTES:]) else None
+    return mail_id if keys.vouches(_mac_input(kind, mail_id), raw[ID_BYTES:]) else None
 
 
-async def holder_of(request: Request, about: Linked, secret: str) -> Holder:
-    """Whose link this is, used or not. Raises `LinkIsOver` where it is nobody's."""
-    mail_id = mail_of(request.services.keys, about, secret)
-    row = None if mail_id is None else await store.holder(request.services.db, about, mail_id, request.now)
+async def find_owner(request: Request, kind: LinkKind, secret: str) -> LinkOwner:
+    """The user of a link, used or not. Raises `MailLinkExpired` if there is none."""
+    mail_id = parse_link_secret(request.services.keys, kind, secret)
+    row = None if mail_id is None else await store.find_link_owner(request.services.db, kind, mail_id, request.now)
     if mail_id is None or row is None:
-        raise LinkIsOver
-    return Holder(mail_id, row["user_id"], row["email"], row["living"], row["verified"])
+        raise MailLinkExpired
+    return LinkOwner(mail_id, row["user_id"], row["email"], row["active"], row["verified"])
 
 
-def _bound(about: Linked, mail_id: UUID) -> bytes:
-    return PURPOSE + f"{about}.{mail_id.hex}".encode()
+def _mac_input(kind: LinkKind, mail_id: UUID) -> bytes:
+    return PURPOSE + f"{kind}.{mail_id.hex}".encode()

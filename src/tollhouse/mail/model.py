@@ -1,4 +1,4 @@
-"""What is mailed to people, and for how long it is of use."""
+"""The kinds of e-mail, how long each is useful, and its state in the outbox."""
 
 from datetime import datetime, timedelta
 from typing import Literal
@@ -10,10 +10,10 @@ from msgspec import Struct
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.limits import MAIL_NOTICE_S, MAIL_RETRY_AFTER_S, RESET_LINK_S, VERIFY_LINK_S
 
-About = Literal["verify", "reset", "password_changed", "new_device", "factor_on", "factor_off"]
-Linked = Literal["verify", "reset"]
-LINKED: tuple[Linked, ...] = ("verify", "reset")
-USEFUL_S: dict[About, int] = {
+EmailKind = Literal["verify", "reset", "password_changed", "new_device", "factor_on", "factor_off"]
+LinkKind = Literal["verify", "reset"]
+LINK_KINDS: tuple[LinkKind, ...] = ("verify", "reset")
+LIFETIMES_S: dict[EmailKind, int] = {
     "verify": VERIFY_LINK_S,
     "reset": RESET_LINK_S,
     "password_changed": MAIL_NOTICE_S,
@@ -24,34 +24,35 @@ USEFUL_S: dict[About, int] = {
 Status = Literal["waiting", "sent", "shown", "given_up"]
 
 
-class Letter(Struct, frozen=True):
-    """What is to be said to whom. `facts` are values of its text, and no secrets.
+class Email(Struct, frozen=True):
+    """An e-mail to enqueue. `facts` are the values of its template; they must not be secrets.
 
-    Without `user_id` a reset is addressed when it is sent: `recipient` is a folded e-mail then, which may be nobody's.
+    A `reset` without `user_id` gets its address when it is sent: until then `recipient` is an `email_key`, which may have no
+    account.
     """
 
-    about: About
+    kind: EmailKind
     recipient: str
     language: str
     user_id: UUID | None = None
     facts: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
-class Mail(Struct, frozen=True):
-    """A letter that stands in the outbox. `attempts` tells this time of being taken from all others."""
+class QueuedEmail(Struct, frozen=True):
+    """An e-mail in the outbox. `attempts` identifies the current attempt in compare-and-set statements."""
 
     id: UUID
-    letter: Letter
+    email: Email
     created_at: datetime
     useful_until: datetime
     attempts: int
 
 
-class ListedMail(Struct, frozen=True):
-    """What an operator sees of a mail."""
+class EmailSummary(Struct, frozen=True):
+    """An e-mail in the list that operators see."""
 
     mail_id: UUID
-    about: About
+    kind: EmailKind
     recipient: str
     status: Status
     attempts: int
@@ -60,11 +61,11 @@ class ListedMail(Struct, frozen=True):
     ended_at: Timestamp | None
 
 
-def useful_for(about: About) -> timedelta:
-    """How long somebody may want to read it, or its link works."""
-    return timedelta(seconds=USEFUL_S[about])
+def lifetime_of(kind: EmailKind) -> timedelta:
+    """How long the e-mail is useful, or its link valid."""
+    return timedelta(seconds=LIFETIMES_S[kind])
 
 
-def again_after(attempts: int) -> timedelta | None:
-    """How long after so many attempts the next one comes; None when there is none."""
+def retry_delay(attempts: int) -> timedelta | None:
+    """The delay before the next attempt after this many; None when there is none."""
     return timedelta(seconds=MAIL_RETRY_AFTER_S[attempts - 1]) if attempts <= len(MAIL_RETRY_AFTER_S) else None

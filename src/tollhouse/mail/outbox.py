@@ -1,13 +1,13 @@
-"""What is to be mailed to people is put here in the transaction of the deed that it is about."""
+"""The outbox: e-mails are enqueued in the transaction of the action that they report."""
 
 from datetime import datetime
 
 from tollhouse.kernel.ids import new_id
 from tollhouse.mail import store
-from tollhouse.mail.model import Letter, useful_for
+from tollhouse.mail.model import Email, lifetime_of
 from tollhouse.platform.db import Tx
 
 
-async def put(tx: Tx, letter: Letter, now: datetime) -> None:
-    """Let it be sent as soon as this transaction has committed, and not at all otherwise."""
-    await store.put(tx, new_id(), letter, now, now + useful_for(letter.about))
+async def enqueue(tx: Tx, email: Email, now: datetime) -> None:
+    """Enqueue an e-mail. It is sent after this transaction commits."""
+    await store.insert(tx, new_id(), email, now, now + lifetime_of(email.kind))

@@ -1,1 +1,1 @@
-"""Merchants: signing up and in, sessions, API keys and the account."""
+"""Merchants: sign-up, API keys, business settings, and the account pages of users."""

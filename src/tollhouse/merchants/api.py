@@ -1,4 +1,4 @@
-"""Signing up and in, API keys and the account, as JSON."""
+"""Sign-up, sign-in, API keys and the account, as JSON."""
 
 from datetime import datetime
 from uuid import UUID
@@ -13,6 +13,7 @@ from tollhouse.identity import sessions, stepup
 from tollhouse.identity.guards import anyone_with_cookie, scope, signed_in, signed_in_while_suspended
 from tollhouse.identity.model import Caller, InvalidCredentials, Person
 from tollhouse.identity.second_factor import InvalidCode, SecondFactorChanged, SecondFactorRequired
+from tollhouse.identity.sign_in import sign_in as sign_in_user
 from tollhouse.identity.throttle import RateLimited
 from tollhouse.identity.verified import EmailUnverified
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -45,9 +46,9 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
     responses=SessionView,
 )
 async def sign_up(request: Request, body: SignUp) -> Response:
-    """Open a merchant account and a session."""
+    """Create a merchant account and open a session."""
     view, secret = await actions.sign_up(request, body)
-    return sessions.give(request, json_response(view, 201), secret)
+    return sessions.set_cookie(request, json_response(view, 201), secret)
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -59,20 +60,20 @@ async def sign_up(request: Request, body: SignUp) -> Response:
 )
 async def sign_in(request: Request, body: SignIn) -> Response:
     """Open a session."""
-    view, secret = await actions.sign_in(request, body)
-    return sessions.give(request, json_response(view), secret)
+    user, secret = await sign_in_user(request, body.email, body.password, body.code)
+    return sessions.set_cookie(request, json_response(actions.new_session_view(user)), secret)
 
 
 @DASHBOARD_OPERATIONS.add("POST", "/logout", guard=anyone_with_cookie, status=204)
 async def sign_out(request: Request) -> Response:
     """End the session, if there is one."""
-    return await sessions.end(request, Response(status_code=204))
+    return await sessions.sign_out(request, Response(status_code=204))
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/session", guard=signed_in)
 async def who_is_signed_in(caller: Person) -> SessionView:
-    """Who is signed in."""
-    return actions.session_of(caller)
+    """The merchant and user of the session."""
+    return actions.session_view(caller)
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -82,14 +83,14 @@ async def who_is_signed_in(caller: Person) -> SessionView:
     errors=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, RateLimited),
 )
 async def confirm_session(request: Request, caller: Person, body: Confirmation) -> SessionView:
-    """Confirm the password, which counts for 15 minutes. The session goes on under another id, in its cookie."""
-    return actions.session_of(await stepup.confirm(request, caller, body.password, body.code))
+    """Confirm the password for the next 15 minutes. The session cookie is replaced."""
+    return actions.session_view(await stepup.confirm(request, caller, body.password, body.code))
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/api-keys", guard=signed_in)
 async def list_api_keys(caller: Person, db: Pool) -> ApiKeyList:
     """All API keys of the merchant, newest first, revoked ones included."""
-    return ApiKeyList(await store.api_keys(db, caller.merchant_id))
+    return ApiKeyList(await store.list_api_keys(db, caller.merchant_id))
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -101,13 +102,13 @@ async def list_api_keys(caller: Person, db: Pool) -> ApiKeyList:
     recent_authentication="live",
 )
 async def make_api_key(caller: Person, body: NewApiKey, tx: Tx, now: datetime, services: Services) -> NewApiKeyView:
-    """Make an API key. The answer shows it once."""
-    return await actions.make_api_key(tx, caller, body, services, now)
+    """Create an API key. The response contains the key, which is not shown again."""
+    return await actions.create_api_key(tx, caller, body, services, now)
 
 
 @DASHBOARD_OPERATIONS.add("DELETE", "/api-keys/{api_key_id}", guard=signed_in_while_suspended, errors=(NotFound,))
 async def revoke_api_key(caller: Person, api_key_id: UUID, tx: Tx, now: datetime) -> ApiKeyView:
-    """Revoke an API key, for ever."""
+    """Revoke an API key permanently."""
     return await actions.revoke_api_key(tx, caller, api_key_id, now)
 
 

@@ -1,6 +1,6 @@
-"""The page on which a merchant says who it is, and by whose clocks its pages go.
+"""The business settings page.
 
-What was seen is posted along: so who changes it at the same time as somebody else is told, and loses nothing typed.
+The form carries the values it was loaded with, so that a concurrent change is detected and the input kept.
 """
 
 from starlette.responses import Response
@@ -19,34 +19,34 @@ from tollhouse.merchants.model import Business
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("business_name", "time_zone")
-NOTICES = {"saved": "Saved."}
-CHANGED = "Somebody else changed this meanwhile. What stands here now is what you typed: save it again to keep it."
+NOTICES = {"saved": "Settings saved."}
+CHANGED = "These settings were changed in the meantime. Your input is below. Save again to overwrite the current settings."
 
 
 @OPERATIONS.add("GET", "/settings/business", guard=signed_in_page)
 async def business(request: Request, caller: Person) -> Response:
-    """The name of the business and the time zone of its pages."""
-    current = await business_store.business(request.services.db, caller.merchant_id)
+    """The form with the current settings."""
+    current = await business_store.get(request.services.db, caller.merchant_id)
     return _page(request, caller, current, current, notice=NOTICES.get(flash_message(request.query), ""))
 
 
 @OPERATIONS.add("POST", "/settings/business", guard=signed_in_page)
 async def change_business(request: Request, caller: Person) -> Response:
-    """Save both, if they are still what the form was made from. Posted twice, they are saved once and that is well."""
+    """Save the settings, if they are as the form was loaded with."""
     form = request.form()
-    typed = Business((form.one("business_name") or "").strip(), form.one("time_zone") or "")
+    new = Business((form.one("business_name") or "").strip(), form.one("time_zone") or "")
     seen = Business(form.one("seen_name") or "", form.one("seen_zone") or "")
-    if field_errors := typed.field_errors():
-        return _page(request, caller, typed, seen, form_errors_of(ValidationFailed(*field_errors), FIELDS))
+    if field_errors := new.field_errors():
+        return _page(request, caller, new, seen, form_errors_of(ValidationFailed(*field_errors), FIELDS))
     async with request.services.db.transaction() as tx:
-        current = await actions.change_business(tx, caller, typed, seen, request.now)
-    if current != typed:
-        return _page(request, caller, typed, current, FormErrors(CHANGED, status=409))
+        current = await actions.change_business(tx, caller, new, seen, request.now)
+    if current != new:
+        return _page(request, caller, new, current, FormErrors(CHANGED, status=409))
     return see_other("/settings/business?done=saved")
 
 
 def _page(
-    request: Request, person: Person, typed: Business, seen: Business, form_errors: FormErrors = NO_ERRORS, notice: str = ""
+    request: Request, person: Person, new: Business, seen: Business, form_errors: FormErrors = NO_ERRORS, notice: str = ""
 ) -> Response:
     names = zones.names()
     return page(
@@ -56,10 +56,10 @@ def _page(
         person=person,
         mode="test",
         here="business",
-        typed=typed,
+        business=new,
         seen=seen,
         form_errors=form_errors,
         notice=notice,
-        zones=names if typed.time_zone in names else (*names, typed.time_zone),
+        zones=names if new.time_zone in names else (*names, new.time_zone),
         clock=request.now,
     )

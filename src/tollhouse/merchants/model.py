@@ -1,4 +1,4 @@
-"""What a merchant, its people and its API keys look like, and the rules that need no database."""
+"""The request bodies and views of merchants, users and API keys, and their rules."""
 
 from typing import Literal
 from uuid import UUID
@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.http.bodies import ValidationContext
-from tollhouse.identity.people import email_faults, password_faults
+from tollhouse.identity.credentials import email_errors, password_errors
 from tollhouse.kernel import limits, messages, scopes, zones
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.errors import ApiError, FieldError
@@ -23,20 +23,20 @@ class SignUp(Struct, frozen=True, forbid_unknown_fields=True):
     business_name: str
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
-        """Every field that is refused."""
+        """The errors of every invalid field."""
         return self.field_errors()
 
     def field_errors(self) -> list[FieldError]:
-        """Every field that is refused."""
+        """The errors of every invalid field."""
         return [
-            *email_faults("email", self.email),
-            *password_faults("password", self.password),
-            *name_faults("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX),
+            *email_errors("email", self.email),
+            *password_errors("password", self.password),
+            *name_errors("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX),
         ]
 
 
 class SignIn(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of sign-in. `code` is of the second factor, where the account has one, and counts for nothing else."""
+    """The body of sign-in. `code` is needed if the account has a second factor."""
 
     email: str
     password: str
@@ -44,38 +44,38 @@ class SignIn(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body that confirms who sits there. `code` is of the second factor, as at sign-in."""
+    """The body of a confirmation. `code` is needed if the account has a second factor."""
 
     password: str
     code: str | None = None
 
 
 class NewApiKey(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body that makes an API key. Left out, `scopes` is everything but offline_access."""
+    """The body of a new API key. `scopes` defaults to all but `offline_access`."""
 
     name: str
     mode: Mode
     scopes: list[str] | None = None
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
-        """Every field that is refused."""
+        """The errors of every invalid field."""
         return self.field_errors()
 
     def field_errors(self) -> list[FieldError]:
-        """Every field that is refused."""
-        field_errors = name_faults("name", self.name, limits.KEY_NAME_CHARS_MAX)
-        if self.allowed() is None:
+        """The errors of every invalid field."""
+        field_errors = name_errors("name", self.name, limits.KEY_NAME_CHARS_MAX)
+        if self.allowed_scopes() is None:
             field_errors.append(FieldError("scopes", "invalid_scope", messages.NO_OFFLINE_SCOPE))
         return field_errors
 
-    def allowed(self) -> Scopes | None:
-        """What the key may do; None where that cannot be."""
+    def allowed_scopes(self) -> Scopes | None:
+        """The scopes of the key; None if they are not valid."""
         allowed = scopes.API if self.scopes is None else scopes.parse(self.scopes)
         return allowed if allowed and allowed.within(scopes.API) else None
 
 
 class MerchantView(Struct, frozen=True):
-    """A merchant, as the dashboard endpoints show it."""
+    """A merchant, in responses of the dashboard API."""
 
     merchant_id: UUID
     business_name: str
@@ -84,7 +84,7 @@ class MerchantView(Struct, frozen=True):
 
 
 class UserView(Struct, frozen=True):
-    """A person who signs in for a merchant."""
+    """A user of a merchant."""
 
     user_id: UUID
     email: str
@@ -92,14 +92,14 @@ class UserView(Struct, frozen=True):
 
 
 class SessionView(Struct, frozen=True):
-    """Who is signed in."""
+    """The merchant and user of a session."""
 
     merchant: MerchantView
     user: UserView
 
 
 class ApiKeyView(Struct, frozen=True, kw_only=True):
-    """An API key's record. The key itself is a member of the answer that made it, and of no other."""
+    """An API key, without the key itself."""
 
     api_key_id: UUID
     name: str
@@ -113,7 +113,7 @@ class ApiKeyView(Struct, frozen=True, kw_only=True):
 
 
 class NewApiKeyView(ApiKeyView, frozen=True, kw_only=True):
-    """The record with the key, shown once."""
+    """A new API key. `api_key` is returned only once."""
 
     api_key: str
 
@@ -125,7 +125,7 @@ class ApiKeyList(Struct, frozen=True):
 
 
 class AccountView(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The account as the Integration API shows it. The last two members are there for applications only."""
+    """The account in the integration API. The last two members are set for applications only."""
 
     merchant_id: UUID
     business_name: str
@@ -139,33 +139,33 @@ class AccountView(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Business(Struct, frozen=True):
-    """What a merchant says of its business: its name, and the time zone that its pages tell times in."""
+    """The business settings: the name, and the time zone of the dashboard."""
 
     business_name: str
     time_zone: str
 
     def field_errors(self) -> list[FieldError]:
-        """Every field that is refused."""
-        field_errors = name_faults("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX)
+        """The errors of every invalid field."""
+        field_errors = name_errors("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX)
         if self.time_zone not in zones.names():
             field_errors.append(FieldError("time_zone", "invalid_value", messages.A_TIME_ZONE))
         return field_errors
 
 
 class EmailTaken(ApiError):
-    """409: there is an account with this e-mail."""
+    """409: an account with this e-mail exists."""
 
-    code, status, message = "email_taken", 409, "There is already an account with this e-mail."
+    code, status, message = "email_taken", 409, "An account with this e-mail already exists. Sign in instead."
 
 
 class SignupClosed(ApiError):
-    """403: this Tollhouse takes no sign-ups."""
+    """403: sign-up is closed on this server."""
 
-    code, status, message = "signup_closed", 403, "Sign-up is closed here."
+    code, status, message = "signup_closed", 403, "Sign-up is closed on this server."
 
 
-def name_faults(field: str, name: str, chars_max: int) -> list[FieldError]:
-    """A name must say something, on one line, within its length."""
+def name_errors(field: str, name: str, chars_max: int) -> list[FieldError]:
+    """The errors of a name: its length, and control characters."""
     if not len(name.strip()) >= 1 or len(name) > chars_max:
         return [FieldError(field, "invalid_length", messages.characters(1, chars_max))]
     if not is_readable(name):

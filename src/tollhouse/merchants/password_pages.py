@@ -1,4 +1,4 @@
-"""The pages on which a person sets another password: with a link that was mailed, or at the dashboard."""
+"""The pages that set a new password: by a reset link, or in the dashboard."""
 
 from starlette.responses import Response
 
@@ -7,68 +7,68 @@ from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
+from tollhouse.identity import passwords
 from tollhouse.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.identity.model import InvalidCredentials, Person
+from tollhouse.identity.passwords import PasswordChanged
 from tollhouse.kernel.errors import ApiError
-from tollhouse.mail.links import LinkIsOver
-from tollhouse.merchants import passwords
-from tollhouse.merchants.passwords import PasswordChanged
+from tollhouse.mail.links import MailLinkExpired
 
 OPERATIONS = Operations(PAGES)
-NOTICES = {"changed": "Your password was changed. You are signed in here only."}
-WRONG_PASSWORD = "This is not your password."  # noqa: S105 - what is said of one
+NOTICES = {"changed": "Your password was changed. All other sessions were signed out."}
+WRONG_PASSWORD = "Incorrect password."  # noqa: S105 - a message
 
 
 @OPERATIONS.add("GET", "/forgot", guard=anyone)
 async def forgot(request: Request) -> Response:
-    """Where one asks for a link."""
+    """The form that requests a reset link."""
     return _forgot(request, "")
 
 
 @OPERATIONS.add("POST", "/forgot", guard=visitor)
-async def ask_for_link(request: Request) -> Response:
-    """Say that a link was mailed if there is such an account: in the same words, and time, where there is none."""
+async def request_reset(request: Request) -> Response:
+    """Send a reset link. The response is the same whether or not there is an account."""
     email = request.form().one("email") or ""
     try:
-        await passwords.ask_for_link(request, email.strip())
+        await passwords.request_reset(request, email.strip())
     except ApiError as error:
-        form_errors = form_errors_of(error, ("email",))
-        shown = _forgot(request, email, form_errors)
-        shown.headers.update(error.headers)
-        return shown
-    return _forgot(request, email.strip(), asked=True)
+        response = _forgot(request, email, form_errors_of(error, ("email",)))
+        response.headers.update(error.headers)
+        return response
+    return _forgot(request, email.strip(), is_sent=True)
 
 
 @OPERATIONS.add("GET", "/reset/{secret}", guard=anyone)
-async def choose(request: Request, secret: str) -> Response:
-    """Where one chooses a password. Looking at it does not use the link up."""
+async def reset_page(request: Request, secret: str) -> Response:
+    """The form for a new password. Opening it does not use the link."""
     try:
-        return _choose(request, await passwords.email_of(request, secret))
-    except LinkIsOver as error:
-        return over(request, error, "reset")
+        return _reset(request, (await passwords.find_reset_owner(request, secret)).email)
+    except MailLinkExpired as error:
+        return expired_page(request, error, "reset")
 
 
 @OPERATIONS.add("POST", "/reset/{secret}", guard=visitor)
 async def reset(request: Request, secret: str) -> Response:
-    """Set it, and go on to signing in with it."""
+    """Set the password and go to sign-in."""
     try:
         await passwords.reset(request, secret, request.form().one("password") or "")
-    except LinkIsOver as error:
-        return over(request, error, "reset")
+    except MailLinkExpired as error:
+        return expired_page(request, error, "reset")
     except ApiError as error:
-        return _choose(request, await passwords.email_of(request, secret), form_errors_of(error, ("password",)))
+        email = (await passwords.find_reset_owner(request, secret)).email
+        return _reset(request, email, form_errors_of(error, ("password",)))
     return see_other("/signin?done=reset")
 
 
 @OPERATIONS.add("GET", "/settings/password", guard=signed_in_page)
 async def password(request: Request, caller: Person) -> Response:
-    """Where a person changes theirs."""
+    """The form that changes the password."""
     return await _password(request, caller, notice=NOTICES.get(flash_message(request.query), ""))
 
 
 @OPERATIONS.add("POST", "/settings/password", guard=signed_in_page_while_suspended)
 async def change(request: Request, caller: Person) -> Response:
-    """Change it, for the present one."""
+    """Change the password, given the current one."""
     form = request.form()
     try:
         await passwords.change(
@@ -79,30 +79,30 @@ async def change(request: Request, caller: Person) -> Response:
     except PasswordChanged as error:
         return await _password(request, caller, FormErrors(error.message, status=error.status))
     except ApiError as error:
-        shown = await _password(request, caller, form_errors_of(error, ("present", "password")))
-        shown.headers.update(error.headers)
-        return shown
+        response = await _password(request, caller, form_errors_of(error, ("present", "password")))
+        response.headers.update(error.headers)
+        return response
     return see_other("/settings/password?done=changed")
 
 
-def over(request: Request, error: ApiError, about: str) -> Response:
-    """The page of a link that is none, or none any more, and the way to another one."""
-    return page(request, "merchants/link_over.html", error.status, about=about, message=error.message)
+def expired_page(request: Request, error: ApiError, kind: str) -> Response:
+    """The page of a link that does not work, with the way to a new one."""
+    return page(request, "merchants/link_expired.html", error.status, kind=kind, message=error.message)
 
 
-def _forgot(request: Request, email: str, form_errors: FormErrors = NO_ERRORS, *, asked: bool = False) -> Response:
+def _forgot(request: Request, email: str, form_errors: FormErrors = NO_ERRORS, *, is_sent: bool = False) -> Response:
     return page(
         request,
         "merchants/forgot.html",
         form_errors.status,
         email=email,
         form_errors=form_errors,
-        asked=asked,
+        is_sent=is_sent,
         without_relay=request.services.settings.smtp is None,
     )
 
 
-def _choose(request: Request, email: str, form_errors: FormErrors = NO_ERRORS) -> Response:
+def _reset(request: Request, email: str, form_errors: FormErrors = NO_ERRORS) -> Response:
     return page(request, "merchants/reset.html", form_errors.status, email=email, form_errors=form_errors)
 
 

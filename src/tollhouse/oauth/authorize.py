@@ -18,13 +18,13 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.identity import sessions, throttle
 from tollhouse.identity.guards import anyone
-from tollhouse.identity.throttle import RateLimited, Watch, source_of
+from tollhouse.identity.throttle import FailureLimit, RateLimited, network_of
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.errors import ApiError, InvalidRequest, ServerError
 from tollhouse.kernel.ids import ClientId, Mode
 from tollhouse.kernel.limits import CHALLENGE_CHARS, STATE_CHARS_MAX
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth import callbacks, clients_store, pkce, requests_store
+from tollhouse.oauth import clients_store, pkce, redirect_uris, requests_store
 from tollhouse.oauth.model import (
     AuthorizationRequest,
     InvalidScope,
@@ -207,23 +207,12 @@ async def start(request: Request) -> Response:
 
 
 async def _count_anonymous(request: Request) -> None:
-    """Count a request that is about to be stored for nobody in particular. Raises `RateLimited`."""
+    """Count a request without a session, before it is stored. Raises `RateLimited`."""
     settings = request.services.settings
-    watches = (
-        Watch(
-            "authorize from",
-            source_of(request.address),
-            settings.rate_authorize_address_per_min * settings.rate_limits,
-            throttle.MINUTE,
-        ),
-    )
-    if watches[0].most == 0 or await sessions.person_of(request) is not None:
-        return
-    wait = await throttle.wait_for(request.services.db, watches, request.now) or await throttle.count_failure(
-        request.services.db, watches, request.now
-    )
-    if wait is not None:
-        raise RateLimited(wait)
+    limit = settings.rate_authorize_address_per_min * settings.rate_limits
+    if limit and await sessions.current_person(request) is None:
+        limits = (FailureLimit("authorize from", network_of(request.address), limit, throttle.MINUTE),)
+        await throttle.count_attempt(request.services.db, limits, request.now)
 
 
 async def _read(request: Request) -> Asked:
@@ -237,7 +226,7 @@ async def _read(request: Request) -> Asked:
 def _by_redirect(request: Request, asked: Asked, error: ApiError) -> Response:
     callback = cast("str", asked.one("redirect_uri"))
     return see_other(
-        callbacks.redirect_url(
+        redirect_uris.redirect_url(
             callback,
             error=error.code,
             error_description=error.message,

@@ -1,46 +1,46 @@
-"""What is over in OAuth is forgotten: old requests, old codes, partitions of tokens whose time is past.
+"""The jobs that delete old authorization requests, authorization codes and access tokens.
 
-Nothing depends on these jobs but the size of the tables. Grants stay: they are the history that both sides can read.
+Expiry is checked when a row is used; the jobs only bound the size of the tables. Grants are kept as history.
 """
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from tollhouse.http.services import Services
-from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import GRANT_S
 from tollhouse.oauth import cleaning_store
 from tollhouse.platform import partitions
+from tollhouse.platform.cleanup import delete_in_batches
 
-REQUESTS_KEPT = timedelta(hours=1)
-"""Longer than a request can be answered: so that a page left open can say why it is too late."""
+REQUESTS_RETENTION = timedelta(hours=1)
+"""Longer than a request is valid, so that an open consent page can say that it expired."""
 
-CODES_KEPT = timedelta(seconds=GRANT_S) + timedelta(days=1)
-"""As long as its grant can live: a code that comes again must still end it."""
+CODES_RETENTION = timedelta(seconds=GRANT_S) + timedelta(days=1)
+"""Longer than a grant lives: a replayed code must still revoke its grant."""
 
-TOKENS_KEPT = timedelta(hours=6)
-"""For some hours a token that is over can still be given back, which ends its living grant."""
-
-
-async def forget_requests(services: Services) -> None:
-    """Authorization requests, answered or not."""
-    await forget(services.db, cleaning_store.FORGET_REQUESTS, clock.now() - REQUESTS_KEPT)
+TOKENS_RETENTION = timedelta(hours=6)
+"""An expired token can still be revoked for some hours, which ends its grant."""
 
 
-async def forget_codes(services: Services) -> None:
-    """Codes, used or not."""
-    await forget(services.db, cleaning_store.FORGET_CODES, clock.now() - CODES_KEPT)
+async def delete_requests(services: Services) -> None:
+    """Delete authorization requests."""
+    await delete_in_batches(services.db, cleaning_store.DELETE_REQUESTS, clock.now() - REQUESTS_RETENTION)
+
+
+async def delete_codes(services: Services) -> None:
+    """Delete authorization codes."""
+    await delete_in_batches(services.db, cleaning_store.DELETE_CODES, clock.now() - CODES_RETENTION)
 
 
 async def drop_token_partitions(services: Services) -> None:
-    """Access tokens, six hours of them at a time, without touching a row."""
-    await partitions.drop_ended(services.db, "oauth_access_tokens", clock.now() - TOKENS_KEPT)
+    """Drop past partitions of access tokens, six hours each."""
+    await partitions.drop_ended(services.db, "oauth_access_tokens", clock.now() - TOKENS_RETENTION)
 
 
 JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [
-    (600, forget_requests),
-    (3600, forget_codes),
+    (600, delete_requests),
+    (3600, delete_codes),
     (3600, drop_token_partitions),
 ]
-"""Seconds between two runs, and what is done."""
+"""The interval in seconds and the job."""

@@ -10,7 +10,7 @@ from tollhouse.http import forms
 from tollhouse.http.forms import Form
 from tollhouse.http.request import Request
 from tollhouse.identity import throttle
-from tollhouse.identity.throttle import Watch
+from tollhouse.identity.throttle import FailureLimit
 from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.oauth import clients_store
@@ -51,8 +51,8 @@ async def _refuse_too_many(db: Pool | Tx, request: Request, client_id: str) -> N
     """Count a failure. A right secret is never kept waiting: nobody guesses 256 bits, and neighbours share addresses."""
     settings = request.services.settings
     most = settings.rate_client_auth_per_min * settings.rate_limits
-    watch = Watch("client", f"{throttle.source_of(request.address)} {client_id}", most, FAILURES_SPAN)
-    wait = await throttle.count_failure(db, [watch], request.now)
+    watch = FailureLimit("client", f"{throttle.network_of(request.address)} {client_id}", most, FAILURES_SPAN)
+    wait = await throttle.record_failure(db, [watch], request.now)
     if wait is not None:
         raise TooManyFailures(wait)
 

@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 
 from tollhouse.audit import record
-from tollhouse.audit.changes import Changes, changes, made
+from tollhouse.audit.changes import Changes, changes, new_values
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.identity.model import ApplicationSuspended, RecentAuthenticationRequired
 from tollhouse.kernel import messages, tokens
@@ -17,7 +17,7 @@ from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.oauth import clients_store, connections_store, settings
 from tollhouse.oauth.clients_store import NewSecret
-from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, HeldClient
+from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, LockedClient
 from tollhouse.oauth.settings import ClientSettings, Rotation, SettingsBody, StatusChange
 from tollhouse.platform.db import Tx
 
@@ -94,7 +94,7 @@ async def rotate_secret(tx: Tx, owner: MerchantId, client_id: str, rotation: Rot
     if revoke_grants:
         await clients_store.end_all(tx, owner, held, "secret_rotated", now)
     after = await _record(tx, owner, held.client_id, now)
-    await _note(tx, owner, "application.secret_replaced", after, now, made(connections_ended=revoke_grants or None))
+    await _note(tx, owner, "application.secret_replaced", after, now, new_values(connections_ended=revoke_grants or None))
     return msgspec.structs.replace(after, client_secret=secret)
 
 
@@ -109,7 +109,7 @@ async def revoke(tx: Tx, owner: MerchantId, client_id: str, now: datetime) -> Cl
     return after
 
 
-async def hold(tx: Tx, owner: MerchantId, client_id: str, *, while_suspended: bool = False) -> HeldClient:
+async def hold(tx: Tx, owner: MerchantId, client_id: str, *, while_suspended: bool = False) -> LockedClient:
     """The owner's application, to be changed by nobody else meanwhile.
 
     Raises `NotFound`, `ApplicationRevoked`, and, but for what is done `while_suspended`, `ApplicationSuspended`.
@@ -127,7 +127,7 @@ async def hold(tx: Tx, owner: MerchantId, client_id: str, *, while_suspended: bo
 async def _note(
     tx: Tx, owner: MerchantId, action: AuditEventType, client: ClientView, now: datetime, changed: Changes | None = None
 ) -> None:
-    await record.note(tx, owner, action, now, subject=client.client_id, name=client.name, changed=changed)
+    await record.event(tx, owner, action, now, subject=client.client_id, name=client.name, changed=changed)
 
 
 def _said(client: ClientView) -> dict[str, object]:
@@ -136,7 +136,7 @@ def _said(client: ClientView) -> dict[str, object]:
     return {name: getattr(client, name) or None for name in said}
 
 
-def _refuse_stale(held: HeldClient, version: int) -> None:
+def _refuse_stale(held: LockedClient, version: int) -> None:
     if held.version != version:
         raise ApplicationChanged
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import ClientSecret, ClientStatus, ClientView, HeldClient, RegisteredClient
+from tollhouse.oauth.model import ClientSecret, ClientStatus, ClientView, LockedClient, RegisteredClient
 from tollhouse.oauth.settings import ClientSettings
 from tollhouse.platform.db import Pool, Row, Tx
 
@@ -135,16 +135,16 @@ async def owned_one(db: Pool | Tx, owner: MerchantId, client_id: str, now: datet
     return _view(row) if row else None
 
 
-async def hold(tx: Tx, owner: MerchantId, client_id: str) -> HeldClient | None:
+async def hold(tx: Tx, owner: MerchantId, client_id: str) -> LockedClient | None:
     """One application of this owner, that nobody else changes until this transaction ends; None as for `owned_one`."""
     row = await tx.fetchrow(LOCK, owner, client_id) if CLIENT_ID.fullmatch(client_id) else None
     if row is None:
         return None
     said = (row["name"], row["client_type"], row["status"], row["version"])
-    return HeldClient(ClientId(row["id"]), *said, Scopes(row["scope_mask"]), row["suspended_at"] is not None)
+    return LockedClient(ClientId(row["id"]), *said, Scopes(row["scope_mask"]), row["suspended_at"] is not None)
 
 
-async def save(tx: Tx, owner: MerchantId, held: HeldClient, settings: ClientSettings, now: datetime) -> None:
+async def save(tx: Tx, owner: MerchantId, held: LockedClient, settings: ClientSettings, now: datetime) -> None:
     """Replace all settings; pending requests and unexchanged codes end. Waits for exchanges and refreshes under way."""
     await tx.execute(OWN_LOCK, held.client_id)
     saved = await tx.execute(
@@ -162,22 +162,22 @@ async def save(tx: Tx, owner: MerchantId, held: HeldClient, settings: ClientSett
     _one(saved)
 
 
-async def set_status(tx: Tx, owner: MerchantId, held: HeldClient, status: ClientStatus, now: datetime) -> None:
+async def set_status(tx: Tx, owner: MerchantId, held: LockedClient, status: ClientStatus, now: datetime) -> None:
     """Pause or resume."""
     _one(await tx.execute(SET_STATUS, owner, held.client_id, held.version, status, now))
 
 
-async def set_secret(tx: Tx, owner: MerchantId, held: HeldClient, secret: NewSecret, now: datetime) -> None:
+async def set_secret(tx: Tx, owner: MerchantId, held: LockedClient, secret: NewSecret, now: datetime) -> None:
     """Replace the secret; the old one is worth nothing from here on."""
     _one(await tx.execute(ROTATE, owner, held.client_id, held.version, secret.hash, secret.hint, now))
 
 
-async def revoke(tx: Tx, owner: MerchantId, held: HeldClient, now: datetime) -> None:
+async def revoke(tx: Tx, owner: MerchantId, held: LockedClient, now: datetime) -> None:
     """Revoke the registration, for ever."""
     _one(await tx.execute(REVOKE, owner, held.client_id, now))
 
 
-async def end_all(tx: Tx, owner: MerchantId, held: HeldClient, reason: str, now: datetime) -> None:
+async def end_all(tx: Tx, owner: MerchantId, held: LockedClient, reason: str, now: datetime) -> None:
     """End every grant, unexchanged code and pending request of the application."""
     _one(await tx.execute(END_ALL, owner, held.client_id, now, reason))
 

@@ -14,7 +14,7 @@ from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspe
 from tollhouse.identity.model import Person
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.scopes import PERMISSIONS
-from tollhouse.oauth import callbacks, connected_apps_store, connections
+from tollhouse.oauth import connected_apps_store, connections, redirect_uris
 
 OPERATIONS = Operations(PAGES)
 STATUSES = [("active", "active"), ("ended", "ended")]
@@ -79,7 +79,7 @@ async def connected_app(request: Request, caller: Person, grant_id: UUID) -> Res
         here="connected-apps",
         grant=found.grant,
         owner_name=found.owner_name,
-        website=callbacks.host_of(website) if website else "",
+        website=redirect_uris.host_of(website) if website else "",
         why_ended=WHY_ENDED.get(found.ended_reason or "", ""),
         permissions=PERMISSIONS,
         done=flash_message(request.query) == "disconnected",

@@ -6,8 +6,8 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.audit import record
-from tollhouse.audit.author import Author
-from tollhouse.audit.changes import changes, made
+from tollhouse.audit.actor import Actor
+from tollhouse.audit.changes import changes, new_values
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId
@@ -30,10 +30,10 @@ async def disconnect_one(tx: Tx, owner: MerchantId, client_id: str, grant_id: UU
         if not await connections_store.has_connection(tx, owner, held.client_id, grant_id):
             raise NotFound
         return Disconnected(0)
-    env, about = MerchantEnv(owner, ended.mode), made(connection=grant_id)
+    env, about = MerchantEnv(owner, ended.mode), new_values(connection=grant_id)
     action = "application.connection_ended"
-    await record.note(tx, env, action, now, subject=held.client_id, name=ended.name, changed=about)
-    await note_end(tx, ended, "disconnected by owner", Author("application", held.client_id), now)
+    await record.event(tx, env, action, now, subject=held.client_id, name=ended.name, changed=about)
+    await note_end(tx, ended, "disconnected by owner", Actor("application", held.client_id), now)
     return Disconnected(1)
 
 
@@ -44,7 +44,7 @@ async def disconnect_all(tx: Tx, owner: MerchantId, client_id: str, now: datetim
     active = await connections_store.count_active(tx, owner, held.client_id, now)
     await clients_store.end_all(tx, owner, held, "disconnected_by_owner", now)
     action, changed = "application.connections_ended", changes({"connections": active}, {"connections": 0})
-    await record.note(tx, owner, action, now, subject=held.client_id, name=held.name, changed=changed)
+    await record.event(tx, owner, action, now, subject=held.client_id, name=held.name, changed=changed)
     return Disconnected(active)
 
 
@@ -55,11 +55,11 @@ async def withdraw(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetim
         if not await connections_store.has_grant(tx, merchant_id, grant_id):
             raise NotFound
         return Disconnected(0)
-    await record.note(tx, ended.env, "grant.ended", now, subject=ended.client_id, name=ended.name)
+    await record.event(tx, ended.env, "grant.ended", now, subject=ended.client_id, name=ended.name)
     return Disconnected(1)
 
 
-async def note_end(tx: Tx, ended: EndedGrant, reason: str, by: Author, now: datetime) -> None:
+async def note_end(tx: Tx, ended: EndedGrant, reason: str, by: Actor, now: datetime) -> None:
     """Tell the merchant in its log that an application gave its connection back, or lost it."""
-    about = made(reason=reason)
-    await record.note(tx, ended.env, "grant.ended", now, subject=ended.client_id, name=ended.name, changed=about, by=by)
+    about = new_values(reason=reason)
+    await record.event(tx, ended.env, "grant.ended", now, subject=ended.client_id, name=ended.name, changed=about, by=by)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from tollhouse.audit import record
-from tollhouse.audit.changes import made
+from tollhouse.audit.changes import new_values
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -26,7 +26,7 @@ from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import Forbidden, InvalidRequest, NotFound
 from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
-from tollhouse.oauth import callbacks, requests_store
+from tollhouse.oauth import redirect_uris, requests_store
 from tollhouse.oauth.authorize import REQUEST_ID
 from tollhouse.oauth.model import CONNECTIONS_COUNTED, ConsentRequest
 from tollhouse.platform.db import Tx
@@ -108,7 +108,7 @@ async def use_another_account(request: Request, request_id: str) -> Response:
     person, consent_request = await _open(request, request_id)
     _refuse_foreign_form(request, request.form(), person, request_id)
     await requests_store.release(request.services.db, consent_request)
-    return await sessions.end(request, see_other(f"/signin?request={request_id}"))
+    return await sessions.sign_out(request, see_other(f"/signin?request={request_id}"))
 
 
 async def _allow(request: Request, request_id: str, person: Person, consent_request: ConsentRequest, form: Form) -> Response:
@@ -123,12 +123,12 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
     code_expires_at = request.now + clock.seconds(request.services.settings.authorization_code_ttl)
 
     async def action(tx: Tx) -> bool:
-        if not await sessions_store.hold(tx, person.session_hash):
+        if not await sessions_store.lock(tx, person.session_hash):
             raise SignInFirst(f"/signin?request={request_id}")
         if not await requests_store.allow(tx, consent_request, ticked, tokens.digest(code), request.now, code_expires_at):
             return False
-        given = made(scopes=(ticked & consent_request.scopes).names())
-        await record.note(
+        given = new_values(scopes=(ticked & consent_request.scopes).names())
+        await record.event(
             tx, env, "grant.given", request.now, subject=consent_request.client_id, name=consent_request.name, changed=given
         )
         return True
@@ -158,7 +158,7 @@ async def _too_late(request: Request, request_id: str) -> Response:
 async def _open(request: Request, request_id: str) -> tuple[Person, ConsentRequest]:
     if REQUEST_ID.fullmatch(request_id) is None:
         raise NotFound
-    person = await sessions.person_of(request)
+    person = await sessions.current_person(request)
     if person is None:
         raise SignInFirst(f"/signin?request={request_id}")
     consent_request = await requests_store.open_for(
@@ -216,7 +216,7 @@ def _form(
         person=person,
         request=consent_request,
         website=_website(consent_request),
-        callback_origin=callbacks.origin_of(consent_request.redirect_uri),
+        callback_origin=redirect_uris.origin_of(consent_request.redirect_uri),
         groups=_groups(consent_request.scopes, ticked),
         connections=_counted(consent_request.connections),
         access_ends=_span(request.services.settings.grant_ttl),
@@ -272,7 +272,7 @@ def _groups(asked: Scopes, ticked: Scopes) -> list[Group]:
 
 
 def _website(consent_request: ConsentRequest) -> str | None:
-    return callbacks.host_of(consent_request.website_url) if consent_request.website_url else None
+    return redirect_uris.host_of(consent_request.website_url) if consent_request.website_url else None
 
 
 def _refuse_foreign_form(request: Request, form: Form, person: Person, request_id: str) -> None:
@@ -290,7 +290,7 @@ def _bound(person: Person, request_id: str) -> bytes:
 
 def _return(request: Request, consent_request: ConsentRequest, **outcome: str) -> Response:
     return see_other(
-        callbacks.redirect_url(
+        redirect_uris.redirect_url(
             consent_request.redirect_uri, **outcome, state=consent_request.state, iss=request.services.settings.base_url
         )
     )

@@ -45,7 +45,7 @@ class VerifiedClient(Struct, frozen=True):
     client_id: ClientId
 
 
-class HeldClient(Struct, frozen=True):
+class LockedClient(Struct, frozen=True):
     """An application that its owner is about to change."""
 
     client_id: ClientId

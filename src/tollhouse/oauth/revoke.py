@@ -5,7 +5,7 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
-from tollhouse.audit import author
+from tollhouse.audit import actor
 from tollhouse.http.operations import PROTOCOL, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import json_response
@@ -66,5 +66,5 @@ async def _give_back(tx: Tx, request: Request, client_id: ClientId, token: str) 
     else:
         return
     if ended is not None:
-        by = author.application(request, client_id)
+        by = actor.application(request, client_id)
         await connections.note_end(tx, ended, "revoked by application", by, request.now)

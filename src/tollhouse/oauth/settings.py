@@ -14,9 +14,9 @@ from tollhouse.kernel.limits import (
 )
 from tollhouse.kernel.names import LINE_BREAKS, is_readable
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth import callbacks
-from tollhouse.oauth.callbacks import UrlError
+from tollhouse.oauth import redirect_uris
 from tollhouse.oauth.model import ClientType
+from tollhouse.oauth.redirect_uris import UrlError
 
 VERSION_BITS = 63  # any whole number that fits a bigint may be a version, if a stale one
 TEXT = Meta(extra_json_schema={"type": "string"})
@@ -178,7 +178,7 @@ def _description(sent: object, found: _Faults) -> str:
 
 def _website_url(sent: object, found: _Faults) -> str | None:
     url = _text("website_url", sent, found, required=False)
-    form_errors = None if url is None else callbacks.read(url)
+    form_errors = None if url is None else redirect_uris.read(url)
     if isinstance(form_errors, UrlError):
         found.add("website_url", *form_errors)
     return url
@@ -196,7 +196,7 @@ def _redirect_uris(sent: object, found: _Faults) -> list[str]:
             continue
         if uri in uris[:place]:
             found.add(f"redirect_uris.{place}", "duplicate", messages.NO_REPEAT)
-        elif form_errors := callbacks.fault_of(uri):
+        elif form_errors := redirect_uris.fault_of(uri):
             found.add(f"redirect_uris.{place}", *form_errors)
     return [uri for uri in uris if uri is not None]
 

@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
-from tollhouse.audit import author
+from tollhouse.audit import actor
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PROTOCOL, Operations
 from tollhouse.http.request import Request
@@ -177,7 +177,7 @@ async def _refresh(tx: Tx, request: Request, client: VerifiedClient, form: Form)
 
 
 async def _note_replay(tx: Tx, request: Request, client: VerifiedClient, ended: EndedGrant, reason: str) -> None:
-    by = author.application(request, client.client_id)
+    by = actor.application(request, client.client_id)
     await connections.note_end(tx, ended, reason, by, request.now)
 
 

@@ -14,7 +14,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import all_rows
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
-from tollhouse.idempotency import KeyReused, made_once
+from tollhouse.idempotency import IdempotencyKeyReused, create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.identity.verified import EmailUnverified
@@ -109,11 +109,11 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
             new = typed.to_request(request.now + clock_offset)
             return (await actions.open_link(tx, env, new, LinkCreator("dashboard"), services, request.now, caller)).id
 
-        return await made_once(tx, request, env, key, typed, open_link)
+        return await create_once(tx, request, env, key, typed, open_link)
 
     try:
         made_id = await services.db.transact(action)
-    except KeyReused as error:
+    except IdempotencyKeyReused as error:
         return await _form(request, caller, env, typed, FormErrors(ALREADY, status=error.status))
     except EmailUnverified:
         raise

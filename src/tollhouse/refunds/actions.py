@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tollhouse.approvals.model import Approvals
 from tollhouse.audit import record
-from tollhouse.audit.changes import made
+from tollhouse.audit.changes import new_values
 from tollhouse.catalogue.currencies import CURRENCIES, priced
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.events.balances import Cause
@@ -131,8 +131,8 @@ async def request(
     )
     changed = await settlement.change(tx, held, "refund requested", now)
     await _notify_balance(tx, changed, refund, posted, services, now)
-    about = made(amount=priced(amount_minor, refund.currency), reason=refund.reason, external_id=refund.external_id)
-    await record.note(tx, env, "refund.requested", now, subject=current.id, changed=about)
+    about = new_values(amount=priced(amount_minor, refund.currency), reason=refund.reason, external_id=refund.external_id)
+    await record.event(tx, env, "refund.requested", now, subject=current.id, changed=about)
     return refund, changed
 
 

@@ -15,7 +15,7 @@ from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
-from tollhouse.idempotency import made_once
+from tollhouse.idempotency import create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel import messages
@@ -117,7 +117,7 @@ async def confirm(request: Request, caller: Person, mode: str, transaction_id: U
             made, _ = await actions.request(tx, env, transaction_id, typed.new, services, request.now, may_withdraw=True)
             return made.id
 
-        return await made_once(tx, request, env, key, typed.new, make)
+        return await create_once(tx, request, env, key, typed.new, make)
 
     try:
         await services.db.transact(refund)

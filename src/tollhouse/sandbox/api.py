@@ -13,7 +13,7 @@ from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
-from tollhouse.identity.guards import TestCredential
+from tollhouse.identity.guards import TestCredentialGuard
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
@@ -96,7 +96,7 @@ class ClockView(Struct, frozen=True, kw_only=True):
 @OPERATIONS.add(
     "POST",
     "/test/transactions/{transaction_id}/simulate",
-    guard=TestCredential("payments:write"),
+    guard=TestCredentialGuard("payments:write"),
     idempotency="honoured",
     errors=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
 )
@@ -113,7 +113,7 @@ async def simulate_transaction(
 @OPERATIONS.add(
     "POST",
     "/test/payment-links/{link_id}/simulate",
-    guard=TestCredential("payments:write"),
+    guard=TestCredentialGuard("payments:write"),
     idempotency="honoured",
     errors=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
 )
@@ -131,7 +131,7 @@ async def simulate_link(
 @OPERATIONS.add(
     "POST",
     "/test/refunds/{refund_id}/simulate",
-    guard=TestCredential("payments:write"),
+    guard=TestCredentialGuard("payments:write"),
     idempotency="honoured",
     errors=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded),
 )
@@ -163,7 +163,7 @@ async def simulate_refund(
 @OPERATIONS.add(
     "POST",
     "/test/balances/fund",
-    guard=TestCredential("payments:write"),
+    guard=TestCredentialGuard("payments:write"),
     status=201,
     idempotency="honoured",
     errors=(TestModeOnly, ValidationFailed, BalanceLimitExceeded),
@@ -184,7 +184,7 @@ async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, services: S
 @OPERATIONS.add(
     "POST",
     "/test/clock/advance",
-    guard=TestCredential("payments:write"),
+    guard=TestCredentialGuard("payments:write"),
     idempotency="honoured",
     errors=(TestModeOnly, ValidationFailed),
 )

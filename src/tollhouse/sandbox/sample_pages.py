@@ -7,7 +7,7 @@ from starlette.responses import Response
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
-from tollhouse.idempotency import made_once
+from tollhouse.idempotency import create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.errors import NotFound
@@ -32,7 +32,7 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
             await sample_data.make(tx, env, request.services, request.now)
             return new_id()
 
-        await made_once(tx, request, env, ONCE, ONCE, once)
+        await create_once(tx, request, env, ONCE, ONCE, once)
 
     await request.services.db.transact(action)
     return see_other(f"/{env.mode}/home")

@@ -31,7 +31,7 @@ async def save(tx: Tx, env: MerchantEnv, new: NewSettings, now: datetime) -> Set
     saved = await payment_settings.save(tx, env, new.settings(), now)
     if saved is None:
         raise SettingsChanged((await payment_settings.of(tx, env)).version)
-    await record.note(
+    await record.event(
         tx, env, "settings.payments_saved", now, changed=changes(_audited_fields(before, env), _audited_fields(saved, env))
     )
     return await _view(tx, env, saved, now)

@@ -17,7 +17,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
-from tollhouse.idempotency import KeyReused, made_once
+from tollhouse.idempotency import IdempotencyKeyReused, create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import parse_time_or_date, stamp
@@ -98,11 +98,11 @@ async def open_project(request: Request, caller: Person, mode: str) -> Response:
         async def make() -> UUID:
             return (await projects.open_project(tx, env, facts, request.now)).id
 
-        return await made_once(tx, request, env, key, project_form, make)
+        return await create_once(tx, request, env, key, project_form, make)
 
     try:
         await request.services.db.transact(once)
-    except KeyReused as error:
+    except IdempotencyKeyReused as error:
         return _new(request, caller, env, project_form, FormErrors(ALREADY_CREATED, status=error.status))
     return see_other(f"/{env.mode}/projects?done={'sent' if env.livemode else 'opened'}")
 

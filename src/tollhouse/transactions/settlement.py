@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.audit import record
-from tollhouse.audit.changes import made
+from tollhouse.audit.changes import new_values
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES, priced
 from tollhouse.catalogue.methods import Fees, fees_of
@@ -105,8 +105,8 @@ async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Servi
         await link_store.record_payment(tx, env, current.payment_link_id, current.id, current.unapplied_minor, now)
         await notify.payment(tx, "payment.succeeded", accepted, services, now)
     await _post(tx, accepted, [*postings, *_fee(accepted, fee_minor - current.fee_minor)], services, now)
-    about = made(amount=priced(current.unapplied_minor, current.currency))
-    await record.note(tx, env, "payment.accepted", now, subject=current.id, changed=about)
+    about = new_values(amount=priced(current.unapplied_minor, current.currency))
+    await record.event(tx, env, "payment.accepted", now, subject=current.id, changed=about)
     return accepted
 
 

@@ -65,9 +65,9 @@ async def save(
     saved = await store.get_configuration(tx, env)
     if saved is None:
         raise AssertionError("saved in this transaction")
-    await record.note(tx, env, "webhooks.saved", now, changed=changes(_audited_fields(before), _audited_fields(saved)))
+    await record.event(tx, env, "webhooks.saved", now, changed=changes(_audited_fields(before), _audited_fields(saved)))
     if secret is not None:
-        await record.note(tx, env, "webhooks.secret_replaced", now)
+        await record.event(tx, env, "webhooks.secret_replaced", now)
     return saved, secret
 
 
@@ -78,7 +78,7 @@ async def disable_delivery(tx: Tx, env: MerchantEnv, services: Services, now: da
     await tx.execute(store.DISABLE_DELIVERY, env.merchant_id, env.mode, now)
     await events_store.cancel_pending(tx, env)
     if was_enabled:
-        await record.note(tx, env, "webhooks.off", now)
+        await record.event(tx, env, "webhooks.off", now)
     return await get_configuration(tx, env, services)
 
 
@@ -91,14 +91,14 @@ async def enable_delivery(tx: Tx, env: MerchantEnv, now: datetime) -> None:
 async def rotate_secret(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> str:
     """Replace the signing secret at once, also for pending retries. Returns the new one."""
     await secrets.lock(tx, env)
-    await record.note(tx, env, "webhooks.secret_replaced", now)
+    await record.event(tx, env, "webhooks.secret_replaced", now)
     return await secrets.replace(tx, env, services.keys, now)
 
 
 async def generate_secret(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> str:
     """Create a secret that can be activated within the hour."""
     await secrets.lock(tx, env)
-    await record.note(tx, env, "webhooks.secret_prepared", now)
+    await record.event(tx, env, "webhooks.secret_prepared", now)
     return await secrets.generate(tx, env, services.keys, now)
 
 
@@ -107,7 +107,7 @@ async def activate_secret(tx: Tx, env: MerchantEnv, now: datetime) -> SecretStat
     await secrets.lock(tx, env)
     await _switch_on(tx, env, now)
     if await secrets.activate(tx, env, now):
-        await record.note(tx, env, "webhooks.secret_activated", now)
+        await record.event(tx, env, "webhooks.secret_activated", now)
     return await get_secret_state(tx, env, now)
 
 
@@ -169,7 +169,7 @@ async def redeliver_unless_due(tx: Tx, env: MerchantEnv, event_id: UUID, service
 async def _switch_on(tx: Tx, env: MerchantEnv, now: datetime) -> None:
     if not await store.is_delivery_enabled(tx, env):
         await tx.execute(store.ENABLE_DELIVERY, env.merchant_id, env.mode)
-        await record.note(tx, env, "webhooks.on", now)
+        await record.event(tx, env, "webhooks.on", now)
 
 
 def _audited_fields(configuration: WebhookConfiguration | None) -> Mapping[str, object]:

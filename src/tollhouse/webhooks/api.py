@@ -9,7 +9,7 @@ from tollhouse.http.lists import PageRequest
 from tollhouse.http.operations import DASHBOARD, INTEGRATION, Deprecated, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.services import Services
-from tollhouse.identity.guards import Credential, scope, signed_in
+from tollhouse.identity.guards import CredentialGuard, scope, signed_in
 from tollhouse.identity.model import Caller, Person
 from tollhouse.identity.throttle import RateLimited
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -40,7 +40,7 @@ WRITE = scope("webhooks:write")
 SAVED_ADDRESSES = Deprecated(datetime(2026, 11, 1, tzinfo=UTC), "/docs/webhooks#saved-addresses")
 
 
-class SavedAddressCredential(Credential):
+class SavedAddressCredential(CredentialGuard):
     """A credential for saving a URL, while saved URLs are supported."""
 
     async def admit(self, request: Request) -> Caller:

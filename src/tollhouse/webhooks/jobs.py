@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from tollhouse.http.services import Services
-from tollhouse.identity.cleaning import forget
 from tollhouse.kernel import clock
+from tollhouse.platform.cleanup import delete_in_batches
 from tollhouse.webhooks import runs, runs_store
 
 RUNS_RETAINED = timedelta(days=30)
@@ -19,7 +19,7 @@ async def run_redeliveries(services: Services) -> None:
 
 async def delete_old_runs(services: Services) -> None:
     """Delete runs that ended long ago."""
-    await forget(services.db, runs_store.DELETE_OLD, clock.now() - RUNS_RETAINED)
+    await delete_in_batches(services.db, runs_store.DELETE_OLD, clock.now() - RUNS_RETAINED)
 
 
 Job = Callable[[Services], Awaitable[None]]

@@ -11,7 +11,7 @@ from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
-from tollhouse.idempotency import made_once
+from tollhouse.idempotency import create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import parse_time_or_date, stamp
@@ -51,7 +51,7 @@ async def begin_run(request: Request, caller: Person, mode: str) -> Response:
         return await _form_page(request, caller, env, RunsQuery(), FormErrors(STALE, status=409))
 
     async def action(tx: Tx) -> UUID:
-        return await made_once(
+        return await create_once(
             tx, request, env, key, failure_filter, lambda: runs.start(tx, env, failure_filter, request.now)
         )
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from tollhouse.audit import record
-from tollhouse.audit.changes import made
+from tollhouse.audit.changes import new_values
 from tollhouse.events import secrets
 from tollhouse.events import store as events_store
 from tollhouse.events.destination import destination_key
@@ -32,7 +32,7 @@ async def start(tx: Tx, env: MerchantEnv, failure_filter: FailureFilter, now: da
     # Nothing below this line may refuse.
     run_id = new_id()
     await runs_store.start(tx, env, run_id, failure_filter, expected, now)
-    await record.note(tx, env, "webhooks.failed_sent_again", now, subject=run_id, changed=made(events=expected))
+    await record.event(tx, env, "webhooks.failed_sent_again", now, subject=run_id, changed=new_values(events=expected))
     return run_id
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from tollhouse.approvals.model import Approvals
 from tollhouse.audit import record
-from tollhouse.audit.changes import made
+from tollhouse.audit.changes import new_values
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue.currencies import priced
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
@@ -90,8 +90,8 @@ async def cancel(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Servic
 
 async def _record_audit(tx: Tx, withdrawal: Withdrawal, action: AuditEventType, now: datetime) -> None:
     amount = priced(withdrawal.amount_minor, withdrawal.currency)
-    about = made(amount=amount, method_id=withdrawal.method_id, external_id=withdrawal.external_id)
-    await record.note(tx, withdrawal.env, action, now, subject=withdrawal.id, changed=about)
+    about = new_values(amount=amount, method_id=withdrawal.method_id, external_id=withdrawal.external_id)
+    await record.event(tx, withdrawal.env, action, now, subject=withdrawal.id, changed=about)
 
 
 async def _insert_quote(tx: Tx, env: MerchantEnv, terms: WithdrawalTerms, now: datetime) -> Quote[WithdrawalTerms]:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
-from tollhouse.identity.guards import TestCredential
+from tollhouse.identity.guards import TestCredentialGuard
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel.errors import NotFound
 from tollhouse.ledger.model import BalanceLimitExceeded
@@ -28,7 +28,7 @@ class WithdrawalSimulation(Struct, frozen=True, forbid_unknown_fields=True):
 @OPERATIONS.add(
     "POST",
     "/test/withdrawals/{withdrawal_id}/simulate",
-    guard=TestCredential("withdrawals:write"),
+    guard=TestCredentialGuard("withdrawals:write"),
     idempotency="honoured",
     errors=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded),
 )

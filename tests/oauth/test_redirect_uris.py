@@ -2,7 +2,7 @@
 
 import pytest
 
-from tollhouse.oauth import callbacks
+from tollhouse.oauth import redirect_uris
 
 ACCEPTED = [
     "https://app.example",
@@ -78,13 +78,13 @@ REFUSED = {
 @pytest.mark.covers("O-188")
 @pytest.mark.parametrize("uri", ACCEPTED)
 def test_these_may_be_registered(uri: str) -> None:
-    assert callbacks.fault_of(uri) is None
+    assert redirect_uris.fault_of(uri) is None
 
 
 @pytest.mark.covers("O-187")
 @pytest.mark.parametrize(("uri", "code"), REFUSED.items())
 def test_these_are_refused_for_a_reason_of_their_own(uri: str, code: str) -> None:
-    wrong = callbacks.fault_of(uri)
+    wrong = redirect_uris.fault_of(uri)
     assert wrong is not None
     assert wrong.code == code
 
@@ -100,9 +100,9 @@ def test_these_are_refused_for_a_reason_of_their_own(uri: str, code: str) -> Non
     ],
 )
 def test_an_answer_stands_behind_the_callbacks_own_query(callback: str, expected: str) -> None:
-    assert callbacks.redirect_url(callback, code="c", state="a&b é", error=None) == expected
+    assert redirect_uris.redirect_url(callback, code="c", state="a&b é", error=None) == expected
 
 
 def test_the_merchant_is_shown_where_it_returns_to() -> None:
-    assert callbacks.origin_of("https://app.example:8443/cb?x=1") == "https://app.example:8443"
-    assert callbacks.host_of("https://www.app.example/about") == "www.app.example"
+    assert redirect_uris.origin_of("https://app.example:8443/cb?x=1") == "https://app.example:8443"
+    assert redirect_uris.host_of("https://www.app.example/about") == "www.app.example"

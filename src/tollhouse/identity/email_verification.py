@@ -1,0 +1,49 @@
+"""The verification of e-mail addresses by link. See `identity.verified` for what requires it."""
+
+from tollhouse.audit import actor, record
+from tollhouse.http.preferences import language_of
+from tollhouse.http.request import Request
+from tollhouse.identity import users_store
+from tollhouse.identity.model import Person
+from tollhouse.identity.passwords import count_request
+from tollhouse.mail import links, outbox
+from tollhouse.mail import store as mail_store
+from tollhouse.mail.links import LinkOwner, MailLinkExpired
+from tollhouse.mail.model import Email
+from tollhouse.platform.db import Tx
+
+
+async def send_link(request: Request, person: Person) -> None:
+    """Send a new verification link, unless the address is verified. Raises `RateLimited`."""
+    if person.verified:
+        return
+    await count_request(request, "verify", str(person.user_id))
+    async with request.services.db.transaction() as tx:
+        await outbox.enqueue(tx, Email("verify", person.email, language_of(request), person.user_id), request.now)
+
+
+async def find_owner(request: Request, secret: str) -> LinkOwner:
+    """The user of a verification link that is active or has verified the address. Raises `MailLinkExpired`."""
+    owner = await links.find_owner(request, "verify", secret)
+    if not owner.active and not owner.verified:
+        raise MailLinkExpired
+    return owner
+
+
+async def verify(request: Request, secret: str) -> str:
+    """Verify the address and return it; verified already, it is returned too. Raises `MailLinkExpired`."""
+    owner = await links.find_owner(request, "verify", secret)
+    if owner.verified:
+        return owner.email
+
+    async def action(tx: Tx) -> bool:
+        if await mail_store.use_link(tx, "verify", owner.mail_id, request.now) != owner.user_id:
+            return False
+        await users_store.verify_email(tx, owner.user_id, request.now)
+        by = actor.person(request, owner.user_id)
+        await record.event_of_user(tx, owner.user_id, "address.verified", request.now, by)
+        return True
+
+    if not await request.services.db.transact(action) and not (await links.find_owner(request, "verify", secret)).verified:
+        raise MailLinkExpired
+    return owner.email
