@@ -32,7 +32,7 @@ async def test_who_pays_sees_what_was_taken(till: Till) -> None:
     assert await rows(payer, f"{PAID}?status=captured") == [first["id"]]
     assert await rows(payer, f"{PAID}?status=expired") == []
     assert "No balance payments match these filters." in await seen(payer, f"{PAID}?status=refunded")
-    assert "There is nothing on page 9." in await seen(payer, f"{PAID}?page=9")
+    assert "Page 9 has no entries." in await seen(payer, f"{PAID}?page=9")
     await seen(payer, f"{PAID}?status=lost", 422)
     one = await seen(payer, f"{PAID}/{first['id']}")
     for words in (

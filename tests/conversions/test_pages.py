@@ -98,7 +98,7 @@ async def test_what_is_wrong_is_said_at_its_field(shop: Actor) -> None:
     ):
         page = await post(shop, NEW, 422, **TEN_EUROS | {"external_id": "Kept"} | changes)
         assert wrong(page).keys() == at, changes
-        assert "Nothing was done." in page.text
+        assert "Check the highlighted fields and try again." in page.text
         assert 'value="Kept"' in page.text
     confirmed = hidden(await reviewed(shop, webhook_url="ftp://host/"))
     assert wrong(await post(shop, f"{NEW}/confirm", 422, **confirmed)).keys() == {"webhook_url"}
@@ -121,7 +121,7 @@ async def test_they_are_listed_filtered_and_paged(shop: Actor) -> None:
     assert await rows(shop, "?currency=EUR&limit=1&page=3") == [ids[2]]
     assert 'href="?limit=2&currency=EUR&page=2"' in await seen(shop, "/test/conversions?currency=EUR&limit=2")
     assert "No conversions match these filters." in await seen(shop, "/test/conversions?currency=XXX")
-    assert "There is nothing on page 9." in await seen(shop, "/test/conversions?page=9")
+    assert "Page 9 has no entries." in await seen(shop, "/test/conversions?page=9")
     assert await rows(shop, mode="live") == []
 
 

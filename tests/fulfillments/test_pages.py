@@ -99,7 +99,7 @@ async def test_what_is_wrong_is_said_at_its_field(depot: Depot) -> None:
     ):
         page = await post(shop, NEW, 409 if at == {"external_id"} else 422, **FOR_ANNA | changes)
         assert wrong(page).keys() == at, changes
-        assert "Nothing was done." in page.text
+        assert "Check the highlighted fields and try again." in page.text
     form = (await post(shop, NEW, 200, **hidden(await reviewed(shop)) | {"change": "yes"})).text
     assert 'value="anna"' in form
 
@@ -157,7 +157,7 @@ async def test_they_are_listed_filtered_and_paged(depot: Depot) -> None:
     assert await rows(shop, "?limit=2&page=2") == ids[2:]
     assert await rows(shop, "?status=canceled&product_id=sandbox%3Agems") == [ids[1]]
     assert "No fulfillments match these filters." in await seen(shop, "/test/fulfillments?product_id=nonsense")
-    assert "There is nothing on page 9." in await seen(shop, "/test/fulfillments?page=9")
+    assert "Page 9 has no entries." in await seen(shop, "/test/fulfillments?page=9")
     await seen(shop, "/test/fulfillments?status=lost", 422)
     assert await rows(shop, mode="live") == []
     assert "No products are available in live mode." in await seen(shop, "/live/fulfillments/new")

@@ -34,7 +34,7 @@ async def test_the_dashboard_goes_by_the_merchants_clocks(alice: Actor) -> None:
         for utc, there in shown:
             moment = datetime.fromisoformat(utc).astimezone(zone_of(KATHMANDU))
             assert there == f"{moment:%Y-%m-%d %H:%M:%S} UTC+5:45", path
-        assert "Times are those of Asia/Kathmandu." in page
+        assert "Times are in the time zone Asia/Kathmandu." in page
         assert "1234.50" not in page, path
 
 
@@ -62,6 +62,6 @@ def test_another_zone_compiles_no_template(monkeypatch: pytest.MonkeyPatch) -> N
         "back": "/",
         "theme": "",
     }
-    first = services.render("web/error.html", "en", **facts)
+    first = services.render("http/error.html", "en", **facts)
     monkeypatch.delattr(Environment, "compile")
-    assert services.render("web/error.html", "en", zone_of(KATHMANDU), **facts) == first
+    assert services.render("http/error.html", "en", zone_of(KATHMANDU), **facts) == first

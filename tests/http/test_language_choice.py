@@ -23,11 +23,11 @@ async def pick(actor: Actor, **fields: str) -> Answer:
 async def test_a_german_browser_gets_german_pages(alice: Actor) -> None:
     page = (await german(alice, "/test/withdrawals")).ok()
     assert '<html lang="de">' in page.text
-    assert "In der Test-Umgebung wurde noch nichts ausgezahlt." in page.text
+    assert "Noch keine Auszahlungen in der Test-Umgebung." in page.text
     assert page.headers["Content-Language"] == "de"
     assert page.headers["Vary"] == "Accept-Language, Cookie"
     lost = (await german(alice, "/test/nowhere")).ok(404)
-    assert "Hier ist nichts." in lost.text
+    assert "Diese Seite oder dieses Objekt existiert nicht." in lost.text
 
 
 async def test_what_was_chosen_counts_more_than_the_browser(alice: Actor) -> None:
@@ -58,12 +58,14 @@ async def test_a_refused_form_says_why_in_german_and_leads_nowhere_else(alice: A
     assert 'action="/language"' not in page.text
     page = (await alice.form("/test/withdrawals/new/sandbox:EUR", {"amount": "1,000"})).ok(422)
     assert "Diese Angabe muss ein Betrag über null mit höchstens 2 Nachkommastellen sein, zum Beispiel 10,50." in page.text
-    assert "Es wurde nichts getan. Etwas im Formular stimmt nicht." in page.text
+    assert "Prüfen Sie die markierten Felder und versuchen Sie es noch einmal." in page.text
 
 
 async def test_programs_are_told_in_english(alice: Actor) -> None:
     answer = await alice.send("GET", "/api/v2/merchant/api-keys/x", headers={"Accept-Language": "de"})
-    assert answer.refused("method_not_allowed", 405).body["error_description"] == "This method is not allowed here."
+    assert (
+        answer.refused("method_not_allowed", 405).body["error_description"] == "This method is not allowed for this address."
+    )
     assert "Content-Language" not in answer.headers
 
 

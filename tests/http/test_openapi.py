@@ -13,7 +13,6 @@ from tests.cast import Actor
 from tollhouse.api import OPERATIONS, reference
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.http.operations import Operation
-from tollhouse.http.yaml_text import as_yaml
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.platform import config
 
@@ -67,7 +66,7 @@ async def test_it_is_served_as_yaml_too(alice: Actor) -> None:
     ],
 )
 def test_yaml_holds_what_json_holds(value: Any) -> None:
-    assert yaml.safe_load(as_yaml(value)) == value
+    assert yaml.safe_load(reference.as_yaml(value)) == value
 
 
 def test_it_is_valid(document: Any) -> None:

@@ -6,7 +6,7 @@ from tests.cast import Actor
 from tests.forms import FOREIGN, seen
 from tests.payments.shop import open_link, visit
 
-OFF = "Switch keyboard shortcuts on"
+OFF = "Turn on keyboard shortcuts"
 SCRIPT = "/static/shortcuts.js"
 
 

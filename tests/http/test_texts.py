@@ -57,7 +57,7 @@ def test_what_is_bare_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("english", "german"),
     [
-        ("Only in the live environment.", "Nur in der Live-Umgebung."),
+        ("Only available in live mode.", "Nur im Live-Modus verfügbar."),
         ("This must be a whole number from 1 to 10,000.", "Diese Angabe muss eine ganze Zahl von 1 bis 10.000 sein."),
         ("Line 2: This must be a string.", "Zeile 2: Diese Angabe muss ein Text sein."),
         ("3 minutes", "3 Minuten"),

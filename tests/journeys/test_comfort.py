@@ -117,10 +117,10 @@ async def choose_a_theme(someone: Visitor) -> None:
     """The other one than the device's, and the same again."""
     page = someone.page
     other = "Light" if someone.look.theme == "dark" else "Dark"
-    await page.get_by_role("form", name="Light or dark").get_by_role("button", name=other).click()
+    await page.get_by_role("form", name="Appearance").get_by_role("button", name=other).click()
     await expect(page.locator("html")).to_have_attribute("data-theme", other.lower())
     await someone.glance("other-theme")
-    await page.get_by_role("form", name="Light or dark").get_by_role("button", name="As this device").click()
+    await page.get_by_role("form", name="Appearance").get_by_role("button", name="System").click()
     await expect(page.locator("html[data-theme]")).to_have_count(0)
 
 
@@ -128,9 +128,9 @@ async def switch_keys_off(someone: Visitor) -> None:
     """Then a key is only a key, until they are switched on again."""
     page = someone.page
     await page.get_by_role("button", name="Keyboard shortcuts").click()
-    await page.get_by_role("button", name="Switch them off").click()
-    await expect(page.get_by_role("button", name="Switch keyboard shortcuts on")).to_be_visible()
+    await page.get_by_role("button", name="Turn off shortcuts").click()
+    await expect(page.get_by_role("button", name="Turn on keyboard shortcuts")).to_be_visible()
     await page.keyboard.press("?")
     await expect(page.locator("#shortcuts")).to_have_count(0)
-    await page.get_by_role("button", name="Switch keyboard shortcuts on").click()
+    await page.get_by_role("button", name="Turn on keyboard shortcuts").click()
     await expect(page.get_by_role("button", name="Keyboard shortcuts", exact=True)).to_be_visible()

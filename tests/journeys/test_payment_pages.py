@@ -130,7 +130,7 @@ async def make_a_link(someone: Visitor) -> None:
     await page.fill("#amount", "8,450")
     await page.click("summary:has-text('Customer options')")
     await page.fill("#customer_email", "nina@example.com")
-    await page.click("summary:has-text('For your own records')")
+    await page.click("summary:has-text('Optional details')")
     await page.fill("#external_id", "table-7-2026-11-27")
     await someone.click("Create payment link")
     await someone.see("payment-link-wrong")

@@ -84,4 +84,4 @@ async def test_with_a_relay_only_how_it_went_is_told(office: Office) -> None:
             assert word in listed
         for path in MAIL.findall(listed):
             assert "for its reader alone" in await seen(olga, path)
-        assert "There is nothing on page 2" in await seen(olga, "/operator/mail?page=2")
+        assert "Page 2 has no entries" in await seen(olga, "/operator/mail?page=2")

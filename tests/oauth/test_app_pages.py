@@ -199,7 +199,7 @@ async def test_connections_by_the_page(app: Application, alice: Actor) -> None:
     assert 'href="?page=2"' in page.text
     second = await seen(app.owner, at(app, "/connections?page=2"))
     assert second.count(f'<a href="{at(app)}/connections/') == 1
-    assert "There is nothing on page 3." in await seen(app.owner, at(app, "/connections?page=3"))
+    assert "Page 3 has no entries." in await seen(app.owner, at(app, "/connections?page=3"))
     await seen(app.owner, at(app, "/connections?page=0"), 422)
     assert wrong(await post(app.owner, at(app, "/connections/disconnect"), 422)).keys() == {"confirm"}
     done = await post(app.owner, at(app, "/connections/disconnect"), confirm=app.client_id)

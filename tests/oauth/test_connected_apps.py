@@ -38,7 +38,7 @@ async def test_what_is_connected_is_listed(app: Application, alice: Actor) -> No
     assert await rows(alice, "?limit=1&page=2") == [oldest]
     assert await rows(alice, "?status=ended") == []
     assert "No application matches." in await seen(alice, f"{APPS}?status=ended")
-    assert "There is nothing on page 5." in await seen(alice, f"{APPS}?page=5")
+    assert "Page 5 has no entries." in await seen(alice, f"{APPS}?page=5")
     await seen(alice, f"{APPS}?status=lost", 422)
     page = await seen(alice, APPS)
     assert "Test environment. No real money moves." not in page

@@ -86,7 +86,7 @@ async def test_what_is_wrong_is_said_at_its_field(alice: Actor) -> None:
     ):
         page = await post(alice, NEW, 422, **TEA | {"description": "Kept", "key": await key(alice)} | changes)
         assert wrong(page).keys() == fields, changes
-        assert "Nothing was done." in page.text
+        assert "Check the highlighted fields and try again." in page.text
         assert "description" in changes or ">Kept</textarea>" in page.text
     await approve_project(alice, "test")
     page = await post(alice, NEW, 422, **TEA | {"key": await key(alice)})

@@ -166,7 +166,7 @@ async def test_what_is_wrong_with_a_refund_is_said_at_its_field(alice: Actor) ->
     ):
         page = await reviewed(alice, paid, 422, **changes)
         assert wrong(page).keys() == {field}
-        assert "Nothing was done." in page.text
+        assert "Check the highlighted fields and try again." in page.text
     (await alice.form(f"{at(paid)}/refund", BACK | {"reason": "bored"})).refused("validation_failed", 422)
     confirmed = hidden(await reviewed(alice, paid))
     assert "Confirm refund" in (await post(alice, f"{at(paid)}/refund/confirm", 200, **BACK)).text

@@ -106,7 +106,7 @@ async def test_events_are_listed_filtered_and_paged(alice: Actor, desk_of: Open)
     assert 'href="?status=skipped&page=1"' in second
     for query in ("?status=nonsense", "?type=payment.imagined", "?status=failed"):
         assert "No events match these filters." in await seen(alice, f"/test/developers/events{query}")
-    assert "There is nothing on page 9." in await seen(alice, "/test/developers/events?page=9")
+    assert "Page 9 has no entries." in await seen(alice, "/test/developers/events?page=9")
     for query in ("?page=0", "?page=x", "?state=held", "?status=a&status=b"):
         await seen(alice, f"/test/developers/events{query}", 422)
     assert await rows(alice, mode="live") == []

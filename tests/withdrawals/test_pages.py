@@ -102,7 +102,7 @@ async def test_what_is_wrong_is_said_at_its_field(shop: Actor) -> None:
     ):
         page = await post(shop, NEW, 409 if at == {"external_id"} else 422, **TO_NINA | {"description": "Kept"} | changes)
         assert wrong(page).keys() == at, changes
-        assert "Nothing was done." in page.text
+        assert "Check the highlighted fields and try again." in page.text
         assert 'value="Kept"' in page.text
         assert 'aria-invalid="true"' in page.text
     page = await post(shop, NEW, 422, **TO_NINA | {"network_fee_mode": "twice"})
@@ -192,7 +192,7 @@ async def test_they_are_listed_filtered_and_paged(shop: Actor) -> None:
     assert await rows(shop, "?status=approved&method_id=sandbox%3AEUR") == [ids[0], ids[2]]
     assert "No withdrawals match these filters." in await seen(shop, "/test/withdrawals?status=failed")
     assert "No withdrawals match these filters." in await seen(shop, "/test/withdrawals?method_id=nonsense")
-    assert "There is nothing on page 9." in await seen(shop, "/test/withdrawals?page=9")
+    assert "Page 9 has no entries." in await seen(shop, "/test/withdrawals?page=9")
     for query in ("?status=lost", "?page=0", "?state=failed"):
         await seen(shop, f"/test/withdrawals{query}", 422)
     assert await rows(shop, mode="live") == []

@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
+import yaml
 from starlette.responses import Response
 
 from tollhouse.api import dashboard, health, integration, oauth
@@ -16,7 +17,6 @@ from tollhouse.http.openapi_schemas import Json
 from tollhouse.http.operations import Operation, Operations, Surface
 from tollhouse.http.responses import ENCODER
 from tollhouse.http.services import Services
-from tollhouse.http.yaml_text import as_yaml
 from tollhouse.idempotency import IdempotencyInProgress, IdempotencyKeyReused
 from tollhouse.identity import guards
 from tollhouse.identity.guards import CredentialGuard, SessionGuard, anyone
@@ -82,6 +82,11 @@ def encoded(settings: Settings) -> bytes:
 def as_text(settings: Settings) -> str:
     """The document as YAML."""
     return as_yaml(read(settings))
+
+
+def as_yaml(value: Any) -> str:
+    """A JSON value as YAML in block style, in ASCII."""
+    return yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False)
 
 
 @cache

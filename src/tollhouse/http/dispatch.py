@@ -43,7 +43,7 @@ class IdempotencyStore(Protocol):
 class IdempotencyKeyRequired(ApiError):
     """400: money moves or an event is sent again, and no key came with it."""
 
-    code, message = "idempotency_key_required", "This needs an Idempotency-Key header."
+    code, message = "idempotency_key_required", "The Idempotency-Key header is required."
 
 
 class IdempotencyKeyInvalid(ApiError):

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from tollhouse.kernel.errors import ApiError, FieldError
 
-NOT_SAVED = "Nothing was done. Something in the form is not right."
-UNFIT = "This is not what is asked for here."
+NOT_SAVED = "Check the highlighted fields and try again."
+UNFIT = "This value is not valid."
 
 
 class FormErrors(Struct, frozen=True):

@@ -62,12 +62,12 @@ def decode(raw: bytes) -> str:
     spelt = raw.replace(b"+", b" ")
     if b"%" in spelt:
         if BAD_PERCENT.search(spelt):
-            raise InvalidRequest("A parameter holds a percent sign that encodes nothing.")
+            raise InvalidRequest("A parameter has an invalid percent-encoding.")
         spelt = unquote_to_bytes(spelt)
     try:
         text = spelt.decode("utf-8", "strict")
     except UnicodeDecodeError:
         raise InvalidRequest("A parameter is not valid UTF-8.") from None
     if "\0" in text:
-        raise InvalidRequest("A parameter holds a NUL character.")
+        raise InvalidRequest("A parameter contains a NUL character.")
     return text

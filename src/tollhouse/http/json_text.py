@@ -15,23 +15,23 @@ def parse_json(raw: bytes) -> Any:
     try:
         parsed = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise InvalidRequest("The body is not valid JSON.") from None
+        raise InvalidRequest("The request body is not valid JSON.") from None
     except RecursionError:
-        raise InvalidRequest("The body is nested too deeply.") from None
+        raise InvalidRequest("The request body must be nested at most 64 levels deep.") from None
     if raw.count(b"[") + raw.count(b"{") > NESTING_MAX and _is_deep(parsed):
-        raise InvalidRequest("The body is nested too deeply.")
+        raise InvalidRequest("The request body must be nested at most 64 levels deep.")
     # Decoding keeps the last of two members of one name; whoever else reads the text may keep the first.
     json.loads(raw, object_pairs_hook=_refuse_twins, parse_int=str, parse_float=str)
     if b"\\u0000" in raw and _holds_nul(parsed):
-        raise InvalidRequest("The body holds a NUL character.")
+        raise InvalidRequest("The request body must not contain NUL characters.")
     if b"\\ud" in raw.lower() and not _is_text(parsed):
-        raise InvalidRequest("The body holds half a character.")
+        raise InvalidRequest("The request body is not valid Unicode.")
     return parsed
 
 
 def _refuse_twins(members: list[tuple[str, Any]]) -> None:
     if len({name for name, _ in members}) < len(members):
-        raise InvalidRequest("The body names a member twice.")
+        raise InvalidRequest("The request body has an object with duplicate members.")
 
 
 def _is_deep(parsed: Any) -> bool:

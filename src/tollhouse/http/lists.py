@@ -25,10 +25,10 @@ T = TypeVar("T")
 TAG_BYTES, PLACE_BYTES = 6, 24
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-PAGE = Meta(ge=1, description="The page, 1 by default. Pages end at 10,000 rows; `cursor` reaches all of them.")
-CURSOR = Meta(description="The `next_cursor` of the answer before, instead of `page`.")
-SINCE = Meta(tz=True, description="Only what was created at this time or later.")
-UNTIL = Meta(tz=True, description="Only what was created before this time.")
+PAGE = Meta(ge=1, description="Page number, 1 by default. Pages reach the first 10,000 rows; use `cursor` to read further.")
+CURSOR = Meta(description="The `next_cursor` of the previous response, instead of `page`.")
+SINCE = Meta(tz=True, description="Only objects created at or after this time.")
+UNTIL = Meta(tz=True, description="Only objects created before this time.")
 
 
 class PageTooDeep(ApiError):

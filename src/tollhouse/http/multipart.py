@@ -14,11 +14,11 @@ def parse_multipart(content_type: str, raw: bytes) -> dict[str, bytes]:
     """What each field holds, by its name. Raises `InvalidRequest` where that is not clear."""
     said = BOUNDARY.search(content_type)
     if said is None:
-        raise InvalidRequest("The form does not say where its fields end.")
+        raise InvalidRequest("The Content-Type must have a boundary.")
     boundary = b"\r\n--" + (said[1] or said[2]).encode("latin-1")
     before, *pieces = (b"\r\n" + raw).split(boundary, FIELDS_MAX + 1)
     if before or not pieces or pieces.pop() not in {b"--", b"--\r\n"}:
-        raise InvalidRequest("The form is cut off, or has too many fields.")
+        raise InvalidRequest("The form is incomplete or has more than 20 fields.")
     fields: dict[str, bytes] = {}
     for piece in pieces:
         head, ends, content = piece.partition(b"\r\n\r\n")

@@ -52,10 +52,10 @@ def document(source: ReferenceSource, base_url: str) -> Json:
         "info": {
             "title": "Tollhouse",
             "version": "v2",
-            "description": "A self-hosted payment platform for merchants. Every answer carries X-Request-Id.",
+            "description": "A self-hosted payment platform for merchants. Every response has the X-Request-Id header.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "externalDocs": {"url": f"{base_url}/docs", "description": "The guide"},
+        "externalDocs": {"url": f"{base_url}/docs", "description": "Documentation"},
         "servers": [{"url": base_url}],
         "tags": [{"name": name, "description": about} for name, about in source.doors.items()],
         "paths": paths,
@@ -140,5 +140,7 @@ def _path_parameter(name: str, usual: ExampleValues, *, is_uuid: bool) -> Json:
 
 def _idempotency_key(*, required: bool) -> Json:
     schema = {"type": "string", "pattern": "^[!-~]+$", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_CHARS_MAX}
-    description = "Names this deed: sent again, it is answered as the first time and not done again."
+    description = (
+        "Identifies this action. A repeated request with the same key returns the first response and changes nothing."
+    )
     return {"name": "Idempotency-Key", "in": "header", "required": required, "description": description, "schema": schema}

@@ -25,14 +25,20 @@ from tollhouse.kernel.errors import (
 
 JSON = "application/json"
 HEADERS: Json = {
-    "X-Request-Id": {"description": "Names this request, in our log too.", "schema": {"type": "string", "format": "uuid"}},
-    "Location": {"description": "Where the browser goes.", "schema": {"type": "string"}},
-    "Retry-After": {"description": "After how many seconds to try again.", "schema": {"type": "string"}},
-    "WWW-Authenticate": {"description": "How to authenticate, and what was wrong.", "schema": {"type": "string"}},
-    "Deprecation": {"description": "Since when this should not be used any more.", "schema": {"type": "string"}},
-    "Link": {"description": "Where is told what to do instead.", "schema": {"type": "string"}},
+    "X-Request-Id": {
+        "description": "Identifies this request, also in the server's log.",
+        "schema": {"type": "string", "format": "uuid"},
+    },
+    "Location": {"description": "The address to which the browser is redirected.", "schema": {"type": "string"}},
+    "Retry-After": {"description": "Seconds to wait before trying again.", "schema": {"type": "string"}},
+    "WWW-Authenticate": {
+        "description": "The authentication scheme and the reason of the error.",
+        "schema": {"type": "string"},
+    },
+    "Deprecation": {"description": "Time since which this operation is deprecated.", "schema": {"type": "string"}},
+    "Link": {"description": "Link to the replacement.", "schema": {"type": "string"}},
     "Idempotency-Replayed": {
-        "description": "There when this is the stored answer of the key's first request.",
+        "description": "Present if this is the stored response of the first request with this key.",
         "schema": {"enum": ["true"]},
     },
 }
@@ -73,7 +79,7 @@ def success(operation: Operation, schema: Json | None, example: Any = None) -> J
     """The answer of a deed that is done; without a schema it has no body."""
     replayable = operation.idempotency != "no"
     more = ["Deprecation", "Link"] if operation.deprecated is not None else []
-    response = _answer(HTTPStatus(operation.status), "Done.", [*(["Idempotency-Replayed"] if replayable else []), *more])
+    response = _answer(HTTPStatus(operation.status), "Success.", [*(["Idempotency-Replayed"] if replayable else []), *more])
     if schema is not None:
         shown = {JSON: {"schema": schema, "example": example}}
         for kind in operation.formats:

@@ -16,15 +16,15 @@ REF = "#/components/schemas/{name}"
 REFUSAL = "ApiError"
 REFUSAL_SCHEMA: Json = {
     "title": REFUSAL,
-    "description": "How every request that is not done is answered. `errors` names each refused field.",
+    "description": "The body of every error response. `errors` lists each invalid field.",
     "type": "object",
     "properties": {
         "error": {"type": "string", "description": "The code, for programs."},
-        "error_description": {"type": "string", "description": "The sentence, for people."},
+        "error_description": {"type": "string", "description": "The explanation, for people."},
         "request_id": {"type": "string", "format": "uuid"},
         "errors": {"type": "array", "items": {"$ref": REF.format(name="FieldError")}},
-        "scope": {"type": "string", "description": "The permission that `missing_scope` is about."},
-        "details": {"type": "object", "description": "What the code says about this object."},
+        "scope": {"type": "string", "description": "With `missing_scope`, the scope that is required."},
+        "details": {"type": "object", "description": "Further values that depend on the error code."},
     },
     "required": ["error", "error_description", "request_id"],
 }

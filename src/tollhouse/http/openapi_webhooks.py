@@ -9,32 +9,32 @@ from tollhouse.http.openapi_examples import Examples, id_of
 from tollhouse.http.openapi_schemas import REF, Json, Schemas
 
 HEAD: Json = {
-    "id": {"type": "string", "format": "uuid", "description": "The event: the same at every attempt."},
+    "id": {"type": "string", "format": "uuid", "description": "ID of the event; the same for every attempt."},
     "type": {"type": "string"},
     "created_at": {"type": "string", "format": "date-time"},
     "mode": {"type": "string", "enum": ["live", "test"]},
     "livemode": {"type": "boolean"},
     "api_version": {"type": "string", "enum": ["v2"]},
-    "sequence": {"type": "integer", "description": "Rises with each event of one object."},
+    "sequence": {"type": "integer", "description": "Increases with each event of the same object."},
 }
-SIGNED = "Lower-case hex HMAC-SHA256 of the untouched body, keyed with the signing secret as it was shown."
+SIGNED = "Lower-case hexadecimal HMAC-SHA256 of the raw body, with the signing secret as its key."
 SENT_HEADERS: Mapping[str, tuple[str, Json]] = {
-    "X-Service-Event-Id": ("The event, as `id` in the body.", {"type": "string", "format": "uuid"}),
-    "X-Service-Event-Type": ("What happened, as `type` in the body.", {"type": "string"}),
+    "X-Service-Event-Id": ("ID of the event, as `id` in the body.", {"type": "string", "format": "uuid"}),
+    "X-Service-Event-Type": ("Type of the event, as `type` in the body.", {"type": "string"}),
     "X-Service-Mode": ("The environment.", {"type": "string", "enum": ["live", "test"]}),
-    "X-Service-Attempt": ("1 and upwards.", {"type": "string", "pattern": "^[1-9][0-9]*$"}),
+    "X-Service-Attempt": ("Number of the attempt, starting with 1.", {"type": "string", "pattern": "^[1-9][0-9]*$"}),
     "X-Service-Signature": (SIGNED, {"type": "string", "pattern": "^[0-9a-f]{64}$"}),
-    "webhook-id": ("The event, as Standard Webhooks names it.", {"type": "string", "format": "uuid"}),
+    "webhook-id": ("ID of the event, for Standard Webhooks.", {"type": "string", "format": "uuid"}),
     "webhook-timestamp": ("When this attempt was signed, in seconds since 1970.", {"type": "string"}),
-    "webhook-signature": ("The signature of Standard Webhooks.", {"type": "string", "pattern": "^v1,"}),
+    "webhook-signature": ("Signature for Standard Webhooks.", {"type": "string", "pattern": "^v1,"}),
 }
 PARAMETERS: Json = {
     name: {"name": name, "in": "header", "required": True, "description": about, "schema": schema}
     for name, (about, schema) in SENT_HEADERS.items()
 }
 RESPONSES: Json = {
-    "2XX": {"description": "Taken, and kept by the receiver. Only the head of the answer counts, within 10 seconds."},
-    "default": {"description": "A failed attempt, redirects included. In live mode there are others later."},
+    "2XX": {"description": "Accepted. The response headers must arrive within 10 seconds; the body is ignored."},
+    "default": {"description": "The attempt failed; a redirect is a failure. Retried in live mode."},
 }
 
 

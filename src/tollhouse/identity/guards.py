@@ -178,7 +178,7 @@ async def _authenticate(request: Request) -> tuple[Caller, store.Suspension | No
     if len(bearer) > 1 or len(keys) > 1 or (bearer and keys):
         raise InvalidRequest("Send one credential: an API key or an Authorization header, once.")
     if keys:
-        prefix = "th_live" if keys[0].startswith("th_live") else "th_test"
+        prefix = tokens.LIVE_API_KEY_PREFIX if keys[0].startswith(tokens.LIVE_API_KEY_PREFIX) else tokens.TEST_API_KEY_PREFIX
         found = (
             await store.find_by_api_key(request.services.db, tokens.digest(keys[0]), request.now)
             if tokens.is_well_formed(prefix, keys[0])
@@ -193,7 +193,7 @@ async def _authenticate(request: Request) -> tuple[Caller, store.Suspension | No
     token = token.strip(" ")
     found = (
         await store.find_by_access_token(request.services.db, tokens.digest(token), request.now)
-        if tokens.is_well_formed("that", token)
+        if tokens.is_well_formed(tokens.ACCESS_TOKEN_PREFIX, token)
         else None
     )
     if found is None:

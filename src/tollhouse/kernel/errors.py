@@ -23,7 +23,7 @@ class ApiError(Exception):
 
     code: ClassVar[str] = "invalid_request"
     status: ClassVar[int] = 400
-    message: str = "The request cannot be understood."
+    message: str = "The request is malformed."
 
     def __init__(
         self,
@@ -58,37 +58,37 @@ class ValidationFailed(ApiError):
 class AuthenticationRequired(ApiError):
     """401: no credential was sent."""
 
-    code, status, message = "authentication_required", 401, "This needs a credential."
+    code, status, message = "authentication_required", 401, "Authentication is required."
 
 
 class Forbidden(ApiError):
     """403: a form token is missing or wrong."""
 
-    code, status, message = "forbidden", 403, "This form is not yours, or it is out of date. Load the page again."
+    code, status, message = "forbidden", 403, "This form has expired. Reload the page and try again."
 
 
 class CrossOriginForbidden(ApiError):
     """403: a browser sent the session cookie from another site."""
 
-    code, status, message = "cross_origin_forbidden", 403, "Requests from other sites are refused."
+    code, status, message = "cross_origin_forbidden", 403, "Requests from other sites are not allowed."
 
 
 class NotFound(ApiError):
     """404: there is nothing here, or it belongs to somebody else."""
 
-    code, status, message = "not_found", 404, "There is nothing here."
+    code, status, message = "not_found", 404, "This page or object does not exist."
 
 
 class MethodNotAllowed(ApiError):
     """405, with `Allow`."""
 
-    code, status, message = "method_not_allowed", 405, "This method is not allowed here."
+    code, status, message = "method_not_allowed", 405, "This method is not allowed for this address."
 
 
 class PayloadTooLarge(ApiError):
     """413: the body is over 64 KiB, or over what its operation takes."""
 
-    code, status, message = "payload_too_large", 413, "The body is larger than 64 KiB."
+    code, status, message = "payload_too_large", 413, "The request body must be at most 64 KiB."
 
 
 class RequestHeadersTooLarge(ApiError):
@@ -108,7 +108,7 @@ class TooManyConnections(ApiError):
     """429: one address has as many connections open as it may have."""
 
     code, status = "rate_limited", 429
-    message = "Too many connections are open from your address. Close some, or use them for several requests."
+    message = "Too many connections are open from your IP address. Close some, or reuse them for several requests."
 
     def __init__(self) -> None:
         super().__init__(headers={"Retry-After": "1"})
@@ -118,19 +118,19 @@ class MisdirectedRequest(ApiError):
     """421: a page with a session was asked for under another host than that of the base URL."""
 
     code, status = "misdirected_request", 421
-    message = "This page is served under another address. Open it at the address that your operator gave you."
+    message = "This page is not available at this address. Open it at the address that your operator gave you."
 
 
 class UnsupportedMediaType(ApiError):
     """415: a body that is not application/json."""
 
-    code, status, message = "unsupported_media_type", 415, "The body must be application/json."
+    code, status, message = "unsupported_media_type", 415, "The Content-Type must be application/json."
 
 
 class ServerError(ApiError):
     """500: a fault of ours. Nothing was done."""
 
-    code, status, message = "server_error", 500, "Something failed on our side. Nothing was done."
+    code, status, message = "server_error", 500, "An internal error occurred. Nothing was changed."
 
 
 class TemporarilyUnavailable(ApiError):

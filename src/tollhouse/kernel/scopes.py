@@ -58,7 +58,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         "Create and cancel withdrawals.",
         "write",
         "Withdraw funds",
-        "It can ask to send your funds to an address it chooses.",
+        "It can request payouts of your funds to an address it chooses.",
     ),
     Permission(9, "conversions:read", "Read pairs, quotes and conversions.", "read", "Read conversions"),
     Permission(
@@ -67,7 +67,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         "Convert funds and manage conversion rules.",
         "write",
         "Convert funds",
-        "It can exchange your funds between currencies, now and by standing rules.",
+        "It can convert your funds between currencies, once or by automatic rules.",
     ),
     Permission(11, "fulfillments:read", "Read in-game currency deliveries and statistics.", "read", "Read deliveries"),
     Permission(
@@ -103,7 +103,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         "Issue refresh tokens; requires at least one API permission.",
         "offline",
         "Stay connected when you are away",
-        "Without this it loses access after at most 15 minutes.",
+        "Without this, its access ends after at most 15 minutes.",
     ),
 )
 

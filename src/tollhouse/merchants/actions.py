@@ -114,7 +114,7 @@ async def create_api_key(tx: Tx, person: Person, new: NewApiKey, services: Servi
     if not await sessions_store.lock(tx, person.session_hash):
         raise AuthenticationRequired
     # Nothing below this line may refuse.
-    secret = tokens.mint("th_live" if new.mode == "live" else "th_test")
+    secret = tokens.mint(tokens.LIVE_API_KEY_PREFIX if new.mode == "live" else tokens.TEST_API_KEY_PREFIX)
     view = NewApiKeyView(
         api_key_id=new_id(),
         name=new.name.strip(),

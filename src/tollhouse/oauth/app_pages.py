@@ -74,7 +74,7 @@ def _form(request: Request, person: Person, typed: Typed, error: ValidationFaile
         person=person,
         mode="test",
         here="apps",
-        made_once=_vouched(request, person, ClientId(tokens.public_name("thc"))),
+        made_once=_vouched(request, person, ClientId(tokens.public_name(tokens.CLIENT_ID_PREFIX))),
         **form_facts(typed, error),
     )
 
@@ -93,7 +93,7 @@ def _name_of(request: Request, person: Person, carried: str) -> ClientId:
         mac = b""
     if len(mac) == MAC_BYTES and request.services.keys.vouches(_bound(person, client_id), mac):
         return ClientId(client_id)
-    return ClientId(tokens.public_name("thc"))
+    return ClientId(tokens.public_name(tokens.CLIENT_ID_PREFIX))
 
 
 def _bound(person: Person, client_id: str) -> bytes:

@@ -26,7 +26,7 @@ HINT_CHARS = 4
 
 async def register(tx: Tx, owner: MerchantId, new: ClientSettings, now: datetime) -> ClientView:
     """Make an application. The record holds the secret of a confidential one, this once."""
-    registered = await register_as(tx, owner, ClientId(tokens.public_name("thc")), new, now)
+    registered = await register_as(tx, owner, ClientId(tokens.public_name(tokens.CLIENT_ID_PREFIX)), new, now)
     if registered is None:
         raise AssertionError("a random name is nobody else's")
     return registered
@@ -36,7 +36,7 @@ async def register_as(
     tx: Tx, owner: MerchantId, client_id: ClientId, new: ClientSettings, now: datetime
 ) -> ClientView | None:
     """Make an application of this name; None where there is one already, such as by a form that was posted before."""
-    secret = tokens.mint("thcs") if new.client_type == "confidential" else None
+    secret = tokens.mint(tokens.CLIENT_SECRET_PREFIX) if new.client_type == "confidential" else None
     if not await clients_store.insert(tx, owner, client_id, new, _kept(secret) if secret else None, now):
         return None
     registered = await _record(tx, owner, client_id, now)
@@ -89,7 +89,7 @@ async def rotate_secret(tx: Tx, owner: MerchantId, client_id: str, rotation: Rot
         raise ValidationFailed(FieldError("client_type", "no_secret", messages.CONFIDENTIAL))
     _refuse_stale(held, version)
     # Nothing below this line may refuse.
-    secret = tokens.mint("thcs")
+    secret = tokens.mint(tokens.CLIENT_SECRET_PREFIX)
     await clients_store.set_secret(tx, owner, held, _kept(secret), now)
     if revoke_grants:
         await clients_store.end_all(tx, owner, held, "secret_rotated", now)

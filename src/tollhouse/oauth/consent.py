@@ -119,7 +119,7 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
     await require_verified_email(request.services.db, request.services.settings, env, person)
     if env.livemode and ticked & consent_request.scopes & SENSITIVE:
         person = await reauthenticate(request, person, allow_external_redirect=True)
-    code = tokens.mint("thac")
+    code = tokens.mint(tokens.AUTHORIZATION_CODE_PREFIX)
     code_expires_at = request.now + clock.seconds(request.services.settings.authorization_code_ttl)
 
     async def action(tx: Tx) -> bool:

@@ -33,12 +33,12 @@ class RefreshToken(Struct, frozen=True):
 def mint(keys: KeyRing, grant_id: UUID, generation: int) -> str:
     """The refresh token of this generation of the grant."""
     signed = grant_id.bytes + generation.to_bytes(GENERATION_BYTES) + secrets.token_bytes(RANDOM_BYTES)
-    return tokens.with_checksum("thrt", (signed + keys.mac(PURPOSE + signed)[:MAC_BYTES]).hex())
+    return tokens.with_checksum(tokens.REFRESH_TOKEN_PREFIX, (signed + keys.mac(PURPOSE + signed)[:MAC_BYTES]).hex())
 
 
 def read(keys: KeyRing, text: str) -> RefreshToken | None:
     """What a refresh token says of itself; None when we did not mint it."""
-    spelt = tokens.body_of("thrt", text)
+    spelt = tokens.body_of(tokens.REFRESH_TOKEN_PREFIX, text)
     if spelt is None or len(spelt) != BODY_CHARS:
         return None
     try:

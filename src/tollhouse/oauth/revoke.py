@@ -59,7 +59,7 @@ async def give_back(request: Request) -> Response:
 
 
 async def _give_back(tx: Tx, request: Request, client_id: ClientId, token: str) -> None:
-    if tokens.is_well_formed("that", token):
+    if tokens.is_well_formed(tokens.ACCESS_TOKEN_PREFIX, token):
         ended = await store.revoke_by_access_token(tx, client_id, tokens.digest(token), request.now)
     elif (refresh_token := refresh_tokens.read(request.services.keys, token)) is not None:
         ended = await store.revoke_by_refresh_token(tx, client_id, refresh_token.grant_id, request.now)

@@ -95,7 +95,10 @@ async def _exchange(tx: Tx, request: Request, client: VerifiedClient, form: Form
     proof = _proof(client, form)
     settings, now = request.services.settings, request.now
     grant_id = GrantId(new_id())
-    access_token, refresh_token = tokens.mint("that"), refresh_tokens.mint(request.services.keys, grant_id, 0)
+    access_token, refresh_token = (
+        tokens.mint(tokens.ACCESS_TOKEN_PREFIX),
+        refresh_tokens.mint(request.services.keys, grant_id, 0),
+    )
     new = NewGrant(
         grant_id,
         now + clock.seconds(settings.grant_ttl),
@@ -131,7 +134,7 @@ def _proof(client: VerifiedClient, form: Form) -> CodeProof:
         raise InvalidRequest("The code_verifier has 43 to 128 letters, digits or any of - . _ ~")
     if verifier is None:
         raise InvalidGrant("Send the code_verifier that belongs to the code.")
-    if not tokens.is_well_formed("thac", code):
+    if not tokens.is_well_formed(tokens.AUTHORIZATION_CODE_PREFIX, code):
         raise InvalidGrant(detail="not a code")
     return CodeProof(client.client_id, tokens.digest(code), redirect_uri, pkce.challenge_of(verifier))
 
@@ -145,7 +148,7 @@ async def _refresh(tx: Tx, request: Request, client: VerifiedClient, form: Form)
     if presented is None:
         raise InvalidGrant(detail="not a refresh token")
     now = request.now
-    access_token = tokens.mint("that")
+    access_token = tokens.mint(tokens.ACCESS_TOKEN_PREFIX)
     goes_on = narrowed is None or scopes.OFFLINE.within(narrowed)
     next_token = (
         refresh_tokens.mint(request.services.keys, presented.grant_id, presented.generation + 1) if goes_on else None

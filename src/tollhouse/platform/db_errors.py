@@ -1,4 +1,4 @@
-"""What goes wrong between us and PostgreSQL: which faults are over by themselves, and which spoil a connection."""
+"""Errors of PostgreSQL connections: which are temporary, and which make a connection unusable."""
 
 import asyncio
 
@@ -16,11 +16,11 @@ CONNECTION_LOST = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
 )
-"""The database is not there, or went while we talked to it."""
+"""The server cannot be reached, or closed the connection."""
 UNREACHABLE = (*CONNECTION_LOST, asyncpg.PostgresError, TimeoutError)
-"""Connecting failed."""
+"""A new connection could not be opened."""
 STANDBY = (asyncpg.ReadOnlySQLTransactionError,)
-"""The server is a standby by now, and so is whatever the other connections reach."""
+"""The server has become a standby; the idle connections reach the same one."""
 UNUSABLE = (
     *CONNECTION_LOST,
     *STANDBY,
@@ -32,7 +32,7 @@ UNUSABLE = (
     asyncpg.IdleSessionTimeoutError,
     asyncpg.IdleInTransactionSessionTimeoutError,
 )
-"""What leaves a connection that nobody should get again."""
+"""Errors after which a connection is closed instead of reused."""
 UNAVAILABLE = (
     *CONNECTION_LOST,
     *STANDBY,
@@ -44,15 +44,18 @@ UNAVAILABLE = (
     asyncpg.LockNotAvailableError,
     asyncpg.IdleInTransactionSessionTimeoutError,
 )
-"""What a caller may try again shortly: nothing was done."""
+"""Errors after which the caller can retry: nothing was written."""
+
+FILE_ERRORS = (LookupError, FileNotFoundError, PermissionError)
+"""Kinds of `OSError` that no open connection raises: Jinja's `TemplateNotFound` and errors of files."""
 
 
 class OutcomeUnknown(TemporarilyUnavailable):
-    """503: the database went before it confirmed a commit. The change may have been made."""
+    """503: the connection was lost before a commit was confirmed. The change may have been made."""
 
-    message = "The outcome is unknown. Repeat the request with the same Idempotency-Key to learn it."
+    message = "The outcome is unknown. Repeat the request with the same Idempotency-Key to get it."
 
 
 def is_unavailable(fault: BaseException) -> bool:
-    """Whether this fault is over by itself, soon: 503, not 500."""
-    return isinstance(fault, UNAVAILABLE) or is_missing(fault)
+    """Whether the same request can succeed shortly: 503, not 500."""
+    return (isinstance(fault, UNAVAILABLE) and not isinstance(fault, FILE_ERRORS)) or is_missing(fault)
