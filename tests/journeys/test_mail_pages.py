@@ -81,7 +81,7 @@ async def link_of(olga: Visitor, about: str) -> str:
     await expect(page.locator("h1")).to_have_text(about)
     if about == "Verify an address":
         await olga.see("operator-mail")
-    link = await page.locator("a:has-text('Open its link')").get_attribute("href")
+    link = await page.locator("a:has-text('Open link')").get_attribute("href")
     await olga.open_part("Mail")
     await olga.glance("operator-mails")
     return link or ""

@@ -25,7 +25,7 @@ async def test_a_name_and_a_time_zone_are_saved(alice: Actor) -> None:
     assert "Settings saved." in page
     assert re.search(r"<option selected>Europe/Berlin</option>", page)
     assert (await alice.get("/account")).ok().body["business_name"] == "Alice's Tea"
-    assert "Days are those of Europe/Berlin." in await seen(alice, "/test/home")
+    assert "Days in time zone Europe/Berlin." in await seen(alice, "/test/home")
 
 
 async def test_what_is_wrong_is_said_at_its_field(alice: Actor) -> None:
