@@ -26,6 +26,12 @@ test *args:
 dates *args:
     scripts/dates -n 2 --dist loadgroup "$@"
 
+# Lint, types and the tests that matter most, in a minute.
+quick:
+    ruff format --check src tests chaos
+    ruff check src tests chaos
+    basedpyright --warnings & types=$!; pytest -q -x tests/test_tidy.py tests/test_language.py tests/kernel tests/ledger/test_post.py tests/journeys/test_get_paid.py; wait $types
+
 # Put code into our format.
 fmt:
     ruff format src tests chaos

@@ -15,13 +15,14 @@ READS = re.compile(r"\b(?:FROM|JOIN|USING|,\s*LATERAL)\s+(?:ONLY\s+)?(\w+)")
 BY_FUNCTION = "(function)"
 """Written by a function of the database alone: the ledger's `ledger_post`."""
 SHARED: Mapping[str, list[str]] = {
+    "api_keys": ["identity", "merchants"],
     "audit_lines": ["audit", "audit_log"],
     "idempotency_keys": ["idempotency", "identity"],
     "known_devices": ["identity", "merchants"],
     "merchants": ["console", "merchants"],
     "oauth_clients": ["console", "oauth"],
-    "oauth_codes": ["merchants", "oauth"],
-    "oauth_grants": ["merchants", "oauth"],
+    "oauth_codes": ["identity", "oauth"],
+    "oauth_grants": ["identity", "oauth"],
     "projects": ["catalogue", "console"],
     "users": ["identity", "merchants"],
     "webhook_environments": ["events", "webhooks"],

@@ -138,9 +138,9 @@ async def watch_invariants(services: Services) -> None:
     """Run a partial check unless another worker does; log and record what is broken."""
     try:
         report = await check(services.settings.database_url or "", Scope(), wait=False)
-    except CheckUnfinishedError as fault:
-        log.error("check_unfinished", detail=str(fault))
-        await operator_jobs.record_failed_check(services, str(fault))
+    except CheckUnfinishedError as error:
+        log.error("check_unfinished", detail=str(error))
+        await operator_jobs.record_failed_check(services, str(error))
         return
     if report is not None:
         for line in report.broken:

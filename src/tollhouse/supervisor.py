@@ -57,8 +57,8 @@ def with_keys(settings: Settings) -> Settings:
         write_keys(settings.data_dir, new_key("k1"))
     try:
         return msgspec.structs.replace(settings, secret_keys=key_ring(file.read_text().strip()))
-    except ValueError as fault:
-        raise InvalidSettingsError([f"{file} {fault}"]) from None
+    except ValueError as error:
+        raise InvalidSettingsError([f"{file} {error}"]) from None
 
 
 def write_keys(data_dir: Path, ring: str) -> None:
@@ -130,9 +130,9 @@ async def _until_stopped(stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -
     stop.set()
     log.info("stopping")
     ended = await asyncio.gather(*tasks, return_exceptions=True)
-    for fault in ended:
-        if isinstance(fault, BaseException):
-            raise fault
+    for error in ended:
+        if isinstance(error, BaseException):
+            raise error
 
 
 def _stop_on_signals() -> asyncio.Event:
@@ -167,9 +167,9 @@ class _Database:
                     log.error("part_ended", part="database")
                     await self.start()
                 failures = 0
-            except START_ERRORS as fault:
+            except START_ERRORS as error:
                 failures += 1
-                await _wait_to_retry(stop, "database", fault, failures)
+                await _wait_to_retry(stop, "database", error, failures)
             await _wait(stop, WATCH_EVERY_S)
 
     async def stop(self) -> None:
@@ -190,9 +190,9 @@ class _Part:
             began = asyncio.get_running_loop().time()
             try:
                 child = await self._start(settings, listener)
-            except START_ERRORS as fault:
+            except START_ERRORS as error:
                 failures += 1
-                await _wait_to_retry(stop, self._name, fault, failures)
+                await _wait_to_retry(stop, self._name, error, failures)
                 continue
             died = asyncio.create_task(child.wait())
             stopping = asyncio.create_task(stop.wait())
@@ -238,10 +238,10 @@ def _restart_after_s(failures: int) -> float:
     return RESTART_AFTER_S[min(failures, len(RESTART_AFTER_S)) - 1] if failures else 0
 
 
-async def _wait_to_retry(stop: asyncio.Event, part: str, fault: Exception, failures: int) -> None:
+async def _wait_to_retry(stop: asyncio.Event, part: str, error: Exception, failures: int) -> None:
     """Log that a part could not be started, and wait before the next attempt."""
     after_s = _restart_after_s(failures)
-    log.error("part_start_failed", part=part, error=type(fault).__name__, detail=str(fault), retry_after_s=after_s)
+    log.error("part_start_failed", part=part, error=type(error).__name__, detail=str(error), retry_after_s=after_s)
     await _wait(stop, after_s)
 
 

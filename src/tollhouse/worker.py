@@ -64,7 +64,7 @@ async def _repeat(
     while not stop.is_set():
         try:
             await job(services)
-        except Exception as fault:  # noqa: BLE001 - a job that fails must not end the others, and has its next time
-            log.error("job_failed", part=getattr(job, "__name__", "job"), exc_info=fault)
+        except Exception as error:  # noqa: BLE001 - a job that fails must not end the others, and has its next time
+            log.error("job_failed", part=getattr(job, "__name__", "job"), exc_info=error)
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), every_s)

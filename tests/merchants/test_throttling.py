@@ -11,7 +11,7 @@ import pytest
 from tests.cast import INTEGRATION, PASSWORD, Actor, Answer, application, post_form, sign_up
 from tests.merchants.authenticator import enrol, grow_old, log_in
 from tests.running import Service
-from tollhouse.identity.throttle import RateLimited, RefusalDelay, RequestMeter
+from tollhouse.identity.throttle import ErrorDelay, RateLimited, RequestMeter
 
 LOGIN = "/api/v2/merchant/login"
 SIGNUP = "/api/v2/merchant/signup"
@@ -156,7 +156,7 @@ async def test_sign_ups_of_an_address_are_limited_before_they_cost_anything(make
 
 
 async def test_refusals_are_held_back_but_no_more_than_so_many_at_once() -> None:
-    delay = RefusalDelay(timedelta(hours=1), 2)
+    delay = ErrorDelay(timedelta(hours=1), 2)
     held = [asyncio.create_task(delay.wait()) for _ in range(2)]
     await asyncio.sleep(0)
     await delay.wait()  # a third one is not held

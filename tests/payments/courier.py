@@ -27,7 +27,7 @@ class Courier:
         """A ticket for the envelope, and where to leave it."""
         return Instructions(reference=f"ticket-{attempt.id}", words="Leave it at the kiosk.", address="Kiosk 7, Quay Street")
 
-    def receiver_fault(self, receiver: str) -> str | None:
+    def receiver_error(self, receiver: str) -> str | None:
         """Cash is brought to a door."""
         return None if receiver.startswith(DOOR) else "This is no door."
 

@@ -121,7 +121,7 @@ async def test_canceling_asks_first(alice: Actor) -> None:
     over = await open_link(alice)
     await let_expire(alice, over)
     late = await post(alice, f"/test/payment-links/{over['id']}/cancel", 409)
-    assert "Nothing was canceled." in late.text
+    assert "so it was not canceled." in late.text
 
 
 async def test_they_are_listed_filtered_and_turned(alice: Actor) -> None:

@@ -203,7 +203,7 @@ async def test_what_cannot_be_refunded_says_why(alice: Actor) -> None:
         shown = await seen(alice, f"{at(payment)}/refund")
         assert words in shown
         assert forms(shown) == ["/signout"]
-    assert "has taken the money back" in await seen(alice, at(disputed))
+    assert "has reversed the payment" in await seen(alice, at(disputed))
     late = await post(alice, f"{at(failed)}/refund", 422, **BACK)
     assert "Nothing of this payment" in late.text
 

@@ -141,9 +141,9 @@ def test_a_house_with_an_account_has_the_rail(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(configured, "RAILS", dict(configured.RAILS))
     nowhere = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing", "TOLLHOUSE_SECRET_KEYS": KEY}
     main.create_services(config.load(nowhere))
-    assert configured.fault("bank", "live") == "provider_not_configured"
+    assert configured.error("bank", "live") == "provider_not_configured"
     main.create_services(config.load(nowhere | SET))
-    assert (configured.fault("bank", "live"), configured.rail("bank", "test")) == (None, None)
+    assert (configured.error("bank", "live"), configured.rail("bank", "test")) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ class PaperBank:
         """Pay by reference."""
         return Instructions(reference=str(attempt.id), words="Pay at the counter.", address=OWN_IBAN)
 
-    def receiver_fault(self, receiver: str) -> str | None:
+    def receiver_error(self, receiver: str) -> str | None:
         """Nobody pays the house's own account."""
         return "This is our own account." if receiver == OWN_IBAN else None
 
@@ -102,9 +102,9 @@ class Line:
         """The rail's."""
         return await self.rail.start_payment(attempt)
 
-    def receiver_fault(self, receiver: str) -> str | None:
+    def receiver_error(self, receiver: str) -> str | None:
         """The rail's."""
-        return self.rail.receiver_fault(receiver)
+        return self.rail.receiver_error(receiver)
 
     def account_of(self, receiver: str) -> str:
         """The rail's."""

@@ -69,7 +69,7 @@ def encoded(settings: Settings) -> bytes:
     source = ReferenceSource(
         operations=described(),
         doors=DOORS,
-        told=EVENT_SPECS,
+        event_specs=EVENT_SPECS,
         usual=USUAL,
         security_schemes=_security_schemes(settings),
         admission=_admission,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
+from tollhouse.catalogue.amounts import Amount, amount_error, minor_of, optional_amount_errors
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.references import reference_errors
@@ -41,7 +41,7 @@ class PartialAmount(Struct, frozen=True, forbid_unknown_fields=True):
 
     def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
         """The errors that do not depend on the currency."""
-        return optional_amount_faults(self.amount)
+        return optional_amount_errors(self.amount)
 
 
 def parse(new: NewBalancePayment, caller: Caller) -> tuple[Currency | None, int]:
@@ -60,14 +60,14 @@ def minor_of_part(part: PartialAmount, code: str) -> int | None:
         return None
     amount_minor = minor_of(part.amount, CURRENCIES[code])
     if amount_minor is None:
-        raise ValidationFailed(amount_fault(CURRENCIES[code]))
+        raise ValidationFailed(amount_error(CURRENCIES[code]))
     return amount_minor
 
 
 def _field_errors(new: NewBalancePayment, caller: Caller) -> Iterator[FieldError]:
     known = currency(new.currency)
     if minor_of(new.amount, known) is None:
-        yield amount_fault(known)
+        yield amount_error(known)
     if new.capture and new.expires_in is not None:
         yield FieldError("expires_in", "not_applicable", "Omit this member unless capture is false.")
     yield from _application_errors(new, caller)

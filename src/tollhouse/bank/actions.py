@@ -90,8 +90,8 @@ def _statements(raw: bytes, account: BankAccount | None) -> list[Statement]:
         raise BankRefusedError("No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
     try:
         statements = read(raw, {code: currency.decimals for code, currency in CURRENCIES.items()})
-    except UnreadableStatementError as fault:
-        raise BankRefusedError(str(fault)) from None
+    except UnreadableStatementError as error:
+        raise BankRefusedError(str(error)) from None
     if foreign := next((one.iban for one in statements if one.iban != account.iban), None):
         raise BankRefusedError(f"The statement is for the account {foreign}, not for {account.iban}.")
     return statements

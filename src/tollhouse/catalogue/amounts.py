@@ -24,16 +24,16 @@ def minor_of(amount: Any, known: Currency | None) -> int | None:
     return parse_amount(amount, known.decimals if known else DECIMALS_MAX) if isinstance(amount, str) else None
 
 
-def amount_fault(known: Currency | None, member: str = "amount") -> FieldError:
+def amount_error(known: Currency | None, member: str = "amount") -> FieldError:
     """The error of an invalid amount."""
     digits = known.decimals if known else DECIMALS_MAX
     return FieldError(member, "invalid_amount", messages.decimal(digits))
 
 
-def optional_amount_faults(amount: Any) -> Iterator[FieldError]:
+def optional_amount_errors(amount: Any) -> Iterator[FieldError]:
     """The error of an optional amount whose currency is not known yet."""
     if amount is not None and not (isinstance(amount, str) and any(parse_amount(amount, scale) for scale in SCALES)):
-        yield amount_fault(None)
+        yield amount_error(None)
 
 
 def pairs(code: str, **minors: int) -> dict[str, Any]:

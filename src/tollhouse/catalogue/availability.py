@@ -10,7 +10,7 @@ from tollhouse.catalogue.model import ProjectStatus
 from tollhouse.catalogue.payment_settings import PaymentSettings
 from tollhouse.kernel.ids import Mode
 
-RailFault = Callable[[Method, Mode], UnavailableReason | None]
+RailError = Callable[[Method, Mode], UnavailableReason | None]
 """Why the rail of a method is unavailable; None if it is available."""
 
 
@@ -38,26 +38,26 @@ NO_REQUIREMENTS = MethodRequirements()
 
 
 def offers(
-    mode: Mode, settings: PaymentSettings, rail_fault: RailFault, requirements: MethodRequirements = NO_REQUIREMENTS
+    mode: Mode, settings: PaymentSettings, rail_error: RailError, requirements: MethodRequirements = NO_REQUIREMENTS
 ) -> list[Offer]:
     """Every method with its availability. Sandbox methods are listed in test mode only."""
     return [
-        Offer(method, next(_reasons(method, mode, settings, rail_fault, requirements), None))
+        Offer(method, next(_reasons(method, mode, settings, rail_error, requirements), None))
         for method in METHODS.values()
         if method.rail != "sandbox" or mode == "test"
     ]
 
 
 def _reasons(
-    method: Method, mode: Mode, settings: PaymentSettings, rail_fault: RailFault, requirements: MethodRequirements
+    method: Method, mode: Mode, settings: PaymentSettings, rail_error: RailError, requirements: MethodRequirements
 ) -> Iterator[UnavailableReason]:
     """The reasons against a method, from configuration to payment."""
     if (method.rail == "sandbox") != (mode == "test"):
         yield "not_in_environment"
     if not method.enabled:
         yield "disabled_by_operator"
-    if (fault := rail_fault(method, mode)) is not None:
-        yield fault
+    if (error := rail_error(method, mode)) is not None:
+        yield error
     if not settings.offers(method.method_id):
         yield "disabled_by_merchant"
     if requirements.project not in {None, "approved"}:

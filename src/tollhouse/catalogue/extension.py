@@ -45,7 +45,7 @@ from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.methods import Method
 from tollhouse.catalogue.products import GameServer, Product
-from tollhouse.catalogue.provider_fields import schema_fault
+from tollhouse.catalogue.provider_fields import schema_error
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.http.bodies import decode_body
 from tollhouse.kernel.errors import ValidationFailed
@@ -161,7 +161,7 @@ def _withdrawal_methods(
         if method is None:
             continue
         errors += _bound_errors(member, method)
-        if (error := schema_fault(method.provider_fields)) is not None:
+        if (error := schema_error(method.provider_fields)) is not None:
             errors.append(f"{member}.provider_fields: {error}")
         if built_in is not None:
             errors += _changed_errors(member, built_in, method, ("rail", "receiver_type"))
@@ -234,7 +234,7 @@ def _product_errors(member: str, product: Product, known: Mapping[str, Currency]
         yield f"{member}.unit_wholesale_minor: must not exceed unit_price_minor"
     if product.minimum_quantity > product.maximum_quantity:
         yield f"{member}.maximum_quantity: must not be below minimum_quantity"
-    if (error := schema_fault(product.recipient_schema)) is not None:
+    if (error := schema_error(product.recipient_schema)) is not None:
         yield f"{member}.recipient_schema: {error}"
 
 

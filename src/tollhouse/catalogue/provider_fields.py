@@ -14,7 +14,7 @@ MEMBER = "provider_fields"
 ENCODER = msgspec.json.Encoder(order="sorted")
 
 
-def schema_fault(schema: dict[str, Any]) -> str | None:
+def schema_error(schema: dict[str, Any]) -> str | None:
     """The error of a schema, which must describe an object without additional properties; None if it is valid."""
     if schema.get("type") != "object" or schema.get("additionalProperties") is not False:
         return "must have type object and additionalProperties false"
@@ -25,18 +25,18 @@ def schema_fault(schema: dict[str, Any]) -> str | None:
     return None
 
 
-def fields_faults(schema: dict[str, Any], sent: dict[str, Any], member: str = MEMBER) -> Iterator[FieldError]:
+def fields_errors(schema: dict[str, Any], sent: dict[str, Any], member: str = MEMBER) -> Iterator[FieldError]:
     """The validation errors; each message begins with a JSON pointer."""
     for error in _validator(ENCODER.encode(schema)).iter_errors(sent):
         kind, places = error.kind, [str(step) for step in error.instance_path]
         if isinstance(kind, jsonschema_rs.ValidationErrorKind.Required):
-            yield _fault([member, *places, kind.property], "missing", messages.REQUIRED)
+            yield _error([member, *places, kind.property], "missing", messages.REQUIRED)
         elif isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
             for name in kind.unexpected:
-                yield _fault([member, *places, name], "unknown_field", messages.UNKNOWN_FIELD)
+                yield _error([member, *places, name], "unknown_field", messages.UNKNOWN_FIELD)
         else:
             code = "invalid_type" if isinstance(kind, jsonschema_rs.ValidationErrorKind.Type) else "invalid_value"
-            yield _fault([member, *places], code, _rule(schema, [str(step) for step in error.schema_path]))
+            yield _error([member, *places], code, _rule(schema, [str(step) for step in error.schema_path]))
 
 
 def _rule(schema: dict[str, Any], path: list[str]) -> str:
@@ -47,7 +47,7 @@ def _rule(schema: dict[str, Any], path: list[str]) -> str:
     return f"This must fit {path[-1]} {msgspec.json.encode(value).decode()} of the schema."
 
 
-def _fault(places: list[str], code: str, sentence: str) -> FieldError:
+def _error(places: list[str], code: str, sentence: str) -> FieldError:
     pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in places)
     return FieldError(".".join(places), code, f"{pointer}: {sentence}")
 

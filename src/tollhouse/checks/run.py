@@ -97,8 +97,8 @@ async def check(dsn: str, scope: Scope, *, wait: bool = True, progress: Progress
                     return None
             async with _connection(dsn) as tx:
                 return await verify(tx, scope, progress)
-    except UNFINISHED as fault:
-        raise CheckUnfinishedError(f"{type(fault).__name__}: {fault}".rstrip(": ")) from fault
+    except UNFINISHED as error:
+        raise CheckUnfinishedError(f"{type(error).__name__}: {error}".rstrip(": ")) from error
 
 
 async def verify(tx: Tx, scope: Scope, progress: Progress = silent) -> Report:

@@ -102,7 +102,7 @@ async def join(request: Request, secret: str) -> Response:
             error.status,
             email=await users.invited_email(request, secret),
             message=error.message,
-            field_errors={fault.field: fault.message for fault in error.field_errors},
+            field_errors={field_error.field: field_error.message for field_error in error.field_errors},
         )
     return operators.set_cookie(request, see_other(ROOT), session)
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
+from tollhouse.catalogue.amounts import Amount, amount_error, minor_of
 from tollhouse.catalogue.conversion_pairs import ConversionPair, pair
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.conversions.errors import PairUnavailable
@@ -143,4 +143,4 @@ def _conversion_errors(new: NewConversion, env: MerchantEnv, settings: Settings)
 def _amount_errors(member: str, amount: Any, code: str | None) -> Iterator[FieldError]:
     known = CURRENCIES.get(code or "")
     if minor_of(amount, known) is None:
-        yield amount_fault(known, member)
+        yield amount_error(known, member)

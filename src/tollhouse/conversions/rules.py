@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from tollhouse.audit import record
 from tollhouse.audit.changes import changes
 from tollhouse.audit.event_types import AuditEventType
-from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
+from tollhouse.catalogue.amounts import Amount, amount_error, minor_of
 from tollhouse.catalogue.conversion_pairs import pair
 from tollhouse.catalogue.currencies import CURRENCIES, priced
 from tollhouse.conversions import actions, prices, rules_store
@@ -209,7 +209,7 @@ def _field_errors(new: NewConversionRule, env: MerchantEnv, settings: Settings) 
     yield from currency_errors(new.from_currency, new.to_currency)
     yield from destination_errors(new.webhook_url, env, settings)
     if new.trigger == "on_threshold" and minor_of(new.threshold, known) is None:
-        yield amount_fault(known, "threshold")
+        yield amount_error(known, "threshold")
     if new.trigger == "on_payment" and new.threshold is not None:
         yield FieldError("threshold", "invalid_value", "Omit this member unless trigger is on_threshold.")
 

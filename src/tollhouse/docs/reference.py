@@ -56,7 +56,7 @@ def codes(found: Mapping[str, ReferenceEntry]) -> str:
     messages: dict[str, dict[str, None]] = {}
     names: dict[str, list[str]] = {}
     for entry in found.values():
-        for code, sentence in _refusals(entry.shown):
+        for code, sentence in _error_codes(entry.shown):
             messages.setdefault(code, {})[sentence] = None
             names.setdefault(code, []).append(entry.name)
     lines = [f"- **`{code}`** {' '.join(messages[code])}\\\n  {_where(names[code])}" for code in sorted(messages)]
@@ -128,10 +128,10 @@ def _answers(shown: Json, shapes: SchemaTables) -> Iterator[str]:
             yield _block("json", _pretty(content["example"]))
             yield from shapes.tables(content["schema"])
     yield "## Errors"
-    yield "\n".join(f"- **`{code}`** {sentence}" for code, sentence in _refusals(shown))
+    yield "\n".join(f"- **`{code}`** {sentence}" for code, sentence in _error_codes(shown))
 
 
-def _refusals(shown: Json) -> Iterator[tuple[str, str]]:
+def _error_codes(shown: Json) -> Iterator[tuple[str, str]]:
     """The error codes of an operation with status and message."""
     for status, response in shown["responses"].items():
         if status.isdecimal() and int(status) >= REFUSED:

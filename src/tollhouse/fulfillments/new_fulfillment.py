@@ -6,10 +6,10 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
+from tollhouse.catalogue.amounts import Amount, amount_error, minor_of
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.products import PRODUCTS, SANDBOX, Product, Quantity
-from tollhouse.catalogue.provider_fields import fields_faults
+from tollhouse.catalogue.provider_fields import fields_errors
 from tollhouse.fulfillments.errors import ProductUnavailable
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.references import reference_errors
@@ -79,5 +79,5 @@ def _product_errors(new: NewFulfillment, product: Product) -> Iterator[FieldErro
         yield FieldError("quantity", "out_of_range", messages.whole_number(minimum, maximum))
     known = CURRENCIES[product.currency]
     if new.max_cost is not None and minor_of(new.max_cost, known) is None:
-        yield amount_fault(known, "max_cost")
-    yield from fields_faults(product.recipient_schema, new.recipient, "recipient")
+        yield amount_error(known, "max_cost")
+    yield from fields_errors(product.recipient_schema, new.recipient, "recipient")

@@ -97,12 +97,12 @@ class AsgiApplication:
 
     async def _serve_static(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send a file, or refuse as everywhere. A file is kept by browsers, and asked for again by its ETag."""
-        request = self._ask(scope)
+        request = self._build_request(scope)
         request_id.set(request.request_id)
         try:
             response = await self._file(request, scope)
-        except Exception as fault:  # noqa: BLE001 - the last line, as in `_serve`
-            response = self._refuse(request, fault, html=request.wants_html)
+        except Exception as exc:  # noqa: BLE001 - the last line, as in `_serve`
+            response = self._refuse(request, exc, html=request.wants_html)
             response.raw_headers.append(NO_STORE)
         response.raw_headers += [(b"x-request-id", request.request_id.encode()), SAME_ORIGIN, *self._always]
         await response(scope, receive, send)
@@ -131,7 +131,7 @@ class AsgiApplication:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.monotonic()
-        request = self._ask(scope)
+        request = self._build_request(scope)
         request_id.set(request.request_id)
         methods, request.params = self._routes.find(request.path)
         operation = methods.get(request.method)
@@ -145,8 +145,8 @@ class AsgiApplication:
                 response = await self._answer(request, operation, methods, receive)
         except ClientDisconnect:
             return
-        except Exception as fault:  # noqa: BLE001 - the last line: every fault becomes an answer and a line of log
-            response = self._refuse(request, fault, html=request.wants_html and (surface is None or surface.html))
+        except Exception as exc:  # noqa: BLE001 - the last line: every exc becomes an answer and a line of log
+            response = self._refuse(request, exc, html=request.wants_html and (surface is None or surface.html))
         self._finish(
             request, response, operation, cors=_is_cors(request.path) if surface is None else surface.cors, methods=methods
         )
@@ -161,7 +161,7 @@ class AsgiApplication:
         await response(scope, receive, send)
         self._recorder.record(request, operation, response, duration_us)
 
-    def _ask(self, scope: Scope) -> Request:
+    def _build_request(self, scope: Scope) -> Request:
         headers = Headers(scope["headers"])
         return Request(
             self._services,
@@ -193,14 +193,14 @@ class AsgiApplication:
             return response
         return json_response(response, operation.status) if operation.status != 204 else Response(status_code=204)  # noqa: PLR2004
 
-    def _refuse(self, request: Request, fault: Exception, *, html: bool) -> Response:
-        if isinstance(fault, ApiError):
-            error = fault
-        elif is_unavailable(fault):
-            error = TemporarilyUnavailable(detail=type(fault).__name__)
+    def _refuse(self, request: Request, exc: Exception, *, html: bool) -> Response:
+        if isinstance(exc, ApiError):
+            error = exc
+        elif is_unavailable(exc):
+            error = TemporarilyUnavailable(detail=type(exc).__name__)
         else:
-            error = ServerError(detail=type(fault).__name__)
-            log.error("failed", code=error.code, exc_info=fault)
+            error = ServerError(detail=type(exc).__name__)
+            log.error("failed", code=error.code, exc_info=exc)
         if error.detail:
             log.info("refused", code=error.code, detail=error.detail)
         return error_response(request, error, html=html)

@@ -55,7 +55,7 @@ def decode_body(parsed: Any, kind: type[Any], context: ValidationContext | None 
             pass
         else:
             if judged and context is not None:
-                _refuse(_rule_faults(body, context))
+                _refuse(_rule_errors(body, context))
             return body
     return _read(Reader(), members, kind, context, judged=judged)
 
@@ -70,7 +70,7 @@ def decode_query(raw: bytes, kind: type[Any], context: ValidationContext | None 
         if name in lists:
             values.setdefault(name, []).append(value)
         elif name in values:
-            if not any(fault.field == name for fault in reader.field_errors):
+            if not any(error.field == name for error in reader.field_errors):
                 reader.field_errors.append(FieldError(name, "repeated", messages.SENT_TWICE))
         else:
             values[name] = value
@@ -81,17 +81,17 @@ def _read(
     reader: Reader, members: dict[str, Any], kind: type[Any], context: ValidationContext | None, *, judged: bool
 ) -> Any:
     read = reader.read(members, type_of(kind), "")
-    faulty = {fault.field for fault in reader.field_errors}
+    faulty = {error.field for error in reader.field_errors}
     if context is None:
         _refuse(reader.field_errors)
     body = msgspec.convert(read, kind)
     if context is not None and (judged or faulty):
-        reader.field_errors += [fault for fault in _rule_faults(body, context) if not _is_within(fault.field, faulty)]
+        reader.field_errors += [error for error in _rule_errors(body, context) if not _is_within(error.field, faulty)]
     _refuse(reader.field_errors)
     return body
 
 
-def _rule_faults(body: Any, context: ValidationContext) -> list[FieldError]:
+def _rule_errors(body: Any, context: ValidationContext) -> list[FieldError]:
     return list(body.rule_errors(context)) if isinstance(body, HasRules) else []
 
 

@@ -17,7 +17,7 @@ def time_range_of(first: str, last: str, zone: tzinfo) -> tuple[datetime, dateti
     Raises `ValidationFailed` with every fault, of the fields `from` and `to`.
     """
     since, until = parse_date(first), parse_date(last)
-    if field_errors := list(_faults(first, since, last, until)):
+    if field_errors := list(_errors(first, since, last, until)):
         raise ValidationFailed(*field_errors)
     return (
         BEGINNING if since is None else midnight(since, zone),
@@ -25,7 +25,7 @@ def time_range_of(first: str, last: str, zone: tzinfo) -> tuple[datetime, dateti
     )
 
 
-def _faults(first: str, since: date | None, last: str, until: date | None) -> Iterator[FieldError]:
+def _errors(first: str, since: date | None, last: str, until: date | None) -> Iterator[FieldError]:
     for name, typed, day in (("from", first, since), ("to", last, until)):
         if typed and day is None:
             yield FieldError(name, "invalid_value", messages.A_DAY)

@@ -57,10 +57,10 @@ class Reader:
             return value
         return self._scalar(value, kind, path)
 
-    def _fault(self, path: str, code: str, message: str) -> None:
-        fault = FieldError(path, code, message)
-        if fault not in self.field_errors:
-            self.field_errors.append(fault)
+    def _error(self, path: str, code: str, message: str) -> None:
+        error = FieldError(path, code, message)
+        if error not in self.field_errors:
+            self.field_errors.append(error)
 
     def _union(self, value: Any, kind: types.UnionType, path: str) -> Any:
         others = [bare(one) for one in kind.types if not isinstance(one, types.NoneType)]
@@ -75,12 +75,12 @@ class Reader:
                 return found
         numbers = [one for one in others if isinstance(one, types.IntType)]
         words = [word for one in others if isinstance(one, types.LiteralType) for word in one.values]
-        self._fault(path, "invalid_type", messages.number_or(numbers[0].ge, words) if numbers else messages.WRONG)
+        self._error(path, "invalid_type", messages.number_or(numbers[0].ge, words) if numbers else messages.WRONG)
         return neutral(others[0])
 
     def _struct(self, value: Any, kind: types.StructType, path: str) -> Any:
         if not isinstance(value, dict):
-            self._fault(path, "invalid_type", messages.AN_OBJECT)
+            self._error(path, "invalid_type", messages.AN_OBJECT)
             return neutral(kind)
         members = cast("dict[str, Any]", value)
         fields = {field.encode_name: field for field in kind.fields}
@@ -90,38 +90,38 @@ class Reader:
             if name in members:
                 read[name] = self.read(members[name], field.type, at)
             elif field.required:
-                self._fault(at, "missing", messages.REQUIRED)
+                self._error(at, "missing", messages.REQUIRED)
                 read[name] = neutral(field.type)
         if kind.forbid_unknown_fields:
             for name in members.keys() - fields.keys():
-                self._fault(f"{path}.{name}" if path else name, "unknown_field", messages.UNKNOWN_FIELD)
+                self._error(f"{path}.{name}" if path else name, "unknown_field", messages.UNKNOWN_FIELD)
         return read
 
     def _list(self, value: Any, kind: types.ListType | types.VarTupleType, path: str) -> Any:
         if not isinstance(value, list):
-            self._fault(path, "invalid_type", messages.A_LIST)
+            self._error(path, "invalid_type", messages.A_LIST)
             return neutral(kind)
         items = cast("list[Any]", value)
         # What a query sends several times has one name all the same.
         places = [path if self._is_text else f"{path}.{place}" for place in range(len(items))]
         read = [self.read(item, kind.item_type, place) for place, item in zip(places, items, strict=True)]
         if not _within(len(read), kind.min_length, kind.max_length):
-            self._fault(path, "invalid_value", messages.items(kind.min_length, kind.max_length))
+            self._error(path, "invalid_value", messages.items(kind.min_length, kind.max_length))
             return neutral(kind)
         return read
 
     def _dict(self, value: Any, kind: types.DictType, path: str) -> Any:
         if not isinstance(value, dict):
-            self._fault(path, "invalid_type", messages.AN_OBJECT)
+            self._error(path, "invalid_type", messages.AN_OBJECT)
             return {}
         members = cast("dict[str, Any]", value)
         return {name: self.read(member, kind.value_type, f"{path}.{name}") for name, member in members.items()}
 
     def _scalar(self, value: Any, kind: types.Type, path: str) -> Any:
         read = _from_text(value, kind) if self._is_text else value
-        code, message = _scalar_fault(read, kind)
+        code, message = _scalar_error(read, kind)
         if message:
-            self._fault(path, code, message)
+            self._error(path, code, message)
             return neutral(kind)
         return parse_time(read) if isinstance(kind, types.DateTimeType) else read
 
@@ -179,7 +179,7 @@ def _rule(kind: types.Type) -> ScalarRule:
     return _RULES[type(kind)]
 
 
-def _scalar_fault(value: Any, kind: types.Type) -> tuple[str, str]:
+def _scalar_error(value: Any, kind: types.Type) -> tuple[str, str]:
     """The code and the sentence of what is wrong; empty where nothing is."""
     rule = _rule(kind)
     if not isinstance(value, rule.of) or (rule.of is int and isinstance(value, bool)):

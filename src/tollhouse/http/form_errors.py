@@ -20,11 +20,11 @@ class FormErrors(Struct, frozen=True):
 
 
 NO_ERRORS = FormErrors()
-AS_TOLD: Mapping[tuple[str, str], str] = {}
+NO_TEXTS: Mapping[tuple[str, str], str] = {}
 
 
 def form_errors_of(
-    error: ApiError, names: Collection[str], at: str = "", said: Mapping[tuple[str, str], str] = AS_TOLD
+    error: ApiError, names: Collection[str], at: str = "", said: Mapping[tuple[str, str], str] = NO_TEXTS
 ) -> FormErrors:
     """How a form of these fields shows a refusal: at the fields that it names, else at the field `at`, else above.
 
@@ -32,20 +32,20 @@ def form_errors_of(
     """
     words: dict[str, str] = {}
     others: list[str] = []
-    for fault in error.field_errors:
-        name = next((name for name in names if fault.field == name or fault.field.startswith(f"{name}.")), None)
+    for field_error in error.field_errors:
+        name = next((name for name in names if field_error.field == name or field_error.field.startswith(f"{name}.")), None)
         if name is None:
-            others.append(fault.message)
+            others.append(field_error.message)
         else:
-            words.setdefault(name, said.get((name, fault.code)) or _for_people(fault, name))
+            words.setdefault(name, said.get((name, field_error.code)) or _for_people(field_error, name))
     if at and not words:
         words[at] = error.message
     message = " ".join(others) or (NOT_SAVED if words else error.message)
     return FormErrors(message, words, error.status)
 
 
-def _for_people(fault: FieldError, name: str) -> str:
-    """Of a member that a JSON Schema is about, the fault's own message is for programs."""
+def _for_people(field_error: FieldError, name: str) -> str:
+    """Of a member that a JSON Schema is about, the field_error's own message is for programs."""
     if "." not in name:
-        return fault.message
-    return "This field is required." if fault.code == "missing" and fault.field == name else UNFIT
+        return field_error.message
+    return "This field is required." if field_error.code == "missing" and field_error.field == name else UNFIT

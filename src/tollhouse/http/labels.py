@@ -101,7 +101,7 @@ STEPS = (
 )
 """What a timeline says beside the state that a payment came into."""
 KINDS = ("confidential", "public", "automatic", "manual", "test", "refund", "withdrawal")
-DEEDS = (
+AUDIT_EVENTS = (
     "merchant suspended",
     "merchant reactivated",
     "project approved",

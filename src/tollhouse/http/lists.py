@@ -50,7 +50,7 @@ class CatalogueQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """What is wrong with the cursor."""
-        return _cursor_faults(self, context)
+        return _cursor_errors(self, context)
 
 
 class ListQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,8 +64,8 @@ class ListQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """What is wrong with the cursor and the span of time."""
-        yield from _cursor_faults(self, context)
-        yield from _span_faults(self)
+        yield from _cursor_errors(self, context)
+        yield from _span_errors(self)
 
 
 class ConnectionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,8 +79,8 @@ class ConnectionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """What is wrong with the cursor and the span of time."""
-        yield from _cursor_faults(self, context)
-        yield from _span_faults(self)
+        yield from _cursor_errors(self, context)
+        yield from _span_errors(self)
 
 
 AnyQuery = CatalogueQuery | ListQuery | ConnectionsQuery
@@ -178,7 +178,7 @@ def page_request_of(query: AnyQuery, context: ValidationContext) -> PageRequest:
     )
 
 
-def _cursor_faults(query: AnyQuery, context: ValidationContext) -> Iterator[FieldError]:
+def _cursor_errors(query: AnyQuery, context: ValidationContext) -> Iterator[FieldError]:
     if query.cursor is None:
         return
     if query.page is not None:
@@ -188,7 +188,7 @@ def _cursor_faults(query: AnyQuery, context: ValidationContext) -> Iterator[Fiel
         yield FieldError("cursor", "invalid_cursor", messages.A_CURSOR)
 
 
-def _span_faults(query: ListQuery | ConnectionsQuery) -> Iterator[FieldError]:
+def _span_errors(query: ListQuery | ConnectionsQuery) -> Iterator[FieldError]:
     if query.created_from is not None and query.created_to is not None and query.created_from >= query.created_to:
         yield FieldError("created_to", "invalid_value", messages.AFTER_CREATED_FROM)
 

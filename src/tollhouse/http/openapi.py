@@ -22,7 +22,7 @@ class ReferenceSource(Struct, frozen=True, kw_only=True):
 
     operations: Sequence[Operation]
     doors: Mapping[str, str]
-    told: Sequence[EventSpec]
+    event_specs: Sequence[EventSpec]
     usual: ExampleValues
     security_schemes: Json
     admission: Callable[[Operation], Admission]
@@ -35,10 +35,10 @@ def document(source: ReferenceSource, base_url: str) -> Json:
         sent=(kind for one in source.operations for kind in (one.body, _form(one)) if kind is not None),
         answered=(
             *(kind for one in source.operations if (kind := response_type(one)) is not None),
-            *(kind for one in source.told for kind in one.kinds),
+            *(kind for one in source.event_specs for kind in one.kinds),
         ),
     )
-    schemas.components |= event_schemas(source.told, schemas)
+    schemas.components |= event_schemas(source.event_specs, schemas)
     parts = _Parts(source, schemas, Examples(schemas.components, source.usual), ErrorComponents())
     paths: dict[str, Json] = {}
     names: set[str] = set()
@@ -59,7 +59,7 @@ def document(source: ReferenceSource, base_url: str) -> Json:
         "servers": [{"url": base_url}],
         "tags": [{"name": name, "description": about} for name, about in source.doors.items()],
         "paths": paths,
-        "webhooks": webhooks(source.told, parts.examples),
+        "webhooks": webhooks(source.event_specs, parts.examples),
         "components": {
             "schemas": schemas.components | parts.errors.schemas,
             "examples": parts.errors.examples,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tollhouse.http.openapi_schemas import REF, REFUSAL, Json
+from tollhouse.http.openapi_schemas import ERROR_RESPONSE, REF, Json
 from tollhouse.kernel.errors import ApiError
 
 EXAMPLE = "#/components/examples/{name}"
@@ -36,7 +36,7 @@ class ErrorComponents:
     def _schema(self, kind: type[ApiError]) -> str:
         name = f"{kind.code.title().replace('_', '')}Refusal"
         said = {"type": "object", "properties": {"error": {"type": "string", "enum": [kind.code]}}}
-        self.schemas.setdefault(name, {"allOf": [{"$ref": REF.format(name=REFUSAL)}, said]})
+        self.schemas.setdefault(name, {"allOf": [{"$ref": REF.format(name=ERROR_RESPONSE)}, said]})
         return name
 
     def _example(self, kind: type[ApiError]) -> str:

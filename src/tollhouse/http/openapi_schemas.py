@@ -13,9 +13,9 @@ from tollhouse.kernel.errors import FieldError
 
 Json = dict[str, Any]
 REF = "#/components/schemas/{name}"
-REFUSAL = "ApiError"
-REFUSAL_SCHEMA: Json = {
-    "title": REFUSAL,
+ERROR_RESPONSE = "ApiError"
+ERROR_SCHEMA: Json = {
+    "title": ERROR_RESPONSE,
     "description": "The body of every error response. `errors` lists each invalid field.",
     "type": "object",
     "properties": {
@@ -38,7 +38,7 @@ class Schemas:
         kinds = (*sent, *answered, FieldError)
         shown, components = _shortly_named(*msgspec.json.schema_components(kinds, ref_template=REF))
         self._shown = dict(zip(kinds, shown, strict=True))
-        self.components: Json = {REFUSAL: REFUSAL_SCHEMA, **components}
+        self.components: Json = {ERROR_RESPONSE: ERROR_SCHEMA, **components}
         asked, given = set(_structs(sent)), set(_structs(answered))
         for kind in asked | given:
             name = kind.__name__ if kind.__name__ in components else _short_name(_full_name(kind))

@@ -57,34 +57,34 @@ class EventSpec(Struct, frozen=True, kw_only=True):
         return f"{self.type.replace('.', '_').title().replace('_', '')}Event"
 
 
-def event_schemas(told: Iterable[EventSpec], schemas: Schemas) -> Json:
+def event_schemas(specs: Iterable[EventSpec], schemas: Schemas) -> Json:
     """The payload of each event, by the name of its schema."""
-    return {one.schema_name: _payload(one, schemas) for one in told}
+    return {one.schema_name: _payload(one, schemas) for one in specs}
 
 
-def webhooks(told: Iterable[EventSpec], examples: Examples) -> Json:
+def webhooks(specs: Iterable[EventSpec], examples: Examples) -> Json:
     """What a receiver gets, by the event's type."""
-    return {one.type: {"post": _request(one, examples)} for one in told}
+    return {one.type: {"post": _request(one, examples)} for one in specs}
 
 
-def _payload(told: EventSpec, schemas: Schemas) -> Json:
-    objects = [schemas.of(kind) for kind in told.objects]
+def _payload(spec: EventSpec, schemas: Schemas) -> Json:
+    objects = [schemas.of(kind) for kind in spec.objects]
     data: Json = {"object": objects[0] if len(objects) == 1 else {"anyOf": objects}}
-    data |= {name: schemas.of(kind) for name, kind in told.beside.items()}
+    data |= {name: schemas.of(kind) for name, kind in spec.beside.items()}
     members = HEAD | {
-        "type": {"type": "string", "enum": [told.type]},
+        "type": {"type": "string", "enum": [spec.type]},
         "data": {"type": "object", "properties": data, "required": list(data)},
     }
-    return {"type": "object", "description": told.about, "properties": members, "required": list(members)}
+    return {"type": "object", "description": spec.about, "properties": members, "required": list(members)}
 
 
-def _request(told: EventSpec, examples: Examples) -> Json:
-    schema = {"$ref": REF.format(name=told.schema_name)}
+def _request(spec: EventSpec, examples: Examples) -> Json:
+    schema = {"$ref": REF.format(name=spec.schema_name)}
     example = examples.of(schema) | {"id": id_of("event_id")}
     return {
-        "operationId": f"receive_{told.type.replace('.', '_')}",
-        "summary": told.type,
-        "description": told.about,
+        "operationId": f"receive_{spec.type.replace('.', '_')}",
+        "summary": spec.type,
+        "description": spec.about,
         "security": [],
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in SENT_HEADERS],
         "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "example": example}}},

@@ -82,15 +82,15 @@ class ReauthenticatingGuard(Guard, Protocol):
 
 
 class Deprecated(Struct, frozen=True):
-    """Since when an operation should not be used any more, and where is told what to do instead: a path of ours."""
+    """Since when an operation should not be used any more, and the path of the page that says what to use instead."""
 
     since: datetime
-    told: str
+    documented_at: str
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
         """What its answers carry (RFC 9745). There is no Sunset (RFC 8594): no day is set from which it is gone."""
-        link = f'<{self.told}>; rel="deprecation"; type="text/html"'
+        link = f'<{self.documented_at}>; rel="deprecation"; type="text/html"'
         return [(b"deprecation", b"@%d" % int(self.since.timestamp())), (b"link", link.encode())]
 
 

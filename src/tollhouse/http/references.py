@@ -20,10 +20,10 @@ def reference_errors(
         len(description) > limits.DESCRIPTION_CHARS_MAX or not is_readable(description, LINE_BREAKS)
     ):
         yield FieldError("description", "invalid_value", messages.text(None, limits.DESCRIPTION_CHARS_MAX))
-    yield from _metadata_faults(metadata or {})
+    yield from _metadata_errors(metadata or {})
 
 
-def _metadata_faults(metadata: dict[str, str]) -> Iterator[FieldError]:
+def _metadata_errors(metadata: dict[str, str]) -> Iterator[FieldError]:
     if len(metadata) > limits.METADATA_KEYS_MAX:
         yield FieldError("metadata", "too_many", messages.items(None, limits.METADATA_KEYS_MAX))
     for key, value in metadata.items():

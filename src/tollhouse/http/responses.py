@@ -118,7 +118,7 @@ def error_response(request: Request, error: ApiError, *, html: bool) -> Response
     body.update(error.members)
     if error.field_errors:
         body["errors"] = [
-            {"field": fault.field, "code": fault.code, "message": named(fault.message, fault.field)}
-            for fault in error.field_errors
+            {"field": field_error.field, "code": field_error.code, "message": named(field_error.message, field_error.field)}
+            for field_error in error.field_errors
         ]
     return json_response(body, error.status, error.headers)

@@ -51,8 +51,8 @@ async def reauthenticate(request: Request, operator: Operator) -> Operator:
             return await confirm(request, operator, form)
         except SignInFirst:
             raise
-        except ApiError as refusal:
-            error = refusal
+        except ApiError as cause:
+            error = cause
     context = _context(operator, request.path, stepup.carried_fields(form), error)
     raise ReauthenticationPage(TEMPLATE, None if error is None else error.headers, **context)
 

@@ -105,8 +105,8 @@ async def reauthenticate(request: Request, person: Person, *, allow_external_red
             return await confirm_by_form(request, person, form)
         except AuthenticationRequired:
             raise SignInFirst from None
-        except ApiError as refusal:
-            error = refusal
+        except ApiError as cause:
+            error = cause
     context = await _context(request, person, request.path, carried_fields(form), error)
     raise ReauthenticationPage(
         TEMPLATE, None if error is None else error.headers, allow_external_redirect=allow_external_redirect, **context

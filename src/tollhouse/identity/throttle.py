@@ -93,7 +93,7 @@ def network_of(address: str) -> str:
     return str(parsed.ipv4_mapped or IPv6Network((int(parsed), NETWORK_BITS), strict=False))
 
 
-class RefusalDelay:
+class ErrorDelay:
     """Delays refusals to slow down clients that retry at once; at most `limit` wait at the same time."""
 
     def __init__(self, span: timedelta, limit: int) -> None:

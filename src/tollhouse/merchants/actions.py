@@ -14,7 +14,7 @@ from tollhouse.identity import sessions, sessions_store, throttle, users_store
 from tollhouse.identity.credentials import SPAN, email_key
 from tollhouse.identity.known_devices import remember_device
 from tollhouse.identity.model import Person
-from tollhouse.identity.throttle import SHORTEST, FailureLimit, RateLimited, RefusalDelay
+from tollhouse.identity.throttle import SHORTEST, ErrorDelay, FailureLimit, RateLimited
 from tollhouse.identity.user_agents import device_hash
 from tollhouse.identity.verified import require_verified_email
 from tollhouse.kernel import tokens
@@ -41,7 +41,7 @@ from tollhouse.platform.db import Row, Tx
 from tollhouse.platform.passwords import SIGN_UP, hash_password
 
 HINT_CHARS = 4
-REFUSAL_DELAY = RefusalDelay(SHORTEST, 500)
+ERROR_DELAY = ErrorDelay(SHORTEST, 500)
 
 
 async def sign_up(request: Request, new: SignUp) -> tuple[SessionView, str]:
@@ -176,7 +176,7 @@ async def _hash_within_limits(request: Request, password: str) -> str:
         return await hash_password(password, SIGN_UP, settings.password_queue, paced=settings.rate_limits)
     except (RateLimited, TemporarilyUnavailable):
         if settings.rate_limits:
-            await REFUSAL_DELAY.wait()
+            await ERROR_DELAY.wait()
         raise
 
 

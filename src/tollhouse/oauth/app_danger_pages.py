@@ -96,6 +96,6 @@ async def _switch(request: Request, person: Person, client_id: str, *, enabled: 
 def _secret(request: Request, person: Person, client: ClientView, error: ApiError | None = None) -> Response:
     message = ""
     if error:
-        told = " ".join(fault.message for fault in error.field_errors) or error.message
-        message = ROTATED_TWICE if isinstance(error, ApplicationChanged) else told
+        notice = " ".join(field_error.message for field_error in error.field_errors) or error.message
+        message = ROTATED_TWICE if isinstance(error, ApplicationChanged) else notice
     return tab_page(request, person, client, "secret", error=error, message=message, secret="")

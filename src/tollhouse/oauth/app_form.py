@@ -93,9 +93,9 @@ def differences(typed: Typed, client: ClientView) -> list[Difference]:
 def form_facts(typed: Typed, error: ApiError | None = None) -> dict[str, Any]:
     """What the template of the form needs: the values, and what is said above it and at its fields."""
     field_errors = error.field_errors if error else ()
-    at_fields = {fault.field: fault.message for fault in field_errors if not _is_of_list(fault)}
+    at_fields = {field_error.field: field_error.message for field_error in field_errors if not _is_of_list(field_error)}
     for name in LISTS:
-        if words := " ".join(_of_line(fault) for fault in field_errors if fault.field.partition(".")[0] == name):
+        if words := " ".join(_of_line(one) for one in field_errors if one.field.partition(".")[0] == name):
             at_fields[name] = words
     return {
         "asked": typed,
@@ -110,11 +110,11 @@ def _only_in(one: Typed, other: Typed) -> str:
     return "\n".join(permission.scope for permission in PERMISSIONS if permission.scope in names)
 
 
-def _is_of_list(fault: FieldError) -> bool:
-    return fault.field.partition(".")[0] in LISTS
+def _is_of_list(field_error: FieldError) -> bool:
+    return field_error.field.partition(".")[0] in LISTS
 
 
-def _of_line(fault: FieldError) -> str:
+def _of_line(field_error: FieldError) -> str:
     """The message; of a callback, with the number of the line it is about."""
-    name, _, place = fault.field.partition(".")
-    return f"Line {int(place) + 1}: {fault.message}" if name == "redirect_uris" and place else fault.message
+    name, _, place = field_error.field.partition(".")
+    return f"Line {int(place) + 1}: {field_error.message}" if name == "redirect_uris" and place else field_error.message

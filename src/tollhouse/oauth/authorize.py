@@ -1,6 +1,6 @@
 """The start of an authorization: what an application asks for, checked in the documented order.
 
-As long as it is not certain who asks and where the answer may go, nothing is ever redirected. After that, every fault
+As long as it is not certain who asks and where the answer may go, nothing is ever redirected. After that, every field_error
 goes to the callback, where the application's developers will find it.
 """
 
@@ -200,8 +200,8 @@ async def start(request: Request) -> Response:
     id_hash, mac_key_id = tokens.digest(request_id), request.services.keys.in_use
     try:
         await requests_store.insert(request.services.db, id_hash, _request(asked), mac_key_id, request.now, expires_at)
-    except Exception as fault:  # noqa: BLE001 - whatever it is, the application is told where it listens
-        log.error("failed", code=ServerError.code, exc_info=fault)
+    except Exception as field_error:  # noqa: BLE001 - whatever it is, the application is told where it listens
+        log.error("failed", code=ServerError.code, exc_info=field_error)
         return _by_redirect(request, asked, ServerError())
     return see_other(f"/oauth/consent/{request_id}")
 

@@ -55,7 +55,7 @@ def read(text: str) -> Address | UrlError:
     return host if isinstance(host, UrlError) else Address(parts["scheme"], host, parts["query"] or "")
 
 
-def fault_of(text: str) -> UrlError | None:
+def error_of(text: str) -> UrlError | None:
     """Why this cannot be registered as a callback; None when it can."""
     if "#" in text:
         return UrlError("fragment_forbidden", "This must not have a fragment, not even an empty one.")

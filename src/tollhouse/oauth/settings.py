@@ -41,7 +41,7 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
         """Every field that is refused."""
-        found = _Faults()
+        found = _FieldErrors()
         _check(self, found)
         return found
 
@@ -51,7 +51,7 @@ class SettingsUpdate(SettingsBody, frozen=True, forbid_unknown_fields=True):
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
         """Every field that is refused, as far as the application is not known."""
-        found = _Faults()
+        found = _FieldErrors()
         _check(self, found)
         _version(self.version, found)
         return found
@@ -92,7 +92,7 @@ class ClientSettings(Struct, frozen=True):
 
 def check_new(body: SettingsBody) -> ClientSettings:
     """The settings of an application to be made. Raises `ValidationFailed`."""
-    found = _Faults()
+    found = _FieldErrors()
     settings = _check(body, found)
     found.refuse()
     return settings
@@ -100,7 +100,7 @@ def check_new(body: SettingsBody) -> ClientSettings:
 
 def check_update(body: SettingsBody, client_type: ClientType) -> tuple[ClientSettings, int]:
     """The settings to save and the version they were made from. Raises `ValidationFailed`."""
-    found = _Faults()
+    found = _FieldErrors()
     settings = _check(body, found)
     version = _version(body.version, found)
     if settings.client_type in {"confidential", "public"} and settings.client_type != client_type:
@@ -116,8 +116,8 @@ def check_flag(field: str, sent: object, sent_version: object) -> tuple[bool, in
     return flag, version
 
 
-def _flag(field: str, sent: object, sent_version: object) -> tuple[bool, int, "_Faults"]:
-    found = _Faults()
+def _flag(field: str, sent: object, sent_version: object) -> tuple[bool, int, "_FieldErrors"]:
+    found = _FieldErrors()
     if sent is UNSET:
         found.add(field, "missing", messages.REQUIRED)
     elif not isinstance(sent, bool):
@@ -125,7 +125,7 @@ def _flag(field: str, sent: object, sent_version: object) -> tuple[bool, int, "_
     return sent is True, _version(sent_version, found), found
 
 
-class _Faults(list[FieldError]):
+class _FieldErrors(list[FieldError]):
     """The faults found so far."""
 
     def add(self, field: str, code: str, message: str) -> None:
@@ -138,7 +138,7 @@ class _Faults(list[FieldError]):
             raise ValidationFailed(*self)
 
 
-def _check(body: SettingsBody, found: _Faults) -> ClientSettings:
+def _check(body: SettingsBody, found: _FieldErrors) -> ClientSettings:
     return ClientSettings(
         name=_name(body.name, found),
         client_type=_client_type(body.client_type, found),
@@ -149,7 +149,7 @@ def _check(body: SettingsBody, found: _Faults) -> ClientSettings:
     )
 
 
-def _name(sent: object, found: _Faults) -> str:
+def _name(sent: object, found: _FieldErrors) -> str:
     name = _text("name", sent, found)
     if name is None:
         return ""
@@ -160,14 +160,14 @@ def _name(sent: object, found: _Faults) -> str:
     return name
 
 
-def _client_type(sent: object, found: _Faults) -> ClientType:
+def _client_type(sent: object, found: _FieldErrors) -> ClientType:
     client_type = _text("client_type", sent, found)
     if client_type is not None and client_type not in {"confidential", "public"}:
         found.add("client_type", "invalid_value", messages.one_of(("confidential", "public")))
     return cast("ClientType", client_type or "")
 
 
-def _description(sent: object, found: _Faults) -> str:
+def _description(sent: object, found: _FieldErrors) -> str:
     description = _text("description", sent, found, required=False) or ""
     if len(description) > DESCRIPTION_CHARS_MAX:
         found.add("description", "invalid_length", messages.characters(None, DESCRIPTION_CHARS_MAX))
@@ -176,7 +176,7 @@ def _description(sent: object, found: _Faults) -> str:
     return description
 
 
-def _website_url(sent: object, found: _Faults) -> str | None:
+def _website_url(sent: object, found: _FieldErrors) -> str | None:
     url = _text("website_url", sent, found, required=False)
     form_errors = None if url is None else redirect_uris.read(url)
     if isinstance(form_errors, UrlError):
@@ -184,7 +184,7 @@ def _website_url(sent: object, found: _Faults) -> str | None:
     return url
 
 
-def _redirect_uris(sent: object, found: _Faults) -> list[str]:
+def _redirect_uris(sent: object, found: _FieldErrors) -> list[str]:
     uris = _texts("redirect_uris", sent, found)
     if uris is None:
         return []
@@ -196,12 +196,12 @@ def _redirect_uris(sent: object, found: _Faults) -> list[str]:
             continue
         if uri in uris[:place]:
             found.add(f"redirect_uris.{place}", "duplicate", messages.NO_REPEAT)
-        elif form_errors := redirect_uris.fault_of(uri):
+        elif form_errors := redirect_uris.error_of(uri):
             found.add(f"redirect_uris.{place}", *form_errors)
     return [uri for uri in uris if uri is not None]
 
 
-def _scopes(sent: object, found: _Faults) -> Scopes:
+def _scopes(sent: object, found: _FieldErrors) -> Scopes:
     names = _texts("scopes", sent, found)
     if names is None:
         return Scopes(0)
@@ -217,7 +217,7 @@ def _scopes(sent: object, found: _Faults) -> Scopes:
     return asked
 
 
-def _version(sent: object, found: _Faults) -> int:
+def _version(sent: object, found: _FieldErrors) -> int:
     if sent is UNSET or sent is None:
         found.add("version", "missing", messages.REQUIRED)
     elif not isinstance(sent, int) or isinstance(sent, bool):  # true is no number, though Python thinks so
@@ -229,7 +229,7 @@ def _version(sent: object, found: _Faults) -> int:
     return 0
 
 
-def _text(field: str, sent: object, found: _Faults, *, required: bool = True) -> str | None:
+def _text(field: str, sent: object, found: _FieldErrors, *, required: bool = True) -> str | None:
     if isinstance(sent, str):
         return sent
     if sent is UNSET or sent is None:
@@ -240,7 +240,7 @@ def _text(field: str, sent: object, found: _Faults, *, required: bool = True) ->
     return None
 
 
-def _texts(field: str, sent: object, found: _Faults) -> list[str | None] | None:
+def _texts(field: str, sent: object, found: _FieldErrors) -> list[str | None] | None:
     """The entries, with None for each that is no text."""
     if isinstance(sent, list):
         texts = [one if isinstance(one, str) else None for one in cast("list[object]", sent)]

@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.catalogue import payment_settings, store
-from tollhouse.catalogue.amounts import amount_fault, minor_of
+from tollhouse.catalogue.amounts import amount_error, minor_of
 from tollhouse.catalogue.availability import MethodRequirements, Offer, offers
 from tollhouse.catalogue.currencies import CURRENCIES, Chain, Currency, CurrencyOperations, currency
 from tollhouse.catalogue.methods import Fees, MethodType, UnavailableReason
@@ -24,7 +24,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode
 from tollhouse.orders.errors import InvalidProject
-from tollhouse.payment_links.offers import rail_fault
+from tollhouse.payment_links.offers import rail_error
 from tollhouse.platform.db import Pool
 
 OPERATIONS = Operations(INTEGRATION)
@@ -89,7 +89,7 @@ class MethodsQuery(CatalogueQuery, frozen=True):
         if self.amount is not None and known is None:
             yield FieldError("currency", "invalid_currency", messages.A_CURRENCY)
         if self.amount is not None and minor_of(self.amount, known) is None:
-            yield amount_fault(known)
+            yield amount_error(known)
 
 
 class PaymentMethodList(Struct, frozen=True):
@@ -147,7 +147,7 @@ async def list_methods(caller: Caller, query: MethodsQuery, page: PageRequest, d
         if project is None:
             raise InvalidProject
     settings = await payment_settings.of(db, caller.env)
-    every = offers(caller.env.mode, settings, rail_fault, MethodRequirements(query.currency, amount_minor, project))
+    every = offers(caller.env.mode, settings, rail_error, MethodRequirements(query.currency, amount_minor, project))
     shown, more, cursor = page.pick(every, lambda offer: offer.method.method_id)
     return PaymentMethodList([_method(offer, caller.env) for offer in shown], more, cursor)
 
@@ -215,7 +215,7 @@ def _project(project: Project, env: MerchantEnv, settings: PaymentSettings) -> P
         website_url=project.website_url,
         description=project.description,
         default_currency=settings.default_currency,
-        payment_method_ids=[offer.method.method_id for offer in offers(env.mode, settings, rail_fault) if offer.available],
+        payment_method_ids=[offer.method.method_id for offer in offers(env.mode, settings, rail_error) if offer.available],
         created_at=stamp(project.created_at),
         mode=env.mode,
         livemode=env.livemode,

@@ -9,7 +9,7 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from tollhouse.catalogue.addresses import Address, ReturnAddress, is_web_address
-from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
+from tollhouse.catalogue.amounts import Amount, amount_error, minor_of
 from tollhouse.catalogue.currencies import Currency, currency
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.events.destination import check_destination_url
@@ -47,7 +47,7 @@ class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Yield every invalid field. The expiry in test mode is validated later, against the test clock."""
         env: MerchantEnv = context.caller.env
-        return _faults(self, env, context.settings, context.now if env.livemode else None)
+        return _errors(self, env, context.settings, context.now if env.livemode else None)
 
 
 class LinkPrice(Struct, frozen=True):
@@ -61,7 +61,7 @@ def check(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime)
     """Return the price. Raises `ValidationFailed` with every invalid field, else `CurrencyNotSupported`."""
     known = currency(new.currency)
     amount_minor = minor_of(new.amount, known)
-    field_errors = list(_faults(new, env, settings, now))
+    field_errors = list(_errors(new, env, settings, now))
     if field_errors:
         raise ValidationFailed(*field_errors)
     if known is None or not known.operations.payments:
@@ -71,18 +71,18 @@ def check(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime)
     return LinkPrice(known, amount_minor)
 
 
-def _faults(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime | None) -> Iterator[FieldError]:
+def _errors(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime | None) -> Iterator[FieldError]:
     known = currency(new.currency)
     amount_minor = minor_of(new.amount, known)
-    yield from _text_faults(new)
-    yield from _price_faults(new, known, amount_minor)
+    yield from _text_errors(new)
+    yield from _price_errors(new, known, amount_minor)
     yield from reference_errors(external_id=new.external_id, metadata=new.metadata, description=new.description)
-    yield from _method_faults(new, known, env, amount_minor)
-    yield from _url_faults(new, env, settings)
-    yield from _bounds_faults(new, now)
+    yield from _method_errors(new, known, env, amount_minor)
+    yield from _url_errors(new, env, settings)
+    yield from _bounds_errors(new, now)
 
 
-def _text_faults(new: LinkRequest) -> Iterator[FieldError]:
+def _text_errors(new: LinkRequest) -> Iterator[FieldError]:
     name = new.display_name.strip()
     if not 1 <= len(name) <= limits.LINK_NAME_CHARS_MAX or not is_readable(name):
         yield FieldError("display_name", "invalid_value", messages.text(1, limits.LINK_NAME_CHARS_MAX))
@@ -91,14 +91,14 @@ def _text_faults(new: LinkRequest) -> Iterator[FieldError]:
         yield FieldError("customer_email", "invalid_email", messages.AN_EMAIL)
 
 
-def _price_faults(new: LinkRequest, known: Currency | None, amount_minor: int | None) -> Iterator[FieldError]:
+def _price_errors(new: LinkRequest, known: Currency | None, amount_minor: int | None) -> Iterator[FieldError]:
     if not CURRENCY_CODE.fullmatch(new.currency):
         yield FieldError("currency", "invalid_currency", messages.A_CURRENCY_CODE)
     if amount_minor is None:
-        yield amount_fault(known)
+        yield amount_error(known)
 
 
-def _method_faults(
+def _method_errors(
     new: LinkRequest, known: Currency | None, env: MerchantEnv, amount_minor: int | None
 ) -> Iterator[FieldError]:
     chosen = new.payment_method_ids
@@ -115,7 +115,7 @@ def _method_faults(
             yield FieldError(f"payment_method_ids.{place}", "amount_out_of_range", messages.A_METHOD_OF_AMOUNT)
 
 
-def _url_faults(new: LinkRequest, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
+def _url_errors(new: LinkRequest, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
     if new.webhook_url is not None:
         form_errors = check_destination_url(new.webhook_url, livemode=env.livemode, settings=settings)
         if form_errors is not None:
@@ -125,7 +125,7 @@ def _url_faults(new: LinkRequest, env: MerchantEnv, settings: Settings) -> Itera
             yield FieldError(field, "invalid_url", messages.A_RETURN_ADDRESS)
 
 
-def _bounds_faults(new: LinkRequest, now: datetime | None) -> Iterator[FieldError]:
+def _bounds_errors(new: LinkRequest, now: datetime | None) -> Iterator[FieldError]:
     if new.expires_at is not None and now is not None:
         clock_offset = new.expires_at - now
         if not timedelta(seconds=limits.LINK_EXPIRY_S_MIN) <= clock_offset <= timedelta(seconds=limits.LINK_EXPIRY_S_MAX):

@@ -97,8 +97,8 @@ def unpack(file: Path) -> Iterator[OpenedBackup]:
                 manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
                 names = [member for member in (DUMP, KEYS) if member in manifest.sha256]
                 tar.extractall(folder, members=[tar.getmember(member) for member in names], filter="data")
-        except (OSError, KeyError, tarfile.TarError, msgspec.MsgspecError) as fault:
-            raise BackupError(f"{file} is not a complete backup: {fault}") from None
+        except (OSError, KeyError, tarfile.TarError, msgspec.MsgspecError) as error:
+            raise BackupError(f"{file} is not a complete backup: {error}") from None
         if manifest.format != FORMAT:
             raise BackupError(f"{file} was written by a newer version of Tollhouse: install that")
         for member in names:

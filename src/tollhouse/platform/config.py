@@ -388,8 +388,8 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
             text = setting_values.default_data_dir(environ)
         try:
             values[setting.field] = setting.read(text)
-        except ValueError as fault:
-            field_errors.append(f"{setting.name} {fault}")
+        except ValueError as error:
+            field_errors.append(f"{setting.name} {error}")
     if values.get("database_url") and not values.get("secret_keys") and "secret_keys" in values:
         field_errors.append("TOLLHOUSE_SECRET_KEYS is needed beside DATABASE_URL")
     if (values.get("bank_iban") is None) != (values.get("bank_holder") is None) and not field_errors:

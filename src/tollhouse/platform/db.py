@@ -113,8 +113,8 @@ class Tx:
         """Commit the open transaction. Raises `OutcomeUnknown` when the server went before it confirmed that."""
         try:
             await self.run("COMMIT")
-        except CONNECTION_LOST as fault:
-            raise OutcomeUnknown(detail=f"commit: {type(fault).__name__}") from fault
+        except CONNECTION_LOST as error:
+            raise OutcomeUnknown(detail=f"commit: {type(error).__name__}") from error
 
     async def roll_back(self) -> None:
         """Undo the open transaction."""
@@ -185,7 +185,7 @@ class Pool:
         self._settings = {**_statement_limit(statement_timeout_s), **(settings or {})}
         self._answers_within_s = statement_timeout_s or STATEMENT_DEADLINE_S
         self._idle: list[Tx] = []
-        self._lent: set[Tx] = set()
+        self._borrowed: set[Tx] = set()
         self._room = asyncio.Semaphore(connections)
         self._watching: asyncio.TimerHandle | None = None
         self._closed = False
@@ -223,8 +223,8 @@ class Pool:
         async with self.connection() as tx:
             try:
                 return await tx.transact(action)
-            except asyncpg.CheckViolationError as fault:
-                if self.partitions is None or not is_missing(fault):
+            except asyncpg.CheckViolationError as error:
+                if self.partitions is None or not is_missing(error):
                     raise
                 self.partitions.forget()
                 await self.partitions.make_missing(tx)
@@ -245,30 +245,30 @@ class Pool:
         await self._wait_for_room()
         try:
             tx = self._pop_idle() or await self._dial()
-        except BaseException as fault:
+        except BaseException as error:
             self._room.release()
-            if isinstance(fault, UNREACHABLE):
-                raise TemporarilyUnavailable(detail=f"cannot reach the database: {type(fault).__name__}") from fault
+            if isinstance(error, UNREACHABLE):
+                raise TemporarilyUnavailable(detail=f"cannot reach the database: {type(error).__name__}") from error
             raise
-        self._lent.add(tx)
+        self._borrowed.add(tx)
         if self._watching is None:
             self._watch()
         if self.partitions is not None and not self.partitions.cover(clock.now()):
             try:
                 await self.partitions.make_missing(tx)
-            except BaseException as fault:
-                self.take_back(tx, fault)
+            except BaseException as error:
+                self.take_back(tx, error)
                 raise
         return tx
 
-    def take_back(self, tx: Tx, fault: BaseException | None) -> None:
-        """Keep a lent connection for the next, unless `fault` or what it is in the middle of spoiled it."""
-        self._lent.discard(tx)
-        if isinstance(fault, (*UNUSABLE, OutcomeUnknown)):
+    def take_back(self, tx: Tx, error: BaseException | None) -> None:
+        """Keep a lent connection for the next, unless `error` or what it is in the middle of spoiled it."""
+        self._borrowed.discard(tx)
+        if isinstance(error, (*UNUSABLE, OutcomeUnknown)):
             tx.raw.terminate()
-        if isinstance(fault, STANDBY):
+        if isinstance(error, STANDBY):
             self._drop_idle()
-        if self.partitions is not None and is_missing(fault):
+        if self.partitions is not None and is_missing(error):
             self.partitions.forget()
         if not tx.raw.is_closed():
             if self._closed or tx.raw.is_in_transaction():
@@ -303,10 +303,10 @@ class Pool:
         """Cut the connections whose statement is over its deadline; look again while any is lent."""
         loop = asyncio.get_running_loop()
         now = loop.time()
-        for tx in [tx for tx in self._lent if tx.deadline < now]:
+        for tx in [tx for tx in self._borrowed if tx.deadline < now]:
             tx.raw.terminate()
             self._drop_idle()
-        self._watching = loop.call_later(WATCH_EVERY_S, self._watch) if self._lent else None
+        self._watching = loop.call_later(WATCH_EVERY_S, self._watch) if self._borrowed else None
 
     def _drop_idle(self) -> None:
         """They talk to the same server, and would each cost a request its answer."""
@@ -326,8 +326,8 @@ class PooledConnection:
         self._tx = await self._pool.lend()
         return self._tx
 
-    async def __aexit__(self, _kind: object, fault: BaseException | None, _trace: object) -> None:
-        self._pool.take_back(self._tx, fault)
+    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        self._pool.take_back(self._tx, error)
 
 
 class PooledTransaction(PooledConnection):
@@ -339,18 +339,18 @@ class PooledTransaction(PooledConnection):
         tx = await super().__aenter__()
         try:
             await tx.begin()
-        except BaseException as fault:
-            self._pool.take_back(tx, fault)
+        except BaseException as error:
+            self._pool.take_back(tx, error)
             raise
         return tx
 
-    async def __aexit__(self, _kind: object, fault: BaseException | None, _trace: object) -> None:
+    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         try:
-            await (self._tx.commit() if fault is None else self._tx.roll_back())
+            await (self._tx.commit() if error is None else self._tx.roll_back())
         except BaseException as later:
             self._pool.take_back(self._tx, later)
             raise
-        self._pool.take_back(self._tx, fault)
+        self._pool.take_back(self._tx, error)
 
 
 async def connect(

@@ -56,6 +56,6 @@ class OutcomeUnknown(TemporarilyUnavailable):
     message = "The outcome is unknown. Repeat the request with the same Idempotency-Key to get it."
 
 
-def is_unavailable(fault: BaseException) -> bool:
+def is_unavailable(error: BaseException) -> bool:
     """Whether the same request can succeed shortly: 503, not 500."""
-    return (isinstance(fault, UNAVAILABLE) and not isinstance(fault, FILE_ERRORS)) or is_missing(fault)
+    return (isinstance(error, UNAVAILABLE) and not isinstance(error, FILE_ERRORS)) or is_missing(error)

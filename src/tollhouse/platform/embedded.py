@@ -133,10 +133,10 @@ class Server:
 
     def stop(self) -> None:
         """Fast shutdown: sessions are ended, the disk is left clean. Returns when the process is gone."""
-        for how, patience_s in ((signal.SIGINT, STOPS_WITHIN_S), (signal.SIGQUIT, STOPS_WITHIN_S)):
+        for how, stops_within_s in ((signal.SIGINT, STOPS_WITHIN_S), (signal.SIGQUIT, STOPS_WITHIN_S)):
             if not self._signal(how):
                 return
-            until = time.monotonic() + patience_s
+            until = time.monotonic() + stops_within_s
             while time.monotonic() < until:
                 if self._gone():
                     return

@@ -9,5 +9,5 @@ async def require_ready(db: Pool) -> None:
     """Raises what an unreachable database raises, and `TemporarilyUnavailable` where its schema is not this program's."""
     try:
         await require_current(db)
-    except MigrationsDisagreeError as fault:
-        raise TemporarilyUnavailable(detail=str(fault)) from None
+    except MigrationsDisagreeError as error:
+        raise TemporarilyUnavailable(detail=str(error)) from None

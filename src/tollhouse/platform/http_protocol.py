@@ -58,7 +58,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._body_bytes = 0
         self._framing_bytes = 0
         self._dropped_bytes = 0
-        self._fault: ApiError | None = None
+        self._error: ApiError | None = None
         self._refused = False
         self._stalled: tuple[float, int] | None = None
 
@@ -141,7 +141,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """The parser has given up: answer in our own shape."""
-        self._refuse(self._fault or InvalidRequest(msg))
+        self._refuse(self._error or InvalidRequest(msg))
 
     def check(self, now: float) -> None:
         """End the connection if one of its deadlines is over."""
@@ -165,10 +165,10 @@ class HttpProtocol(HttpToolsProtocol):
             self.abort()
         return self._refused or self._output.is_closing()
 
-    def _fail(self, fault: ApiError) -> None:
+    def _fail(self, error: ApiError) -> None:
         """Stop the parser, which then asks for a 400. Raises what it expects of a callback that failed."""
-        self._fault = fault
-        raise ValueError(fault.code)
+        self._error = error
+        raise ValueError(error.code)
 
     def _receive_late(self, now: float) -> None:
         if self._busy or self.flow.read_paused:

@@ -28,9 +28,9 @@ def bind(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-    except OSError as fault:
+    except OSError as error:
         listener.close()
-        raise ListenError(_explain(fault, host, port)) from None
+        raise ListenError(_explain(error, host, port)) from None
     return listener
 
 
@@ -38,9 +38,9 @@ def listen(listener: socket.socket) -> None:
     """Let connections in. Raises `ListenError` where somebody else began to listen there since it was bound."""
     try:
         listener.listen(BACKLOG)
-    except OSError as fault:
+    except OSError as error:
         host, port = cast("tuple[str, int]", listener.getsockname()[:2])
-        raise ListenError(_explain(fault, host, port)) from None
+        raise ListenError(_explain(error, host, port)) from None
 
 
 def inherited_socket(descriptor: int) -> socket.socket:
@@ -69,12 +69,12 @@ def make(application: ASGIApp, settings: Settings) -> uvicorn.Server:
     )
 
 
-def _explain(fault: OSError, host: str, port: int) -> str:
-    if fault.errno == errno.EADDRINUSE:
+def _explain(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
         return (
             f"Port {port} on {host} is already in use, perhaps by another Tollhouse. Stop the program that listens there, "
             f"or choose another port, for example --port {port + 1}."
         )
-    if fault.errno == errno.EACCES:
+    if error.errno == errno.EACCES:
         return f"Port {port} on {host} is reserved for the system administrator. Choose a port above 1023, for example 8000."
-    return f"Cannot listen on {host}, port {port}: {fault.strerror or fault}. Check --host and --port."
+    return f"Cannot listen on {host}, port {port}: {error.strerror or error}. Check --host and --port."

@@ -71,8 +71,8 @@ class _FromLibraries(logging.Handler):
         """Log it; a message whose arguments do not fit it is lost."""
         try:
             say = log.error if record.levelno >= logging.ERROR else log.warning
-            fault = record.exc_info[1] if record.exc_info else None
-            say("library_message", logger=record.name, detail=record.getMessage(), **({"exc_info": fault} if fault else {}))
+            error = record.exc_info[1] if record.exc_info else None
+            say("library_message", logger=record.name, detail=record.getMessage(), **({"exc_info": error} if error else {}))
         except Exception:  # noqa: BLE001 - as above
             if _sink is not None:
                 _sink.lose(1)
@@ -129,16 +129,16 @@ def _as_json(_logger: WrappedLogger, _method: str, entry: EventDict) -> bytes:
 
 def _traceback_without_locals(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
     """Files and lines of an exception, and its type: neither its text nor its variables, which may hold secrets."""
-    fault = entry.pop("exc_info", None)
-    if fault is True:
-        fault = sys.exc_info()[1]
-    if isinstance(fault, BaseException):
+    error = entry.pop("exc_info", None)
+    if error is True:
+        error = sys.exc_info()[1]
+    if isinstance(error, BaseException):
         lines: list[str] = []
-        trace = fault.__traceback__
+        trace = error.__traceback__
         while trace is not None:
             lines.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno} in {trace.tb_frame.f_code.co_name}")
             trace = trace.tb_next
-        entry["exception"] = [type(fault).__name__, *lines]
+        entry["exception"] = [type(error).__name__, *lines]
     return entry
 
 

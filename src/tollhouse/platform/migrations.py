@@ -18,7 +18,7 @@ CREATE_RECORD = """
     CREATE TABLE IF NOT EXISTS schema_migrations (
         number int PRIMARY KEY, name text NOT NULL, digest bytea NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())
 """
-PATIENCE = "SELECT set_config('lock_timeout', '60s', true), set_config('statement_timeout', '0', true)"
+LOCK_TIMEOUT = "SELECT set_config('lock_timeout', '60s', true), set_config('statement_timeout', '0', true)"
 LOCK = "SELECT pg_advisory_xact_lock($1)"
 APPLIED = "SELECT number, digest FROM schema_migrations ORDER BY number"
 LAST = "SELECT number, digest FROM schema_migrations ORDER BY number DESC LIMIT 1"
@@ -64,7 +64,7 @@ async def migrate(dsn: str, owner_dsn: str | None = None) -> list[str]:
     try:
         for migration in ours():
             async with raw.transaction():
-                await raw.execute(PATIENCE)
+                await raw.execute(LOCK_TIMEOUT)
                 await raw.fetch(LOCK, LOCK_KEY)
                 await raw.execute(CREATE_RECORD)
                 applied = {row["number"]: row["digest"] for row in await raw.fetch(APPLIED)}
@@ -79,7 +79,7 @@ async def migrate(dsn: str, owner_dsn: str | None = None) -> list[str]:
         application = roles.role_of(dsn)
         if owner_dsn is not None and application is not None and application != roles.role_of(owner_dsn):
             async with raw.transaction():
-                await raw.execute(PATIENCE)
+                await raw.execute(LOCK_TIMEOUT)
                 await raw.fetch(LOCK, LOCK_KEY)
                 await roles.grant(raw, application)
     finally:

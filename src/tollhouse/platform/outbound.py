@@ -219,12 +219,12 @@ class Outbound:
                 target = self._checked(url)
                 try:
                     await self._exchange(self._kept, target, body, headers, response)
-                except GONE as fault:
-                    if dialled.anew or response.status is not None or isinstance(fault, aiohttp.ClientConnectorError):
+                except GONE as exc:
+                    if dialled.anew or response.status is not None or isinstance(exc, aiohttp.ClientConnectorError):
                         raise
                     await self._exchange(self._anew, target, body, headers, response)
-        except Exception as fault:  # noqa: BLE001 - whatever a receiver does is its answer
-            error = _error_of(fault) if response.status is None else None
+        except Exception as exc:  # noqa: BLE001 - whatever a receiver does is its answer
+            error = _error_of(exc) if response.status is None else None
         if response.status is not None and not 200 <= response.status <= 299:  # noqa: PLR2004 - what 2xx means
             error = "redirect_not_followed" if response.status in REDIRECTS else f"http_{response.status}"
         took_ms = round((time.monotonic() - started) * 1000)
@@ -379,22 +379,22 @@ def _date(headers: Mapping[str, str]) -> datetime:
         return clock.now()
 
 
-def _error_of(fault: Exception) -> str:  # noqa: PLR0911 - the closed list of errors, in order of precedence
-    cause = fault.os_error if isinstance(fault, aiohttp.ClientConnectorError) else fault
+def _error_of(exc: Exception) -> str:  # noqa: PLR0911 - the closed list of errors, in order of precedence
+    cause = exc.os_error if isinstance(exc, aiohttp.ClientConnectorError) else exc
     if isinstance(cause, BlockedAddressError | InvalidTargetError):
         return "blocked_destination"
-    if isinstance(fault, aiohttp.ClientSSLError | ssl.SSLError) or isinstance(cause, ssl.SSLError):
+    if isinstance(exc, aiohttp.ClientSSLError | ssl.SSLError) or isinstance(cause, ssl.SSLError):
         return "tls_error"
-    if isinstance(fault, aiohttp.ClientConnectorDNSError):
+    if isinstance(exc, aiohttp.ClientConnectorDNSError):
         return "dns_error"
     if isinstance(cause, ConnectionResetError | ConnectionAbortedError | BrokenPipeError):  # also while connecting
         return "connection_reset"
-    if isinstance(fault, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+    if isinstance(exc, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
         return "connect_timeout" if isinstance(cause, TimeoutError) else "connection_refused"
-    if isinstance(fault, TimeoutError):
+    if isinstance(exc, TimeoutError):
         return "timeout"
-    if isinstance(fault, GONE):
+    if isinstance(exc, GONE):
         return "connection_reset"
-    if not isinstance(fault, aiohttp.ClientError | ValueError):
-        log.error("call failed", exc_info=fault)
+    if not isinstance(exc, aiohttp.ClientError | ValueError):
+        log.error("call failed", exc_info=exc)
     return "bad_response"

@@ -44,17 +44,17 @@ class Partitions:
                 return
             try:
                 row = await tx.fetchrow(store.MAKE, now)
-            except asyncpg.PostgresError as fault:
+            except asyncpg.PostgresError as error:
                 self._failed_at = now
-                log.error("partitions_not_made", reason=type(fault).__name__)
+                log.error("partitions_not_made", reason=type(error).__name__)
                 return
             if row is not None:
                 self._from, self._until, self._failed_at = row["covered_from"], row["covered_until"], None
 
 
-def is_missing(fault: BaseException | None) -> bool:
+def is_missing(error: BaseException | None) -> bool:
     """Whether a row found no partition."""
-    return isinstance(fault, asyncpg.CheckViolationError) and str(fault).startswith(NO_PARTITION)
+    return isinstance(error, asyncpg.CheckViolationError) and str(error).startswith(NO_PARTITION)
 
 
 async def create_missing(db: "Pool") -> None:

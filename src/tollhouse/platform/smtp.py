@@ -99,11 +99,11 @@ async def send_mail(relay: Relay, message: EmailMessage) -> None:
     try:
         async with asyncio.timeout(MAIL_DEADLINE_S):
             await _hand_over(relay, message)
-    except (SMTPRecipientsRefused, SMTPRecipientRefused, SMTPDataError) as fault:
-        code = _code_of(fault)
+    except (SMTPRecipientsRefused, SMTPRecipientRefused, SMTPDataError) as error:
+        code = _code_of(error)
         raise (MailRejectedError if code >= FOR_GOOD else MailDeferredError)(f"answered_{code}") from None
-    except SMTPResponseException as fault:  # a wrong password, a sender it does not like: ours to mend, the mail waits
-        raise MailDeferredError(f"answered_{fault.code}") from None
+    except SMTPResponseException as error:  # a wrong password, a sender it does not like: ours to mend, the mail waits
+        raise MailDeferredError(f"answered_{error.code}") from None
     except TimeoutError:
         raise MailDeferredError("timeout") from None
     except ssl.SSLError:
@@ -141,5 +141,5 @@ def _starts_tls(relay: Relay) -> bool | None:
     return None if relay.password is None else True
 
 
-def _code_of(fault: SMTPRecipientsRefused | SMTPRecipientRefused | SMTPDataError) -> int:
-    return fault.recipients[0].code if isinstance(fault, SMTPRecipientsRefused) else fault.code
+def _code_of(error: SMTPRecipientsRefused | SMTPRecipientRefused | SMTPDataError) -> int:
+    return error.recipients[0].code if isinstance(error, SMTPRecipientsRefused) else error.code

@@ -78,7 +78,7 @@ class BankTransfer:
             bic=self.account.bic,
         )
 
-    def receiver_fault(self, receiver: str) -> str | None:
+    def receiver_error(self, receiver: str) -> str | None:
         """Money goes to an account that a euro transfer reaches, and that is not the one it comes from."""
         iban = parse_iban(receiver)
         if iban is None:
@@ -106,7 +106,7 @@ class BankTransfer:
         return PayoutState("pending")
 
     def _take(self, order: RefundOrder | PayoutOrder) -> Submission:
-        if order.currency != CURRENCY or self.receiver_fault(order.receiver) is not None:
+        if order.currency != CURRENCY or self.receiver_error(order.receiver) is not None:
             return Submission("rejected", failure_code="receiver_invalid")
         return Submission("accepted", order.id.hex)
 

@@ -68,8 +68,8 @@ def parse(raw: bytes) -> tuple[str, Node]:
     )
     try:
         root = etree.fromstring(raw, parser)
-    except etree.XMLSyntaxError as fault:
-        raise UnreadableStatementError(f"The file is not well-formed XML: {fault.msg}.") from None
+    except etree.XMLSyntaxError as error:
+        raise UnreadableStatementError(f"The file is not well-formed XML: {error.msg}.") from None
     except ValueError:  # text where bytes were declared otherwise
         raise UnreadableStatementError("The file is not well-formed XML.") from None
     if root.getroottree().docinfo.internalDTD is not None:

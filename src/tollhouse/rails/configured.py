@@ -3,7 +3,7 @@
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.config import Settings
 from tollhouse.rails.bank_transfer import BankAccount, BankTransfer
-from tollhouse.rails.provider import Provider, RailFault
+from tollhouse.rails.provider import Provider, RailError
 from tollhouse.rails.sandbox import Sandbox
 
 SANDBOX = Sandbox()
@@ -15,7 +15,7 @@ def rail(name: str, mode: Mode) -> Provider | None:
     return RAILS.get((name, mode))
 
 
-def fault(name: str, mode: Mode) -> RailFault | None:
+def error(name: str, mode: Mode) -> RailError | None:
     """Why the rail of this name cannot be used in this environment now; None when it can."""
     provider = rail(name, mode)
     if provider is None:

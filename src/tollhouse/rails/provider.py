@@ -9,16 +9,16 @@ from msgspec import Struct
 from tollhouse.kernel.ids import Mode
 
 Decline = Literal["card_declined", "insufficient_funds", "expired_method", "double_spend", "canceled_by_customer"]
-RefundFault = Literal["refund_declined", "receiver_invalid", "returned_by_bank"]
-PayoutFault = Literal["payout_declined", "receiver_invalid"]
-RailFault = Literal["provider_not_configured", "provider_down"]
+RefundError = Literal["refund_declined", "receiver_invalid", "returned_by_bank"]
+PayoutError = Literal["payout_declined", "receiver_invalid"]
+RailError = Literal["provider_not_configured", "provider_down"]
 
 
 class Health(Struct, frozen=True):
     """Whether a rail can be used now, and why not."""
 
     available: bool
-    reason: RailFault | None = None
+    reason: RailError | None = None
 
 
 class Attempt(Struct, frozen=True):
@@ -89,14 +89,14 @@ class Submission(Struct, frozen=True):
 
     outcome: Literal["accepted", "rejected", "unknown"]
     provider_reference: str | None = None
-    failure_code: RefundFault | PayoutFault | None = None
+    failure_code: RefundError | PayoutError | None = None
 
 
 class RefundState(Struct, frozen=True):
     """What the provider says of an order that it has accepted."""
 
     outcome: Literal["pending", "succeeded", "failed"]
-    failure_code: RefundFault | None = None
+    failure_code: RefundError | None = None
 
 
 class PayoutOrder(Struct, frozen=True):
@@ -119,7 +119,7 @@ class PayoutState(Struct, frozen=True):
     """
 
     outcome: Literal["absent", "unknown", "pending", "succeeded", "failed"]
-    failure_code: PayoutFault | None = None
+    failure_code: PayoutError | None = None
     tx_hash: str | None = None
     network_fee_minor: int | None = None
 
@@ -145,7 +145,7 @@ class Provider(Protocol):
         """Begin an attempt; the same id begins it once. Called with no transaction open."""
         ...
 
-    def receiver_fault(self, receiver: str) -> str | None:
+    def receiver_error(self, receiver: str) -> str | None:
         """Why money cannot go to this receiver, in a sentence; None where it can."""
         ...
 

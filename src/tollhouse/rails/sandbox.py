@@ -51,7 +51,7 @@ class Sandbox:
         """The attempt's id is all the reference it needs."""
         return Instructions(reference=str(attempt.id), words=WORDS)
 
-    def receiver_fault(self, receiver: str) -> str | None:
+    def receiver_error(self, receiver: str) -> str | None:
         """A receiver must be readable."""
         if receiver == INVALID_RECEIVER:
             return "This must be another receiver: the sandbox always refuses this one."

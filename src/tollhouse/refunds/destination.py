@@ -40,7 +40,7 @@ class Destination(Struct, frozen=True):
 async def find_payer(db: Pool | Tx, current: Transaction) -> Payer | None:
     """The account that paid, if the rail reports it and can send money to it."""
     provider, payer = configured.rail(current.rail, current.env.mode), await transaction_store.find_payer(db, current.id)
-    if provider is None or payer is None or provider.receiver_fault(payer.account) is not None:
+    if provider is None or payer is None or provider.receiver_error(payer.account) is not None:
         return None
     return payer
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
+from tollhouse.catalogue.amounts import Amount, amount_error, minor_of, optional_amount_errors
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.references import reference_errors
@@ -24,7 +24,7 @@ class NewRefund(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
         """Yield the invalid fields that do not depend on the payment."""
-        yield from optional_amount_faults(self.amount)
+        yield from optional_amount_errors(self.amount)
         yield from reference_errors(external_id=self.external_id, metadata=self.metadata)
 
 
@@ -32,7 +32,7 @@ def check(new: NewRefund, currency: Currency, provider: Provider | None) -> int 
     """The amount in minor units; None for all that is left. Raises `ValidationFailed` with every invalid field."""
     amount_minor = minor_of(new.amount, currency)
     field_errors = [
-        *_faults(new, currency, amount_minor, provider),
+        *_errors(new, currency, amount_minor, provider),
         *reference_errors(external_id=new.external_id, metadata=new.metadata),
     ]
     if field_errors:
@@ -40,9 +40,9 @@ def check(new: NewRefund, currency: Currency, provider: Provider | None) -> int 
     return amount_minor
 
 
-def _faults(new: NewRefund, currency: Currency, amount_minor: int | None, provider: Provider | None) -> Iterator[FieldError]:
+def _errors(new: NewRefund, currency: Currency, amount_minor: int | None, provider: Provider | None) -> Iterator[FieldError]:
     if new.amount is not None and amount_minor is None:
-        yield amount_fault(currency)
-    form_errors = provider.receiver_fault(new.receiver) if provider is not None and new.receiver is not None else None
+        yield amount_error(currency)
+    form_errors = provider.receiver_error(new.receiver) if provider is not None and new.receiver is not None else None
     if form_errors is not None:
         yield FieldError("receiver", "invalid_value", form_errors)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of, optional_amount_faults
+from tollhouse.catalogue.amounts import Amount, amount_error, minor_of, optional_amount_errors
 from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.http.bodies import ValidationContext
@@ -53,7 +53,7 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
         """Yield the invalid fields that do not depend on the payment."""
-        return optional_amount_faults(self.amount)
+        return optional_amount_errors(self.amount)
 
 
 class RefundSimulation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,7 +74,7 @@ class Funding(Struct, frozen=True, forbid_unknown_fields=True):
         if known is None or not known.operations.balances:
             yield FieldError("currency", "invalid_currency", messages.A_CURRENCY)
         if minor_of(self.amount, known) is None:
-            yield amount_fault(known)
+            yield amount_error(known)
 
 
 class ClockAdvance(Struct, frozen=True, forbid_unknown_fields=True):
@@ -215,5 +215,5 @@ def _minor(amount: Any, known: Currency) -> int:
     """The amount in minor units. Raises `ValidationFailed`."""
     amount_minor = minor_of(amount, known)
     if amount_minor is None:
-        raise ValidationFailed(amount_fault(known))
+        raise ValidationFailed(amount_error(known))
     return amount_minor

@@ -123,7 +123,9 @@ def _networks() -> list[str]:
 def _errors(error: ApiError, form: PaymentSettingsForm) -> FormErrors:
     """The form errors with the messages of the API, also for nested members."""
     return form_errors_of(
-        error, form.values, said={(fault.field, fault.code): fault.message for fault in error.field_errors}
+        error,
+        form.values,
+        said={(one.field, one.code): one.message for one in error.field_errors},
     )
 
 

@@ -32,7 +32,7 @@ async def link(request: Request, caller: Person, mode: str, link_id: UUID) -> Re
 
 
 @OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page)
-async def ask_before_canceling(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
+async def confirm_cancel(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
     """Ask for confirmation before canceling."""
     env = caller.env(mode)
     found = await _found(request, env, link_id)

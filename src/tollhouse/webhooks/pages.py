@@ -168,7 +168,7 @@ async def _settings(
         source_ip=services.settings.webhook_source_ip,
         url=url,
         message=error.message if error else "",
-        field_errors={fault.field: fault.message for fault in error.field_errors} if error else {},
+        field_errors={field_error.field: field_error.message for field_error in error.field_errors} if error else {},
     )
     response.headers.update(error.headers if error else {})
     return response

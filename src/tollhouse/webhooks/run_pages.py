@@ -36,7 +36,7 @@ ENDED = {
 
 
 @OPERATIONS.add("GET", "/{mode}/developers/events/redeliver", guard=signed_in_page)
-async def ask_for_run(request: Request, caller: Person, mode: str, query: RunsQuery) -> Response:
+async def confirm_run(request: Request, caller: Person, mode: str, query: RunsQuery) -> Response:
     """Show how many events failed in a period, with a form to resend them."""
     return await _form_page(request, caller, caller.env(mode), query)
 

@@ -5,11 +5,11 @@ from typing import Literal
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, WithdrawalMethod
 from tollhouse.kernel.ids import Mode
-from tollhouse.rails.configured import fault
-from tollhouse.rails.provider import RailFault
+from tollhouse.rails.configured import error
+from tollhouse.rails.provider import RailError
 
 SANDBOX = "sandbox"
-UnavailableReason = RailFault | Literal["not_in_environment", "disabled_by_operator", "currency_not_supported"]
+UnavailableReason = RailError | Literal["not_in_environment", "disabled_by_operator", "currency_not_supported"]
 
 
 def list_methods(mode: Mode) -> list[WithdrawalMethod]:
@@ -25,4 +25,4 @@ def unavailable_reason(method: WithdrawalMethod, mode: Mode) -> UnavailableReaso
         return "disabled_by_operator"
     if not CURRENCIES[method.currency].operations.withdrawals:
         return "currency_not_supported"
-    return fault(method.rail, mode)
+    return error(method.rail, mode)

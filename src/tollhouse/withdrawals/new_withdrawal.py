@@ -7,9 +7,9 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.catalogue.amounts import Amount, amount_fault, minor_of
+from tollhouse.catalogue.amounts import Amount, amount_error, minor_of
 from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.catalogue.provider_fields import fields_faults
+from tollhouse.catalogue.provider_fields import fields_errors
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, WithdrawalMethod
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.references import reference_errors
@@ -87,7 +87,7 @@ def ensure_method_available(method: WithdrawalMethod, mode: Mode) -> None:
 def ensure_receiver(method: WithdrawalMethod, mode: Mode, receiver: str) -> None:
     """Validate the receiver by the method's rail. Raises `InvalidReceiver`."""
     provider = rail(method.rail, mode)
-    reason = None if provider is None else provider.receiver_fault(receiver)
+    reason = None if provider is None else provider.receiver_error(receiver)
     if reason is not None:
         raise InvalidReceiver(reason)
 
@@ -105,11 +105,11 @@ def _field_errors(new: NewWithdrawalQuote | NewWithdrawal, env: MerchantEnv, set
     method = WITHDRAWAL_METHODS.get(new.method_id)
     currency = None if method is None else CURRENCIES[method.currency]
     if minor_of(new.amount, currency) is None:
-        yield amount_fault(currency)
+        yield amount_error(currency)
     if method is not None and new.network_fee_mode not in {None, *method.network_fee_modes}:
         yield FieldError("network_fee_mode", "invalid_value", messages.one_of(method.network_fee_modes))
     if isinstance(new, NewWithdrawal):
         if method is not None:
-            yield from fields_faults(method.provider_fields, new.provider_fields)
+            yield from fields_errors(method.provider_fields, new.provider_fields)
         yield from destination_errors(new.webhook_url, env, settings)
         yield from reference_errors(external_id=new.external_id, metadata=new.metadata, description=new.description)

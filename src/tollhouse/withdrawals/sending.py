@@ -14,7 +14,7 @@ from tollhouse.ledger.model import Account, JournalEntry, Posting, Source, avail
 from tollhouse.ledger.post import ensure_balance_limit, post
 from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
-from tollhouse.rails.provider import PayoutFault, PayoutState, Submission
+from tollhouse.rails.provider import PayoutError, PayoutState, Submission
 from tollhouse.withdrawals import changes, notify, store
 from tollhouse.withdrawals.model import Withdrawal
 
@@ -75,7 +75,7 @@ async def complete(
 
 
 async def fail(
-    tx: Tx, env: MerchantEnv, withdrawal_id: UUID, failure_code: PayoutFault, services: Services, now: datetime
+    tx: Tx, env: MerchantEnv, withdrawal_id: UUID, failure_code: PayoutError, services: Services, now: datetime
 ) -> Withdrawal:
     """Fail a payout that the rail certainly did not and will not send. Raises `NotFound` and `InvalidState`."""
     current = await changes.lock_in_status(tx, env, withdrawal_id, "processing")

@@ -1,0 +1,47 @@
+"""Names and texts use the field's words: the ones below must not come back. `docs/glossary.md` lists the terms in use."""
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent.parent
+PACKAGE = sorted((HERE / "src").rglob("*.py"))
+PAGES = sorted(path for kind in ("html", "txt") for path in (HERE / "src").rglob(f"templates/*.{kind}"))
+DOCUMENTS = sorted([*HERE.glob("*.md"), *(HERE / "docs").glob("*.md")])
+IN_NAMES = frozenset(
+    "ask asks deed deeds told house houses refusal refusals fault faults clerk seat lent stray patience reseal resealed".split()
+)
+"""Parts of identifiers, such as `told` in `was_told`. Each has a standard word: see `docs/glossary.md`."""
+IN_PROSE = re.compile(
+    r"\b(the house|this house|deeds?|refusals?|told|anew|whoever|for ever|sealed|half a minute|of ours|lately)\b",
+    re.IGNORECASE,
+)
+"""Words that nobody says on a page or in a manual of this field."""
+SPLIT = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+QUOTED = re.compile(r"`[^`]*`|```.*?```", re.DOTALL)
+
+
+def banned_names(path: Path) -> Iterator[str]:
+    """Identifiers of this file with a banned part."""
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+        if token.type == tokenize.NAME and IN_NAMES & {part.lower() for part in SPLIT.findall(token.string)}:
+            yield f"{token.start[0]}: {token.string}"
+
+
+def banned_words(text: str) -> list[str]:
+    """Banned words in a text, code left out."""
+    return [found.group() for found in IN_PROSE.finditer(QUOTED.sub("", text))]
+
+
+@pytest.mark.parametrize("path", PACKAGE, ids=lambda path: str(path.relative_to(HERE)))
+def test_names_are_the_fields(path: Path) -> None:
+    assert list(banned_names(path)) == []
+
+
+@pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS], ids=lambda path: str(path.relative_to(HERE)))
+def test_texts_are_plain(path: Path) -> None:
+    assert banned_words(path.read_text()) == []
