@@ -18,13 +18,11 @@ SHARED: Mapping[str, list[str]] = {
     "api_keys": ["identity", "merchants"],
     "audit_lines": ["audit", "audit_log"],
     "idempotency_keys": ["idempotency", "identity"],
-    "known_devices": ["identity", "merchants"],
     "merchants": ["console", "merchants"],
     "oauth_clients": ["console", "oauth"],
     "oauth_codes": ["identity", "oauth"],
     "oauth_grants": ["identity", "oauth"],
     "projects": ["catalogue", "console"],
-    "users": ["identity", "merchants"],
     "webhook_environments": ["events", "webhooks"],
     "webhook_secrets": ["events", "webhooks"],
 }
