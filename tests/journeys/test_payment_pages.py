@@ -174,7 +174,7 @@ async def give_a_part_back(someone: Visitor) -> None:
     await someone.see("refund-review")
     await someone.press("button:has-text('Refund 20.00 EUR')")
     await page.wait_for_url("**/test/payments/*-*")
-    while "A part was given back" not in await page.inner_text("main"):
+    while "Part of the payment was refunded" not in await page.inner_text("main"):
         await page.reload()  # the worker has not done its part yet
     await expect(page.locator("main")).to_match_aria_snapshot(PAYMENT)
     await someone.glance("payment-refunded")
