@@ -184,7 +184,7 @@ async def test_the_dashboard_follows_the_same_rules(alice: Actor, bank: Bank) ->
     assert CUSTOMER_IBAN in (await alice.send("GET", path)).ok().text
     typed = {"amount": "4.00", "reason": "other", "receiver": OTHER_IBAN, "external_id": ""}
     confirming = (await alice.form(path, typed)).ok()
-    assert "An operator reviews the refund" in confirming.text
+    assert "An operator must approve the refund" in confirming.text
     key = confirming.text.partition('name="key" value="')[2][:36]
     seen = (await payment(alice, payment_id))["version"]
     (await alice.form(f"{path}/confirm", typed | {"key": key, "seen": str(seen)})).ok(303)

@@ -25,7 +25,7 @@ UNRECORDED = """
 
 DAMAGE = {
     "a posting of an unknown source type": (
-        "I20 nothing is posted but what this program posts",
+        "I20 every posting is of a known kind",
         POST.format(
             kind="payment",
             source="invented",
@@ -36,7 +36,7 @@ DAMAGE = {
         ),
     ),
     "a posting between two accounts of the platform": (
-        "I20 nothing is posted but what this program posts",
+        "I20 every posting is of a known kind",
         POST.format(
             kind="payment",
             source="transaction",

@@ -20,14 +20,14 @@ SCRIPT = """
 import sys
 from till import AuthenticatedClient
 from till.api.integration import list_links, open_link
-from till.models import LinkView, NewLink, ValidationFailedRefusal
+from till.models import LinkView, LinkRequest, ValidationFailedRefusal
 
 client = AuthenticatedClient(base_url=sys.argv[1], token=sys.argv[2], prefix="", auth_header_name="X-API-Key")
-made = open_link.sync(client=client, body=NewLink(display_name="Coffee", amount="4.20", currency="EUR"))
+made = open_link.sync(client=client, body=LinkRequest(display_name="Coffee", amount="4.20", currency="EUR"))
 assert isinstance(made, LinkView) and made.amount_minor == 420, made
 listed = list_links.sync(client=client, limit=1)
 assert listed.payment_links[0] == made, listed
-refused = open_link.sync(client=client, body=NewLink(display_name="Coffee", amount="-1", currency="EUR"))
+refused = open_link.sync(client=client, body=LinkRequest(display_name="Coffee", amount="-1", currency="EUR"))
 assert isinstance(refused, ValidationFailedRefusal) and refused.errors[0].field == "amount", refused
 """
 

@@ -101,7 +101,7 @@ async def test_a_customers_money_waits_and_can_be_taken_later(alice: Actor, serv
     (await alice.post(accept)).refused(CODE, 422)
     assert await purse(alice) == (MINOR_MAX, 0, 0)
     page = await alice.send("GET", f"/test/payments/{paid['id']}", headers={"Accept": "text/html"})
-    assert "Your balance cannot hold so much" in page.ok().text
+    assert "Your balance limit would be exceeded" in page.ok().text
     (await play(alice, "withdrawals", (await withdraw(alice, "4.20"))["id"], "complete")).ok()
     assert (await alice.post(accept)).ok().body["status"] == "succeeded"
     assert await purse(alice) == (MINOR_MAX, 0, 0)

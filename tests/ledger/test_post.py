@@ -120,7 +120,7 @@ def test_a_line_moves_an_amount_above_zero(amount_minor: int) -> None:
 async def test_a_line_needs_two_accounts_and_a_posting_a_line(books: Books) -> None:
     with pytest.raises(ValueError, match="two accounts"):
         Posting("payment", "EUR", 1, books.mine, available(books.env))
-    with pytest.raises(ValueError, match="at least one line"):
+    with pytest.raises(ValueError, match="at least one posting"):
         JournalEntry("test", "payment", Source("test", new_id()), (), clock.now())
     with pytest.raises(ValueError, match="no account"):
         Account("rail:Sand box")

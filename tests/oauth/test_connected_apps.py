@@ -29,7 +29,7 @@ async def grants(actor: Actor) -> list[dict[str, Any]]:
 
 
 async def test_what_is_connected_is_listed(app: Application, alice: Actor) -> None:
-    assert "No application is connected." in await seen(alice, APPS)
+    assert "No connected apps yet." in await seen(alice, APPS)
     await app.connect(alice, SCOPE)
     await app.connect(alice, "account:read", mode="live")
     newest, oldest = [grant["grant_id"] for grant in await grants(alice)]

@@ -48,7 +48,7 @@ async def let_the_client_in(call: Call, app: Application) -> None:
     call.method = "POST"
     await call.refused("invalid_request", 400, "body must be")
     call.headers["Content-Type"] = FORM
-    await call.refused("invalid_request", 400, "percent sign")
+    await call.refused("invalid_request", 400, "percent-encoding")
     call.tail = b"&grant_type=password"
     await call.refused("invalid_request", 400, "repeated")
     call.tail = b""

@@ -155,4 +155,4 @@ async def test_a_customer_without_a_name_sees_how_a_single_use_link_stands(alice
     (await play(alice, waiting, "expire")).ok()
     path = f"{link['url'].removeprefix(alice.service.url)}?payment={waiting['id']}"
     page = (await alice.anonymously("GET", path, headers={"Accept": "text/html"})).ok()
-    assert "decides whether to accept it or to give it back" in page.text
+    assert "will accept or refund it" in page.text

@@ -12,7 +12,7 @@ from tollhouse.http.responses import page, see_other
 from tollhouse.identity import operator_stepup
 from tollhouse.identity.model import Operator, SignInFirst
 from tollhouse.identity.operators import operator_account_page, operator_confirm_page
-from tollhouse.identity.second_factor_pages import Account, FactorEvent, add_operations
+from tollhouse.identity.second_factor_pages import FactorEvent, TwoFactorAccount, add_operations
 from tollhouse.identity.stepup import is_recent
 from tollhouse.kernel.errors import ApiError
 from tollhouse.mail import outbox
@@ -44,13 +44,13 @@ async def step_up(request: Request, caller: Operator) -> Response:
     return see_other(to)
 
 
-def _account(request: Request, operator: Operator) -> Account:
+def _account(request: Request, operator: Operator) -> TwoFactorAccount:
     render = partial(page, request, frame="console/layout.html", operator=operator, here="security")
 
     async def notify(tx: Tx, event: FactorEvent) -> None:
         await outbox.enqueue(tx, Email(event, operator.email, language_of(request)), request.now)
 
-    return Account(operator.operator_id, operator.email, ROOT, render, notify)
+    return TwoFactorAccount(operator.operator_id, operator.email, ROOT, render, notify)
 
 
 add_operations(OPERATIONS, ROOT, _account, read=operator_account_page, write=operator_account_page)

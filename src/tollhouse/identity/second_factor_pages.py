@@ -21,7 +21,7 @@ from tollhouse.platform.db import Tx
 FactorEvent = Literal["factor_on", "factor_off"]
 
 
-class Account(Struct, frozen=True):
+class TwoFactorAccount(Struct, frozen=True):
     """The account of the pages: ID, e-mail, path of the first page, and how to render a page and send a notice."""
 
     holder_id: UUID
@@ -34,7 +34,7 @@ class Account(Struct, frozen=True):
 def add_operations(
     operations: Operations,
     root: str,
-    account_of: Callable[[Request, Any], Account],
+    account_of: Callable[[Request, Any], TwoFactorAccount],
     *,
     read: Guard,
     write: Guard,
@@ -82,13 +82,15 @@ def add_operations(
         operations.add(method, f"{root}/{path}", guard=guard, recent_authentication=recent_authentication)(handler)
 
 
-async def _start(request: Request, account: Account, error: ApiError | None = None, *, off: bool = False) -> Response:
+async def _start(
+    request: Request, account: TwoFactorAccount, error: ApiError | None = None, *, off: bool = False
+) -> Response:
     state = await second_factor.state(request.services.db, account.holder_id)
     since = "" if state is None else stamp(state.on_since)
     return _render(account, "start", error, state=state, since=since, off=off)
 
 
-async def _enrol(request: Request, account: Account) -> Response:
+async def _enrol(request: Request, account: TwoFactorAccount) -> Response:
     try:
         await second_factor.enrol(request, account.holder_id)
     except SecondFactorChanged:
@@ -96,14 +98,14 @@ async def _enrol(request: Request, account: Account) -> Response:
     return see_other(f"{account.root}/setup")
 
 
-async def _setup(request: Request, account: Account, error: ApiError | None = None) -> Response:
+async def _setup(request: Request, account: TwoFactorAccount, error: ApiError | None = None) -> Response:
     enrolment = await second_factor.enrolment(request, account.holder_id, account.email)
     if enrolment is None:
         return see_other(account.root)
     return _render(account, "setup", error, key=enrolment.key, uri=enrolment.uri, qr=qr_image(enrolment.uri))
 
 
-async def _confirm(request: Request, account: Account) -> Response:
+async def _confirm(request: Request, account: TwoFactorAccount) -> Response:
     try:
         codes = await second_factor.confirm(
             request, account.holder_id, request.form().one("code") or "", lambda tx: account.notify(tx, "factor_on")
@@ -115,7 +117,7 @@ async def _confirm(request: Request, account: Account) -> Response:
     return _render(account, "codes", codes=codes, is_new=True)
 
 
-async def _renew(request: Request, account: Account) -> Response:
+async def _renew(request: Request, account: TwoFactorAccount) -> Response:
     try:
         codes = await second_factor.renew_backup_codes(request, account.holder_id, request.form().one("code") or "")
     except ApiError as error:
@@ -123,13 +125,13 @@ async def _renew(request: Request, account: Account) -> Response:
     return _render(account, "codes", codes=codes, is_new=False)
 
 
-async def _off_page(request: Request, account: Account, error: ApiError | None = None) -> Response:
+async def _off_page(request: Request, account: TwoFactorAccount, error: ApiError | None = None) -> Response:
     if await second_factor.state(request.services.db, account.holder_id) is None:
         return see_other(account.root)
     return _render(account, "off", error)
 
 
-async def _turn_off(request: Request, account: Account) -> Response:
+async def _turn_off(request: Request, account: TwoFactorAccount) -> Response:
     """Turn it off. A second submission finds it off already."""
     try:
         await second_factor.turn_off(
@@ -142,7 +144,7 @@ async def _turn_off(request: Request, account: Account) -> Response:
     return see_other(f"{account.root}?done=off")
 
 
-def _render(account: Account, name: str, error: ApiError | None = None, **context: object) -> Response:
+def _render(account: TwoFactorAccount, name: str, error: ApiError | None = None, **context: object) -> Response:
     """A page, with the message of an error."""
     status, message = (200, "") if error is None else (error.status, error.message)
     response = account.render(

@@ -8,7 +8,7 @@ from tollhouse.http.responses import page
 from tollhouse.identity import sessions
 from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.identity.model import Person
-from tollhouse.identity.second_factor_pages import Account, FactorEvent, add_operations
+from tollhouse.identity.second_factor_pages import FactorEvent, TwoFactorAccount, add_operations
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Email
 from tollhouse.platform.db import Tx
@@ -17,7 +17,7 @@ OPERATIONS = Operations(PAGES)
 ROOT = "/settings/security"
 
 
-def _account(request: Request, person: Person) -> Account:
+def _account(request: Request, person: Person) -> TwoFactorAccount:
     render = partial(page, request, frame="http/shell.html", person=person, mode="test", here="security")
 
     async def notify(tx: Tx, event: FactorEvent) -> None:
@@ -25,7 +25,7 @@ def _account(request: Request, person: Person) -> Account:
             await sessions.revoke_other_sessions(tx, person, request.now)
         await outbox.enqueue(tx, Email(event, person.email, person.language, person.user_id), request.now)
 
-    return Account(person.user_id, person.email, ROOT, render, notify)
+    return TwoFactorAccount(person.user_id, person.email, ROOT, render, notify)
 
 
 add_operations(
