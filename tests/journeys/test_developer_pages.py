@@ -59,11 +59,11 @@ async def look_up_requests(someone: Visitor) -> None:
           - heading "Request" [level=2]
           - textbox "Request ID"
           - button "Copy Request ID"
-        - region "Body that was sent":
-          - group "Body that was sent"
-        - region "Answer":
-          - group "Answer": /validation_failed/
-        - region "Ask it again":
+        - region "Request body":
+          - group "Request body"
+        - region "Response body":
+          - group "Response body": /validation_failed/
+        - region "Send again":
           - textbox "Command": /^curl/
     """)
     await page.click("text=All requests")

@@ -58,13 +58,13 @@ async def withdraw(someone: Visitor) -> None:
     """As far as the page that is confirmed, with an amount as it is written in German."""
     page = someone.page
     await someone.open_part("Auszahlungen")
-    await page.click("text=Neue Auszahlung")
+    await page.click("text=Auszahlung erstellen")
     await page.click("a:has-text('Testauszahlung in EUR')")
     await page.fill("#amount", "12,345")
     await page.fill("#receiver", "Ninas Konto")
-    await someone.click("Ansehen, was es kostet")
+    await someone.click("Auszahlung prüfen")
     await someone.glance("german-withdrawal-wrong")
     await page.fill("#amount", "12,50")
-    await someone.click("Ansehen, was es kostet")
+    await someone.click("Auszahlung prüfen")
     await someone.glance("german-withdrawal-review")
     await expect(page.locator("main")).to_contain_text("12,50 EUR auszahlen")

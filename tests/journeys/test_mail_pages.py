@@ -118,7 +118,7 @@ async def forget_the_password(someone: Visitor, olga: Visitor, alice: Actor) -> 
     await page.fill("#email", alice.email)
     await page.press("#email", "Enter")
     await expect(page.locator("[role=status]")).to_contain_text(alice.email)
-    link = await link_of(olga, "Forgotten password")
+    link = await link_of(olga, "Password reset")
     await page.goto(link)
     await expect(page.locator("body")).to_match_aria_snapshot(RESET)
     await someone.see("mail-reset")
