@@ -11,7 +11,7 @@ from tollhouse.platform import digests_store
 
 VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM)\s+(?:ONLY\s+)?(\w+)")
-READS = re.compile(r"\b(?:FROM|JOIN|USING|,\s*LATERAL)\s+(?:ONLY\s+)?(\w+)")
+READS = re.compile(r"\b(?:FROM|JOIN|USING)\s+(?:ONLY\s+)?(\w+)")
 BY_FUNCTION = "(function)"
 """Written by a function of the database alone: the ledger's `ledger_post`."""
 SHARED: Mapping[str, list[str]] = {

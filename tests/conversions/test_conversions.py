@@ -105,8 +105,8 @@ async def test_a_quote_is_for_half_a_minute_and_once(shop: Actor) -> None:
     late = (await quote(shop)).ok(201).body
     (await shop.post("/test/clock/advance", {"seconds": 30})).ok()
     (await convert(shop, {"quote_id": late["id"]})).refused("quote_expired", 409)
-    clock_offset = (await quote(shop)).ok(201).body
-    (await convert(shop, {"quote_id": clock_offset["id"]})).ok(201)
+    quoted = (await quote(shop)).ok(201).body
+    (await convert(shop, {"quote_id": quoted["id"]})).ok(201)
     assert await available(shop, "EUR") == 8_000
 
 

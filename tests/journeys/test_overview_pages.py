@@ -151,7 +151,7 @@ async def see_the_books(someone: Visitor) -> None:
     async with page.expect_download() as saved:
         await page.click("text=Download")
     assert (await saved.value).suggested_filename.startswith("ledger-test-")
-    await page.wait_for_selector("text=Saved.")
+    await page.wait_for_selector("text=Download complete.")
     await page.click("text=Back to the ledger")
     await page.select_option("#type", "conversion_in")
     await someone.click("Filter")

@@ -218,7 +218,7 @@ async def find_and_export(someone: Visitor) -> None:
     await someone.see("payments-export")
     async with page.expect_download() as saving:
         await page.click("text=Download")
-    await expect(page.locator("[role=status]")).to_have_text("Saved.")
+    await expect(page.locator("[role=status]")).to_have_text("Download complete.")
     await someone.glance("payments-exported")
     path = await (await saving.value).path()
     lines = list(csv.reader(path.read_text("utf-8").splitlines()))

@@ -15,8 +15,8 @@ def same_moment(shown: str | None, expected: float | None, clock: Clock) -> None
     if shown is None or expected is None:
         assert (shown, expected) == (None, None)
         return
-    unapplied = datetime.fromisoformat(shown).timestamp() + clock.now - expected
-    assert abs(unapplied) < TOLERANCE_S, f"{shown} is {unapplied} s beside what was expected"
+    difference_s = datetime.fromisoformat(shown).timestamp() + clock.now - expected
+    assert abs(difference_s) < TOLERANCE_S, f"{shown} is {difference_s} s beside what was expected"
 
 
 def same_application(shown: dict[str, Any], app: App) -> None:

@@ -18,8 +18,8 @@ async def test_a_lane_refuses_what_its_queue_does_not_hold() -> None:
         await lane.run(go.wait, 2)
     assert refused.value.headers == {"Retry-After": "1"}
     with pytest.raises(TemporarilyUnavailable):
-        lane.require_room(2)
-    lane.require_room(0)
+        lane.ensure_capacity(2)
+    lane.ensure_capacity(0)
     unlimited = asyncio.create_task(lane.run(go.wait, 0))
     go.set()
     assert await asyncio.gather(*waiting, unlimited) == [True] * 4
@@ -32,7 +32,7 @@ async def test_whoever_goes_away_leaves_the_place_to_others() -> None:
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
-    assert lane.taken == 1
+    assert lane.pending == 1
     go.set()
     assert await working is True
 
@@ -55,11 +55,11 @@ async def test_a_lane_starts_no_more_of_what_is_paced_than_it_may() -> None:
     assert await lane.run(work, 2, paced=True) == "hashed"
     next_one = asyncio.create_task(lane.run(work, 2, paced=True))
     await asyncio.sleep(0)
-    assert (len(started), lane.taken) == (1, 1)  # it waits, and takes up a place
+    assert (len(started), lane.pending) == (1, 1)  # it waits, and takes up a place
     assert await lane.run(work, 2) == "hashed"
     next_one.cancel()
     await asyncio.gather(next_one, return_exceptions=True)
-    assert (len(started), lane.taken) == (2, 0)
+    assert (len(started), lane.pending) == (2, 0)
 
 
 @pytest.mark.parametrize(

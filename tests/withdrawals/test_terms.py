@@ -214,8 +214,8 @@ async def test_a_quote_is_kept_to_for_a_minute(shop: Actor, monkeypatch: pytest.
     (await withdraw(shop, {"quote_id": str(uuid4())})).refused("not_found", 404)
     (await shop.post("/test/clock/advance", {"seconds": 60})).ok()
     (await withdraw(shop, {"quote_id": late["id"]})).refused("quote_expired", 409)
-    clock_offset = (await quote(shop)).ok(201).body
-    await asked(shop, {"quote_id": clock_offset["id"]})
+    quoted = (await quote(shop)).ok(201).body
+    await asked(shop, {"quote_id": quoted["id"]})
 
 
 async def test_another_merchants_quote_is_not_there(shop: Actor, neighbour: Actor) -> None:

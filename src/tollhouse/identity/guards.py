@@ -96,7 +96,7 @@ class SessionGuard:
         self.label = "session, suspended too" if while_suspended else "session"
 
     async def admit(self, request: Request) -> Person:
-        """SessionGuard 401 (or 303), then cross-origin 403, then suspension 403, then the content type 415."""
+        """Without a session 401 (or 303), then cross-origin 403, then suspension 403; the content type comes later (415)."""
         if self._page:
             cookies.require_own_host(request)
         person = await current_person(request)

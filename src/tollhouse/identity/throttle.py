@@ -61,7 +61,7 @@ async def retry_after(db: Pool | Tx, limits: Sequence[FailureLimit], now: dateti
 async def record_failure(db: Pool | Tx, limits: Sequence[FailureLimit], now: datetime) -> timedelta | None:
     """Count a failure for each limit, until one is reached; then the time to wait.
 
-    A failure beyond one limit does not count for the following ones: refusals for an account do not exhaust an address.
+    A failure beyond one limit does not count for the following ones: errors of an account do not exhaust its address.
     """
     for one in limits:
         if one.limit and not await throttle_store.count(db, one.name_hash, now, one.span, one.limit):
@@ -94,7 +94,7 @@ def network_of(address: str) -> str:
 
 
 class ErrorDelay:
-    """Delays refusals to slow down clients that retry at once; at most `limit` wait at the same time."""
+    """Delays error responses to slow down clients that retry at once; delays at most `limit` at the same time."""
 
     def __init__(self, span: timedelta, limit: int) -> None:
         self._span = span

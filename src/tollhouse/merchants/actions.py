@@ -171,7 +171,7 @@ async def _hash_within_limits(request: Request, password: str) -> str:
     """Raises `RateLimited` and `TemporarilyUnavailable`, after a delay that slows down floods and immediate retries."""
     settings = request.services.settings
     try:
-        SIGN_UP.require_room(settings.password_queue)
+        SIGN_UP.ensure_capacity(settings.password_queue)
         await _count_sign_up(request)
         return await hash_password(password, SIGN_UP, settings.password_queue, paced=settings.rate_limits)
     except (RateLimited, TemporarilyUnavailable):

@@ -1,4 +1,4 @@
-"""The check that a balance covers an order, made before the ledger makes it again."""
+"""The check that a balance covers an order or a refund, made before the ledger makes it again."""
 
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger.model import InsufficientFunds

@@ -11,6 +11,7 @@ from tollhouse.identity.verified import require_verified_email
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.orders.errors import InvalidProject
+from tollhouse.orders.store import clock_offset
 from tollhouse.payment_links import store
 from tollhouse.payment_links.model import NO_OFFSET, LinkCreator, PaymentLink, new_link_token
 from tollhouse.payment_links.new_link import LinkRequest, check
@@ -31,9 +32,8 @@ async def open_link(
     Raises `ValidationFailed`, `CurrencyNotSupported`, `EmailUnverified` and `InvalidProject`.
     """
     # The test clock matters only for an explicit expiry. The default expiry is computed by the INSERT.
-    named = new.expires_at is not None and not env.livemode
-    clock_offset = await store.clock_offset(tx, env) if named else NO_OFFSET
-    priced = check(new, env, services.settings, now + clock_offset)
+    offset = NO_OFFSET if new.expires_at is None else await clock_offset(tx, env)
+    priced = check(new, env, services.settings, now + offset)
     await require_verified_email(tx, services.settings, env, person)
     project = await projects.seller(tx, env, new.project_id)
     if project is None:
@@ -62,7 +62,7 @@ async def open_link(
         created_at=now,
         updated_at=now,
         expires_at=new.expires_at or now + lifetime,
-        clock_offset=clock_offset,
+        clock_offset=offset,
     )
     expires_at = await store.insert(tx, link, new.expires_at, lifetime)
     return msgspec.structs.replace(link, expires_at=expires_at)

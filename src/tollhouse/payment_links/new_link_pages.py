@@ -22,7 +22,8 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.ids import new_id_text, parse_id
-from tollhouse.payment_links import actions, store
+from tollhouse.orders.store import clock_offset
+from tollhouse.payment_links import actions
 from tollhouse.payment_links.choices import PROJECTS_SHOWN, currency_choices, method_choices
 from tollhouse.payment_links.model import LinkCreator
 from tollhouse.payment_links.new_link import LinkRequest
@@ -105,8 +106,7 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
 
     async def action(tx: Tx) -> UUID:
         async def open_link() -> UUID:
-            clock_offset = timedelta() if env.livemode else await store.clock_offset(tx, env)
-            new = typed.to_request(request.now + clock_offset)
+            new = typed.to_request(request.now + await clock_offset(tx, env))
             return (await actions.open_link(tx, env, new, LinkCreator("dashboard"), services, request.now, caller)).id
 
         return await create_once(tx, request, env, key, typed, open_link)

@@ -120,7 +120,6 @@ LIST_DUE_BY_TEST_CLOCK = """
     WHERE $3::uuid IS NULL OR c.merchant_id = $3
     LIMIT $2
 """
-CLOCK_OFFSET = "SELECT ahead FROM test_clocks WHERE merchant_id = $1 AND mode = $2"
 
 
 class LinkFilter(Struct, frozen=True):
@@ -147,11 +146,6 @@ class CheckoutLink(Struct, frozen=True):
     link: PaymentLink
     business_name: str
     suspended: bool
-
-
-async def clock_offset(tx: Tx, env: MerchantEnv) -> timedelta:
-    """The offset of the merchant's test clock."""
-    return await tx.fetchval(CLOCK_OFFSET, env.merchant_id, env.mode) or timedelta()
 
 
 async def insert(tx: Tx, link: PaymentLink, expires_at: datetime | None, lifetime: timedelta) -> datetime:

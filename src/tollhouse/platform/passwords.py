@@ -1,6 +1,7 @@
-"""Passwords: argon2id, in lanes of threads and queues of their own, so that no kind of caller can keep another one waiting.
+"""Passwords: argon2id hashes, computed in separate lanes, so that one kind of caller never delays another.
 
-A lane that has as many waiting as may wait refuses the next one at once. So a flood costs neither memory nor time of others.
+Each lane has its own threads and a queue of limited length. A full lane raises an error at once, which limits the memory and
+processor time of a flood.
 """
 
 import asyncio
@@ -19,10 +20,7 @@ DUMMY_HASH = HASHER.hash("nobody has this password")
 
 
 class HashingLane:
-    """Threads for one kind of caller.
-
-    A lane with `per_s` starts no more than that in a second of what is `paced`.
-    """
+    """The threads and the queue of one kind of caller. `per_s` limits how many `paced` jobs start in a second."""
 
     def __init__(self, name: str, threads: int, *, per_s: float = 0) -> None:
         self._name = name
@@ -30,35 +28,35 @@ class HashingLane:
         self._interval_s = 1 / per_s if per_s else 0.0
         self._next_at = 0.0
         self._executor = ThreadPoolExecutor(threads, f"argon2 {name}")
-        self._taken = 0
+        self._pending = 0
         self._lock = threading.Lock()
 
     @property
-    def taken(self) -> int:
-        """How many are being hashed or wait."""
-        return self._taken
+    def pending(self) -> int:
+        """The number of jobs that run or wait."""
+        return self._pending
 
-    def require_room(self, queue_max: int) -> None:
-        """Raise `TemporarilyUnavailable` where `queue_max` wait already; 0 is no limit."""
-        if queue_max and self._taken >= self._threads + queue_max:
+    def ensure_capacity(self, queue_max: int) -> None:
+        """Raise `TemporarilyUnavailable` when `queue_max` jobs wait; 0 is no limit."""
+        if queue_max and self._pending >= self._threads + queue_max:
             raise TemporarilyUnavailable(detail=f"{queue_max} passwords wait in the lane {self._name}")
 
     async def run(self, work: Callable[[], str | bool], queue_max: int, *, paced: bool = False) -> str | bool:
-        """What the work returns. Raises `TemporarilyUnavailable` where `queue_max` wait already; 0 is no limit."""
+        """The result of `work`. Raises `TemporarilyUnavailable` when `queue_max` jobs wait; 0 is no limit."""
         with self._lock:
-            self.require_room(queue_max)
-            self._taken += 1
+            self.ensure_capacity(queue_max)
+            self._pending += 1
         try:
             if paced:
-                await self._turn()
+                await self._wait_for_start()
             job: Future[str | bool] = self._executor.submit(work)
         except BaseException:
-            self._leave()
+            self._finish()
             raise
-        job.add_done_callback(self._leave)
+        job.add_done_callback(self._finish)
         return await asyncio.wrap_future(job)
 
-    async def _turn(self) -> None:
+    async def _wait_for_start(self) -> None:
         now = time.monotonic()
         with self._lock:
             at = max(now, self._next_at)
@@ -66,35 +64,37 @@ class HashingLane:
         if at > now:
             await asyncio.sleep(at - now)
 
-    def _leave(self, _: "Future[str | bool] | None" = None) -> None:
+    def _finish(self, _: "Future[str | bool] | None" = None) -> None:
         with self._lock:
-            self._taken -= 1
+            self._pending -= 1
 
 
 SIGN_UP = HashingLane("sign-up", 1, per_s=5)
-"""A shop's instance has no use for more, and a flood of them gets no more of the processor."""
+"""Five a second are enough for an instance, and limit the processor time that a flood of sign-ups takes."""
 UNKNOWN_DEVICES = HashingLane("strangers", 2)
-"""Sign-ins of browsers that were not seen before."""
+"""Sign-ins from browsers that have not signed in to the account before."""
 KNOWN_DEVICES = HashingLane("known", 1)
-"""Sign-ins of browsers that signed in to the account before, and whatever a session asks for."""
+"""Sign-ins from browsers that have signed in to the account before, and requests with a session."""
 OPERATORS = HashingLane("operators", 1)
 
 
 async def hash_password(password: str, lane: HashingLane = KNOWN_DEVICES, queue_max: int = 0, *, paced: bool = False) -> str:
-    """The argon2id hash to keep. Raises `TemporarilyUnavailable`."""
+    """The argon2id hash to store. Raises `TemporarilyUnavailable`."""
     return str(await lane.run(lambda: HASHER.hash(password), queue_max, paced=paced))
 
 
-async def verify_password(password: str, kept: str | None, lane: HashingLane = KNOWN_DEVICES, queue_max: int = 0) -> bool:
-    """Whether this is the password of the kept hash. Takes the same time when there is no such account (`None`).
+async def verify_password(
+    password: str, stored_hash: str | None, lane: HashingLane = KNOWN_DEVICES, queue_max: int = 0
+) -> bool:
+    """Whether the hash is that of the password. Takes the same time when there is no account (`None`).
 
     Raises `TemporarilyUnavailable`.
     """
-    return bool(await lane.run(lambda: _verify(password, kept), queue_max))
+    return bool(await lane.run(lambda: _verify(password, stored_hash), queue_max))
 
 
-def _verify(password: str, kept: str | None) -> bool:
+def _verify(password: str, stored_hash: str | None) -> bool:
     try:
-        return HASHER.verify(kept or DUMMY_HASH, password) and kept is not None
+        return HASHER.verify(stored_hash or DUMMY_HASH, password) and stored_hash is not None
     except (VerificationError, InvalidHashError):
         return False

@@ -21,7 +21,6 @@ from tollhouse.ledger import holds
 from tollhouse.ledger.holds import HoldCapture
 from tollhouse.ledger.model import (
     Account,
-    InsufficientFunds,
     JournalEntry,
     PostedTransaction,
     Posting,
@@ -31,8 +30,8 @@ from tollhouse.ledger.model import (
     unapplied,
 )
 from tollhouse.ledger.post import ensure_balance_limit, post
-from tollhouse.ledger.store import get_balance
 from tollhouse.orders.errors import InvalidState, RefundTooLarge
+from tollhouse.orders.funds import ensure_funds
 from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
@@ -80,12 +79,8 @@ async def preview_refund(
     if goes_to.method is not None:
         limits.ensure_amount(goes_to.method, amount_minor)
     preview = RefundPreview(current, goes_to, amount_minor, min(amount_minor, current.unapplied_refundable_minor))
-    of_merchant = preview.credited_minor
-    if of_merchant:
-        there = (await get_balance(tx, env, current.currency)).available_minor
-        if there < of_merchant:
-            details = {"available_minor": there, "required_minor": of_merchant, "currency": current.currency}
-            raise InsufficientFunds(details)
+    if preview.credited_minor:
+        await ensure_funds(tx, env, current.currency, preview.credited_minor)
     return preview
 
 

@@ -24,6 +24,7 @@ from tollhouse.ledger.model import BalanceLimitExceeded, JournalEntry, Posting, 
 from tollhouse.ledger.post import post
 from tollhouse.ledger.views import BalanceView
 from tollhouse.orders.errors import InvalidState
+from tollhouse.orders.store import clock_offset
 from tollhouse.payment_links import store as link_store
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import Decline
@@ -191,12 +192,12 @@ async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, services: S
 async def advance_clock(caller: Caller, body: ClockAdvance, tx: Tx, now: datetime, services: Services) -> ClockView:
     """Advance the test clock. Links that are due then expire."""
     env = caller.env
-    if await link_store.clock_offset(tx, env) + timedelta(seconds=body.seconds) > CLOCK_OFFSET_MAX:
+    if await clock_offset(tx, env) + timedelta(seconds=body.seconds) > CLOCK_OFFSET_MAX:
         raise ValidationFailed(FieldError("seconds", "out_of_range", "This must leave the clock at most ten years ahead."))
-    clock_offset = await store.advance_clock(tx, env, timedelta(seconds=body.seconds))
+    offset = await store.advance_clock(tx, env, timedelta(seconds=body.seconds))
     for link_id in await link_store.list_due_of_merchant(tx, env, now, EXPIRED_PER_REQUEST_MAX):
         await link_closing.expire_due(tx, env, link_id, services, now)
-    return _clock(env, clock_offset, now)
+    return _clock(env, offset, now)
 
 
 async def _play(simulated: Simulated, body: Simulation, code: str) -> TransactionView:
@@ -206,9 +207,9 @@ async def _play(simulated: Simulated, body: Simulation, code: str) -> Transactio
     return transaction_view(played, simulated.now)
 
 
-def _clock(env: MerchantEnv, clock_offset: timedelta, now: datetime) -> ClockView:
-    seconds = clock_offset // timedelta(seconds=1)
-    return ClockView(now=stamp(now + clock_offset), ahead_seconds=seconds, mode=env.mode, livemode=env.livemode)
+def _clock(env: MerchantEnv, offset: timedelta, now: datetime) -> ClockView:
+    seconds = offset // timedelta(seconds=1)
+    return ClockView(now=stamp(now + offset), ahead_seconds=seconds, mode=env.mode, livemode=env.livemode)
 
 
 def _minor(amount: Any, known: Currency) -> int:
