@@ -12,9 +12,11 @@ import asyncpg
 import msgspec
 
 from tollhouse import main
+from tollhouse.http.services import Services
 from tollhouse.platform import config, http_server, roles
 from tollhouse.platform.config import Settings
 from tollhouse.platform.migrations import migrate
+from tollhouse.rails.configured import configured_rails
 from tollhouse.worker import work
 
 KEY = "test:" + "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU"
@@ -54,10 +56,11 @@ def free_port() -> int:
 
 
 class Service:
-    """A running Tollhouse. `worker=False` leaves the worker out."""
+    """A running Tollhouse. `worker=False` leaves the worker out. Web and worker share `rails`, which tests may change."""
 
     def __init__(self, settings: Settings, *, worker: bool = True) -> None:
         self.settings = settings
+        self.rails = configured_rails(settings)
         self.url = settings.base_url
         self.dsn = settings.database_url or ""
         self._worker = worker
@@ -78,6 +81,10 @@ class Service:
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._stop)
         self._thread.join(30)
+
+    def create_services(self, *, connections: int = main.WEB_POOL) -> Services:
+        """Services of the same instance, for what a test does without a request."""
+        return main.create_services(self.settings, connections=connections, rails=self.rails)
 
     async def sql(self, statement: str, *args: Any) -> list[Any]:
         """Look into its database."""
@@ -105,7 +112,7 @@ class Service:
         settings = msgspec.structs.replace(self.settings, database_url=roles.as_application(self.dsn))
         await migrate(settings.database_url or "", self.dsn)
         stop = asyncio.Event()
-        asgi = main.build(main.create_services(settings))
+        asgi = main.build(main.create_services(settings, rails=self.rails))
         listener = http_server.bind("127.0.0.1", urlsplit(self.url).port or 0)
         server = http_server.make(asgi, self.settings)
         server.config.timeout_graceful_shutdown = 3
@@ -117,7 +124,7 @@ class Service:
         self._stop = halt
         tasks = [asyncio.create_task(server.serve([listener]))]
         if self._worker:
-            services = main.create_services(settings)
+            services = main.create_services(settings, rails=self.rails)
             tasks.append(asyncio.create_task(work(services, stop, main.JOBS)))
         while not server.started and not tasks[0].done():
             await asyncio.sleep(0.01)

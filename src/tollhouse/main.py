@@ -31,7 +31,7 @@ from tollhouse.platform.db import Pool
 from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.log import log
 from tollhouse.platform.migrations import require_current
-from tollhouse.rails import configured
+from tollhouse.rails.configured import Rails, configured_rails
 from tollhouse.refunds import jobs as refunds_jobs
 from tollhouse.request_log import retention as request_log_retention
 from tollhouse.request_log.recorder import Recorder
@@ -64,16 +64,15 @@ JOBS: list[Job] = [
 """The jobs of the worker beside delivery: the interval in seconds and the job."""
 
 
-def create_services(settings: Settings, *, connections: int = WEB_POOL) -> Services:
-    """The services for these settings. No connection is opened yet."""
+def create_services(settings: Settings, *, connections: int = WEB_POOL, rails: Rails | None = None) -> Services:
+    """The services for these settings, with the rails that they describe unless others are given. Opens no connection."""
     if settings.database_url is None:
         raise ValueError("services need a database URL; the supervisor sets that of the embedded database")
     if settings.catalogue_file is not None:
         extension.extend(settings.catalogue_file)
-    configured.configure(settings)
     keys = KeyRing(settings.secret_keys)
     pool = Pool(settings.database_url, connections, application_name(keys), partitions=partitions.Partitions())
-    return Services(settings, pool, keys, Templates())
+    return Services(settings, pool, keys, Templates(), rails or configured_rails(settings))
 
 
 async def verify(settings: Settings) -> None:

@@ -14,7 +14,6 @@ from tests.merchants.authenticator import elsewhere, enrol, grow_old, log_in
 from tests.payments.bank import refund, sell
 from tests.running import Service
 from tests.withdrawals.desk import asked, cancel, fund, withdraw
-from tollhouse import main
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.console import actions as operators
@@ -210,7 +209,7 @@ async def test_webhooks(alice: Actor, service: Service) -> None:
     await post(alice, "/test/developers/webhooks/off")
     await post(alice, "/test/developers/webhooks/off")
     await post(alice, "/test/developers/webhooks/on")
-    services = main.create_services(service.settings)
+    services = service.create_services()
     services = msgspec.structs.replace(
         services, settings=msgspec.structs.replace(services.settings, deprecated_webhooks=True)
     )
@@ -285,7 +284,7 @@ async def test_what_operators_do(alice: Actor, service: Service) -> None:
         MerchantId(UUID(alice.merchant_id)),
         OperatorContext("olga@example.com", clock.now(), "Between us"),
     )
-    services = main.create_services(service.settings)
+    services = service.create_services()
     euro = CURRENCIES["EUR"]
     async with services.db.transaction() as tx:
         await operators.approve(tx, UUID(project), context)

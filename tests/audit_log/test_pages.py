@@ -12,7 +12,6 @@ from tests.cast import Actor, application
 from tests.forms import post, seen
 from tests.test_tidy import PACKAGE
 from tests.withdrawals.desk import asked, fund
-from tollhouse import main
 from tollhouse.audit.event_types import TOPICS, AuditEventType
 from tollhouse.audit_log import store
 from tollhouse.audit_log.labels import EVENTS
@@ -125,7 +124,7 @@ async def test_in_german(alice: Actor) -> None:
 
 
 async def test_a_page_is_read_along_the_index(alice: Actor) -> None:
-    services = main.create_services(alice.service.settings)
+    services = alice.service.create_services()
     async with services.db.connection() as tx:
         await tx.raw.execute("BEGIN")
         await tx.raw.execute("SET LOCAL session_replication_role = replica")  # no look-up for each row

@@ -35,7 +35,7 @@ AGED = """
 
 async def test_a_deed_whose_line_cannot_be_written_is_not_done(alice: Actor) -> None:
     await fund(alice)
-    services = main.create_services(alice.service.settings)
+    services = alice.service.create_services()
     env, new = MerchantEnv(MerchantId(UUID(alice.merchant_id)), "test"), msgspec.convert(TO_NINA, NewWithdrawal)
     await alice.sql(SHUT)
     try:
@@ -75,7 +75,7 @@ async def test_lines_are_rewritten_by_nobody_and_kept_a_year(alice: Actor) -> No
 
 async def test_what_was_kept_long_enough_is_forgotten(alice: Actor) -> None:
     await alice.sql(AGED, alice.merchant_id, [400, 729, 731, 5000])
-    services = main.create_services(alice.service.settings)
+    services = alice.service.create_services()
     await delete_old_events(services)
     assert len(await lines(alice)) == 3
     forever = main.create_services(config.load({"DATABASE_URL": alice.service.dsn, **FOR_EVER}))
@@ -93,7 +93,7 @@ def test_a_log_is_kept_a_year_at_least() -> None:
 
 
 async def test_an_author_has_a_name_where_one_is_known(alice: Actor) -> None:
-    services = main.create_services(alice.service.settings)
+    services = alice.service.create_services()
     merchant_id = MerchantId(new_id())
     for by in (actor.Actor("person"), actor.Actor("operator", "olga")):
         with pytest.raises(asyncpg.CheckViolationError, match="audit_lines_author"):

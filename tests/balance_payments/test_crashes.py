@@ -13,7 +13,6 @@ from tests.cast import sign_up
 from tests.invariants import broken_invariants
 from tests.payments.killing import FusedPool, kill_everywhere
 from tests.running import Service, settings_for
-from tollhouse import main
 from tollhouse.balance_payments import actions
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
 from tollhouse.http.services import Services
@@ -50,7 +49,7 @@ async def till(still: Service) -> AsyncIterator[Till]:
 @pytest.fixture
 async def services(still: Service) -> AsyncIterator[Services]:
     """A house whose connections can be cut."""
-    services = main.create_services(still.settings)
+    services = still.create_services()
     pool = FusedPool(still.dsn)
     yield msgspec.structs.replace(services, db=pool)
     await pool.close()

@@ -7,7 +7,6 @@ import pytest
 from tests.balance_payments.till import SCOPES, Till, fund, open_till
 from tests.cast import Actor
 from tests.invariants import broken_invariants
-from tollhouse import main
 from tollhouse.balance_payments import jobs
 
 
@@ -52,7 +51,7 @@ async def test_captures_and_releases(till: Till) -> None:
 @pytest.mark.covers("P-104")
 async def test_captures_at_the_moment_of_expiry(till: Till) -> None:
     """Several workers look, while the application captures: whoever is first, the money goes one way, once."""
-    services = main.create_services(till.payer.service.settings)
+    services = till.payer.service.create_services()
     try:
         for _ in range(5):
             before = await till.purses()

@@ -4,21 +4,23 @@ import pytest
 
 from tollhouse.catalogue import extension, methods
 from tollhouse.catalogue.availability import NO_REQUIREMENTS, MethodRequirements, Offer, offers
-from tollhouse.catalogue.methods import Method, UnavailableReason
+from tollhouse.catalogue.methods import UnavailableReason
 from tollhouse.catalogue.payment_settings import MethodChoice, PaymentSettings
 from tollhouse.kernel.ids import Mode
+from tollhouse.rails.configured import Rails
 
 OFF = PaymentSettings(payment_methods=(MethodChoice("sandbox:EUR", enabled=False), MethodChoice("sepa:EUR", enabled=False)))
 
 
-def healthy(_method: Method, _mode: Mode) -> UnavailableReason | None:
-    """Every rail works."""
-    return None
+class _Healthy(Rails):
+    """Every rail is available."""
+
+    def error(self, name: str, mode: Mode) -> None:
+        """None."""
+        del name, mode
 
 
-def unconfigured(_method: Method, _mode: Mode) -> UnavailableReason | None:
-    """No rail is there."""
-    return "provider_not_configured"
+HEALTHY, UNCONFIGURED = _Healthy([]), Rails([])
 
 
 def reasons(found: list[Offer]) -> dict[str, UnavailableReason | None]:
@@ -27,7 +29,7 @@ def reasons(found: list[Offer]) -> dict[str, UnavailableReason | None]:
 
 @pytest.mark.covers("P-39")
 def test_every_method_is_listed_always() -> None:
-    test, live = (reasons(offers(mode, PaymentSettings(), healthy)) for mode in ("test", "live"))
+    test, live = (reasons(offers(mode, PaymentSettings(), HEALTHY)) for mode in ("test", "live"))
     assert set(test) == set(methods.METHODS)
     assert {test[name] for name in methods.BUILT_IN} == {"not_in_environment"}
     assert set(live) == set(methods.BUILT_IN)
@@ -54,11 +56,11 @@ def test_every_method_is_listed_always() -> None:
 def test_the_first_reason_is_told(
     method_id: str, mode: Mode, settings: PaymentSettings, wanted: MethodRequirements, reason: UnavailableReason | None
 ) -> None:
-    assert reasons(offers(mode, settings, healthy, wanted))[method_id] == reason
+    assert reasons(offers(mode, settings, HEALTHY, wanted))[method_id] == reason
 
 
 def test_a_rail_that_is_missing_is_told_before_what_the_merchant_chose() -> None:
-    assert reasons(offers("live", OFF, unconfigured))["sepa:EUR"] == "provider_not_configured"
+    assert reasons(offers("live", OFF, UNCONFIGURED))["sepa:EUR"] == "provider_not_configured"
 
 
 def test_an_operator_disables_a_method_and_a_currency() -> None:
@@ -68,7 +70,7 @@ def test_an_operator_disables_a_method_and_a_currency() -> None:
     before = dict(methods.METHODS)
     try:
         methods.METHODS.update(services.methods)
-        found = reasons(offers("test", OFF, unconfigured))
+        found = reasons(offers("test", OFF, UNCONFIGURED))
         assert found["sandbox:EUR"] == "disabled_by_operator"
     finally:
         methods.METHODS.clear()

@@ -12,7 +12,6 @@ from tests.bank.desk import Bank, earned, withdrawn
 from tests.cast import Actor, sign_up
 from tests.payments.bank import play, refund, sell
 from tests.running import Service, settings_for
-from tollhouse import main
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.checks.run import SETTINGS
@@ -22,7 +21,6 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform import embedded
 from tollhouse.platform.db import Tx, connect
-from tollhouse.rails import configured
 
 
 @pytest.fixture(scope="package")
@@ -30,13 +28,12 @@ def still(server: embedded.Server) -> Iterator[Service]:
     """A service of these tests' own."""
     with Service(settings_for(server.cluster.dsn, fresh=True, **camt.ACCOUNT), worker=False) as running:
         yield running
-    configured.RAILS.pop(("bank", "live"), None)
 
 
 @pytest.fixture(scope="package")
 async def shop(still: Service) -> AsyncIterator[Actor]:
     """A merchant with payments in and out, in both modes, by whom everything was done once."""
-    services = main.create_services(still.settings, connections=4)
+    services = still.create_services(connections=4)
     async with sign_up(still, "shop", "The Shop") as actor:
         disputed, paid = await sell(actor), await sell(actor)
         await sell(actor, "late")

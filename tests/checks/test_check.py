@@ -257,7 +257,7 @@ async def test_a_role_that_owns_nothing_can_check(quiet: Service, knife: "asyncp
 async def test_operators_are_told_of_a_check_that_could_not_finish(
     quiet: Service, knife: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
-    services = main.create_services(quiet.settings, connections=1)
+    services = quiet.create_services(connections=1)
     try:
         await main.watch_invariants(services)
         seen = (await overview_store.overview(services.db, "1", run.clock.now())).ledger_status

@@ -10,7 +10,6 @@ import aiohttp
 from tests.cast import PASSWORD, Actor
 from tests.merchants.authenticator import enrol
 from tests.running import Service
-from tollhouse import main
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.console import users
 from tollhouse.kernel import clock
@@ -20,7 +19,7 @@ KEPT = "SELECT action, operator, reason, mode FROM operator_actions WHERE mercha
 
 async def invite(service: Service, email: str) -> str:
     """The path of the link on which a new operator chooses a password."""
-    services = main.create_services(service.settings, connections=1)
+    services = service.create_services(connections=1)
     try:
         context = OperatorContext(f"test {os.getpid()}", clock.now())
         _, secret = await services.db.transact(lambda tx: users.invite(tx, email, context))

@@ -16,7 +16,6 @@ from tollhouse.http.operations import Operation
 from tollhouse.identity.guards import PublicGuard
 from tollhouse.identity.operators import OperatorGuard
 from tollhouse.platform import embedded
-from tollhouse.rails import configured
 
 AGED = """
     UPDATE operator_sessions
@@ -66,7 +65,6 @@ def live(server: embedded.Server) -> Iterator[Service]:
     """A service that has a bank account."""
     with Service(settings_for(server.cluster.dsn, fresh=True, **ACCOUNT)) as running:
         yield running
-    del configured.RAILS["bank", "live"]  # which other services of this process would have too
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from tests.console.test_signing_in import sign_in
 from tests.forms import seen
 from tests.merchants.authenticator import enrol
 from tests.running import Service
-from tollhouse import main
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.console import users
 from tollhouse.kernel import clock
@@ -22,7 +21,7 @@ async def half_in(actor: Actor) -> str:
 
 async def reset(service: Service, email: str) -> str:
     """As the command line does it; the path of the new link."""
-    services = main.create_services(service.settings, connections=1)
+    services = service.create_services(connections=1)
     try:
         context = OperatorContext("test", clock.now())
         _, secret = await services.db.transact(lambda tx: users.invite_again(tx, email, context))

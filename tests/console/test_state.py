@@ -12,7 +12,6 @@ from tests.payments.bank import until
 from tests.payments.shop import open_link, pay
 from tests.receiver import Receiver
 from tests.running import Service
-from tollhouse import main
 from tollhouse.checks.run import Scope, check
 from tollhouse.console import jobs
 from tollhouse.console.overview import size, span
@@ -39,7 +38,7 @@ async def overview(actor: Actor) -> str:
 
 
 async def test_the_overview_tells_how_the_house_is(otto: Actor, alone: Service) -> None:
-    services = main.create_services(alone.settings, connections=1)
+    services = alone.create_services(connections=1)
     try:
         await jobs.record_heartbeat(services)
         report = await check(alone.dsn, Scope())
@@ -77,7 +76,7 @@ async def test_broken_books_are_seen_at_once(otto: Actor) -> None:
 
 
 async def test_a_check_that_could_not_finish_is_seen_beside_the_last_that_did(otto: Actor, alone: Service) -> None:
-    services = main.create_services(alone.settings, connections=1)
+    services = alone.create_services(connections=1)
     try:
         await jobs.record_check(services, [])
         await jobs.record_failed_check(services, "QueryCanceledError: <too long>")
@@ -97,7 +96,7 @@ async def test_a_check_that_could_not_finish_is_seen_beside_the_last_that_did(ot
 
 
 async def test_the_database_keeps_one_last_look(otto: Actor, alone: Service) -> None:
-    services = main.create_services(alone.settings, connections=1)
+    services = alone.create_services(connections=1)
     try:
         for broken in (["first"], ["second"]):
             await jobs.record_check(services, broken)
@@ -160,7 +159,7 @@ async def test_what_failed_long_ago_is_not_held_against_anybody(
     assert "payment.succeeded" in (await olga.send("GET", page)).ok().text
     await alice.sql(f"UPDATE webhook_failures SET failed_at = now() - interval '7 days' {mine}", alice.merchant_id)  # noqa: S608
     assert "payment.succeeded" not in (await olga.send("GET", page)).ok().text
-    services = main.create_services(service.settings, connections=1)
+    services = service.create_services(connections=1)
     try:
         await jobs.delete_old_failures(services)
     finally:

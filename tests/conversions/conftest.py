@@ -9,7 +9,6 @@ from tests.cast import Actor, sign_up
 from tests.invariants import broken_invariants
 from tests.payments.killing import FusedPool
 from tests.running import Service, settings_for
-from tollhouse import main
 from tollhouse.http.services import Services
 from tollhouse.platform import embedded
 
@@ -32,7 +31,7 @@ async def shop(exchange: Service) -> AsyncIterator[Actor]:
 @pytest.fixture
 async def services(exchange: Service) -> AsyncIterator[Services]:
     """A house there whose connections can be cut."""
-    services = main.create_services(exchange.settings)
+    services = exchange.create_services()
     pool = FusedPool(exchange.dsn)
     yield msgspec.structs.replace(services, db=pool)
     await pool.close()

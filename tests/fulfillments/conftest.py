@@ -12,7 +12,6 @@ from tests.invariants import broken_invariants
 from tests.payments.killing import FusedPool
 from tests.receiver import Receiver
 from tests.running import Service, settings_for
-from tollhouse import main
 from tollhouse.catalogue.products import GAME_SERVERS, PRODUCTS, GameServer
 from tollhouse.http.services import Services
 from tollhouse.platform import embedded
@@ -28,7 +27,7 @@ def still(server: embedded.Server) -> Iterator[Service]:
 @pytest.fixture
 async def services(still: Service) -> AsyncIterator[Services]:
     """A house whose connections can be cut."""
-    services = main.create_services(still.settings)
+    services = still.create_services()
     pool = FusedPool(still.dsn)
     yield msgspec.structs.replace(services, db=pool)
     await pool.close()

@@ -76,7 +76,7 @@ async def post(services: Services, key: str, body: Any, idempotency_key: str = "
 
 async def test_the_example_of_the_manual(alice: Actor) -> None:
     key = await alice.key()
-    services = main.create_services(alice.service.settings)
+    services = alice.service.create_services()
     await services.db.execute(TABLE)
     try:
         status, note = await post(services, key, {"text": "Call the bank."}, "note-1")
@@ -102,5 +102,5 @@ async def test_a_missing_template_is_an_internal_error(alice: Actor) -> None:
         """A page whose template does not exist."""
         return page(request, "http/no_such_page.html")
 
-    status, body = await call(main.create_services(alice.service.settings), operations, "GET", "/broken")
+    status, body = await call(alice.service.create_services(), operations, "GET", "/broken")
     assert (status, body["error"]) == (500, "server_error")

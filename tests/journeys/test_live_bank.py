@@ -21,7 +21,6 @@ from tests.payments.bank import until
 from tests.payments.shop import approve_project
 from tests.running import Service, settings_for
 from tollhouse.platform import embedded
-from tollhouse.rails import configured
 
 LINK = {"display_name": "Coffee for a year", "amount": "120.00", "currency": "EUR"}
 WITHDRAWAL = {
@@ -39,7 +38,6 @@ def service(server: embedded.Server) -> Iterator[Service]:
     """A house of its own, with an account at a bank."""
     with Service(settings_for(server.cluster.dsn, fresh=True, **ACCOUNT)) as running:
         yield running
-    del configured.RAILS["bank", "live"]  # which other houses of this process would have too
 
 
 @pytest.mark.covers("P-165")

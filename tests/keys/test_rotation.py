@@ -93,7 +93,7 @@ def live(actor: Actor) -> MerchantEnv:
 
 async def seed(service: Service, actor: Actor) -> dict[int, str]:
     """Many secrets in the merchant's live environment, by version."""
-    services = main.create_services(service.settings, connections=1)
+    services = service.create_services(connections=1)
     made: dict[int, str] = {}
     try:
         async with services.db.transaction() as tx:

@@ -5,7 +5,6 @@ from typing import Any
 from tests.cast import Actor
 from tests.mail.postbox import Postbox, Received
 from tests.running import Service
-from tollhouse import main
 from tollhouse.mail import jobs
 
 STATE = """
@@ -22,7 +21,7 @@ class Office:
     def __init__(self, service: Service, postbox: Postbox) -> None:
         self.service = service
         self.postbox = postbox
-        self.services = main.create_services(service.settings, connections=2)
+        self.services = service.create_services(connections=2)
 
     async def close(self) -> None:
         """Leave."""

@@ -15,7 +15,6 @@ from tests.forms import seen
 from tests.mail.office import Office
 from tests.running import Service, settings_for
 from tollhouse.kernel import clock
-from tollhouse.rails import configured
 
 MAIL = re.compile(r'href="(/operator/mail/[0-9a-f-]{36})"')
 LINK = re.compile(r'class="btn" href="http://[^/]+(/verify/[\w-]+)"')
@@ -44,7 +43,6 @@ async def test_without_a_relay_a_mail_is_read_here(service: Service) -> None:
 async def test_in_live_use_nobody_reads_a_mail_here(make_service: Callable[..., Service]) -> None:
     """With a bank account, or where others reach the server: a link would let an operator into a merchant's account."""
     live = make_service(**ACCOUNT)
-    del configured.RAILS["bank", "live"]  # which other services of this process would have too
     async with seated(live) as olga, sign_up(live, "newcomer", "Newcomer") as actor:
         while not (rows := await olga.sql(SHOWN, actor.email)):
             await asyncio.sleep(0.1)

@@ -22,7 +22,6 @@ from tests.money_model.oracle.payments import Policy
 from tests.money_model.oracle.withdrawals import Terms as WithdrawalTerms
 from tests.running import Service
 from tests.withdrawals.rails import Line, PaperBank
-from tollhouse import main
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.conversion_pairs import TERMS, ConversionPair
 from tollhouse.catalogue.methods import METHODS, Fees
@@ -32,7 +31,6 @@ from tollhouse.kernel import clock, tokens
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.kernel.scopes import API
-from tollhouse.rails.configured import RAILS
 
 T = TypeVar("T")
 AT_ONCE = 50
@@ -121,9 +119,9 @@ class Ground:
 
     def __init__(self, service: Service, runner: asyncio.Runner, logged: list[EventDict]) -> None:
         self.counter = Counter(service)
-        self.services = main.create_services(service.settings, connections=2)
+        self.services = service.create_services(connections=2)
         self.bank = PaperBank()
-        self.line = RAILS["bank", "live"] = Line(self.bank)
+        self.line = service.rails.providers["bank", "live"] = Line(self.bank)
         self._logged = logged
         self._overlooked: set[str] = set()
         self._runner = runner
@@ -187,8 +185,8 @@ class Ground:
 
 @contextmanager
 def ground(service: Service) -> Iterator[Ground]:
-    """The ground below the histories; the service must be in this process, since prices and rails are changed in it."""
-    changed = (METHODS, WITHDRAWAL_METHODS, TERMS, RAILS)
+    """The ground below the histories; the service must be in this process, since prices and its rails are changed."""
+    changed = (METHODS, WITHDRAWAL_METHODS, TERMS, service.rails.providers)
     with _as_before(*changed), asyncio.Runner() as runner, capture_logs([_errors_of_this_thread()]) as logged:
         _set_prices()
         here = Ground(service, runner, logged)

@@ -9,7 +9,6 @@ import pytest
 
 from tests.cast import Actor, application, sign_up
 from tests.running import Service
-from tollhouse import main
 from tollhouse.http.services import Services
 from tollhouse.identity import cleaning as identity_cleaning
 from tollhouse.oauth import cleaning
@@ -38,7 +37,7 @@ def quiet(make_service: Callable[..., Service]) -> Service:
 @pytest.fixture
 async def services(quiet: Service) -> AsyncIterator[Services]:
     """A house on it, as the worker's."""
-    opened = main.create_services(quiet.settings)
+    opened = quiet.create_services()
     yield opened
     await opened.db.close()
 

@@ -14,7 +14,6 @@ from tests.cast import Actor
 from tests.payments.bank import refund, sell
 from tests.running import Service
 from tests.withdrawals.desk import asked, fund
-from tollhouse import main
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.ledger.model import EntryType, JournalEntry, Posting, Source, equity, rail
@@ -32,7 +31,7 @@ DEBIT = 3
 @pytest.fixture
 async def services(service: Service) -> AsyncIterator[Services]:
     """A house on the same database."""
-    services = main.create_services(service.settings, connections=2)
+    services = service.create_services(connections=2)
     yield services
     await services.db.close()
 

@@ -56,7 +56,7 @@ async def shop(still: Service) -> AsyncIterator[Actor]:
 @pytest.fixture
 async def services(still: Service) -> AsyncIterator[Services]:
     """A house whose connections can be cut."""
-    services = main.create_services(still.settings)
+    services = still.create_services()
     pool = FusedPool(still.dsn)
     yield msgspec.structs.replace(services, db=pool)
     await pool.close()

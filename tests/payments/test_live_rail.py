@@ -11,22 +11,20 @@ from tests.payments.bank import until
 from tests.payments.courier import COURIER, Courier
 from tests.payments.shop import COFFEE, approve_project, choose, visit
 from tests.running import Service
-from tollhouse import main
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.console import reviews
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.rails.configured import RAILS
 from tollhouse.rails.provider import Observation
 from tollhouse.transactions import settlement
 
 
 @pytest.fixture
-def courier(monkeypatch: pytest.MonkeyPatch) -> Courier:
-    """At work in the live mode of every service of this process."""
+def courier(monkeypatch: pytest.MonkeyPatch, service: Service) -> Courier:
+    """A rail of live mode."""
     courier = Courier()
-    monkeypatch.setitem(RAILS, (courier.name, courier.mode), courier)
+    monkeypatch.setitem(service.rails.providers, (courier.name, courier.mode), courier)
     monkeypatch.setitem(METHODS, COURIER.method_id, COURIER)
     return courier
 
@@ -34,7 +32,7 @@ def courier(monkeypatch: pytest.MonkeyPatch) -> Courier:
 @pytest.fixture
 async def services(service: Service) -> AsyncIterator[Services]:
     """A house on the same database, to report to as a rail's job would."""
-    services = main.create_services(service.settings, connections=2)
+    services = service.create_services(connections=2)
     yield services
     await services.db.close()
     assert await broken_invariants(service.dsn) == []

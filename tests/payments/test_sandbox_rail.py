@@ -7,7 +7,6 @@ import pytest
 from tests.invariants import broken_invariants
 from tests.payments.rail_contract import RailContract
 from tests.running import Service
-from tollhouse import main
 from tollhouse.http.services import Services
 from tollhouse.rails.configured import SANDBOX
 
@@ -15,7 +14,7 @@ from tollhouse.rails.configured import SANDBOX
 @pytest.fixture
 async def services(service: Service) -> AsyncIterator[Services]:
     """A house on the same database, to report to as a rail's job would."""
-    services = main.create_services(service.settings, connections=2)
+    services = service.create_services(connections=2)
     yield services
     await services.db.close()
     assert await broken_invariants(service.dsn) == []

@@ -9,7 +9,6 @@ from tests.cast import Actor
 from tests.invariants import broken_invariants
 from tests.payments.shop import balance, choose, events, open_link, pay
 from tests.running import Service
-from tollhouse import main
 from tollhouse.catalogue.methods import Fees
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
@@ -47,7 +46,7 @@ ENTRY = {
 @pytest.fixture
 async def services(service: Service) -> AsyncIterator[Services]:
     """A house on the same database, to settle in as a rail's job would."""
-    services = main.create_services(service.settings, connections=2)
+    services = service.create_services(connections=2)
     yield services
     await services.db.close()
 

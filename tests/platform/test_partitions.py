@@ -10,7 +10,6 @@ import pytest
 
 from tests.cast import PASSWORD, application, sign_up
 from tests.running import Service
-from tollhouse import main
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
@@ -46,7 +45,7 @@ def quiet(make_service: Callable[..., Service]) -> Service:
 @pytest.fixture
 async def services(quiet: Service) -> AsyncIterator[Services]:
     """What another process of the service works with."""
-    opened = main.create_services(quiet.settings)
+    opened = quiet.create_services()
     yield opened
     await opened.db.close()
 

@@ -1,5 +1,5 @@
-"""The bank of the house, for the rails' tests too."""
+"""The bank of the instance, for the rails' tests too."""
 
-from tests.bank.conftest import bank, no_bank_afterwards, service
+from tests.bank.conftest import bank, service
 
-__all__ = ["bank", "no_bank_afterwards", "service"]
+__all__ = ["bank", "service"]

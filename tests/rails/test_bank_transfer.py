@@ -20,7 +20,6 @@ from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform import config
-from tollhouse.rails import configured
 from tollhouse.rails.bank_transfer import BankAccount, BankTransfer, reference_of
 from tollhouse.rails.bank_transfer_statement import read
 from tollhouse.rails.configured import bank_account
@@ -137,13 +136,12 @@ def test_the_account_is_set_by_the_environment() -> None:
     assert bank_account(config.load({name: SET[name] for name in SET if "BIC" not in name})) == BankAccount(IBAN, HOLDER)
 
 
-def test_a_house_with_an_account_has_the_rail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(configured, "RAILS", dict(configured.RAILS))
+def test_an_instance_with_an_account_has_the_rail() -> None:
     nowhere = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing", "TOLLHOUSE_SECRET_KEYS": KEY}
-    main.create_services(config.load(nowhere))
-    assert configured.error("bank", "live") == "provider_not_configured"
-    main.create_services(config.load(nowhere | SET))
-    assert (configured.error("bank", "live"), configured.rail("bank", "test")) == (None, None)
+    without = main.create_services(config.load(nowhere)).rails
+    assert without.error("bank", "live") == "provider_not_configured"
+    rails = main.create_services(config.load(nowhere | SET)).rails
+    assert (rails.error("bank", "live"), rails.find("bank", "test")) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ MANY = """
 
 @pytest.fixture
 async def services(service: Service) -> AsyncIterator[Services]:
-    opened = main.create_services(service.settings, connections=2)
+    opened = service.create_services(connections=2)
     yield opened
     await opened.db.close()
 

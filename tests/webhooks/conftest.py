@@ -8,7 +8,6 @@ import pytest
 from tests.cast import Actor, sign_up
 from tests.events.desk import Desk
 from tests.running import Service, settings_for
-from tollhouse import main
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, parse_id
 from tollhouse.platform import embedded
@@ -50,7 +49,7 @@ async def desk_of() -> AsyncIterator[Open]:
     async with AsyncExitStack() as stack:
 
         async def make(actor: Actor, mode: Mode = "test") -> Desk:
-            services = main.create_services(actor.service.settings, connections=2)
+            services = actor.service.create_services(connections=2)
             stack.push_async_callback(services.db.close)
             merchant_id = parse_id(actor.merchant_id)
             assert merchant_id is not None

@@ -10,7 +10,6 @@ from tests.cast import Actor, sign_up
 from tests.payments.killing import FusedPool
 from tests.running import Service, settings_for
 from tests.withdrawals.rails import Line, PaperBank
-from tollhouse import main
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.console import actions
@@ -19,7 +18,6 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform import embedded
-from tollhouse.rails.configured import RAILS
 
 
 @pytest.fixture(scope="package")
@@ -46,7 +44,7 @@ async def neighbour(still: Service) -> AsyncIterator[Actor]:
 @pytest.fixture
 async def services(still: Service) -> AsyncIterator[Services]:
     """A house there whose connections can be cut."""
-    services = main.create_services(still.settings)
+    services = still.create_services()
     pool = FusedPool(still.dsn)
     yield msgspec.structs.replace(services, db=pool)
     await pool.close()
@@ -54,10 +52,10 @@ async def services(still: Service) -> AsyncIterator[Services]:
 
 
 @pytest.fixture
-def line(monkeypatch: pytest.MonkeyPatch) -> Line:
+def line(monkeypatch: pytest.MonkeyPatch, still: Service) -> Line:
     """The bank rail of live mode, at the end of a line."""
     line = Line(PaperBank())
-    monkeypatch.setitem(RAILS, ("bank", "live"), line)
+    monkeypatch.setitem(still.rails.providers, ("bank", "live"), line)
     return line
 
 

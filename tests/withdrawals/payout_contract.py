@@ -15,7 +15,6 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.rails.configured import RAILS
 from tollhouse.rails.provider import Provider
 from tollhouse.withdrawals import sending, store
 from tollhouse.withdrawals.model import Withdrawal
@@ -57,7 +56,7 @@ class PayoutContract:
     ) -> None:
         ready = await self.approved(shop, services)
         line = Line(self.provider)
-        monkeypatch.setitem(RAILS, (self.provider.name, self.provider.mode), line)
+        monkeypatch.setitem(services.rails.providers, (self.provider.name, self.provider.mode), line)
         begun = await services.db.transact(lambda tx: sending.begin(tx, ready.env, ready.id, services, clock.now()))
         if dies == "before it keeps the answer":
             assert (await line.payout(begun.order)).outcome == "accepted"

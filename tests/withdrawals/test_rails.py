@@ -6,6 +6,7 @@ import pytest
 
 from tests.bank.desk import ACCOUNT
 from tests.cast import Actor
+from tests.running import Service
 from tests.withdrawals.desk import BY_SEPA, TO_NINA, fund
 from tests.withdrawals.payout_contract import PayoutContract
 from tests.withdrawals.rails import PaperBank
@@ -17,7 +18,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.rails.bank_transfer import BankTransfer
-from tollhouse.rails.configured import RAILS, SANDBOX
+from tollhouse.rails.configured import SANDBOX
 
 
 class TestSandbox(PayoutContract):
@@ -50,17 +51,17 @@ class TestPaperBank(_ByBank):
     """The bank of the test bed."""
 
     @pytest.fixture(autouse=True)
-    def bank_of_its_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bank_of_its_own(self, monkeypatch: pytest.MonkeyPatch, still: Service) -> None:
         """A new one for each test."""
         self.provider = PaperBank()
-        monkeypatch.setitem(RAILS, ("bank", "live"), self.provider)
+        monkeypatch.setitem(still.rails.providers, ("bank", "live"), self.provider)
 
 
 class TestBankTransfer(_ByBank):
     """The one there is: nothing leaves before an operator has exported it."""
 
     @pytest.fixture(autouse=True)
-    def bank_of_the_house(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bank_of_the_house(self, monkeypatch: pytest.MonkeyPatch, still: Service) -> None:
         """By its account."""
         self.provider = BankTransfer(ACCOUNT)
-        monkeypatch.setitem(RAILS, ("bank", "live"), self.provider)
+        monkeypatch.setitem(still.rails.providers, ("bank", "live"), self.provider)

@@ -1,6 +1,6 @@
 """Payment methods of an environment, and why a method is unavailable."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -9,9 +9,7 @@ from tollhouse.catalogue.methods import METHODS, Method, UnavailableReason
 from tollhouse.catalogue.model import ProjectStatus
 from tollhouse.catalogue.payment_settings import PaymentSettings
 from tollhouse.kernel.ids import Mode
-
-RailError = Callable[[Method, Mode], UnavailableReason | None]
-"""Why the rail of a method is unavailable; None if it is available."""
+from tollhouse.rails.configured import Rails
 
 
 class Offer(Struct, frozen=True):
@@ -38,25 +36,25 @@ NO_REQUIREMENTS = MethodRequirements()
 
 
 def offers(
-    mode: Mode, settings: PaymentSettings, rail_error: RailError, requirements: MethodRequirements = NO_REQUIREMENTS
+    mode: Mode, settings: PaymentSettings, rails: Rails, requirements: MethodRequirements = NO_REQUIREMENTS
 ) -> list[Offer]:
     """Every method with its availability. Sandbox methods are listed in test mode only."""
     return [
-        Offer(method, next(_reasons(method, mode, settings, rail_error, requirements), None))
+        Offer(method, next(_reasons(method, mode, settings, rails, requirements), None))
         for method in METHODS.values()
         if method.rail != "sandbox" or mode == "test"
     ]
 
 
 def _reasons(
-    method: Method, mode: Mode, settings: PaymentSettings, rail_error: RailError, requirements: MethodRequirements
+    method: Method, mode: Mode, settings: PaymentSettings, rails: Rails, requirements: MethodRequirements
 ) -> Iterator[UnavailableReason]:
     """The reasons against a method, from configuration to payment."""
     if (method.rail == "sandbox") != (mode == "test"):
         yield "not_in_environment"
     if not method.enabled:
         yield "disabled_by_operator"
-    if (error := rail_error(method, mode)) is not None:
+    if (error := rails.error(method.rail, mode)) is not None:
         yield error
     if not settings.offers(method.method_id):
         yield "disabled_by_merchant"

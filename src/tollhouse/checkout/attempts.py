@@ -11,7 +11,7 @@ from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.payment_links.offers import offers_for
 from tollhouse.platform.db import Tx
-from tollhouse.rails.configured import rail
+from tollhouse.rails.configured import Rails
 from tollhouse.rails.provider import Attempt, Instructions
 from tollhouse.transactions import store as transaction_store
 
@@ -19,12 +19,14 @@ OPEN_ATTEMPTS_MAX = 100
 """Open attempts per link. Visitors without an account create them."""
 
 
-async def start(link: PaymentLink, settings: PaymentSettings, method_id: str) -> tuple[UUID, Method, Instructions]:
+async def start(
+    link: PaymentLink, settings: PaymentSettings, method_id: str, rails: Rails
+) -> tuple[UUID, Method, Instructions]:
     """Get payment instructions from the method's rail; no transaction is open. Raises `MethodUnavailable`."""
-    offer = next((offer for offer in offers_for(link, settings) if offer.method.method_id == method_id), None)
+    offer = next((offer for offer in offers_for(link, settings, rails) if offer.method.method_id == method_id), None)
     if offer is None or not offer.available:
         raise MethodUnavailable(None if offer is None else offer.unavailable_reason)
-    provider = rail(offer.method.rail, link.env.mode)
+    provider = rails.find(offer.method.rail, link.env.mode)
     if provider is None:
         raise AssertionError("an available offer has a rail")
     attempt = Attempt(new_id(), method_id, link.currency, link.amount_minor)

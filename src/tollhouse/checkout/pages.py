@@ -94,7 +94,9 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
     if found.attempt is not None and found.state in WAITING:
         return see_other(found.path)
     try:
-        attempt_id, method, instructions = await attempts.start(link, found.settings, request.form().one("method_id") or "")
+        attempt_id, method, instructions = await attempts.start(
+            link, found.settings, request.form().one("method_id") or "", request.services.rails
+        )
     except MethodUnavailable as error:
         return _page(request, found, now, error)
 
@@ -200,7 +202,7 @@ def _page(request: Request, found: Checkout, now: datetime, error: MethodUnavail
         currency=CURRENCIES[attempt.currency if attempt else link.currency],
         failure=FAILURES.get(code, "The payment failed.") if state == "failed" else None,
         message=None if error is None else CHOOSE_AGAIN,
-        offers=offers_for(link, found.settings) if showing_offers else [],
+        offers=offers_for(link, found.settings, request.services.rails) if showing_offers else [],
         reasons=REASONS,
         qr=_qr(found),
         waiting=state in WAITING,

@@ -1,4 +1,4 @@
-"""What every request finds in the house: settings, the database, the key ring and the templates."""
+"""The services of the instance: settings, database, key ring, templates and rails."""
 
 from msgspec import Struct
 
@@ -6,12 +6,14 @@ from tollhouse.http.templates import Templates
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool
 from tollhouse.platform.encryption import KeyRing
+from tollhouse.rails.configured import Rails
 
 
 class Services(Struct, frozen=True):
-    """Made once by the composition root, and passed to whoever asks for it by name."""
+    """Built once by `main.create_services`. A handler that has a parameter of this name gets it."""
 
     settings: Settings
     db: Pool
     keys: KeyRing
     templates: Templates
+    rails: Rails

@@ -16,6 +16,7 @@ from tollhouse.catalogue.payment_settings import PaymentSettings
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.lists import CataloguePageRequest, CatalogueQuery, ListPageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import any_credential, scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel import messages
@@ -24,8 +25,8 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import Mode
 from tollhouse.orders.errors import InvalidProject
-from tollhouse.payment_links.offers import rail_error
 from tollhouse.platform.db import Pool
+from tollhouse.rails.configured import Rails
 
 OPERATIONS = Operations(INTEGRATION)
 
@@ -138,7 +139,9 @@ async def list_currencies(caller: Caller, page: CataloguePageRequest) -> Currenc
     guard=scope("projects:read", "settings:read"),
     errors=(ValidationFailed, InvalidProject),
 )
-async def list_methods(caller: Caller, query: MethodsQuery, page: PageRequest, db: Pool) -> PaymentMethodList:
+async def list_methods(
+    caller: Caller, query: MethodsQuery, page: PageRequest, db: Pool, services: Services
+) -> PaymentMethodList:
     """List every payment method of the hosted checkout; unavailable ones have a reason."""
     amount_minor = minor_of(query.amount, currency(query.currency or ""))
     project = None
@@ -147,26 +150,27 @@ async def list_methods(caller: Caller, query: MethodsQuery, page: PageRequest, d
         if project is None:
             raise InvalidProject
     settings = await payment_settings.of(db, caller.env)
-    every = offers(caller.env.mode, settings, rail_error, MethodRequirements(query.currency, amount_minor, project))
+    requirements = MethodRequirements(query.currency, amount_minor, project)
+    every = offers(caller.env.mode, settings, services.rails, requirements)
     shown, more, cursor = page.pick(every, lambda offer: offer.method.method_id)
     return PaymentMethodList([_method(offer, caller.env) for offer in shown], more, cursor)
 
 
 @OPERATIONS.add("GET", "/projects", guard=scope("projects:read"))
-async def list_projects(caller: Caller, page: ListPageRequest, db: Pool) -> ProjectList:
+async def list_projects(caller: Caller, page: ListPageRequest, db: Pool, services: Services) -> ProjectList:
     """List approved projects, newest first."""
     shown, more, cursor = page.cut(await store.approved(db, caller.env, page.window))
     settings = await payment_settings.of(db, caller.env)
-    return ProjectList([_project(project, caller.env, settings) for project in shown], more, cursor)
+    return ProjectList([_project(project, caller.env, settings, services.rails) for project in shown], more, cursor)
 
 
 @OPERATIONS.add("GET", "/projects/{project_id}", guard=scope("projects:read"), errors=(NotFound,))
-async def read_project(caller: Caller, project_id: UUID, db: Pool) -> ProjectView:
+async def read_project(caller: Caller, project_id: UUID, db: Pool, services: Services) -> ProjectView:
     """Read an approved project."""
     project = await store.approved_one(db, caller.env, project_id)
     if project is None:
         raise NotFound
-    return _project(project, caller.env, await payment_settings.of(db, caller.env))
+    return _project(project, caller.env, await payment_settings.of(db, caller.env), services.rails)
 
 
 def _currency(one: Currency, env: MerchantEnv) -> CurrencyView:
@@ -207,7 +211,7 @@ def _method(offer: Offer, env: MerchantEnv) -> PaymentMethodView:
     )
 
 
-def _project(project: Project, env: MerchantEnv, settings: PaymentSettings) -> ProjectView:
+def _project(project: Project, env: MerchantEnv, settings: PaymentSettings, rails: Rails) -> ProjectView:
     """A project with the methods it can be paid with now."""
     return ProjectView(
         id=project.id,
@@ -215,7 +219,7 @@ def _project(project: Project, env: MerchantEnv, settings: PaymentSettings) -> P
         website_url=project.website_url,
         description=project.description,
         default_currency=settings.default_currency,
-        payment_method_ids=[offer.method.method_id for offer in offers(env.mode, settings, rail_error) if offer.available],
+        payment_method_ids=[offer.method.method_id for offer in offers(env.mode, settings, rails) if offer.available],
         created_at=stamp(project.created_at),
         mode=env.mode,
         livemode=env.livemode,

@@ -35,7 +35,7 @@ from tollhouse.orders.funds import ensure_funds
 from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
-from tollhouse.rails import configured
+from tollhouse.rails.configured import Rails
 from tollhouse.refunds import store
 from tollhouse.refunds.destination import Destination, destination
 from tollhouse.refunds.errors import ChargedBack, RefundNotAllowed
@@ -62,7 +62,7 @@ class RefundPreview(Struct, frozen=True):
 
 
 async def preview_refund(
-    tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, now: datetime, *, may_withdraw: bool
+    tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, rails: Rails, now: datetime, *, may_withdraw: bool
 ) -> RefundPreview:
     """Validate a refund and lock its payment.
 
@@ -70,11 +70,11 @@ async def preview_refund(
     the limits of an amount, and `InsufficientFunds`.
     """
     current = await settlement.lock(tx, env, transaction_id)
-    asked_minor = check(new, CURRENCIES[current.currency], configured.rail(current.rail, current.env.mode))
-    refused = find_obstacle(current, now)
+    asked_minor = check(new, CURRENCIES[current.currency], rails.find(current.rail, current.env.mode))
+    refused = find_obstacle(current, rails, now)
     if refused is not None:
         raise refused
-    goes_to = await destination(tx, current, new, may_withdraw=may_withdraw)
+    goes_to = await destination(tx, current, new, rails, may_withdraw=may_withdraw)
     amount_minor = _amount(current, asked_minor)
     if goes_to.method is not None:
         limits.ensure_amount(goes_to.method, amount_minor)
@@ -88,7 +88,7 @@ async def request(
     tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, services: Services, now: datetime, *, may_withdraw: bool
 ) -> tuple[Refund, Transaction]:
     """Request a refund: hold its money. Raises what `preview_refund` raises, and `DailyLimitExceeded`."""
-    preview = await preview_refund(tx, env, transaction_id, new, now, may_withdraw=may_withdraw)
+    preview = await preview_refund(tx, env, transaction_id, new, services.rails, now, may_withdraw=may_withdraw)
     current, amount_minor, from_unapplied = preview.payment, preview.amount_minor, preview.unapplied_minor
     of_merchant = preview.credited_minor
     # Database constraints enforce limit and balance; a violation rolls everything back.
@@ -196,14 +196,14 @@ async def reverse(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services,
     return refund
 
 
-def find_obstacle(current: Transaction, now: datetime) -> ChargedBack | RefundNotAllowed | None:
+def find_obstacle(current: Transaction, rails: Rails, now: datetime) -> ChargedBack | RefundNotAllowed | None:
     """The error for any refund of this payment; None if refunds are possible."""
     method = METHODS.get(current.method_id)
     if current.status == "chargeback":
         return ChargedBack()
     if current.status not in {"succeeded", "partially_refunded", "refund_required"}:
         return RefundNotAllowed("status")
-    if method is None or not method.refundable or configured.rail(current.rail, current.env.mode) is None:
+    if method is None or not method.refundable or rails.find(current.rail, current.env.mode) is None:
         return RefundNotAllowed("not_refundable_method")
     if now >= (current.succeeded_at or current.updated_at) + WINDOW:
         return RefundNotAllowed("window_passed")

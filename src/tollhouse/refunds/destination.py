@@ -7,7 +7,7 @@ from tollhouse.identity.model import MissingScope
 from tollhouse.outgoing import limits
 from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.rails import configured
+from tollhouse.rails.configured import Rails
 from tollhouse.rails.provider import Payer
 from tollhouse.refunds.errors import ReceiverRequired, RefundNotAllowed
 from tollhouse.refunds.new_refund import NewRefund
@@ -37,21 +37,21 @@ class Destination(Struct, frozen=True):
         return 1 if self.method is None else self.method.approvals_needed(amount_minor)
 
 
-async def find_payer(db: Pool | Tx, current: Transaction) -> Payer | None:
+async def find_payer(db: Pool | Tx, current: Transaction, rails: Rails) -> Payer | None:
     """The account that paid, if the rail reports it and can send money to it."""
-    provider, payer = configured.rail(current.rail, current.env.mode), await transaction_store.find_payer(db, current.id)
+    provider, payer = rails.find(current.rail, current.env.mode), await transaction_store.find_payer(db, current.id)
     if provider is None or payer is None or provider.receiver_error(payer.account) is not None:
         return None
     return payer
 
 
-async def destination(tx: Tx, current: Transaction, new: NewRefund, *, may_withdraw: bool) -> Destination:
+async def destination(tx: Tx, current: Transaction, new: NewRefund, rails: Rails, *, may_withdraw: bool) -> Destination:
     """Choose the destination of a refund of a locked payment.
 
     Raises `ReceiverRequired`, `MissingScope` for another account without the permission to withdraw, and
     `MethodUnavailable` if the operator has disabled withdrawals by this rail.
     """
-    provider, payer = configured.rail(current.rail, current.env.mode), await find_payer(tx, current)
+    provider, payer = rails.find(current.rail, current.env.mode), await find_payer(tx, current, rails)
     if provider is None:
         raise RefundNotAllowed("not_refundable_method")
     payer_account = None if payer is None else payer.account

@@ -7,7 +7,6 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.errors import ApiError
 from tollhouse.outgoing import gate
 from tollhouse.platform.log import log
-from tollhouse.rails.configured import rail
 from tollhouse.rails.provider import Provider
 from tollhouse.refunds import actions, store
 from tollhouse.refunds.store import DueRefund
@@ -35,7 +34,7 @@ JOBS = (submit_refunds,)
 
 
 async def _submit(services: Services, due: DueRefund, now: datetime) -> None:
-    provider = rail(due.rail, due.env.mode)
+    provider = services.rails.find(due.rail, due.env.mode)
     if provider is None:
         log.error("refund_rail_missing", part=due.rail, mode=due.env.mode)
         return

@@ -148,7 +148,9 @@ async def _review(
 ) -> Response:
     try:
         preview_refund = await request.services.db.transact(
-            lambda tx: actions.preview_refund(tx, env, transaction_id, typed.new, request.now, may_withdraw=True)
+            lambda tx: actions.preview_refund(
+                tx, env, transaction_id, typed.new, request.services.rails, request.now, may_withdraw=True
+            )
         )
     except NotFound:
         raise
@@ -203,7 +205,7 @@ async def _form(
     typed: RefundForm,
     form_errors: FormErrors = NO_ERRORS,
 ) -> Response:
-    payer = await find_payer(request.services.db, found)
+    payer = await find_payer(request.services.db, found, request.services.rails)
     there = (await get_balance(request.services.db, env, found.currency)).available_minor
     return page(
         request,
@@ -227,7 +229,7 @@ async def _form(
 
 def _unfit(found: Transaction, request: Request) -> str:
     """Why this payment cannot be refunded; empty if it can."""
-    refused = actions.find_obstacle(found, request.now)
+    refused = actions.find_obstacle(found, request.services.rails, request.now)
     if isinstance(refused, ChargedBack):
         return refused.message
     if isinstance(refused, RefundNotAllowed):

@@ -24,7 +24,7 @@ from tollhouse.orders.store import ensure_external_id_unused
 from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import DailyCount, OutgoingTransfer
 from tollhouse.platform.db import Tx
-from tollhouse.rails import configured
+from tollhouse.rails.configured import Rails
 from tollhouse.withdrawals import changes, notify, store
 from tollhouse.withdrawals.model import CANCELABLE, Withdrawal, WithdrawalTerms
 from tollhouse.withdrawals.new_withdrawal import (
@@ -46,7 +46,7 @@ async def quote(
 ) -> Quote[WithdrawalTerms]:
     """Quote a withdrawal. Raises `ValidationFailed`, `WithdrawalMethodUnavailable` and the errors of amounts."""
     method, terms = parse(new, env, services.settings)
-    ensure_method_available(method, env.mode)
+    ensure_method_available(method, env.mode, services.rails)
     ensure_limits(method, terms)
     return await _insert_quote(tx, env, terms, now)
 
@@ -54,7 +54,7 @@ async def quote(
 async def preview(tx: Tx, env: MerchantEnv, new: NewWithdrawal, services: Services, now: datetime) -> Quote[WithdrawalTerms]:
     """Quote a complete withdrawal. Raises every error of `request` but `DailyLimitExceeded`."""
     method, terms = parse(new, env, services.settings)
-    await _ensure_acceptable(tx, env, new, method, terms)
+    await _ensure_acceptable(tx, env, new, method, terms, services.rails)
     return await _insert_quote(tx, env, terms, now)
 
 
@@ -63,7 +63,7 @@ async def request(tx: Tx, env: MerchantEnv, new: NewWithdrawal, services: Servic
     method, terms = parse(new, env, services.settings)
     quoted = None if new.quote_id is None else await _lock_matching_quote(tx, env, new.quote_id, new, terms, now)
     terms = terms if quoted is None else quoted.terms
-    await _ensure_acceptable(tx, env, new, method, terms)
+    await _ensure_acceptable(tx, env, new, method, terms, services.rails)
     # The database checks the quote, limit, balance and external id again below; any error rolls everything back.
     if quoted is not None:
         await quotes.mark_used(tx, store.USE_QUOTE, quoted, now)
@@ -72,7 +72,7 @@ async def request(tx: Tx, env: MerchantEnv, new: NewWithdrawal, services: Servic
     source = Source(notify.SOURCE, withdrawal_id)
     hold, posted = await holds.reserve(tx, env, source, method.currency, terms.debit_minor, now)
     withdrawal = _withdrawal(withdrawal_id, env, new, method, terms, hold.id, now)
-    await gate.admit(tx, _transfer(withdrawal, counted))
+    await gate.admit(tx, _transfer(withdrawal, counted, services.rails))
     if not await store.insert(tx, withdrawal):
         await ensure_external_id_unused(tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
     await notify.balance_changed(tx, withdrawal, posted, services, now)
@@ -122,12 +122,12 @@ async def _lock_matching_quote(
 
 
 async def _ensure_acceptable(
-    tx: Tx, env: MerchantEnv, new: NewWithdrawal, method: WithdrawalMethod, terms: WithdrawalTerms
+    tx: Tx, env: MerchantEnv, new: NewWithdrawal, method: WithdrawalMethod, terms: WithdrawalTerms, rails: Rails
 ) -> None:
     """Raises `DuplicateExternalId`, `InsufficientFunds`, and the errors of methods, receivers and amounts."""
     await ensure_external_id_unused(tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
-    ensure_method_available(method, env.mode)
-    ensure_receiver(method, env.mode, new.receiver)
+    ensure_method_available(method, env.mode, rails)
+    ensure_receiver(method, env.mode, new.receiver, rails)
     ensure_limits(method, terms)
     await ensure_funds(tx, env, terms.currency, terms.debit_minor)
 
@@ -165,9 +165,9 @@ def _withdrawal(
     )
 
 
-def _transfer(withdrawal: Withdrawal, counted: DailyCount) -> OutgoingTransfer:
+def _transfer(withdrawal: Withdrawal, counted: DailyCount, rails: Rails) -> OutgoingTransfer:
     """The transfer of a withdrawal; its review is required in live mode."""
-    provider = configured.rail(withdrawal.rail, withdrawal.env.mode)
+    provider = rails.find(withdrawal.rail, withdrawal.env.mode)
     receiver = withdrawal.receiver if provider is None else provider.account_of(withdrawal.receiver)
     return OutgoingTransfer(
         id=withdrawal.id,

@@ -56,10 +56,10 @@ class WithdrawalList(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/withdrawal-methods", guard=scope("withdrawals:read"))
-async def list_withdrawal_methods(caller: Caller, page: CataloguePageRequest) -> WithdrawalMethodList:
+async def list_withdrawal_methods(caller: Caller, page: CataloguePageRequest, services: Services) -> WithdrawalMethodList:
     """List every withdrawal method, the unavailable ones with the reason."""
     found, more, cursor = page.pick(methods.list_methods(caller.env.mode), lambda method: method.method_id)
-    return WithdrawalMethodList([method_view(method, caller.env) for method in found], more, cursor)
+    return WithdrawalMethodList([method_view(method, caller.env, services.rails) for method in found], more, cursor)
 
 
 @OPERATIONS.add(

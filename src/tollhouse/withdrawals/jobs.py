@@ -9,7 +9,6 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.errors import ApiError
 from tollhouse.orders import quotes
 from tollhouse.platform.log import log
-from tollhouse.rails.configured import rail
 from tollhouse.rails.provider import PayoutState, Provider, Submission
 from tollhouse.withdrawals import sending, store
 from tollhouse.withdrawals.model import Withdrawal
@@ -45,7 +44,7 @@ HOURLY: tuple[Callable[[Services], Awaitable[None]], ...] = (delete_old_quotes,)
 async def advance_one(services: Services, due: Withdrawal, now: datetime) -> None:
     """Submit or poll one leased withdrawal. A failure is logged, and retried when the lease ends."""
     try:
-        provider = rail(due.rail, due.env.mode)
+        provider = services.rails.find(due.rail, due.env.mode)
         if provider is None or not provider.health().available:
             log.warning("withdrawal_rail_unavailable", part=due.rail, mode=due.env.mode)
         elif due.status == "approved":

@@ -5,7 +5,7 @@ from typing import Literal
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, WithdrawalMethod
 from tollhouse.kernel.ids import Mode
-from tollhouse.rails.configured import error
+from tollhouse.rails.configured import Rails
 from tollhouse.rails.provider import RailError
 
 SANDBOX = "sandbox"
@@ -17,7 +17,7 @@ def list_methods(mode: Mode) -> list[WithdrawalMethod]:
     return [method for method in WITHDRAWAL_METHODS.values() if method.rail != SANDBOX or mode == "test"]
 
 
-def unavailable_reason(method: WithdrawalMethod, mode: Mode) -> UnavailableReason | None:
+def unavailable_reason(method: WithdrawalMethod, mode: Mode, rails: Rails) -> UnavailableReason | None:
     """Why a method cannot be used in an environment now; None where it can."""
     if (method.rail == SANDBOX) != (mode == "test"):
         return "not_in_environment"
@@ -25,4 +25,4 @@ def unavailable_reason(method: WithdrawalMethod, mode: Mode) -> UnavailableReaso
         return "disabled_by_operator"
     if not CURRENCIES[method.currency].operations.withdrawals:
         return "currency_not_supported"
-    return error(method.rail, mode)
+    return rails.error(method.rail, mode)

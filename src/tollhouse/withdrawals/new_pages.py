@@ -33,6 +33,7 @@ from tollhouse.orders.errors import (
     QuoteExpired,
 )
 from tollhouse.outgoing.errors import DailyLimitExceeded
+from tollhouse.rails.configured import Rails
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.errors import AmountBelowFees
 from tollhouse.withdrawals.methods import UnavailableReason
@@ -80,7 +81,10 @@ async def choose(request: Request, caller: Person, mode: str) -> Response:
     """The methods of this environment, those with a balance in their currency first."""
     env = caller.env(mode)
     available = {balance.currency: balance.available_minor for balance in await list_balances(request.services.db, env)}
-    choices = [_choice(method, env, available.get(method.currency, 0)) for method in methods.list_methods(env.mode)]
+    choices = [
+        _choice(method, env, available.get(method.currency, 0), request.services.rails)
+        for method in methods.list_methods(env.mode)
+    ]
     return page(
         request,
         "withdrawals/choose.html",
@@ -131,8 +135,8 @@ async def confirm(request: Request, caller: Person, mode: str, method_id: str) -
     return see_other(f"/{env.mode}/withdrawals/{created_id}")
 
 
-def _choice(method: WithdrawalMethod, env: MerchantEnv, available_minor: int) -> MethodChoice:
-    reason = methods.unavailable_reason(method, env.mode)
+def _choice(method: WithdrawalMethod, env: MerchantEnv, available_minor: int, rails: Rails) -> MethodChoice:
+    reason = methods.unavailable_reason(method, env.mode, rails)
     message = "" if reason is None else REASONS[reason]
     return MethodChoice(method, format_amount(available_minor, method.currency), message, available_minor > 0)
 
@@ -196,7 +200,8 @@ async def _form(
     form_errors: FormErrors = NO_ERRORS,
 ) -> Response:
     currency = CURRENCIES[method.currency]
-    choice = _choice(method, env, (await get_balance(request.services.db, env, method.currency)).available_minor)
+    available_minor = (await get_balance(request.services.db, env, method.currency)).available_minor
+    choice = _choice(method, env, available_minor, request.services.rails)
     label, hint = RECEIVERS[method.receiver_type]
     return page(
         request,

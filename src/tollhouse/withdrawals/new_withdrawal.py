@@ -23,7 +23,7 @@ from tollhouse.orders.errors import AmountAboveMaximum
 from tollhouse.outgoing import limits
 from tollhouse.outgoing.errors import WithdrawalMethodUnavailable
 from tollhouse.platform.config import Settings
-from tollhouse.rails.configured import rail
+from tollhouse.rails.configured import Rails
 from tollhouse.withdrawals.errors import AmountBelowFees, InvalidReceiver
 from tollhouse.withdrawals.methods import unavailable_reason
 from tollhouse.withdrawals.model import WithdrawalTerms, terms_of
@@ -77,16 +77,16 @@ def parse(
     return method, terms_of(method, amount_minor, new.network_fee_mode or usual_mode)
 
 
-def ensure_method_available(method: WithdrawalMethod, mode: Mode) -> None:
+def ensure_method_available(method: WithdrawalMethod, mode: Mode, rails: Rails) -> None:
     """Raises `WithdrawalMethodUnavailable` with the reason."""
-    reason = unavailable_reason(method, mode)
+    reason = unavailable_reason(method, mode, rails)
     if reason is not None:
         raise WithdrawalMethodUnavailable(reason)
 
 
-def ensure_receiver(method: WithdrawalMethod, mode: Mode, receiver: str) -> None:
+def ensure_receiver(method: WithdrawalMethod, mode: Mode, receiver: str, rails: Rails) -> None:
     """Validate the receiver by the method's rail. Raises `InvalidReceiver`."""
-    provider = rail(method.rail, mode)
+    provider = rails.find(method.rail, mode)
     reason = None if provider is None else provider.receiver_error(receiver)
     if reason is not None:
         raise InvalidReceiver(reason)

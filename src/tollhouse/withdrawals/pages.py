@@ -5,7 +5,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, WithdrawalMethod
+from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links, status_options
 from tollhouse.http.request import Request
@@ -15,6 +15,7 @@ from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.orders.errors import InvalidState
+from tollhouse.rails.configured import Rails
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.model import WithdrawalStatus
 from tollhouse.withdrawals.store import WithdrawalsQuery
@@ -51,7 +52,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Withdraw
         withdrawals=[withdrawal_view(one) for one in found],
         query=query,
         statuses=STATUSES,
-        methods=[(method.method_id, method.name) for method in methods.list_methods(env.mode) if _is_usable(method, env)],
+        methods=_usable_methods(env, request.services.rails),
         method_names=_method_names(),
         page_links=page_links(query, more=more),
     )
@@ -93,8 +94,11 @@ async def _details(
     )
 
 
-def _is_usable(method: WithdrawalMethod, env: MerchantEnv) -> bool:
-    return methods.unavailable_reason(method, env.mode) != "not_in_environment"
+def _usable_methods(env: MerchantEnv, rails: Rails) -> list[tuple[str, str]]:
+    """The ids and names of the methods of this environment."""
+    listed = methods.list_methods(env.mode)
+    usable = (one for one in listed if methods.unavailable_reason(one, env.mode, rails) != "not_in_environment")
+    return [(method.method_id, method.name) for method in usable]
 
 
 def _method_names() -> dict[str, str]:

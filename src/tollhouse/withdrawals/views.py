@@ -12,6 +12,7 @@ from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.orders.quotes import Quote
+from tollhouse.rails.configured import Rails
 from tollhouse.withdrawals.methods import UnavailableReason, unavailable_reason
 from tollhouse.withdrawals.model import FAILURES, FailureCode, Withdrawal, WithdrawalStatus, WithdrawalTerms
 
@@ -143,9 +144,9 @@ class WithdrawalView(Struct, frozen=True, kw_only=True):
     version: int
 
 
-def method_view(method: WithdrawalMethod, env: MerchantEnv) -> WithdrawalMethodView:
+def method_view(method: WithdrawalMethod, env: MerchantEnv, rails: Rails) -> WithdrawalMethodView:
     """A method in this environment now."""
-    reason, fees = unavailable_reason(method, env.mode), method.fees
+    reason, fees = unavailable_reason(method, env.mode, rails), method.fees
     return WithdrawalMethodView(
         method_id=method.method_id,
         name=method.name,
