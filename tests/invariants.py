@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
 from tests.cast import Actor
-from tollhouse.checks.run import INVARIANTS
 from tollhouse.platform import invariants
 from tollhouse.platform.db import Pool, Tx
+from tollhouse.slices import INVARIANTS
 
 POSTED_BY_TESTS = re.compile(r"^I20 .* of source (test|experiment) ")
 

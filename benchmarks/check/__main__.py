@@ -18,9 +18,10 @@ from tests.running import new_database
 
 from benchmarks.check import history
 from tollhouse.checks import store
-from tollhouse.checks.run import INVARIANTS, Scope, check
+from tollhouse.checks.run import Scope, check
 from tollhouse.platform import digests_store, embedded
 from tollhouse.platform.migrations import migrate
+from tollhouse.slices import INVARIANTS
 
 NEW_S_MAX = 10
 NEW_PAYMENTS = 1_000

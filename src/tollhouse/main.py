@@ -7,23 +7,15 @@ from starlette.staticfiles import StaticFiles
 
 from tollhouse import key_checks
 from tollhouse.api import OPERATIONS
-from tollhouse.audit_log import cleaning as audit_log_cleaning
-from tollhouse.balance_payments import jobs as balance_payments_jobs
 from tollhouse.catalogue import extension, scales
 from tollhouse.checks.run import CheckUnfinishedError, Scope, check
 from tollhouse.console import jobs as operator_jobs
-from tollhouse.conversions import jobs as conversions_jobs
-from tollhouse.events import retention as events_retention
-from tollhouse.events import status as events_status
-from tollhouse.fulfillments import jobs as fulfillments_jobs
 from tollhouse.http.asgi import AsgiApplication
 from tollhouse.http.operations import Operation
 from tollhouse.http.services import Services
+from tollhouse.http.slice import HOURLY_S, Job
 from tollhouse.http.templates import Templates
 from tollhouse.idempotency import DatabaseIdempotencyStore
-from tollhouse.identity import cleaning as callers_cleaning
-from tollhouse.mail import jobs as mail_jobs
-from tollhouse.oauth import cleaning as oauth_cleaning
 from tollhouse.platform import common_passwords, partitions
 from tollhouse.platform.config import Settings
 from tollhouse.platform.connections import application_name
@@ -32,36 +24,12 @@ from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.log import log
 from tollhouse.platform.migrations import require_current
 from tollhouse.rails.configured import Rails, configured_rails
-from tollhouse.refunds import jobs as refunds_jobs
-from tollhouse.request_log import retention as request_log_retention
 from tollhouse.request_log.recorder import Recorder
-from tollhouse.sandbox import jobs as sandbox_jobs
-from tollhouse.transactions import jobs as transactions_jobs
-from tollhouse.webhooks import jobs as webhooks_jobs
-from tollhouse.withdrawals import jobs as withdrawals_jobs
-from tollhouse.worker import Job
+from tollhouse.slices import SLICES
 
 STATIC = Path(__file__).parent / "http" / "static"
 WEB_POOL = 10
 WATCH_EVERY_S = 900
-
-JOBS: list[Job] = [
-    (3600, lambda services: partitions.create_missing(services.db)),
-    *callers_cleaning.JOBS,
-    *mail_jobs.JOBS,
-    *oauth_cleaning.JOBS,
-    *operator_jobs.JOBS,
-    *events_retention.JOBS,
-    *request_log_retention.JOBS,
-    *audit_log_cleaning.JOBS,
-    *events_status.JOBS,
-    *((0.5, job) for jobs in (transactions_jobs, refunds_jobs, sandbox_jobs) for job in jobs.JOBS),
-    *((0.5, job) for jobs in (balance_payments_jobs, withdrawals_jobs) for job in jobs.JOBS),
-    *((0.5, job) for jobs in (conversions_jobs, fulfillments_jobs, webhooks_jobs) for job in jobs.JOBS),
-    *((3600, job) for job in (*withdrawals_jobs.HOURLY, *conversions_jobs.HOURLY, *webhooks_jobs.HOURLY)),
-    (WATCH_EVERY_S, lambda services: watch_invariants(services)),  # noqa: PLW0108 - defined below
-]
-"""The jobs of the worker beside delivery: the interval in seconds and the job."""
 
 
 def create_services(settings: Settings, *, connections: int = WEB_POOL, rails: Rails | None = None) -> Services:
@@ -145,3 +113,16 @@ async def watch_invariants(services: Services) -> None:
         for line in report.broken:
             log.error("invariant_broken", detail=line)
         await operator_jobs.record_check(services, report.broken)
+
+
+async def create_partitions(services: Services) -> None:
+    """Create the partitions that will be needed next."""
+    await partitions.create_missing(services.db)
+
+
+JOBS: Sequence[Job] = (
+    Job(HOURLY_S, create_partitions),
+    *(job for one in SLICES for job in one.jobs),
+    Job(WATCH_EVERY_S, watch_invariants),
+)
+"""The jobs of the worker beside delivery."""

@@ -3,17 +3,16 @@
 import asyncio
 import gc
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
 from tollhouse.events.delivery import SWEEP_EVERY_S, DeliveryWorker, engine_services
 from tollhouse.events.results import sweep
 from tollhouse.http.services import Services
+from tollhouse.http.slice import Job
 from tollhouse.platform.log import log
 
-Job = tuple[float, Callable[[Services], Awaitable[None]]]
-"""The interval in seconds and the job. A failure is logged, and the job runs again at the next interval."""
 GARBAGE_AFTER = 20_000
 """Threshold of the garbage collector; Python's default is 700."""
 
@@ -39,8 +38,8 @@ async def work(services: Services, stop: asyncio.Event, jobs: Sequence[Job] = ()
     worker = DeliveryWorker(engine)
     delivering = asyncio.create_task(worker.run())
     chores = [
-        asyncio.create_task(_repeat(engine, stop, SWEEP_EVERY_S, sweep)),
-        *(asyncio.create_task(_repeat(services, stop, *job)) for job in jobs),
+        asyncio.create_task(_repeat(engine, stop, Job(SWEEP_EVERY_S, sweep))),
+        *(asyncio.create_task(_repeat(services, stop, job)) for job in jobs),
     ]
     stopped = asyncio.create_task(stop.wait())
     try:
@@ -58,13 +57,11 @@ async def work(services: Services, stop: asyncio.Event, jobs: Sequence[Job] = ()
             await services.db.close()
 
 
-async def _repeat(
-    services: Services, stop: asyncio.Event, every_s: float, job: Callable[[Services], Awaitable[None]]
-) -> None:
+async def _repeat(services: Services, stop: asyncio.Event, job: Job) -> None:
     while not stop.is_set():
         try:
-            await job(services)
+            await job.run(services)
         except Exception as error:  # noqa: BLE001 - a job that fails must not end the others, and has its next time
-            log.error("job_failed", part=getattr(job, "__name__", "job"), exc_info=error)
+            log.error("job_failed", part=getattr(job.run, "__name__", "job"), exc_info=error)
         with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), every_s)
+            await asyncio.wait_for(stop.wait(), job.interval_s)

@@ -11,10 +11,11 @@ from tests.cast import PASSWORD, Actor
 from tests.console.desk import operator
 from tests.console.seat import invite, seated, visitor
 from tests.running import Service
-from tollhouse.api.pages import OPERATIONS
 from tollhouse.console.model import OperatorRefusedError
 from tollhouse.http.cookies import cookie_name
+from tollhouse.http.operations import PAGES
 from tollhouse.platform.config import load
+from tollhouse.slices import operations
 
 OF_ACCOUNT, FROM_ADDRESS = 3, 5
 OPEN = ("signin", "signin", "signin/2fa", "signin/2fa", "signout", "welcome", "welcome")
@@ -122,7 +123,7 @@ async def test_nobody_else_sees_anything(alice: Actor) -> None:
     """Alice has a session of a merchant's, and it counts for nothing here; nor does it under the operators' name."""
     secret = next(iter(alice.http.cookie_jar)).value
     headers = {"Cookie": f"tollhouse_operator={secret}"}
-    pages = [one for one in OPERATIONS if one.full_path.startswith("/operator")]
+    pages = [one for one in operations(PAGES) if one.full_path.startswith("/operator")]
     guarded = [one for one in pages if one.guard.label.startswith("operator")]
     assert len(guarded) == len(pages) - len(OPEN)
     for operation in guarded:

@@ -3,11 +3,12 @@
 import re
 from pathlib import Path
 
-from tollhouse.api.oauth import OPERATIONS
+from tollhouse.http.operations import AUTHORIZE, PROTOCOL
 from tollhouse.kernel import limits
 from tollhouse.kernel.errors import ServerError
 from tollhouse.oauth.model import InvalidScope, UnsupportedResponseType
 from tollhouse.platform.config import load
+from tollhouse.slices import operations
 
 TEXT = (Path(__file__).parents[2] / "docs" / "oauth-reference.md").read_text()
 ROW = re.compile(r"^\| (.+?) \| (.+?) \|$", re.MULTILINE)
@@ -45,7 +46,7 @@ def test_the_limits_are_ours() -> None:
 
 def test_every_error_of_the_protocol_has_its_cause() -> None:
     told = section("## Token and revocation endpoints") + section("## Authorization endpoint")
-    declared = {error for operation in OPERATIONS for error in operation.errors}
+    declared = {error for operation in operations(PROTOCOL, AUTHORIZE) for error in operation.errors}
     assert len(declared) >= 6
     for error in declared | BY_REDIRECT:
         assert f"`{error.code}`" in told, error

@@ -9,9 +9,9 @@ from tests.cast import Actor
 from tests.payments.shop import open_link
 from tests.receiver import Receiver
 from tollhouse.api import reference
-from tollhouse.api.event_specs import EVENT_SPECS
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.platform import config
+from tollhouse.slices import EVENT_SPECS
 
 EUROS = {"amount": "1.00", "method_id": "sandbox:EUR", "receiver": "Nina"}
 

@@ -1,13 +1,12 @@
-"""The HTTP surfaces. Each module lists the operations of its surface."""
+"""The HTTP surfaces: health, the API reference, and the operations of all slices."""
 
-from tollhouse.api import dashboard, health, integration, oauth, pages, reference
-from tollhouse.http.operations import Operation
+from tollhouse.api import choices, reference, reference_pages
+from tollhouse.http.operations import PAGES, Operation
+from tollhouse.slices import operations
 
 OPERATIONS: list[Operation] = [
-    *health.OPERATIONS,
-    *reference.OPERATIONS,
-    *oauth.OPERATIONS,
-    *integration.OPERATIONS,
-    *dashboard.OPERATIONS,
-    *pages.OPERATIONS,
+    *reference.described(),
+    *operations(PAGES),
+    *reference_pages.OPERATIONS,
+    *choices.OPERATIONS,
 ]

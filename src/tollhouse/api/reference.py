@@ -7,14 +7,13 @@ import msgspec
 import yaml
 from starlette.responses import Response
 
-from tollhouse.api import dashboard, health, integration, oauth
-from tollhouse.api.event_specs import EVENT_SPECS
+from tollhouse.api import health
 from tollhouse.api.examples import USUAL
 from tollhouse.http.cookies import SAFE, cookie_name
 from tollhouse.http.openapi import ReferenceSource, document
 from tollhouse.http.openapi_responses import Admission
 from tollhouse.http.openapi_schemas import Json
-from tollhouse.http.operations import Operation, Operations, Surface
+from tollhouse.http.operations import AUTHORIZE, DASHBOARD, INTEGRATION, PROTOCOL, Operation, Operations, Surface
 from tollhouse.http.responses import ENCODER
 from tollhouse.http.services import Services
 from tollhouse.idempotency import IdempotencyInProgress, IdempotencyKeyReused
@@ -34,6 +33,7 @@ from tollhouse.kernel.errors import AuthenticationRequired, CrossOriginForbidden
 from tollhouse.kernel.scopes import ALL, PERMISSIONS
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.platform.config import Settings
+from tollhouse.slices import EVENT_SPECS, operations
 
 OPERATIONS = Operations(Surface("reference", "", cors=True, html=False))
 DOORS = {
@@ -60,7 +60,7 @@ async def openapi_yaml(services: Services) -> Response:
 
 def described() -> list[Operation]:
     """The documented operations: all except pages."""
-    return [*health.OPERATIONS, *OPERATIONS, *oauth.OPERATIONS, *integration.OPERATIONS, *dashboard.OPERATIONS]
+    return [*health.OPERATIONS, *OPERATIONS, *operations(PROTOCOL, AUTHORIZE, INTEGRATION, DASHBOARD)]
 
 
 @cache

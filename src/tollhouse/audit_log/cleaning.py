@@ -1,6 +1,5 @@
 """The retention of the audit log: events hold addresses of users and are deleted after the configured number of days."""
 
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from tollhouse.audit_log import cleaning_store
@@ -13,7 +12,3 @@ async def delete_old_events(services: Services) -> None:
     """Delete events older than `TOLLHOUSE_AUDIT_KEPT_DAYS`; 0 keeps them all."""
     if days := services.settings.audit_kept_days:
         await delete_in_batches(services.db, cleaning_store.DELETE_EVENTS, clock.now() - timedelta(days=days))
-
-
-JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(3600, delete_old_events)]
-"""The interval in seconds and the job."""

@@ -3,8 +3,6 @@
 A reservation counts as expired from its time on, whether or not the job has run.
 """
 
-from collections.abc import Awaitable, Callable
-
 from tollhouse.balance_payments import actions, store
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
@@ -17,7 +15,3 @@ async def expire_reservations(services: Services) -> None:
     now = clock.now()
     for env, payment_id in await store.list_due(services.db, now, BATCH_SIZE):
         await services.db.transact(lambda tx, env=env, one=payment_id: actions.expire(tx, env, one, services, now))
-
-
-JOBS: tuple[Callable[[Services], Awaitable[None]], ...] = (expire_reservations,)
-"""Run continuously."""

@@ -10,35 +10,13 @@ import asyncpg
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollhouse.balance_payments.invariants_store import INVARIANTS as BALANCE_PAYMENTS
-from tollhouse.bank.invariants_store import INVARIANTS as STATEMENTS
 from tollhouse.checks import schema_store, store
-from tollhouse.console.invariants_store import INVARIANTS as OPERATOR
-from tollhouse.conversions.invariants_store import INVARIANTS as CONVERSIONS
-from tollhouse.events.invariants_store import INVARIANTS as EVENTS
-from tollhouse.fulfillments.invariants_store import INVARIANTS as FULFILLMENTS
 from tollhouse.kernel import clock
-from tollhouse.ledger.invariants_store import INVARIANTS as LEDGER
-from tollhouse.outgoing.invariants_store import INVARIANTS as OUTGOING
 from tollhouse.platform import digests_store, migrations
 from tollhouse.platform.db import CONNECTION_LOST, Tx, connect
 from tollhouse.platform.invariants import IDS_AT_ONCE, LINES_MAX, Invariant, find_violations
-from tollhouse.transactions.invariants_store import INVARIANTS as TRANSACTIONS
-from tollhouse.withdrawals.invariants_store import INVARIANTS as WITHDRAWALS
+from tollhouse.slices import INVARIANTS
 
-INVARIANTS: tuple[Invariant, ...] = (
-    *LEDGER,
-    *TRANSACTIONS,
-    *BALANCE_PAYMENTS,
-    *WITHDRAWALS,
-    *OUTGOING,
-    *STATEMENTS,
-    *CONVERSIONS,
-    *FULFILLMENTS,
-    *OPERATOR,
-    *EVENTS,
-)
-"""All invariants. A slice adds its own in its `invariants_store.py`."""
 SMALL = 50_000
 """With fewer rows than this, every check is a full one."""
 AGAIN_ROWS = 20_000

@@ -2,13 +2,12 @@
 
 import os
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from importlib.metadata import version
 
 from tollhouse.console import failing_store, overview_store
 from tollhouse.console.model import FAILURES_SHOWN_FOR
-from tollhouse.console.overview import HEARTBEAT_EVERY_S
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
@@ -42,11 +41,3 @@ async def delete_heartbeats(services: Services) -> None:
 async def delete_old_failures(services: Services) -> None:
     """Delete failures that are too old to be listed."""
     await delete_in_batches(services.db, failing_store.DELETE_OLD_FAILURES, clock.now() - FAILURES_SHOWN_FOR)
-
-
-JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [
-    (HEARTBEAT_EVERY_S, record_heartbeat),
-    (3600, delete_heartbeats),
-    (3600, delete_old_failures),
-]
-"""Seconds between two runs, and the job."""

@@ -1,7 +1,5 @@
 """Background jobs of conversions: apply the rules of merchants whose balance changed."""
 
-from collections.abc import Awaitable, Callable
-
 from tollhouse.conversions import rules, rules_store, store
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
@@ -29,9 +27,3 @@ async def apply_rules(services: Services) -> None:
 async def delete_old_quotes(services: Services) -> None:
     """Delete quotes that expired long ago."""
     await services.db.execute(store.DELETE_OLD_QUOTES, clock.now() - quotes.RETENTION)
-
-
-JOBS: tuple[Callable[[Services], Awaitable[None]], ...] = (apply_rules,)
-"""Run continuously."""
-
-HOURLY: tuple[Callable[[Services], Awaitable[None]], ...] = (delete_old_quotes,)

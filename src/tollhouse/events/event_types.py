@@ -1,6 +1,9 @@
 """The event types. A saved address subscribes to some of them; the test event is sent on request only."""
 
-EVENT_TYPES = (
+from typing import Literal, get_args
+
+TEST_EVENT = "webhook.test"
+EventType = Literal[
     "payment.succeeded",
     "payment.failed",
     "payment.expired",
@@ -12,5 +15,6 @@ EVENT_TYPES = (
     "withdrawal.completed",
     "withdrawal.failed",
     "conversion.completed",
-)
-TEST_EVENT = "webhook.test"
+    "webhook.test",
+]
+EVENT_TYPES: tuple[EventType, ...] = tuple(one for one in get_args(EventType) if one != TEST_EVENT)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tollhouse.events import store
 from tollhouse.events.destination import destination_key
-from tollhouse.events.event_types import TEST_EVENT
+from tollhouse.events.event_types import TEST_EVENT, EventType
 from tollhouse.http.services import Services
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
@@ -28,7 +28,7 @@ class NewEvent(Struct, frozen=True):
     `destination_url` is the `webhook_url` of the request, already checked; `extra` stands beside `object` in the payload.
     """
 
-    type: str
+    type: EventType
     source_type: str
     source_id: UUID
     sequence: int

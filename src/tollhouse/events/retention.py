@@ -3,7 +3,6 @@
 `webhook_event_keys` stays, so that an old change is never recorded again. A month with pending deliveries stays as well.
 """
 
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -34,7 +33,3 @@ async def drop_months_before(db: Pool, ended_by: datetime) -> int:
 def _created_at(event_id: UUID) -> datetime:
     """The time in a UUID version 7."""
     return datetime.fromtimestamp((event_id.int >> 80) / 1000, UTC)
-
-
-JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(6 * 3600, drop_expired_months)]
-"""Interval in seconds, and the job."""

@@ -1,7 +1,6 @@
 """The delivery status: the age of the oldest undelivered event in each lane, the backlog, and recent results."""
 
 import time
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from msgspec import Struct
@@ -71,7 +70,3 @@ async def log_status(services: Services) -> None:
         duration_ms=current.claim_ms,
         detail=f"oldest: {lanes}; attempts: {results or 'none'}",
     )
-
-
-JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(LOG_EVERY_S, log_status)]
-"""Interval in seconds, and the job."""

@@ -1,7 +1,6 @@
 """Background job of fulfillments: request deliveries from the game servers until each has answered."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from tollhouse.catalogue.products import GAME_SERVERS, SANDBOX
@@ -32,10 +31,6 @@ async def deliver(services: Services) -> None:
         return
     async with Outbound(services.settings) as outbound:
         await asyncio.gather(*(_deliver_one(services, outbound, one, now) for one in due))
-
-
-JOBS: tuple[Callable[[Services], Awaitable[None]], ...] = (deliver,)
-"""Run continuously."""
 
 
 def retry_delay(attempts: int) -> timedelta:

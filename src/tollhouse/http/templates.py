@@ -15,31 +15,8 @@ from tollhouse.http.local_formats import Formats
 from tollhouse.http.texts import Texts
 from tollhouse.kernel.clock import stamp
 
-PARTS = (
-    "http",
-    "identity",
-    "mail",
-    "overview",
-    "ledger_pages",
-    "settings",
-    "merchants",
-    "oauth",
-    "payment_links",
-    "transactions",
-    "refunds",
-    "checkout",
-    "balance_payments",
-    "withdrawals",
-    "conversions",
-    "fulfillments",
-    "webhooks",
-    "request_log",
-    "reports",
-    "audit_log",
-    "console",
-    "docs",
-    "demo",
-)
+PARTS = sorted(folder.name for folder in resources.files("tollhouse").iterdir() if (folder / "templates").is_dir())
+"""The packages that have templates."""
 READERS_KEPT = 64
 """For so many pairs of a language and a time zone the templates stay loaded. Others are loaded again from their code."""
 

@@ -3,7 +3,6 @@
 Expiry is checked when a row is used; the jobs only bound the size of the tables.
 """
 
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from tollhouse.http.services import Services
@@ -36,16 +35,6 @@ async def delete_failures(services: Services) -> None:
 async def delete_idempotency_keys(services: Services) -> None:
     """Delete idempotency keys older than 30 days."""
     await _delete(services, cleaning_store.DELETE_IDEMPOTENCY_KEYS, IDEMPOTENCY_KEPT_S)
-
-
-JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [
-    (60, delete_failures),
-    (3600, delete_sessions),
-    (3600, delete_operator_sessions),
-    (3600, delete_devices),
-    (3600, delete_idempotency_keys),
-]
-"""The interval in seconds and the job."""
 
 
 async def _delete(services: Services, statement: str, age_s: int) -> None:

@@ -4,7 +4,6 @@ Without an SMTP relay each e-mail is written to the log once, with its link, and
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from tollhouse.http.services import Services
@@ -32,10 +31,6 @@ async def send_due(services: Services) -> None:
 async def delete_emails(services: Services) -> None:
     """Delete e-mails that were finished long ago."""
     await delete_in_batches(services.db, store.DELETE_OLD, clock.now() - RETENTION)
-
-
-JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(1, send_due), (3600, delete_emails)]
-"""The interval in seconds and the job."""
 
 
 async def _send(services: Services, queued: QueuedEmail, now: datetime) -> None:

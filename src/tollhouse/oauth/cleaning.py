@@ -3,7 +3,6 @@
 Expiry is checked when a row is used; the jobs only bound the size of the tables. Grants are kept as history.
 """
 
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from tollhouse.http.services import Services
@@ -36,11 +35,3 @@ async def delete_codes(services: Services) -> None:
 async def drop_token_partitions(services: Services) -> None:
     """Drop past partitions of access tokens, six hours each."""
     await partitions.drop_ended(services.db, "oauth_access_tokens", clock.now() - TOKENS_RETENTION)
-
-
-JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [
-    (600, delete_requests),
-    (3600, delete_codes),
-    (3600, drop_token_partitions),
-]
-"""The interval in seconds and the job."""

@@ -30,9 +30,6 @@ async def submit_refunds(services: Services) -> None:
             log.info("refund_skipped", detail=error.code)
 
 
-JOBS = (submit_refunds,)
-
-
 async def _submit(services: Services, due: DueRefund, now: datetime) -> None:
     provider = services.rails.find(due.rail, due.env.mode)
     if provider is None:

@@ -1,6 +1,5 @@
 """Drops days of the request log older than `TOLLHOUSE_REQUEST_LOG_DAYS`. Older requests are not shown either."""
 
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from tollhouse.http.services import Services
@@ -16,7 +15,3 @@ def kept_since(services: Services, now: datetime) -> datetime:
 async def drop_days(services: Services) -> None:
     """Drop the days that ended before the retention time."""
     await partitions.drop_ended(services.db, "api_requests", kept_since(services, clock.now()))
-
-
-JOBS: list[tuple[int, Callable[[Services], Awaitable[None]]]] = [(3600, drop_days)]
-"""Interval in seconds, and the job."""

@@ -26,9 +26,6 @@ async def run_plans(services: Services) -> None:
         log.error("simulator_plans_dropped", count=dropped)
 
 
-JOBS = (run_plans,)
-
-
 async def _run(tx: Tx, plan: Plan, services: Services, now: datetime) -> None:
     try:
         if plan.outcome == "succeed":

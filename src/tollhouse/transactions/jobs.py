@@ -22,6 +22,3 @@ async def close_links(services: Services) -> None:
         await services.db.transact(
             lambda tx, env=env, attempt_id=attempt_id: link_closing.end_partly_paid(tx, env, attempt_id, services, now)
         )
-
-
-JOBS = (close_links,)

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from tollhouse.events.balances import Cause, notify_balance
+from tollhouse.events.event_types import EventType
 from tollhouse.events.record import NewEvent, record
 from tollhouse.http.services import Services
 from tollhouse.ledger.model import PostedTransaction
@@ -16,7 +17,7 @@ from tollhouse.transactions.views import chargeback_view, refund_view, transacti
 
 async def payment(
     tx: Tx,
-    event_type: str,
+    event_type: EventType,
     transaction: Transaction,
     services: Services,
     now: datetime,

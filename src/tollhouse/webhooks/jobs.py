@@ -1,6 +1,5 @@
 """The worker's jobs for bulk redeliveries."""
 
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from tollhouse.http.services import Services
@@ -20,9 +19,3 @@ async def run_redeliveries(services: Services) -> None:
 async def delete_old_runs(services: Services) -> None:
     """Delete runs that ended long ago."""
     await delete_in_batches(services.db, runs_store.DELETE_OLD, clock.now() - RUNS_RETAINED)
-
-
-Job = Callable[[Services], Awaitable[None]]
-JOBS: tuple[Job, ...] = (run_redeliveries,)
-"""Run continuously."""
-HOURLY: tuple[Job, ...] = (delete_old_runs,)

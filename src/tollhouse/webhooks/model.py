@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from tollhouse.events.destination import check_destination_url
-from tollhouse.events.event_types import EVENT_TYPES
+from tollhouse.events.event_types import EVENT_TYPES, EventType
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.lists import ListQuery
 from tollhouse.http.paging import PageQuery
@@ -51,6 +51,12 @@ class NewTestEvent(Struct, frozen=True, forbid_unknown_fields=True):
     url: str
 
 
+class TestSubject(Struct, frozen=True):
+    """The object of a test event."""
+
+    message: str
+
+
 class ModeQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The environment of a dashboard request."""
 
@@ -58,20 +64,6 @@ class ModeQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 EventStatus = Literal["pending", "retrying", "delivered", "failed", "skipped", "canceled", "held"]
-EventType = Literal[
-    "payment.succeeded",
-    "payment.failed",
-    "payment.expired",
-    "payment.refund_required",
-    "payment.refunded",
-    "payment.chargeback",
-    "balance.updated",
-    "withdrawal.processing",
-    "withdrawal.completed",
-    "withdrawal.failed",
-    "conversion.completed",
-    "webhook.test",
-]
 
 
 class ListEventsQuery(ListQuery, frozen=True):

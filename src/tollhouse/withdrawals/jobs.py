@@ -1,7 +1,6 @@
 """Background jobs of withdrawals: submit approved ones to the rails, and poll the rails for the outcome."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from tollhouse.http.services import Services
@@ -33,12 +32,6 @@ async def advance_withdrawals(services: Services) -> None:
 async def delete_old_quotes(services: Services) -> None:
     """Delete quotes that expired long ago."""
     await services.db.execute(store.DELETE_OLD_QUOTES, clock.now() - quotes.RETENTION)
-
-
-JOBS: tuple[Callable[[Services], Awaitable[None]], ...] = (advance_withdrawals,)
-"""Run continuously."""
-
-HOURLY: tuple[Callable[[Services], Awaitable[None]], ...] = (delete_old_quotes,)
 
 
 async def advance_one(services: Services, due: Withdrawal, now: datetime) -> None:

@@ -1,9 +1,9 @@
 """The events of withdrawals, recorded in the transaction of the action."""
 
 from datetime import datetime
-from typing import Literal
 
 from tollhouse.events.balances import Cause, notify_balance
+from tollhouse.events.event_types import EventType
 from tollhouse.events.record import NewEvent, record
 from tollhouse.http.services import Services
 from tollhouse.ledger.model import PostedTransaction
@@ -12,10 +12,9 @@ from tollhouse.withdrawals.model import Withdrawal
 from tollhouse.withdrawals.views import withdrawal_view
 
 SOURCE = "withdrawal"
-StatusEvent = Literal["withdrawal.processing", "withdrawal.completed", "withdrawal.failed"]
 
 
-async def status_changed(tx: Tx, event_type: StatusEvent, withdrawal: Withdrawal, services: Services, now: datetime) -> None:
+async def status_changed(tx: Tx, event_type: EventType, withdrawal: Withdrawal, services: Services, now: datetime) -> None:
     """Record the event of a new status."""
     view = withdrawal_view(withdrawal)
     event = NewEvent(event_type, SOURCE, withdrawal.id, withdrawal.version, view, withdrawal.webhook_url)

@@ -1,0 +1,6 @@
+"""What this package registers: see `http.slice`."""
+
+from tollhouse.checkout import pages
+from tollhouse.http.slice import Slice
+
+SLICE = Slice(operations=tuple(pages.OPERATIONS))

@@ -1,0 +1,39 @@
+"""What this package registers: see `http.slice`."""
+
+from tollhouse.console import (
+    application_pages,
+    delivery_pages,
+    jobs,
+    mail_pages,
+    merchant_pages,
+    pages,
+    payout_pages,
+    project_pages,
+    review_pages,
+    security_pages,
+    statement_pages,
+)
+from tollhouse.console.invariants_store import INVARIANTS
+from tollhouse.console.overview import HEARTBEAT_EVERY_S
+from tollhouse.http.slice import HOURLY_S, Job, Slice
+
+SLICE = Slice(
+    operations=(
+        *pages.OPERATIONS,
+        *merchant_pages.OPERATIONS,
+        *application_pages.OPERATIONS,
+        *project_pages.OPERATIONS,
+        *delivery_pages.OPERATIONS,
+        *mail_pages.OPERATIONS,
+        *security_pages.OPERATIONS,
+        *review_pages.OPERATIONS,
+        *statement_pages.OPERATIONS,
+        *payout_pages.OPERATIONS,
+    ),
+    jobs=(
+        Job(HEARTBEAT_EVERY_S, jobs.record_heartbeat),
+        Job(HOURLY_S, jobs.delete_heartbeats),
+        Job(HOURLY_S, jobs.delete_old_failures),
+    ),
+    invariants=INVARIANTS,
+)

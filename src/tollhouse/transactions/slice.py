@@ -1,0 +1,44 @@
+"""What this package registers: see `http.slice`."""
+
+from tollhouse.http.openapi_webhooks import EventSpec
+from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
+from tollhouse.payment_links.views import LinkView
+from tollhouse.transactions import api, balances_api, export_pages, jobs, link_pages, pages
+from tollhouse.transactions.invariants_store import INVARIANTS
+from tollhouse.transactions.views import TransactionView
+
+SLICE = Slice(
+    operations=(
+        *api.OPERATIONS,
+        *balances_api.OPERATIONS,
+        *pages.OPERATIONS,
+        *export_pages.OPERATIONS,
+        *link_pages.OPERATIONS,
+    ),
+    jobs=(Job(CONTINUOUS_S, jobs.close_links),),
+    invariants=INVARIANTS,
+    events=(
+        EventSpec(
+            type="payment.succeeded",
+            about="A payment was credited: it is confirmed, or the merchant accepted the received amount.",
+            objects=(TransactionView,),
+        ),
+        EventSpec(
+            type="payment.failed",
+            about="A payment was declined, or its link was canceled before money was received.",
+            objects=(TransactionView,),
+        ),
+        EventSpec(
+            type="payment.expired",
+            about="A payment link expired without payment. The object is the latest transaction of the link, or the link "
+            "itself without one.",
+            objects=(TransactionView, LinkView),
+        ),
+        EventSpec(
+            type="payment.refund_required",
+            about="An amount was received that does not match: too little, too late, twice, after a cancellation or in "
+            "another asset. The merchant accepts or refunds it.",
+            objects=(TransactionView,),
+        ),
+    ),
+)

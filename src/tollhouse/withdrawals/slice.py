@@ -1,0 +1,22 @@
+"""What this package registers: see `http.slice`."""
+
+from tollhouse.http.openapi_webhooks import EventSpec
+from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
+from tollhouse.withdrawals import api, jobs, new_pages, pages, sandbox_api
+from tollhouse.withdrawals.invariants_store import INVARIANTS
+from tollhouse.withdrawals.views import WithdrawalView
+
+SLICE = Slice(
+    operations=(*api.OPERATIONS, *sandbox_api.OPERATIONS, *pages.OPERATIONS, *new_pages.OPERATIONS),
+    jobs=(Job(CONTINUOUS_S, jobs.advance_withdrawals), Job(HOURLY_S, jobs.delete_old_quotes)),
+    invariants=INVARIANTS,
+    events=(
+        EventSpec(type="withdrawal.processing", about="A withdrawal is being sent.", objects=(WithdrawalView,)),
+        EventSpec(type="withdrawal.completed", about="A withdrawal was sent.", objects=(WithdrawalView,)),
+        EventSpec(
+            type="withdrawal.failed",
+            about="A withdrawal was rejected or returned. The amount is in the balance again.",
+            objects=(WithdrawalView,),
+        ),
+    ),
+)
