@@ -45,6 +45,10 @@ run *args:
 records:
     python -m tests.records
 
+# Print the SQL statements of a package, ready for psql: `just sql payment_links`.
+sql *packages:
+    python -m tests.sql "$@"
+
 # Bring the catalogues of texts up to date, and list what is still to be translated.
 texts *args:
     python -m tests.texts "$@"

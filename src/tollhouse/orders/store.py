@@ -15,12 +15,17 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.orders.errors import DuplicateExternalId
 from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.platform.records import Selected
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
 JSON_COLUMNS = frozenset({"metadata", "provider_fields", "recipient"})
 INSERT_COLUMNS = re.compile(r"INSERT INTO \w+ \(([^)]*)\)")
-CLOCK_OFFSET = "SELECT ahead FROM test_clocks WHERE merchant_id = $1 AND mode = $2"
+GET_CLOCK_OFFSET = "SELECT ahead FROM test_clocks WHERE merchant_id = $1 AND mode = $2"
+CLOCK_OFFSET = Selected(
+    "coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ({row}.merchant_id, {row}.mode)), '0')"
+)
+"""How far the merchant of a row has advanced its test clock."""
 
 
 def order_of(kind: type[S], row: Row, **members: Any) -> S:
@@ -67,7 +72,7 @@ async def ensure_external_id_unused(tx: Tx, id_by_external_id: str, env: Merchan
 
 async def clock_offset(db: Pool | Tx, env: MerchantEnv) -> timedelta:
     """How far the merchant has advanced its test clock; zero in live mode."""
-    row = None if env.livemode else await db.fetchrow(CLOCK_OFFSET, env.merchant_id, env.mode)
+    row = None if env.livemode else await db.fetchrow(GET_CLOCK_OFFSET, env.merchant_id, env.mode)
     return timedelta() if row is None else row["ahead"]
 
 

@@ -2,8 +2,6 @@
 
 from datetime import datetime, timedelta
 
-import msgspec
-
 from tollhouse.catalogue import payment_settings, projects
 from tollhouse.http.services import Services
 from tollhouse.identity.model import Person
@@ -13,7 +11,7 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.orders.errors import InvalidProject
 from tollhouse.orders.store import clock_offset
 from tollhouse.payment_links import store
-from tollhouse.payment_links.model import NO_OFFSET, LinkCreator, PaymentLink, new_link_token
+from tollhouse.payment_links.model import LinkCreator, PaymentLink, new_link_token
 from tollhouse.payment_links.new_link import LinkRequest, check
 from tollhouse.platform.db import Tx
 
@@ -31,8 +29,7 @@ async def open_link(
 
     Raises `ValidationFailed`, `CurrencyNotSupported`, `EmailUnverified` and `InvalidProject`.
     """
-    # The test clock matters only for an explicit expiry. The default expiry is computed by the INSERT.
-    offset = NO_OFFSET if new.expires_at is None else await clock_offset(tx, env)
+    offset = await clock_offset(tx, env)
     priced = check(new, env, services.settings, now + offset)
     await require_verified_email(tx, services.settings, env, person)
     project = await projects.seller(tx, env, new.project_id)
@@ -40,7 +37,6 @@ async def open_link(
         raise InvalidProject
     settings = await payment_settings.of(tx, env)
     # Nothing below this line may refuse.
-    lifetime = timedelta(minutes=settings.link_expiry_minutes)
     link = PaymentLink(
         id=new_id(),
         env=env,
@@ -61,8 +57,8 @@ async def open_link(
         created_by=created_by,
         created_at=now,
         updated_at=now,
-        expires_at=new.expires_at or now + lifetime,
+        expires_at=new.expires_at or now + offset + timedelta(minutes=settings.link_expiry_minutes),
         clock_offset=offset,
     )
-    expires_at = await store.insert(tx, link, new.expires_at, lifetime)
-    return msgspec.structs.replace(link, expires_at=expires_at)
+    await store.insert(tx, link)
+    return link

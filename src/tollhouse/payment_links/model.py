@@ -3,12 +3,14 @@
 import base64
 import secrets
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.orders.store import CLOCK_OFFSET
+from tollhouse.platform.records import Array, Columns, Internal, Json, Record
 
 LinkStatus = Literal["active", "completed", "expired", "canceled"]
 NO_OFFSET = timedelta()
@@ -33,37 +35,40 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
     """
 
     id: UUID
-    env: MerchantEnv
-    token: str
-    project_id: UUID
+    status: LinkStatus = "active"
     display_name: str
     description: str | None
     amount_minor: int
     currency: str
+    project_id: UUID
     webhook_url: str | None
     external_id: str | None
-    metadata: dict[str, str]
-    payment_method_ids: tuple[str, ...] | None
+    metadata: Json[dict[str, str]]
+    payment_method_ids: Array[tuple[str, ...] | None]
     success_url: str | None
     cancel_url: str | None
     customer_email: str | None
     max_payments: int | None
-    created_by: LinkCreator
-    created_at: datetime
-    expires_at: datetime
-    updated_at: datetime
-    clock_offset: timedelta = NO_OFFSET
     payments_count: int = 0
     amount_paid_minor: int = 0
     latest_transaction_id: UUID | None = None
-    status: LinkStatus = "active"
-    version: int = 1
+    created_by: Annotated[LinkCreator, Columns({"created_by_type": "type", "created_by_client_id": "oauth_client_id"})]
+    env: MerchantEnv
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime
     completed_at: datetime | None = None
     canceled_at: datetime | None = None
+    version: int = 1
+    token: Internal[str]
+    clock_offset: Internal[Annotated[timedelta, CLOCK_OFFSET]] = NO_OFFSET
 
     def status_at(self, now: datetime) -> LinkStatus:
         """The status at `now`."""
         return effective_status(self.status, self.expires_at, now + self.clock_offset)
+
+
+LINK = Record(PaymentLink, "payment_links")
 
 
 def new_link_token() -> str:

@@ -1,6 +1,6 @@
 """SQL of payment links."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
@@ -10,54 +10,20 @@ from msgspec import Struct
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.payment_links.model import LinkCreator, LinkStatus, PaymentLink
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.payment_links.model import LINK, LinkStatus, PaymentLink
+from tollhouse.platform.db import Pool, Tx
 
-INSERT = """
-    INSERT INTO payment_links (id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency,
-                               webhook_url, external_id, metadata, payment_method_ids, success_url, cancel_url,
-                               customer_email, max_payments, created_by_type, created_by_client_id, status,
-                               created_at, updated_at, expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 'active', $20, $20,
-            coalesce($21, $20::timestamptz + $22::interval
-                          + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($2, $3)), '0')))
-    RETURNING expires_at
-"""
-GET = """
-    SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
-           external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
-           payments_count, amount_paid_minor, latest_transaction_id, created_by_type, created_by_client_id, status,
-           version, created_at, updated_at, expires_at, completed_at, canceled_at,
-           coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
-    FROM payment_links WHERE merchant_id = $1 AND mode = $2 AND id = $3
-"""
-LOCK = """
-    SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
-           external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
-           payments_count, amount_paid_minor, latest_transaction_id, created_by_type, created_by_client_id, status,
-           version, created_at, updated_at, expires_at, completed_at, canceled_at,
-           coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
-    FROM payment_links WHERE merchant_id = $1 AND mode = $2 AND id = $3 FOR NO KEY UPDATE
-"""
+INSERT = LINK.insert
+GET = f"SELECT {LINK.columns} FROM payment_links WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+LOCK = f"{GET} FOR NO KEY UPDATE"
 # The customer knows the token only; merchant and mode come from the row.
-FIND_LINK = """
-    SELECT l.id, l.merchant_id, l.mode, l.token, l.project_id, l.display_name, l.description, l.amount_minor, l.currency,
-           l.webhook_url, l.external_id, l.metadata, l.payment_method_ids, l.success_url, l.cancel_url, l.customer_email,
-           l.max_payments, l.payments_count, l.amount_paid_minor, l.latest_transaction_id, l.created_by_type,
-           l.created_by_client_id, l.status, l.version, l.created_at, l.updated_at, l.expires_at, l.completed_at,
-           l.canceled_at, m.business_name, m.suspended_at,
-           coalesce((SELECT c.ahead FROM test_clocks c WHERE c.merchant_id = l.merchant_id AND c.mode = l.mode), '0')
-               AS ahead
+FIND_LINK = f"""
+    SELECT {LINK.columns_of("l")}, m.business_name, m.suspended_at
     FROM payment_links l JOIN merchants m ON m.id = l.merchant_id WHERE l.token = $1
 """
 # A link counts as expired from expires_at on, even if its status still says active.
-LIST = """
-    SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
-           external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
-           payments_count, amount_paid_minor, latest_transaction_id, created_by_type, created_by_client_id, status,
-           version, created_at, updated_at, expires_at, completed_at, canceled_at,
-           coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
-    FROM payment_links
+LIST = f"""
+    SELECT {LINK.columns} FROM payment_links
     WHERE merchant_id = $1 AND mode = $2
       AND ($4::text[] IS NULL OR CASE WHEN status = 'active' AND expires_at <= $3::timestamptz + coalesce(
                (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')
@@ -68,13 +34,8 @@ LIST = """
     ORDER BY created_at DESC, id DESC LIMIT $11 OFFSET $12
 """
 # The dashboard's list by keyset. `$7` is the external id or the customer's e-mail.
-SEARCH = """
-    SELECT id, merchant_id, mode, token, project_id, display_name, description, amount_minor, currency, webhook_url,
-           external_id, metadata, payment_method_ids, success_url, cancel_url, customer_email, max_payments,
-           payments_count, amount_paid_minor, latest_transaction_id, created_by_type, created_by_client_id, status,
-           version, created_at, updated_at, expires_at, completed_at, canceled_at,
-           coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS ahead
-    FROM payment_links
+SEARCH = f"""
+    SELECT {LINK.columns} FROM payment_links
     WHERE merchant_id = $1 AND mode = $2
       AND ($4::text IS NULL OR CASE WHEN status = 'active' AND expires_at <= $3::timestamptz + coalesce(
                (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')
@@ -114,7 +75,7 @@ LIST_DUE = """
 # The same for merchants with an advanced test clock.
 LIST_DUE_BY_TEST_CLOCK = """
     SELECT l.merchant_id, l.mode, l.id FROM test_clocks c
-    CROSS JOIN LATERAL (SELECT * FROM payment_links p
+    CROSS JOIN LATERAL (SELECT p.merchant_id, p.mode, p.id FROM payment_links p
                         WHERE p.merchant_id = c.merchant_id AND p.mode = 'test' AND p.status = 'active'
                           AND p.expires_at <= $1::timestamptz + c.ahead LIMIT $2) l
     WHERE $3::uuid IS NULL OR c.merchant_id = $3
@@ -148,54 +109,27 @@ class CheckoutLink(Struct, frozen=True):
     suspended: bool
 
 
-async def insert(tx: Tx, link: PaymentLink, expires_at: datetime | None, lifetime: timedelta) -> datetime:
-    """Insert a link and return its expiry: `expires_at`, or now plus `lifetime` by the test clock."""
-    row = await tx.fetchrow(
-        INSERT,
-        link.id,
-        link.env.merchant_id,
-        link.env.mode,
-        link.token,
-        link.project_id,
-        link.display_name,
-        link.description,
-        link.amount_minor,
-        link.currency,
-        link.webhook_url,
-        link.external_id,
-        msgspec.json.encode(link.metadata).decode(),
-        link.payment_method_ids,
-        link.success_url,
-        link.cancel_url,
-        link.customer_email,
-        link.max_payments,
-        link.created_by.type,
-        link.created_by.oauth_client_id,
-        link.created_at,
-        expires_at,
-        lifetime,
-    )
-    if row is None:
-        raise AssertionError("what is inserted is returned")
-    return row["expires_at"]
+async def insert(tx: Tx, link: PaymentLink) -> None:
+    """Insert a link."""
+    await tx.execute(INSERT, *LINK.values(link))
 
 
 async def get(db: Pool | Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink | None:
     """The link of this id."""
     row = await db.fetchrow(GET, env.merchant_id, env.mode, link_id)
-    return None if row is None else _link(row)
+    return None if row is None else LINK.read(row)
 
 
 async def lock(tx: Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink | None:
     """Lock the link and return it. Payments of it are locked through it."""
     row = await tx.fetchrow(LOCK, env.merchant_id, env.mode, link_id)
-    return None if row is None else _link(row)
+    return None if row is None else LINK.read(row)
 
 
 async def get_by_token(db: Pool | Tx, token: str) -> CheckoutLink | None:
     """The link of a checkout page."""
     row = await db.fetchrow(FIND_LINK, token)
-    return None if row is None else CheckoutLink(_link(row), row["business_name"], row["suspended_at"] is not None)
+    return None if row is None else CheckoutLink(LINK.read(row), row["business_name"], row["suspended_at"] is not None)
 
 
 async def list_links(db: Pool, env: MerchantEnv, filters: LinkFilter, now: datetime, window: Window) -> list[PaymentLink]:
@@ -203,7 +137,7 @@ async def list_links(db: Pool, env: MerchantEnv, filters: LinkFilter, now: datet
     rows = await db.fetch_custom_plan(
         LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(filters), *msgspec.structs.astuple(window)
     )
-    return [_link(row) for row in rows]
+    return [LINK.read(row) for row in rows]
 
 
 async def search_links(
@@ -211,7 +145,7 @@ async def search_links(
 ) -> list[PaymentLink]:
     """A page of links after the link `before`, newest first. None: the first page."""
     rows = await db.fetch(SEARCH, env.merchant_id, env.mode, now, *msgspec.structs.astuple(filters), before, limit)
-    return [_link(row) for row in rows]
+    return [LINK.read(row) for row in rows]
 
 
 async def close_if_active(
@@ -245,37 +179,3 @@ async def list_due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEn
 async def list_due_of_merchant(tx: Tx, env: MerchantEnv, now: datetime, limit: int) -> list[UUID]:
     """The same for one merchant whose test clock was advanced."""
     return [row["id"] for row in await tx.fetch(LIST_DUE_BY_TEST_CLOCK, now, limit, env.merchant_id)]
-
-
-def _link(row: Row) -> PaymentLink:
-    methods: list[str] | None = row["payment_method_ids"]
-    return PaymentLink(
-        id=row["id"],
-        env=MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
-        token=row["token"],
-        project_id=row["project_id"],
-        display_name=row["display_name"],
-        description=row["description"],
-        amount_minor=row["amount_minor"],
-        currency=row["currency"],
-        webhook_url=row["webhook_url"],
-        external_id=row["external_id"],
-        metadata=msgspec.json.decode(row["metadata"], type=dict[str, str]),
-        payment_method_ids=None if methods is None else tuple(methods),
-        success_url=row["success_url"],
-        cancel_url=row["cancel_url"],
-        customer_email=row["customer_email"],
-        max_payments=row["max_payments"],
-        created_by=LinkCreator(row["created_by_type"], row["created_by_client_id"]),
-        created_at=row["created_at"],
-        expires_at=row["expires_at"],
-        updated_at=row["updated_at"],
-        clock_offset=row["ahead"],
-        payments_count=row["payments_count"],
-        amount_paid_minor=row["amount_paid_minor"],
-        latest_transaction_id=row["latest_transaction_id"],
-        status=row["status"],
-        version=row["version"],
-        completed_at=row["completed_at"],
-        canceled_at=row["canceled_at"],
-    )

@@ -37,7 +37,7 @@ def _page(kind: str, table: str) -> str:
             UNION
             (SELECT id FROM {table} WHERE id > $1 ORDER BY id LIMIT $2)
         ) AS either ORDER BY id LIMIT $2
-    """  # noqa: S608 - of the table above
+    """
 
 
 def _changes(kind: str, table: str) -> str:
@@ -52,7 +52,7 @@ def _changes(kind: str, table: str) -> str:
         LEFT JOIN {table} t ON t.id = asked.id
         LEFT JOIN row_digests d ON d.kind = '{kind}' AND d.id = asked.id
         WHERE CASE WHEN t.id IS NULL THEN d.id IS NOT NULL AND {kept} ELSE row_digest(t) IS DISTINCT FROM d.digest END
-    """  # noqa: S608 - of the table above
+    """
 
 
 PAGES = {kind: _page(kind, table) for kind, table in TABLES.items()}

@@ -67,7 +67,7 @@ async def _link(
         mode=env.mode,
         here="payment-links",
         link=view,
-        qr=qr_image(view.url) if view.status == "active" else None,
+        qr=qr_image(view.url) if found.status_at(request.now) == "active" else None,
         project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
         payments=paid[:PAYMENTS_SHOWN],
         more=len(paid) > PAYMENTS_SHOWN,
