@@ -17,9 +17,11 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 from jinja2 import Environment
 
+from tollhouse.http.languages import ENGLISH, LANGUAGES
+
 HERE = Path(__file__).parent.parent
 PACKAGE = HERE / "src" / "tollhouse"
-LANGUAGES = ("de",)
+TRANSLATED = [language for language in LANGUAGES if language != ENGLISH]
 TEMPLATES = sorted(
     path for kind in ("html", "txt") for path in PACKAGE.glob(f"*/templates/*.{kind}") if path.parent.parent.name != "demo"
 )
@@ -177,7 +179,7 @@ def _pattern(node: ast.JoinedStr) -> str:
 
 
 if __name__ == "__main__":
-    for one in LANGUAGES:
+    for one in TRANSLATED:
         write(one, pairs(Path(sys.argv[1])) if len(sys.argv) > 1 else None)
         gaps = [_line(text) for text in missing(one)]
         print(f"{one}: {len(gaps)} missing", *gaps, sep="\n  ")  # noqa: T201 - it is a command

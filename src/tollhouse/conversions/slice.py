@@ -10,5 +10,5 @@ SLICE = Slice(
     operations=(*api.OPERATIONS, *rules_api.OPERATIONS, *pages.OPERATIONS, *rule_pages.OPERATIONS),
     jobs=(Job(CONTINUOUS_S, jobs.apply_rules), Job(HOURLY_S, jobs.delete_old_quotes)),
     invariants=INVARIANTS,
-    events=(EventSpec(type="conversion.completed", about="A conversion was completed.", objects=(ConversionView,)),),
+    events=(EventSpec(type="conversion.completed", description="A conversion was completed.", objects=(ConversionView,)),),
 )

@@ -13,7 +13,7 @@ SLICE = Slice(
     events=(
         EventSpec(
             type="balance.updated",
-            about="A balance changed. The payload has the ledger entries and their source.",
+            description="A balance changed. The payload has the ledger entries and their source.",
             objects=(BalanceView,),
             beside={"source": Cause, "entries": list[EntryView]},
         ),

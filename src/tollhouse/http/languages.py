@@ -2,8 +2,26 @@
 
 import re
 
-LANGUAGES = {"en": "English", "de": "Deutsch"}
-"""Each with its own name for itself. Texts are written in English; the others have a catalogue in `locale`."""
+from msgspec import Struct
+
+
+class Language(Struct, frozen=True):
+    """A language: its name in itself, and the patterns of its dates and percentages, as Babel reads them."""
+
+    name: str
+    day: str
+    long_day: str
+    short_day: str
+    moment: str
+    percent: str
+
+
+LANGUAGES = {
+    "en": Language("English", "yyyy-MM-dd", "d MMMM yyyy", "d MMM", "yyyy-MM-dd HH:mm:ss", "0.00%"),
+    "de": Language("Deutsch", "dd.MM.yyyy", "d. MMMM yyyy", "d. MMM", "dd.MM.yyyy, HH:mm:ss", "0.00\N{NO-BREAK SPACE}%"),
+}
+"""Texts are written in English; the others have a catalogue in `locale`. This order of an English date is understood
+everywhere."""
 ENGLISH = "en"
 RANGES_READ = 20
 RANGE = re.compile(

@@ -9,19 +9,13 @@ from babel import Locale
 from babel.dates import format_date, format_datetime
 from babel.numbers import format_decimal, get_currency_name
 
-from tollhouse.http.languages import ENGLISH
+from tollhouse.http.languages import ENGLISH, LANGUAGES
 from tollhouse.kernel.money import short
 from tollhouse.kernel.periods import Unit
 
 DECIMAL = re.compile(r"(?P<sign>[+\N{MINUS SIGN}-]?)(?P<size>[0-9]+(?:\.(?P<part>[0-9]+))?)(?P<unit>[kM]?)")
-DAYS = {"en": "yyyy-MM-dd", "de": "dd.MM.yyyy"}
-"""English is read all over the world, and only this order of day and month is read alike everywhere."""
-LONG_DAYS = {"en": "d MMMM yyyy", "de": "d. MMMM yyyy"}
-SHORT_DAYS = {"en": "d MMM", "de": "d. MMM"}
 MONTHS = "LLL yyyy"
-MOMENTS = {"en": "yyyy-MM-dd HH:mm:ss", "de": "dd.MM.yyyy, HH:mm:ss"}
 TIME_OF_DAY, TO_THE_SECOND = "HH:mm", "HH:mm:ss"
-SHARES = {"en": "0.00%", "de": "0.00\N{NO-BREAK SPACE}%"}
 
 
 class Formats:
@@ -29,6 +23,7 @@ class Formats:
 
     def __init__(self, language: str, zone: tzinfo = UTC) -> None:
         self._language = language
+        self._patterns = LANGUAGES[language]
         self._locale = Locale.parse(language)
         self._zone = zone
 
@@ -52,7 +47,7 @@ class Formats:
 
     def percent(self, share: str) -> str:
         """A share of one, such as `0.9876`, in percent."""
-        return format_decimal(Decimal(share), SHARES[self._language], self._locale)
+        return format_decimal(Decimal(share), self._patterns.percent, self._locale)
 
     def currency_name(self, code: str, usual: str) -> str:
         """What a currency is called. `usual` is its name in English, and that of one which no state has made."""
@@ -61,15 +56,15 @@ class Formats:
 
     def day(self, when: str | date) -> str:
         """A day, or the day of a moment, in figures."""
-        return format_date(self._day(when), DAYS[self._language], self._locale)
+        return format_date(self._day(when), self._patterns.day, self._locale)
 
     def long_day(self, when: str | date) -> str:
         """The same, with the name of its month."""
-        return format_date(self._day(when), LONG_DAYS[self._language], self._locale)
+        return format_date(self._day(when), self._patterns.long_day, self._locale)
 
     def short_day(self, when: str | date) -> str:
         """The same without its year, as it stands below a chart."""
-        return format_date(self._day(when), SHORT_DAYS[self._language], self._locale)
+        return format_date(self._day(when), self._patterns.short_day, self._locale)
 
     def month(self, when: str | date) -> str:
         """The month of a day or a moment."""
@@ -83,7 +78,7 @@ class Formats:
 
     def moment(self, when: str | datetime) -> str:
         """A day and a time to the second."""
-        return self._with_zone(when, MOMENTS[self._language])
+        return self._with_zone(when, self._patterns.moment)
 
     def hour(self, when: str | datetime) -> str:
         """A time of day to the minute."""

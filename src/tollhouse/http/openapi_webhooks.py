@@ -42,7 +42,7 @@ class EventSpec(Struct, frozen=True, kw_only=True):
     """A type of event: when it is sent, which objects it may be about, and what stands beside the object."""
 
     type: str
-    about: str
+    description: str
     objects: tuple[Any, ...]
     beside: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
@@ -75,7 +75,7 @@ def _payload(spec: EventSpec, schemas: Schemas) -> Json:
         "type": {"type": "string", "enum": [spec.type]},
         "data": {"type": "object", "properties": data, "required": list(data)},
     }
-    return {"type": "object", "description": spec.about, "properties": members, "required": list(members)}
+    return {"type": "object", "description": spec.description, "properties": members, "required": list(members)}
 
 
 def _request(spec: EventSpec, examples: Examples) -> Json:
@@ -84,7 +84,7 @@ def _request(spec: EventSpec, examples: Examples) -> Json:
     return {
         "operationId": f"receive_{spec.type.replace('.', '_')}",
         "summary": spec.type,
-        "description": spec.about,
+        "description": spec.description,
         "security": [],
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in SENT_HEADERS],
         "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "example": example}}},

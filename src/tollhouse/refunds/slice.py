@@ -11,13 +11,13 @@ SLICE = Slice(
     events=(
         EventSpec(
             type="payment.refunded",
-            about="A refund was paid to the customer; `data.refund` is the refund.",
+            description="A refund was paid to the customer; `data.refund` is the refund.",
             objects=(TransactionView,),
             beside={"refund": RefundView},
         ),
         EventSpec(
             type="payment.chargeback",
-            about="A customer disputed a payment; `data.chargeback` is the dispute.",
+            description="A customer disputed a payment; `data.chargeback` is the dispute.",
             objects=(TransactionView,),
             beside={"chargeback": ChargebackView},
         ),

@@ -20,24 +20,24 @@ SLICE = Slice(
     events=(
         EventSpec(
             type="payment.succeeded",
-            about="A payment was credited: it is confirmed, or the merchant accepted the received amount.",
+            description="A payment was credited: it is confirmed, or the merchant accepted the received amount.",
             objects=(TransactionView,),
         ),
         EventSpec(
             type="payment.failed",
-            about="A payment was declined, or its link was canceled before money was received.",
+            description="A payment was declined, or its link was canceled before money was received.",
             objects=(TransactionView,),
         ),
         EventSpec(
             type="payment.expired",
-            about="A payment link expired without payment. The object is the latest transaction of the link, or the link "
-            "itself without one.",
+            description="A payment link expired without payment. The object is the latest transaction of the link, or "
+            "the link itself without one.",
             objects=(TransactionView, LinkView),
         ),
         EventSpec(
             type="payment.refund_required",
-            about="An amount was received that does not match: too little, too late, twice, after a cancellation or in "
-            "another asset. The merchant accepts or refunds it.",
+            description="An amount was received that does not match: too little, too late, twice, after a cancellation or "
+            "in another asset. The merchant accepts or refunds it.",
             objects=(TransactionView,),
         ),
     ),

@@ -11,7 +11,7 @@ SLICE = Slice(
     events=(
         EventSpec(
             type="webhook.test",
-            about="A test event, sent once on request.",
+            description="A test event, sent once on request.",
             objects=(TestSubject,),
         ),
     ),

@@ -11,11 +11,11 @@ SLICE = Slice(
     jobs=(Job(CONTINUOUS_S, jobs.advance_withdrawals), Job(HOURLY_S, jobs.delete_old_quotes)),
     invariants=INVARIANTS,
     events=(
-        EventSpec(type="withdrawal.processing", about="A withdrawal is being sent.", objects=(WithdrawalView,)),
-        EventSpec(type="withdrawal.completed", about="A withdrawal was sent.", objects=(WithdrawalView,)),
+        EventSpec(type="withdrawal.processing", description="A withdrawal is being sent.", objects=(WithdrawalView,)),
+        EventSpec(type="withdrawal.completed", description="A withdrawal was sent.", objects=(WithdrawalView,)),
         EventSpec(
             type="withdrawal.failed",
-            about="A withdrawal was rejected or returned. The amount is in the balance again.",
+            description="A withdrawal was rejected or returned. The amount is in the balance again.",
             objects=(WithdrawalView,),
         ),
     ),
