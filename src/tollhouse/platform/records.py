@@ -71,36 +71,33 @@ class _Member(Struct, frozen=True):
 
 
 class Record(Generic[S]):
-    """The SQL of a Struct that is a row of `table`."""
+    """The SQL of a Struct that is a row of `table`. `also` are written columns that the Struct does not have."""
 
-    def __init__(self, kind: type[S], table: str) -> None:
-        members = tuple(_members(kind))
-        self.kind = kind
+    def __init__(self, kind: type[S], table: str, also: Sequence[str] = ()) -> None:
+        self._members = tuple(_members(kind))
         self.table = table
-        self.columns = _selection(members, table, "")
+        self.columns = _selection(self._members, table, "")
         """The columns for `SELECT` and `RETURNING`, where the table has no alias."""
-        written = [column for column in _all_columns(members) if column.expression is None]
-        names, parameters = (
-            ", ".join(column.name for column in written),
-            ", ".join(f"${1 + at}" for at in range(len(written))),
-        )
-        self.insert = f"INSERT INTO {table} ({names}) VALUES ({parameters})"
+        written = [column for column in _all_columns(self._members) if column.expression is None]
+        names = [*(column.name for column in written), *also]
+        parameters = ", ".join(f"${place}" for place in range(1, len(names) + 1))
+        self.insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({parameters})"
         """The INSERT statement; `values` are its parameters."""
-        self._members = members
-        self._paths = attrgetter(*(column.path for column in written))
+        self._also = tuple(also)
+        self._values = attrgetter(*(column.path for column in written))
         self._json_places = tuple(at for at, column in enumerate(written) if column.is_json)
-        self._read = _reader(kind, members)
+        self._read = _reader(kind, self._members)
 
     def columns_of(self, alias: str) -> str:
         """The columns of the table under an alias: `l.id, l.merchant_id, …`."""
         return _selection(self._members, alias, f"{alias}.")
 
-    def values(self, record: S) -> Sequence[object]:
+    def values(self, record: S, **also: object) -> Sequence[object]:
         """The parameters of `insert`."""
-        values = list(self._paths(record))
+        values = list(self._values(record))
         for at in self._json_places:
             values[at] = None if values[at] is None else msgspec.json.encode(values[at]).decode()
-        return values
+        return [*values, *(also[name] for name in self._also)]
 
     def read(self, row: Row) -> S:
         """The record of a row that has its columns, whatever else it has."""

@@ -11,35 +11,26 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.rails.provider import RefundOrder
-from tollhouse.transactions.model import Chargeback, Refund, Transaction
+from tollhouse.transactions.model import REFUND, Chargeback, Refund, Transaction
 
-INSERT = """
-    INSERT INTO refunds (id, merchant_id, mode, transaction_id, rail, currency, amount_minor, unapplied_minor, hold_id,
-                         status, reason, receiver, external_id, metadata, next_look_at, created_at, updated_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'pending', $10, $11, $12, $13, $14, $15, $15)
-"""
-GET = """
-    SELECT r.id, r.transaction_id, r.currency, r.amount_minor, r.unapplied_minor, r.hold_id, r.status, r.reason, r.receiver,
-           o.review, r.failure_code, r.provider_reference, r.external_id, r.metadata, r.version, r.created_at, r.updated_at
+INSERT = REFUND.insert
+GET = f"""
+    SELECT {REFUND.columns_of("r")}
     FROM refunds r JOIN outgoing_transfers o ON o.id = r.id WHERE r.merchant_id = $1 AND r.mode = $2 AND r.id = $3
 """
-LIST = """
-    SELECT r.id, r.transaction_id, r.currency, r.amount_minor, r.unapplied_minor, r.hold_id, r.status, r.reason, r.receiver,
-           o.review, r.failure_code, r.provider_reference, r.external_id, r.metadata, r.version, r.created_at, r.updated_at
-    FROM refunds r JOIN outgoing_transfers o ON o.id = r.id
+LIST = f"""
+    SELECT {REFUND.columns_of("r")} FROM refunds r JOIN outgoing_transfers o ON o.id = r.id
     WHERE r.merchant_id = $1 AND r.mode = $2 AND ($3::uuid IS NULL OR r.transaction_id = $3)
       AND ($4::text[] IS NULL OR r.status = ANY($4)) AND ($5::text IS NULL OR r.currency = $5)
       AND ($6::text IS NULL OR r.external_id = $6)
       AND r.created_at >= $7 AND (r.created_at, r.id) < ($8, $9)
     ORDER BY r.created_at DESC, r.id DESC LIMIT $10 OFFSET $11
 """
-UPDATE_STATUS_IF = """
+UPDATE_STATUS_IF = f"""
     UPDATE refunds r SET status = $5, failure_code = $6, next_look_at = NULL, updated_at = $7, version = r.version + 1
     FROM outgoing_transfers o
     WHERE r.merchant_id = $1 AND r.mode = $2 AND r.id = $3 AND r.status = $4 AND o.id = r.id
-    RETURNING r.id, r.transaction_id, r.currency, r.amount_minor, r.unapplied_minor, r.hold_id, r.status, r.reason,
-              r.receiver, o.review, r.failure_code, r.provider_reference, r.external_id, r.metadata, r.version,
-              r.created_at, r.updated_at
+    RETURNING {REFUND.columns_of("r")}
 """
 # An approval is a change of the refund too, and increments its version.
 RECORD_APPROVAL = """
@@ -91,18 +82,16 @@ class DueRefund(Struct, frozen=True):
 
 async def insert(tx: Tx, transaction: Transaction, refund: Refund) -> None:
     """Insert a refund. The worker submits it at once, or after its review."""
-    env = transaction.env
-    facts = (refund.amount_minor, refund.unapplied_minor, refund.hold_id, refund.reason, refund.receiver)
-    look_at = None if refund.review == "required" else refund.created_at
-    said = (refund.external_id, msgspec.json.encode(refund.metadata).decode(), look_at, refund.created_at)
-    whose = (transaction.id, transaction.rail, refund.currency)
-    await tx.execute(INSERT, refund.id, env.merchant_id, env.mode, *whose, *facts, *said)
+    due_at = None if refund.review == "required" else refund.created_at
+    env, rail = transaction.env, transaction.rail
+    values = REFUND.values(refund, merchant_id=env.merchant_id, mode=env.mode, rail=rail, next_look_at=due_at)
+    await tx.execute(INSERT, *values)
 
 
 async def get(db: Pool | Tx, env: MerchantEnv, refund_id: UUID) -> Refund | None:
     """The refund of this id."""
     row = await db.fetchrow(GET, env.merchant_id, env.mode, refund_id)
-    return None if row is None else _refund(row)
+    return None if row is None else REFUND.read(row)
 
 
 async def list_refunds(db: Pool, env: MerchantEnv, filters: RefundFilter, window: Window) -> list[Refund]:
@@ -110,7 +99,7 @@ async def list_refunds(db: Pool, env: MerchantEnv, filters: RefundFilter, window
     rows = await db.fetch_custom_plan(
         LIST, env.merchant_id, env.mode, *msgspec.structs.astuple(filters), *msgspec.structs.astuple(window)
     )
-    return [_refund(row) for row in rows]
+    return [REFUND.read(row) for row in rows]
 
 
 async def update_status_if(
@@ -118,7 +107,7 @@ async def update_status_if(
 ) -> Refund | None:
     """Move a refund from one status to another. None if it has another status."""
     row = await tx.fetchrow(UPDATE_STATUS_IF, env.merchant_id, env.mode, refund_id, was, becomes, failure_code, now)
-    return None if row is None else _refund(row)
+    return None if row is None else REFUND.read(row)
 
 
 async def record_approval(tx: Tx, env: MerchantEnv, refund_id: UUID, look_at: datetime | None, now: datetime) -> None:
@@ -154,28 +143,6 @@ async def insert_chargeback(tx: Tx, transaction: Transaction, chargeback: Charge
 async def close_chargeback(tx: Tx, env: MerchantEnv, chargeback_id: UUID, status: str, now: datetime) -> bool:
     """Close an open chargeback. False if it is closed."""
     return await tx.execute(CLOSE_CHARGEBACK, env.merchant_id, env.mode, chargeback_id, status, now) == 1
-
-
-def _refund(row: Row) -> Refund:
-    return Refund(
-        id=row["id"],
-        transaction_id=row["transaction_id"],
-        currency=row["currency"],
-        amount_minor=row["amount_minor"],
-        unapplied_minor=row["unapplied_minor"],
-        hold_id=row["hold_id"],
-        status=row["status"],
-        reason=row["reason"],
-        receiver=row["receiver"],
-        review=row["review"],
-        failure_code=row["failure_code"],
-        provider_reference=row["provider_reference"],
-        external_id=row["external_id"],
-        metadata=msgspec.json.decode(row["metadata"], type=dict[str, str]),
-        version=row["version"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
 
 
 def _due(row: Row) -> DueRefund:

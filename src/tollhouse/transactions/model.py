@@ -1,14 +1,16 @@
 """Transactions, refunds and chargebacks, and the amounts derived from them."""
 
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.catalogue.record_views import ShownAs
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.outgoing.model import Review
 from tollhouse.payment_links.model import LinkStatus, effective_status
+from tollhouse.platform.records import Internal, Json, Record, Selected
 from tollhouse.rails.provider import Instructions
 
 TransactionStatus = Literal[
@@ -66,21 +68,21 @@ class Refund(Struct, frozen=True, kw_only=True):
 
     id: UUID
     transaction_id: UUID
-    currency: str
     amount_minor: int
-    unapplied_minor: int
-    hold_id: UUID | None
+    currency: str
     status: RefundStatus
     reason: RefundReason
     receiver: str | None
-    review: Review
+    review: Annotated[Review, Selected("o.review")]
     failure_code: str | None
     provider_reference: str | None
     external_id: str | None
-    metadata: dict[str, str]
-    version: int
+    metadata: Json[dict[str, str]]
     created_at: datetime
     updated_at: datetime
+    version: int
+    unapplied_minor: Internal[int]
+    hold_id: Internal[UUID | None]
 
 
 class Chargeback(Struct, frozen=True, kw_only=True):
@@ -104,42 +106,42 @@ class Transaction(Struct, frozen=True, kw_only=True):
     """
 
     id: UUID
-    env: MerchantEnv
     payment_link_id: UUID
-    link_status: LinkStatus
-    link_expires_at: datetime
-    clock_offset: timedelta
     project_id: UUID
     external_id: str | None
-    metadata: dict[str, str]
-    webhook_url: str | None
+    status: TransactionStatus = "pending"
+    amount_minor: int
+    currency: str
+    received_minor: Annotated[int, ShownAs("amount_received_minor")] = 0
+    fee_minor: int = 0
+    refunded_minor: Annotated[int, ShownAs("amount_refunded_minor")] = 0
     method_id: str
     method_type: str
-    rail: str
-    instructions: Instructions
-    currency: str
-    amount_minor: int
-    received_minor: int = 0
-    credited_minor: int = 0
-    unapplied_minor: int = 0
-    fee_minor: int = 0
-    refunded_minor: int = 0
-    returning_minor: int = 0
-    returning_unapplied_minor: int = 0
-    charged_back_minor: int = 0
-    confirmations: int | None = None
-    required_confirmations: int | None = None
-    status: TransactionStatus = "pending"
     failure_code: str | None = None
     refund_required_reason: RefundRequiredReason | None = None
     late: bool = False
-    version: int = 1
+    chargeback: Json[Chargeback | None] = None
+    refunds: Json[tuple[Refund, ...]] = ()
+    timeline: Json[tuple[TimelineEntry, ...]] = ()
+    metadata: Json[dict[str, str]]
+    env: MerchantEnv
     created_at: datetime
     updated_at: datetime
     succeeded_at: datetime | None = None
-    timeline: tuple[TimelineEntry, ...] = ()
-    refunds: tuple[Refund, ...] = ()
-    chargeback: Chargeback | None = None
+    version: int = 1
+    credited_minor: Internal[int] = 0
+    unapplied_minor: Internal[int] = 0
+    returning_minor: Internal[int] = 0
+    returning_unapplied_minor: Internal[int] = 0
+    charged_back_minor: Internal[int] = 0
+    confirmations: Internal[int | None] = None
+    required_confirmations: Internal[int | None] = None
+    rail: Internal[str]
+    instructions: Internal[Json[Instructions]]
+    webhook_url: Internal[str | None]
+    link_status: Internal[LinkStatus]
+    link_expires_at: Internal[datetime]
+    clock_offset: Internal[Annotated[timedelta, Selected("{row}.ahead")]]
 
     @property
     def is_open(self) -> bool:
@@ -177,3 +179,8 @@ class Transaction(Struct, frozen=True, kw_only=True):
         """The status at `now`: a pending attempt without money expires with its link."""
         over = self.status == "pending" and self.received_minor == 0
         return "expired" if over and self.link_status_at(now) in {"expired", "completed"} else self.status
+
+
+REFUND = Record(Refund, "refunds", also=("merchant_id", "mode", "rail", "next_look_at"))
+"""Its statements join the refund's outgoing transfer as `o`."""
+TRANSACTION = Record(Transaction, "whole_transactions")

@@ -11,9 +11,9 @@ from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.payment_links.model import PaymentLink
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.provider import Instructions, Observation, Payer
-from tollhouse.transactions.model import Chargeback, Refund, RefundRequiredReason, TimelineEntry, Transaction
+from tollhouse.transactions.model import TRANSACTION, RefundRequiredReason, TimelineEntry, Transaction
 
 INSERT = """
     WITH begun AS (
@@ -64,9 +64,9 @@ LOCK_LINK = """
       AND l.id = (SELECT t.payment_link_id FROM transactions t WHERE t.merchant_id = $1 AND t.mode = $2 AND t.id = $3)
     FOR NO KEY UPDATE
 """
-GET = "SELECT * FROM whole_transactions WHERE merchant_id = $1 AND mode = $2 AND id = $3"
-LIST_OPEN = """
-    SELECT * FROM whole_transactions
+GET = f"SELECT {TRANSACTION.columns} FROM whole_transactions WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+LIST_OPEN = f"""
+    SELECT {TRANSACTION.columns} FROM whole_transactions
     WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
     ORDER BY created_at DESC, id DESC
 """
@@ -76,8 +76,8 @@ LIST_NEWEST_OPEN = """
     ORDER BY created_at DESC, id DESC LIMIT $4
 """
 # An attempt expires with its link, even if no job has recorded it yet.
-LIST = """
-    SELECT * FROM whole_transactions
+LIST = f"""
+    SELECT {TRANSACTION.columns} FROM whole_transactions
     WHERE merchant_id = $1 AND mode = $2
       AND ($4::text[] IS NULL OR CASE WHEN status = 'pending' AND received_minor = 0
                                               AND (link_status = 'completed' OR (link_status = 'active'
@@ -180,13 +180,13 @@ async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | 
 async def get(db: Pool | Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
     """The transaction of this id."""
     row = await db.fetchrow(GET, env.merchant_id, env.mode, transaction_id)
-    return None if row is None else _transaction(row)
+    return None if row is None else TRANSACTION.read(row)
 
 
 async def list_open(db: Pool | Tx, link: PaymentLink) -> list[Transaction]:
     """The open attempts of a link, newest first."""
     rows = await db.fetch(LIST_OPEN, link.env.merchant_id, link.env.mode, link.id)
-    return [_transaction(row) for row in rows]
+    return [TRANSACTION.read(row) for row in rows]
 
 
 async def list_newest_open(tx: Tx, link: PaymentLink, limit: int) -> list[tuple[UUID, str]]:
@@ -202,7 +202,7 @@ async def list_transactions(
     rows = await db.fetch_custom_plan(
         LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(filters), *msgspec.structs.astuple(window)
     )
-    return [_transaction(row) for row in rows]
+    return [TRANSACTION.read(row) for row in rows]
 
 
 async def update_if_current(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction | None:
@@ -235,45 +235,3 @@ async def update_if_current(tx: Tx, new: Transaction, detail: str | None, now: d
         return None
     timeline = (*new.timeline, TimelineEntry(new.status, now, detail))
     return msgspec.structs.replace(new, version=new.version + 1, updated_at=now, timeline=timeline)
-
-
-def _transaction(row: Row) -> Transaction:
-    return Transaction(
-        id=row["id"],
-        env=MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
-        payment_link_id=row["payment_link_id"],
-        link_status=row["link_status"],
-        link_expires_at=row["link_expires_at"],
-        clock_offset=row["ahead"],
-        project_id=row["project_id"],
-        external_id=row["external_id"],
-        metadata=msgspec.json.decode(row["metadata"], type=dict[str, str]),
-        webhook_url=row["webhook_url"],
-        method_id=row["method_id"],
-        method_type=row["method_type"],
-        rail=row["rail"],
-        instructions=msgspec.json.decode(row["instructions"], type=Instructions),
-        currency=row["currency"],
-        amount_minor=row["amount_minor"],
-        received_minor=row["received_minor"],
-        credited_minor=row["credited_minor"],
-        unapplied_minor=row["unapplied_minor"],
-        fee_minor=row["fee_minor"],
-        refunded_minor=row["refunded_minor"],
-        returning_minor=row["returning_minor"],
-        returning_unapplied_minor=row["returning_unapplied_minor"],
-        charged_back_minor=row["charged_back_minor"],
-        confirmations=row["confirmations"],
-        required_confirmations=row["required_confirmations"],
-        status=row["status"],
-        failure_code=row["failure_code"],
-        refund_required_reason=row["refund_required_reason"],
-        late=row["late"],
-        version=row["version"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        succeeded_at=row["succeeded_at"],
-        timeline=msgspec.json.decode(row["timeline"], type=tuple[TimelineEntry, ...]),
-        refunds=msgspec.json.decode(row["refunds"], type=tuple[Refund, ...]),
-        chargeback=None if row["chargeback"] is None else msgspec.json.decode(row["chargeback"], type=Chargeback),
-    )
