@@ -1,38 +1,9 @@
 -- The schema after all migrations. Made by `just records`, compared by a test.
-CREATE FUNCTION public.balance_payments_refuse_step() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    IF NOT (CASE OLD.status
-        WHEN 'reserved' THEN NEW.status IN ('captured', 'released', 'expired')
-        WHEN 'captured' THEN NEW.status IN ('partially_refunded', 'refunded')
-        WHEN 'partially_refunded' THEN NEW.status = 'refunded'
-        ELSE false
-    END) THEN
-        RAISE EXCEPTION 'a balance payment that is % does not become %', OLD.status, NEW.status
-            USING ERRCODE = 'check_violation';
-    END IF;
-    RETURN NEW;
-END $$;
 CREATE FUNCTION public.bank_entry_parts_refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
     RAISE EXCEPTION 'what was done with money of the bank is done' USING ERRCODE = 'integrity_constraint_violation';
-END $$;
-CREATE FUNCTION public.bank_payouts_refuse_step() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    IF NOT (CASE OLD.status
-        WHEN 'prepared' THEN NEW.status IN ('exported', 'refused')
-        WHEN 'exported' THEN NEW.status IN ('confirmed', 'returned', 'refused')
-        WHEN 'confirmed' THEN NEW.status = 'returned'
-        ELSE false
-    END) THEN
-        RAISE EXCEPTION 'a payout that is % does not become %', OLD.status, NEW.status USING ERRCODE = 'check_violation';
-    END IF;
-    RETURN NEW;
 END $$;
 CREATE FUNCTION public.bank_payouts_refuse_unreleased() RETURNS trigger
     LANGUAGE plpgsql
@@ -49,19 +20,6 @@ BEGIN
             RAISE EXCEPTION 'nothing of a suspended merchant leaves'
                 USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_suspended';
         END IF;
-    END IF;
-    RETURN NEW;
-END $$;
-CREATE FUNCTION public.fulfillments_refuse_step() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    IF NOT (CASE OLD.status
-        WHEN 'pending' THEN NEW.status IN ('processing', 'canceled')
-        WHEN 'processing' THEN NEW.status IN ('completed', 'partially_completed', 'failed')
-        ELSE false
-    END) THEN
-        RAISE EXCEPTION 'a fulfillment that is % does not become %', OLD.status, NEW.status USING ERRCODE = 'check_violation';
     END IF;
     RETURN NEW;
 END $$;
@@ -281,12 +239,8 @@ BEGIN
     THEN
         RAISE EXCEPTION 'an outgoing transfer stays what it is' USING ERRCODE = 'integrity_constraint_violation';
     END IF;
-    IF OLD.review <> NEW.review
-       AND NOT (CASE OLD.review WHEN 'required' THEN NEW.review IN ('approved', 'rejected')
-                                WHEN 'before_reviews' THEN false
-                                ELSE NEW.review = 'rejected' END) THEN
-        RAISE EXCEPTION 'a transfer whose review is % does not become %', OLD.review, NEW.review
-            USING ERRCODE = 'check_violation';
+    IF OLD.review <> NEW.review THEN
+        PERFORM state_transitions_require('outgoing_transfers', OLD.review, NEW.review);
     END IF;
     IF (NEW.review = 'approved' AND OLD.review <> 'approved') OR (NEW.released_at IS NOT NULL AND OLD.released_at IS NULL) THEN
         PERFORM FROM merchants WHERE id = NEW.merchant_id AND suspended_at IS NULL FOR SHARE;
@@ -1038,24 +992,20 @@ BEGIN
     INSERT INTO row_digests (kind, id, digest) VALUES (TG_ARGV[0], NEW.id, row_digest(NEW));
     RETURN NULL;
 END $$;
-CREATE FUNCTION public.transactions_refuse_step() RETURNS trigger
+CREATE FUNCTION public.state_transitions_enforce() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    IF NOT (CASE OLD.status
-        WHEN 'pending' THEN NEW.status IN ('processing', 'succeeded', 'failed', 'expired', 'refund_required')
-        WHEN 'processing' THEN NEW.status IN ('pending', 'succeeded', 'failed', 'refund_required')
-        WHEN 'failed' THEN NEW.status IN ('succeeded', 'refund_required')
-        WHEN 'expired' THEN NEW.status IN ('succeeded', 'refund_required')
-        WHEN 'refund_required' THEN NEW.status IN ('succeeded', 'partially_refunded', 'refunded')
-        WHEN 'succeeded' THEN NEW.status IN ('partially_refunded', 'refunded', 'chargeback')
-        WHEN 'partially_refunded' THEN NEW.status IN ('succeeded', 'refunded', 'chargeback')
-        WHEN 'refunded' THEN NEW.status IN ('succeeded', 'partially_refunded', 'refund_required')  -- the bank sent it back
-        WHEN 'chargeback' THEN NEW.status IN ('succeeded', 'partially_refunded', 'refunded')  -- won
-    END) THEN
-        RAISE EXCEPTION 'a transaction that is % does not become %', OLD.status, NEW.status USING ERRCODE = 'check_violation';
-    END IF;
+    PERFORM state_transitions_require(TG_TABLE_NAME, OLD.status, NEW.status);
     RETURN NEW;
+END $$;
+CREATE FUNCTION public.state_transitions_require(p_record text, p_from text, p_to text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM state_transitions t WHERE t.record = p_record AND t.from_status = p_from AND t.to_status = p_to) THEN
+        RAISE EXCEPTION '%: % cannot become %', p_record, p_from, p_to USING ERRCODE = 'check_violation';
+    END IF;
 END $$;
 CREATE FUNCTION public.webhook_failures_follow() RETURNS trigger
     LANGUAGE plpgsql
@@ -1074,21 +1024,6 @@ CREATE FUNCTION public.webhook_first_id(p_moment timestamp with time zone) RETUR
     AS $$
     SELECT rpad(lpad(to_hex(floor(extract(epoch FROM p_moment) * 1000)::bigint), 12, '0'), 32, '0')::uuid
 $$;
-CREATE FUNCTION public.withdrawals_refuse_step() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    IF NOT (CASE OLD.status
-        WHEN 'pending_review' THEN NEW.status IN ('approved', 'failed', 'canceled')
-        WHEN 'approved' THEN NEW.status IN ('processing', 'failed', 'canceled')
-        WHEN 'processing' THEN NEW.status IN ('completed', 'failed')
-        WHEN 'completed' THEN NEW.status = 'failed'  -- the bank sent it back
-        ELSE false
-    END) THEN
-        RAISE EXCEPTION 'a withdrawal that is % does not become %', OLD.status, NEW.status USING ERRCODE = 'check_violation';
-    END IF;
-    RETURN NEW;
-END $$;
 CREATE TABLE public.api_key_activity (
     api_key_id uuid NOT NULL,
     last_used_at timestamp with time zone NOT NULL
@@ -1613,6 +1548,11 @@ CREATE TABLE public.sessions (
     proved_at timestamp with time zone,
     CONSTRAINT sessions_id_hash_check CHECK ((octet_length(id_hash) = 32))
 );
+CREATE TABLE public.state_transitions (
+    record text NOT NULL,
+    from_status text NOT NULL,
+    to_status text NOT NULL
+);
 CREATE TABLE public.test_clocks (
     merchant_id uuid NOT NULL,
     mode text DEFAULT 'test'::text NOT NULL,
@@ -2056,6 +1996,8 @@ ALTER TABLE ONLY public.secret_keys
     ADD CONSTRAINT secret_keys_pkey PRIMARY KEY (key_id);
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (id_hash);
+ALTER TABLE ONLY public.state_transitions
+    ADD CONSTRAINT state_transitions_pkey PRIMARY KEY (record, from_status, to_status);
 ALTER TABLE ONLY public.test_clocks
     ADD CONSTRAINT test_clocks_pkey PRIMARY KEY (merchant_id);
 ALTER TABLE ONLY public.transaction_steps
@@ -2197,10 +2139,10 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_postings FOR
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transaction_applications FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.operator_actions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
-CREATE TRIGGER balance_payments_step BEFORE UPDATE OF status ON public.balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.balance_payments_refuse_step();
+CREATE TRIGGER balance_payments_transition BEFORE UPDATE OF status ON public.balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((new.status = 'exported'::text)) EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_prepared_of BEFORE INSERT ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
-CREATE TRIGGER bank_payouts_step BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.bank_payouts_refuse_step();
+CREATE TRIGGER bank_payouts_transition BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.outcome <> 'unmatched'::text) OR (old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
 CREATE TRIGGER digested AFTER INSERT ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('balance_payment');
 CREATE TRIGGER digested AFTER INSERT ON public.bank_batches FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('bank_batch');
@@ -2220,7 +2162,7 @@ CREATE TRIGGER digested AFTER INSERT ON public.refunds FOR EACH ROW EXECUTE FUNC
 CREATE TRIGGER digested AFTER INSERT ON public.transactions FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('payment');
 CREATE TRIGGER digested AFTER INSERT ON public.webhook_events FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('event');
 CREATE TRIGGER digested AFTER INSERT ON public.withdrawals FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('withdrawal');
-CREATE TRIGGER fulfillments_step BEFORE UPDATE OF status ON public.fulfillments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.fulfillments_refuse_step();
+CREATE TRIGGER fulfillments_transition BEFORE UPDATE OF status ON public.fulfillments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER kept_a_year BEFORE DELETE ON public.audit_lines FOR EACH ROW WHEN ((old.created_at > (now() - '365 days'::interval))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_above_limit AFTER UPDATE OF balance ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > old.balance))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_begun_above_limit AFTER INSERT ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > 0))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
@@ -2228,6 +2170,7 @@ CREATE TRIGGER never_changed BEFORE UPDATE ON public.audit_lines FOR EACH ROW EX
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.row_digests FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.scope_bits FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.state_transitions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_entry_parts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -2252,16 +2195,17 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_actions FOR EACH
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.outgoing_transfers FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.row_digests FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.scope_bits FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.state_transitions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_redirected BEFORE UPDATE OF id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_unreleased();
 CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_refuse_change();
 CREATE TRIGGER refunds_made_released BEFORE INSERT ON public.refunds FOR EACH ROW WHEN (((new.status = 'succeeded'::text) OR (new.provider_reference IS NOT NULL))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER refunds_released BEFORE UPDATE OF status, provider_reference ON public.refunds FOR EACH ROW WHEN ((((new.status = 'succeeded'::text) AND (old.status <> 'succeeded'::text)) OR ((new.provider_reference IS NOT NULL) AND (old.provider_reference IS NULL)))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
-CREATE TRIGGER transactions_step BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.transactions_refuse_step();
+CREATE TRIGGER transactions_transition BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER webhook_failures_follow AFTER UPDATE OF status ON public.webhook_events FOR EACH ROW WHEN (((old.status = 'failed'::text) <> (new.status = 'failed'::text))) EXECUTE FUNCTION public.webhook_failures_follow();
 CREATE TRIGGER withdrawals_released BEFORE INSERT OR UPDATE OF status ON public.withdrawals FOR EACH ROW WHEN ((new.status = ANY (ARRAY['approved'::text, 'processing'::text, 'completed'::text]))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
-CREATE TRIGGER withdrawals_step BEFORE UPDATE OF status ON public.withdrawals FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.withdrawals_refuse_step();
+CREATE TRIGGER withdrawals_transition BEFORE UPDATE OF status ON public.withdrawals FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 ALTER TABLE ONLY public.api_key_activity
     ADD CONSTRAINT api_key_activity_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES public.api_keys(id);
 ALTER TABLE ONLY public.api_keys

@@ -4,7 +4,11 @@ import asyncio
 import re
 import subprocess
 import tempfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeVar
+
+import asyncpg
 
 from tests import layers_picture, tables
 from tests.running import new_database
@@ -19,7 +23,18 @@ HERE = Path(__file__).parent.parent
 ROUTES = HERE / "docs" / "routes.txt"
 SCHEMA = HERE / "schema.sql"
 TABLES = HERE / "docs" / "tables.txt"
+STATES = HERE / "docs" / "states.md"
 OBJECTS = HERE / "src" / "tollhouse" / "checks" / schema_store.RECORD
+TRANSITIONS = """
+    SELECT record, from_status, string_agg(format('`%s`', to_status), ', ' ORDER BY to_status COLLATE "C") AS to_statuses
+    FROM state_transitions GROUP BY record, from_status ORDER BY record COLLATE "C", from_status COLLATE "C"
+"""
+STATES_HEAD = """# State transitions
+
+Made by `just records` from the table `state_transitions`. A trigger refuses every other change of the status of a row,
+or of the review of an outgoing transfer. Statuses that are not in the column From are final.
+"""
+T = TypeVar("T")
 NOISE = re.compile(r"^(--.*|SET .*|SELECT pg_catalog\.set_config.*|\\(un)?restrict .*|)$")
 
 
@@ -43,19 +58,27 @@ def schema(server: embedded.Server) -> str:
     return "-- The schema after all migrations. Made by `just records`, compared by a test.\n" + "\n".join(lines) + "\n"
 
 
+def states(server: embedded.Server) -> str:
+    """The state transitions that the database allows, as a page."""
+    rows = asyncio.run(_migrated(server, lambda connection: connection.fetch(TRANSITIONS)))
+    table = "".join(f"| `{row['record']}` | `{row['from_status']}` | {row['to_statuses']} |\n" for row in rows)
+    return f"{STATES_HEAD}\n| Table | From | To |\n|---|---|---|\n{table}"
+
+
 def schema_objects(server: embedded.Server) -> str:
     """What `tollhouse check` compares a database with."""
+    return asyncio.run(_migrated(server, lambda connection: schema_store.record(Tx(connection))))
 
-    async def read() -> str:
-        dsn = await new_database(server.cluster.dsn)
-        await migrate(dsn)
-        connection = await connect(dsn)
-        try:
-            return await schema_store.record(Tx(connection))
-        finally:
-            await connection.close()
 
-    return asyncio.run(read())
+async def _migrated(server: embedded.Server, read: Callable[["asyncpg.Connection[asyncpg.Record]"], Awaitable[T]]) -> T:
+    """What this reads from a database after all migrations."""
+    dsn = await new_database(server.cluster.dsn)
+    await migrate(dsn)
+    connection = await connect(dsn)
+    try:
+        return await read(connection)
+    finally:
+        await connection.close()
 
 
 async def _partitions(dsn: str) -> list[str]:
@@ -78,6 +101,7 @@ def write() -> None:
         server = embedded.start(Path(folder))
         try:
             SCHEMA.write_text(schema(server))
+            STATES.write_text(states(server))
             OBJECTS.write_text(schema_objects(server))
             TABLES.write_text(tables.report(SCHEMA.read_text()))
         finally:

@@ -36,6 +36,10 @@ def test_the_schema_does_not_depend_on_the_date() -> None:
     assert re.findall(r"_20[0-9]{4,}", records.SCHEMA.read_text()) == []
 
 
+def test_the_state_transitions_are_committed(server: embedded.Server) -> None:
+    assert records.STATES.read_text() == records.states(server), "run `just records`"
+
+
 def test_the_list_of_schema_objects_is_committed(server: embedded.Server) -> None:
     assert records.OBJECTS.read_text() == records.schema_objects(server), "run `just records`"
 

@@ -126,6 +126,10 @@ DAMAGE = {
         "I22 .* trigger refunds.RI_ConstraintTrigger.* is switched off",
         "ALTER TABLE refunds DISABLE TRIGGER ALL",
     ),
+    "a transition too many": (
+        "I22 .* transitions withdrawals.failed is not ours",
+        "INSERT INTO state_transitions VALUES ('withdrawals', 'failed', 'approved')",
+    ),
     "a trigger too many": (
         "I22 .* trigger withdrawals.more is not ours",
         "CREATE TRIGGER more AFTER UPDATE ON withdrawals FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change()",

@@ -19,6 +19,7 @@ FORBIDDEN = {
     "create": "CREATE TABLE mine (x int)",
     "replace a function": "CREATE OR REPLACE FUNCTION ledger_refuse_change() RETURNS trigger LANGUAGE sql AS 'SELECT NULL'",
     "rewrite migrations": "DELETE FROM schema_migrations",
+    "allow a transition": "INSERT INTO state_transitions VALUES ('withdrawals', 'failed', 'approved')",
     "become the owner": "SET ROLE tollhouse",
     "create a role": "CREATE ROLE more SUPERUSER",
 }

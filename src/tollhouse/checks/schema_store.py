@@ -1,4 +1,4 @@
-"""Compare columns, constraints, unique indexes, triggers and functions with those that the migrations create."""
+"""Compare what the migrations create with the database: columns, constraints, indexes, triggers, functions, transitions."""
 
 from importlib import resources
 
@@ -32,6 +32,9 @@ OBJECTS = """
     FROM pg_proc p
     WHERE p.pronamespace = current_schema()::regnamespace
       AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
+    UNION ALL
+    SELECT format('transitions %s.%s', record, from_status), string_agg(to_status, ' ' ORDER BY to_status COLLATE "C")
+    FROM state_transitions GROUP BY record, from_status
     ORDER BY 1
 """
 # Includes partitions and the triggers of foreign keys.
@@ -44,6 +47,9 @@ MAJOR = "SELECT current_setting('server_version_num')::int / 10000"
 WRITTEN_BY_SERVER = ("constraint", "trigger", "index")
 """Definitions as the server prints them, which may differ in another version."""
 
+NEVER_ADDED = ("trigger", "transitions")
+"""Others may be added, such as an index of the operator's."""
+
 
 async def record(tx: Tx) -> str:
     """The objects of a freshly migrated database, in the format of the recorded file."""
@@ -52,7 +58,7 @@ async def record(tx: Tx) -> str:
 
 
 async def damage(tx: Tx) -> list[str]:
-    """A line for each missing or different object, and for each extra or disabled trigger."""
+    """A line for each missing or different object, each extra trigger or transition, and each disabled trigger."""
     text = resources.files("tollhouse.checks").joinpath(RECORD).read_text("utf-8")
     head, *lines = text.splitlines()
     made = dict(line.split("\t", 1) for line in lines)
@@ -64,7 +70,7 @@ async def damage(tx: Tx) -> list[str]:
         for name, definition in made.items()
         if found.get(name, definition) != definition and (same_words or not name.startswith(WRITTEN_BY_SERVER))
     ]
-    damaged += [f"{name} is not ours" for name in found if name.startswith("trigger ") and name not in made]
+    damaged += [f"{name} is not ours" for name in found if name.startswith(NEVER_ADDED) and name not in made]
     return damaged + [row["line"] for row in await tx.fetch(SWITCHED_OFF)]
 
 

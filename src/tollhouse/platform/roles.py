@@ -21,7 +21,7 @@ GRANTS = (
     "GRANT USAGE ON SCHEMA public TO {}",
     "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {}",
     "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {}",
-    "REVOKE INSERT, UPDATE, DELETE ON schema_migrations FROM {}",
+    "REVOKE INSERT, UPDATE, DELETE ON schema_migrations, state_transitions FROM {}",
 )
 QUOTED = "SELECT quote_ident($1)"
 
