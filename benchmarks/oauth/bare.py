@@ -19,11 +19,11 @@ import uvicorn
 from uuid_utils.compat import uuid7
 
 from benchmarks.oauth import bare_tokens
-from tollhouse.identity.store import BEARER, HORIZON, NOTE_GRANT_USE
+from tollhouse.identity.store import BEARER, HORIZON, RECORD_GRANT_USE
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.main import WEB_POOL
-from tollhouse.oauth.clients_store import AUTHENTICATED_BY
-from tollhouse.oauth.store import EXCHANGE, REFRESH, SHARE_LOCK
+from tollhouse.oauth.clients_store import FIND_CREDENTIALS
+from tollhouse.oauth.store import EXCHANGE, REFRESH, EXCHANGE_LOCK_SHARED
 
 BITS = [(1 << place, permission.scope) for place, permission in enumerate(PERMISSIONS)]
 MINUTE = timedelta(seconds=60)
@@ -111,7 +111,7 @@ async def account(lent: Lent, scope: Any, _receive: Any) -> bytes:
     now = datetime.now(UTC)
     row = await lent.row(BEARER, hashlib.sha256(token).digest(), now, now + HORIZON)
     if row["last_used_at"] <= now - MINUTE:
-        await lent.row(NOTE_GRANT_USE, row["grant_id"], now)
+        await lent.row(RECORD_GRANT_USE, row["grant_id"], now)
     return ENCODER.encode(
         Account(
             row["merchant_id"],
@@ -130,11 +130,11 @@ async def account(lent: Lent, scope: Any, _receive: Any) -> bytes:
 async def token(lent: Lent, _scope: Any, receive: Any) -> bytes:
     """Look the application up, then exchange or refresh in a transaction."""
     form = {name: values[0] for name, values in parse_qs((await receive())["body"].decode()).items()}
-    client = await lent.row(AUTHENTICATED_BY, form["client_id"])
+    client = await lent.row(FIND_CREDENTIALS, form["client_id"])
     if hashlib.sha256(form["client_secret"].encode()).digest() != client["secret_hash"]:
         raise ValueError("another secret")
     await lent.raw.execute("BEGIN")
-    await lent.row(SHARE_LOCK, form["client_id"])
+    await lent.row(EXCHANGE_LOCK_SHARED, form["client_id"])
     answer = await (refresh if "refresh_token" in form else exchange)(lent, form, datetime.now(UTC))
     await lent.raw.execute("COMMIT")
     return ENCODER.encode(answer)

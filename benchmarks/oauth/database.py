@@ -15,8 +15,8 @@ from benchmarks.oauth.results import Round, round_of
 from benchmarks.oauth.seed import CALLBACK, CLIENT, GRANTS, VERIFIER
 from tollhouse.identity.store import BEARER
 from tollhouse.kernel.scopes import ALL
-from tollhouse.oauth.clients_store import AUTHENTICATED_BY
-from tollhouse.oauth.store import EXCHANGE, REFRESH, SHARE_LOCK
+from tollhouse.oauth.clients_store import FIND_CREDENTIALS
+from tollhouse.oauth.store import EXCHANGE, REFRESH, EXCHANGE_LOCK_SHARED
 from tollhouse.platform.embedded import Cluster
 
 PARAMETER = re.compile(r"\$(\d+)")
@@ -62,8 +62,8 @@ def _with(sql: str, *values: str) -> str:
 
 ANY_TOKEN = "sha256(uuid_send(gen_random_uuid()))"  # noqa: S105 - an expression
 GRANT = "lpad(:grant::text, 32, '0')::uuid"
-OPEN = ["BEGIN;", _with(SHARE_LOCK, f"'{CLIENT}'")]
-ASK_CLIENT = _with(AUTHENTICATED_BY, f"'{CLIENT}'")
+OPEN = ["BEGIN;", _with(EXCHANGE_LOCK_SHARED, f"'{CLIENT}'")]
+ASK_CLIENT = _with(FIND_CREDENTIALS, f"'{CLIENT}'")
 SCRIPTS: dict[Action, list[str]] = {
     "account": [
         rf"\set grant random(0, {GRANTS - 1})",

@@ -87,7 +87,8 @@ async def test_every_entry_is_served_as_page_and_as_markdown(alice: Actor) -> No
 async def test_the_codes_are_listed(alice: Actor) -> None:
     written = (await alice.anonymously("GET", "/docs/api/errors.md")).ok().text
     assert (
-        "- **`application_changed`** 409. The application was changed meanwhile. Load it again.\\\n  [save_client]"
+        "- **`application_changed`** 409. The application has changed since you loaded it. Reload it and try again.\\\n"
+        "  [save_client]"
         in written
     )
     assert "- **`temporarily_unavailable`** 503. Try again shortly. Nothing was done. 429." in written

@@ -53,14 +53,14 @@ async def register_application(someone: Visitor, owner: Actor, callback: str) ->
     """By the form of the dashboard, which shows the secret once."""
     page = someone.page
     await someone.open_part("Applications")
-    await page.click("text=New application")
+    await page.click("text=Register application")
     await someone.see("application-new")
     await fill(page, name="Northwind Ledger", description="Bookkeeping for small studios.", redirect_uris=callback)
     await page.fill("#website_url", "https://northwind.example")
     for scope in ASKED:
         await page.check(f"input[value='{scope}']")
-    await someone.click("Create")
-    await someone.see("application-made")
+    await someone.click("Register application")
+    await someone.see("application-registered")
     client_id = (await page.inner_text("#client-id")).strip()
     secret = (await page.inner_text("#client-secret")).strip()
     return Application(owner, client_id, secret, redirect_uri=callback)
@@ -91,7 +91,7 @@ async def consent(someone: Visitor) -> str:
         await someone.press(f"input[value='{box}']", "Space")
     await someone.press("button:has-text('Allow selected')")
     await page.wait_for_selector("[role=alert]")
-    await someone.see("consent-nothing-ticked")
+    await someone.see("consent-nothing-selected")
     await someone.press("input[value='account:read']", "Space")
     await someone.press("input[value='offline_access']", "Space")
     await someone.press("button:has-text('Allow selected')")

@@ -85,17 +85,17 @@ async def disconnect_the_app(someone: Visitor) -> None:
         - heading "Northwind Ledger" [level=1]
         - region "Connection":
           - paragraph: Bookkeeping for small studios.
-        - region "What it may do":
+        - region "Permissions":
           - list:
             - listitem: /Read your account/
         - region "Disconnect Northwind Ledger?":
           - paragraph:
             - link "balance payments"
-          - button "Disconnect this application"
+          - button "Disconnect application"
     """)
-    await someone.click("Disconnect this application")
+    await someone.click("Disconnect application")
     await someone.glance("connected-app-ended")
-    await expect(page.locator("[role=status]")).to_contain_text("It has no access any more.")
+    await expect(page.locator("[role=status]")).to_contain_text("It can no longer access your account.")
 
 
 async def read_the_overview(someone: Visitor, app: Application) -> None:
@@ -109,9 +109,9 @@ async def read_the_overview(someone: Visitor, app: Application) -> None:
         - navigation "Application":
           - link "Overview"
           - link "Settings"
-          - link "Secret"
+          - link "Client secret"
           - link "Connections"
-          - link "Danger"
+          - link "Danger zone"
     """)
 
 
@@ -126,28 +126,28 @@ async def save_against_somebody_else(someone: Visitor, app: Application) -> None
     (await app.owner.dashboard("PUT", f"/oauth/clients/{app.client_id}", meanwhile)).ok()
     await page.fill("#description", "Bookkeeping for harbours.")
     await page.uncheck("input[value='reports:read']")
-    await someone.click("Save the settings")
+    await someone.click("Save settings")
     await someone.see("app-settings-conflict")
     await expect(page.locator("#description")).to_have_value("Bookkeeping for harbours.")
     await expect(page.locator("table")).to_match_aria_snapshot("""
         - table:
           - rowgroup:
-            - row "Setting You typed Saved now"
+            - row "Setting Your value Saved value"
           - rowgroup:
             - row "Name Northwind Ledger Northwind Books"
             - row "Description Bookkeeping for harbours. Ledgers for studios of any size."
-            - row "Permissions that only one side has nothing reports:read"
+            - row "Permissions that differ None reports:read"
     """)
     await page.click("a:has-text('Load the latest settings')")
     await page.fill("#name", " ")
     await page.fill("#redirect_uris", "https://northwind.example/cb\nhttp://northwind.example/cb")
-    await someone.click("Save the settings")
+    await someone.click("Save settings")
     await someone.glance("app-settings-wrong")
     await expect(page.locator("#redirect_uris")).to_have_attribute("aria-invalid", "true")
     await page.fill("#name", "Northwind Ledger")
     await page.fill("#redirect_uris", "https://northwind.example/cb")
-    await someone.click("Save the settings")
-    await expect(page.locator("[role=status]")).to_contain_text("The settings are saved.")
+    await someone.click("Save settings")
+    await expect(page.locator("[role=status]")).to_contain_text("Settings saved.")
 
 
 async def find_a_connection(someone: Visitor) -> None:
@@ -162,14 +162,14 @@ async def find_a_connection(someone: Visitor) -> None:
     await page.keyboard.press("Enter")
     await page.wait_for_url(re.compile("/connections/.+"))
     await someone.see("app-connection")
-    await someone.click("Disconnect")
-    await expect(page.locator("[role=status]")).to_contain_text("The merchant is disconnected.")
+    await someone.click("Disconnect merchant")
+    await expect(page.locator("[role=status]")).to_contain_text("Merchant disconnected.")
 
 
 async def replace_the_secret(someone: Visitor) -> None:
     """With the keyboard alone; it is shown once."""
     page = someone.page
-    await tab(page, "Secret")
+    await tab(page, "Client secret")
     await someone.see("app-secret")
     await page.focus("#revoke_grants")
     await page.keyboard.press("Space")
@@ -178,22 +178,22 @@ async def replace_the_secret(someone: Visitor) -> None:
     await page.wait_for_selector("#new-secret")
     await someone.see("app-secret-new")
     assert (await page.input_value("#new-secret")).startswith("thcs_")
-    await page.click("text=I have stored it")
+    await page.click("text=I copied the secret")
     await expect(page.locator("#new-secret")).to_have_count(0)
 
 
 async def pause_and_revoke(someone: Visitor) -> None:
     """The wrong name first."""
     page = someone.page
-    await tab(page, "Danger")
+    await tab(page, "Danger zone")
     await someone.see("app-danger")
-    await someone.click("Pause the application")
+    await someone.click("Pause application")
     await someone.glance("app-paused")
     await page.fill("#confirm", "Northwind")
-    await someone.click("Revoke the application")
+    await someone.click("Revoke application")
     await someone.glance("app-danger-wrong-name")
     await page.fill("#confirm", "Northwind Ledger")
-    await someone.click("Revoke the application")
+    await someone.click("Revoke application")
     await someone.glance("app-revoked")
     await tab(page, "Settings")
     await someone.glance("app-settings-revoked")

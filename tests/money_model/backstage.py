@@ -138,7 +138,7 @@ class Backstage:
         grant_id, now = payer.connection.grant_id, clock.now()
         match by:
             case "merchant":
-                return self._outcome(lambda tx: connections.withdraw(tx, payer.merchant_id, grant_id, now))
+                return self._outcome(lambda tx: connections.revoke_grant(tx, payer.merchant_id, grant_id, now))
             case "owner":
                 who = (owner.merchant_id, owner.client_id)
                 return self._outcome(lambda tx: connections.disconnect_one(tx, *who, grant_id, now))

@@ -63,7 +63,7 @@ async def test_the_overview_tells_what_a_program_needs(app: Application) -> None
     assert f'href="{at(app)}"' in await seen(app.owner, "/developers/apps")
     public = await application(app.owner, "public")
     assert f"-d client_id={public.client_id}" in await seen(app.owner, at(public))
-    assert "A public application has no secret" in await seen(app.owner, at(public, "/secret"))
+    assert "A public application has no client secret" in await seen(app.owner, at(public, "/secret"))
     refused = await post(app.owner, at(public, "/secret"), 422, **await version(public))
     assert "This must be confidential: a public application has no secret." in refused.text
 
@@ -72,7 +72,7 @@ async def test_settings_are_saved_and_keep_their_lines(app: Application) -> None
     uris = f"{CALLBACK}\r\n\r\n  http://localhost:3000/cb "
     form = await filled(app, name="Harbour Ledger", redirect_uris=uris, description="One\r\nTwo")
     saved = (await save(app, [field for field in form if field != ("scope", "payments:write")])).ok(303)
-    assert "The settings are saved." in await seen(app.owner, saved.location)
+    assert "Settings saved." in await seen(app.owner, saved.location)
     now = await record(app)
     assert (now["name"], now["description"], now["version"]) == ("Harbour Ledger", "One\nTwo", 2)
     assert now["redirect_uris"] == [CALLBACK, "http://localhost:3000/cb"]
@@ -97,7 +97,7 @@ async def test_a_form_that_is_too_old_keeps_what_was_typed_and_shows_what_differ
     (await save(app, [field for field in other if field != ("scope", "reports:read")])).ok(303)
     page = await save(app, form)
     assert page.ok(409)
-    for words in ("Nothing was saved", "Saved meanwhile", 'value="Typed"', "My words", "https://else.example/cb"):
+    for words in ("Your changes were not saved.", "Saved meanwhile", 'value="Typed"', "My words", "https://else.example/cb"):
         assert words in page.text
     assert page.text.count('<tr><th scope="row">') == 4
     assert "Load the latest settings" in page.text
@@ -110,7 +110,7 @@ async def test_only_something_else_changed(app: Application) -> None:
     form = await filled(app)
     await post(app.owner, at(app, "/pause"), **await version(app))
     page = (await save(app, form)).ok(409)
-    assert "The settings are what you typed all the same" in page.text
+    assert "The saved settings match your values." in page.text
 
 
 async def test_a_form_that_is_posted_twice_registers_once(bob: Actor) -> None:
@@ -126,8 +126,8 @@ async def test_a_form_that_is_posted_twice_registers_once(bob: Actor) -> None:
     [made] = (await bob.dashboard("GET", "/oauth/clients")).ok().body["clients"]
     [again, _] = [answer for answer in responses if answer.status == 303]
     assert again.location == f"/developers/apps/{made['client_id']}/secret?done=registered"
-    assert "registered already" in await seen(bob, again.location)
-    await post(bob, "/developers/apps", 200, **fields | {"made_once": made["client_id"] + ".AAAA"})
+    assert "already registered" in await seen(bob, again.location)
+    await post(bob, "/developers/apps", 200, **fields | {"signed_client_id": made["client_id"] + ".AAAA"})
     assert len((await bob.dashboard("GET", "/oauth/clients")).ok().body["clients"]) == 2
 
 
@@ -140,26 +140,26 @@ async def test_a_new_secret_is_shown_once_and_made_once(app: Application, alice:
     [page] = [answer.text for answer in responses if answer.status == 200]
     secret = page.partition('id="new-secret"')[2].partition('value="')[2].partition('"')[0]
     assert secret.startswith("thcs_")
-    assert "Connections go on" in page
-    assert any("the first press replaced it" in answer.text for answer in responses)
+    assert "Merchants stay connected." in page
+    assert any("the first click rotated it" in answer.text for answer in responses)
     assert secret not in await seen(app.owner, at(app, "/secret"))
     (await app.refresh(tokens["refresh_token"])).refused("invalid_client", 401)
     app.client_secret = secret
     (await app.refresh(tokens["refresh_token"])).ok()
     page = (await post(app.owner, at(app, "/secret"), 200, revoke_grants="yes", **await version(app))).text
-    assert "All connections have ended" in page
+    assert "All merchants were disconnected." in page
     assert (await record(app))["active_connections"] == 0
 
 
 async def test_pausing_and_resuming(app: Application, alice: Actor) -> None:
     await app.connect(alice, SCOPE)
-    assert "Its one connection ends at once" in await seen(app.owner, at(app, "/danger"))
+    assert "1 merchant is disconnected immediately." in await seen(app.owner, at(app, "/danger"))
     form = await version(app)
     done = [await post(app.owner, at(app, "/pause"), **form) for _ in range(2)][-1]
-    assert "The application is paused. Its connections have ended." in await seen(app.owner, done.location)
-    assert "No merchant can connect to it until it is resumed." in await seen(app.owner, at(app))
+    assert "Application paused. All merchants were disconnected." in await seen(app.owner, done.location)
+    assert "Merchants cannot connect until you resume it." in await seen(app.owner, at(app))
     page = await post(app.owner, at(app, "/resume"), 409, **form)
-    assert "this is how it is now" in page.text
+    assert "so nothing was done" in page.text
     for _ in range(2):
         await post(app.owner, at(app, "/resume"), version="2")
     assert (await record(app))["status"] == "enabled"
@@ -171,14 +171,14 @@ async def test_revoking_needs_the_name_and_leaves_everything_readable(app: Appli
     await app.connect(alice, SCOPE)
     for typed in ("", "northwind ledger", "Northwind"):
         page = await post(app.owner, at(app, "/revoke"), 422, confirm=typed)
-        assert wrong(page) == {"confirm": "This is not the name of the application."}
+        assert wrong(page) == {"confirm": "The name does not match the application."}
     assert (await record(app))["status"] == "enabled"
     form = await filled(app)
     done = [await post(app.owner, at(app, "/revoke"), confirm=" Northwind  Ledger ") for _ in range(2)][-1]
-    assert "The application is revoked." in await seen(app.owner, done.location)
+    assert "Application revoked." in await seen(app.owner, done.location)
     for tab in ("", "/settings", "/secret", "/connections", "/danger"):
         page = await seen(app.owner, at(app, tab))
-        assert "It can be read, and nothing more." in page
+        assert "It is read-only." in page
         assert forms(page) == ["/signout"]
     grant = (await app.owner.dashboard("GET", f"/oauth/clients/{app.client_id}/connections")).ok().body["connections"][0]
     assert forms(await seen(app.owner, at(app, f"/connections/{grant['grant_id']}"))) == ["/signout"]
@@ -191,7 +191,7 @@ async def test_revoking_needs_the_name_and_leaves_everything_readable(app: Appli
 
 
 async def test_connections_by_the_page(app: Application, alice: Actor) -> None:
-    assert "No merchant has connected yet." in await seen(app.owner, at(app, "/connections"))
+    assert "No connections yet." in await seen(app.owner, at(app, "/connections"))
     await alice.sql(MANY, app.client_id, alice.merchant_id)
     page = (await app.owner.send("GET", at(app, "/connections"))).ok()
     assert page.text.count(f'<a href="{at(app)}/connections/') == 100
@@ -203,7 +203,7 @@ async def test_connections_by_the_page(app: Application, alice: Actor) -> None:
     await seen(app.owner, at(app, "/connections?page=0"), 422)
     assert wrong(await post(app.owner, at(app, "/connections/disconnect"), 422)).keys() == {"confirm"}
     done = await post(app.owner, at(app, "/connections/disconnect"), confirm=app.client_id)
-    assert "All merchants are disconnected." in await seen(app.owner, done.location)
+    assert "All merchants disconnected." in await seen(app.owner, done.location)
     assert (await record(app))["active_connections"] == 0
 
 
@@ -215,7 +215,7 @@ async def test_disconnecting_one(app: Application, alice: Actor) -> None:
         assert words in page
     done = [await post(app.owner, at(app, f"/connections/{one['grant_id']}/disconnect")) for _ in range(2)][-1]
     page = await seen(app.owner, done.location)
-    assert "The merchant is disconnected." in page
+    assert "Merchant disconnected." in page
     assert forms(page) == ["/signout"]
     (await app.api(tokens["access_token"], "GET", "/account")).refused("invalid_token", 401)
 

@@ -284,7 +284,7 @@ async def test_faults_are_told_in_the_documented_order(alice: Actor, app: Applic
     for name in list(wrong):
         told.append((await request(alice, app, **wrong)).query["error_description"])
         del wrong[name]
-    words = ["repeated", "response type", "scope", "state", "code_challenge:", "S256", "mode"]
+    words = ["repeated", "response_type", "scope", "state", "code_challenge", "S256", "mode"]
     assert [word in sentence for word, sentence in zip(words, told, strict=True)] == [True] * 7
     assert len(words) == len(BY_REDIRECT)
     assert (await request(alice, app)).ok(303).location.startswith("/oauth/consent/")
@@ -292,18 +292,17 @@ async def test_faults_are_told_in_the_documented_order(alice: Actor, app: Applic
 
 def test_the_rules_stand_in_the_documented_order() -> None:
     assert [rule.__name__ for rule in BEFORE_REDIRECT] == [
-        "one_client_id",
-        "known_client",
-        "enabled_client",
-        "one_callback",
-        "registered_callback",
+        "require_client_id",
+        "require_enabled_client",
+        "require_redirect_uri",
+        "require_registered_redirect_uri",
     ]
     assert [rule.__name__ for rule in BY_REDIRECT] == [
-        "nothing_repeated",
-        "response_type",
-        "scope",
-        "state",
-        "code_challenge",
-        "code_challenge_method",
-        "mode",
+        "require_single_parameters",
+        "require_response_type",
+        "require_scope",
+        "require_state",
+        "require_code_challenge",
+        "require_code_challenge_method",
+        "require_mode",
     ]

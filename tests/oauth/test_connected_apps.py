@@ -37,13 +37,13 @@ async def test_what_is_connected_is_listed(app: Application, alice: Actor) -> No
     assert await rows(alice, "?limit=1") == [newest]
     assert await rows(alice, "?limit=1&page=2") == [oldest]
     assert await rows(alice, "?status=ended") == []
-    assert "No application matches." in await seen(alice, f"{APPS}?status=ended")
+    assert "No connected apps match this filter." in await seen(alice, f"{APPS}?status=ended")
     assert "Page 5 has no entries." in await seen(alice, f"{APPS}?page=5")
     await seen(alice, f"{APPS}?status=lost", 422)
     page = await seen(alice, APPS)
     assert "Test environment. No real money moves." not in page
     one = await seen(alice, f"{APPS}/{oldest}")
-    for words in ("Northwind Ledger", "Bob's Books", "payments:write", "Nothing is reversed", "stays reserved", "never"):
+    for words in ("Northwind Ledger", "Bob's Books", "payments:write", "are not reversed", "stay reserved", "Never"):
         assert words in one
     assert "/test/balance-payments" in one
     assert "/live/balance-payments" in await seen(alice, f"{APPS}/{newest}")
@@ -54,8 +54,8 @@ async def test_disconnecting(app: Application, alice: Actor) -> None:
     [grant] = await rows(alice, "?status=active")
     done = [await post(alice, f"{APPS}/{grant}/disconnect") for _ in range(2)][-1]
     page = await seen(alice, done.location)
-    assert "The application is disconnected." in page
-    assert "You disconnected it." in page
+    assert "Application disconnected." in page
+    assert "You disconnected this application." in page
     assert forms(page) == ["/signout"]
     assert await rows(alice, "?status=active") == []
     assert await rows(alice, "?status=ended") == [grant]
@@ -65,8 +65,8 @@ async def test_disconnecting(app: Application, alice: Actor) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "words"),
     [
-        ("/status", {"enabled": False, "version": 1}, "Its owner paused the application."),
-        ("/rotate-secret", {"revoke_grants": True, "version": 1}, "replaced the application's secret"),
+        ("/status", {"enabled": False, "version": 1}, "The owner of the application paused it."),
+        ("/rotate-secret", {"revoke_grants": True, "version": 1}, "rotated its client secret"),
     ],
 )
 async def test_why_one_ended(app: Application, alice: Actor, path: str, body: dict[str, Any], words: str) -> None:
@@ -84,7 +84,7 @@ async def test_one_whose_time_is_over(app: Application, alice: Actor) -> None:
         alice.merchant_id,
     )
     [grant] = await rows(alice, "?status=ended")
-    assert "Its time was over." in await seen(alice, f"{APPS}/{grant}")
+    assert "The connection has expired." in await seen(alice, f"{APPS}/{grant}")
 
 
 async def test_nobody_elses(app: Application, alice: Actor, mallory: Actor) -> None:

@@ -74,9 +74,9 @@ async def test_exchange(app: Application, alice: Actor) -> None:
     code = await app.code(alice, "account:read")
     call = token_call(app, "authorization_code", code_verifier="short", scope="nonsense")
     await let_the_client_in(call, app)
-    await call.refused("invalid_request", 400, "Send code.")
+    await call.refused("invalid_request", 400, "`code` is required")
     call.fields["code"] = "x"
-    await call.refused("invalid_request", 400, "Send redirect_uri.")
+    await call.refused("invalid_request", 400, "`redirect_uri` is required")
     call.fields["redirect_uri"] = "https://evil.example/"
     await call.refused("invalid_request", 400, "43 to 128")
     call.fields["code_verifier"] = ""
@@ -93,15 +93,15 @@ async def test_refresh(app: Application, alice: Actor) -> None:
     token = (await app.connect(alice, "account:read offline_access"))["refresh_token"]
     call = token_call(app, "refresh_token", scope="nonsense", code="x")
     await let_the_client_in(call, app)
-    await call.refused("invalid_request", 400, "Send refresh_token.")
+    await call.refused("invalid_request", 400, "`refresh_token` is required")
     call.fields["refresh_token"] = "x"  # noqa: S105 - no token at all
-    await call.refused("invalid_scope", 400, "no permission")
+    await call.refused("invalid_scope", 400, "unknown scope")
     call.fields["scope"] = "offline_access"
-    await call.refused("invalid_scope", 400, "at least one permission")
+    await call.refused("invalid_scope", 400, "at least one scope")
     call.fields["scope"] = "account:read payments:write"
     await call.refused("invalid_grant", 400)
     call.fields["refresh_token"] = token
-    await call.refused("invalid_scope", 400, "Omit scope")
+    await call.refused("invalid_scope", 400, "only granted scopes")
     (await app.refresh(token, scope="account:read offline_access")).ok()
 
 

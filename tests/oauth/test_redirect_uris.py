@@ -78,13 +78,13 @@ REFUSED = {
 @pytest.mark.covers("O-188")
 @pytest.mark.parametrize("uri", ACCEPTED)
 def test_these_may_be_registered(uri: str) -> None:
-    assert redirect_uris.error_of(uri) is None
+    assert redirect_uris.find_error(uri) is None
 
 
 @pytest.mark.covers("O-187")
 @pytest.mark.parametrize(("uri", "code"), REFUSED.items())
 def test_these_are_refused_for_a_reason_of_their_own(uri: str, code: str) -> None:
-    wrong = redirect_uris.error_of(uri)
+    wrong = redirect_uris.find_error(uri)
     assert wrong is not None
     assert wrong.code == code
 

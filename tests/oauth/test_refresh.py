@@ -207,13 +207,13 @@ def test_a_refresh_token_tells_its_grant_and_generation() -> None:
     ring = KeyRing((("now", bytes(range(32))), ("before", bytes(32))))
     grant_id = UUID(int=7)
     minted = refresh_tokens.mint(ring, grant_id, 41)
-    assert refresh_tokens.read(ring, minted) == refresh_tokens.RefreshToken(
+    assert refresh_tokens.parse(ring, minted) == refresh_tokens.RefreshToken(
         grant_id,  # pyright: ignore[reportArgumentType]
         41,
         hashlib.sha256(minted.encode()).digest(),
     )
     before = refresh_tokens.mint(KeyRing((("before", bytes(32)),)), grant_id, 1)
-    assert refresh_tokens.read(ring, before) is not None
+    assert refresh_tokens.parse(ring, before) is not None
     highest = token_form.with_checksum("thrt", "z" * refresh_tokens.BODY_CHARS)
     for junk in ("", "thrt_", token_form.mint("thrt"), token_form.mint("that"), minted[:-1], highest):
-        assert refresh_tokens.read(ring, junk) is None
+        assert refresh_tokens.parse(ring, junk) is None

@@ -120,7 +120,7 @@ async def _uses(services: Services) -> list[KeyUse]:
         in_use = name == services.keys.in_use
         # A connection signed with an older key may have refresh tokens signed with this one.
         signed = [connections[older] for older in ring[place:] if older in connections]
-        ends = [need.until for need in (*signed, *([forms[name]] if name in forms else []))]
+        ends = [count.last_expires_at for count in (*signed, *([forms[name]] if name in forms else []))]
         use = KeyUse(
             key_id=name,
             in_ring=name in ring,

@@ -1,6 +1,7 @@
 """Form bodies and query strings, read strictly: bad UTF-8, bad percent signs and NUL are refused, repeats are seen."""
 
 import re
+from collections.abc import Iterable
 from urllib.parse import unquote_to_bytes
 
 from tollhouse.kernel.errors import InvalidRequest
@@ -25,8 +26,7 @@ class Form:
 
     def one(self, name: str) -> str | None:
         """The value of a parameter that may be sent once. Sent empty it counts as not sent. Raises `InvalidRequest`."""
-        if self._has_repeats and len(self.all(name)) > 1:
-            raise InvalidRequest(f"The parameter {name} must not be repeated.")
+        self.require_no_repeats((name,))
         return self._by_name.get(name) or None
 
     def amount(self, name: str) -> str:
@@ -34,9 +34,11 @@ class Form:
         typed = self.one(name) or ""
         return typed.replace(",", ".") if DECIMAL_COMMA.fullmatch(typed) else typed
 
-    def repeated(self, names: tuple[str, ...]) -> str | None:
-        """The first of these parameters that was sent more than once."""
-        return next((name for name in names if len(self.all(name)) > 1), None) if self._has_repeats else None
+    def require_no_repeats(self, names: Iterable[str]) -> None:
+        """Raises `InvalidRequest` if one of these parameters was sent twice, even with equal values."""
+        for name in names if self._has_repeats else ():
+            if len(self.all(name)) > 1:
+                raise InvalidRequest(f"The parameter {name} must not be repeated.")
 
 
 def flash_message(query: bytes) -> str:

@@ -169,6 +169,11 @@ def parse(names: Iterable[str]) -> Scopes | None:
     return Scopes(mask)
 
 
+def known(names: Iterable[str]) -> Scopes:
+    """The set of those names that are scopes."""
+    return Scopes(sum(_BIT[name] for name in {*names} & {*_BIT}))
+
+
 ALL = Scopes(sum(_BIT.values()))
 OFFLINE = Scopes(_BIT["offline_access"])
 API = ALL - OFFLINE

@@ -1,4 +1,4 @@
-"""Applications and connections as the dashboard's JSON shows them."""
+"""Applications and connections in the dashboard API."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,11 +12,11 @@ from tollhouse.identity import stepup
 from tollhouse.identity.guards import signed_in, signed_in_while_suspended
 from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.errors import NotFound, ValidationFailed
-from tollhouse.oauth import clients, clients_store, connected_apps_store, connections, connections_store, settings
-from tollhouse.oauth.connections import Disconnected
+from tollhouse.oauth import clients, clients_store, connections, connections_store, settings
+from tollhouse.oauth.connections import DisconnectResult
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, ConnectionView, GrantView
-from tollhouse.oauth.settings import Rotation, SettingsBody, SettingsUpdate, StatusChange
+from tollhouse.oauth.settings import ClientStatusChange, SecretRotation, SettingsBody, SettingsUpdate
 from tollhouse.platform.db import Pool, Tx
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
@@ -30,7 +30,7 @@ class ClientList(Struct, frozen=True):
 
 
 class ConnectionList(Struct, frozen=True):
-    """A page of an application's connections, newest first, with those that have ended."""
+    """A page of an application's connections, newest first, ended ones included."""
 
     connections: list[ConnectionView]
     has_more: bool
@@ -38,13 +38,13 @@ class ConnectionList(Struct, frozen=True):
 
 
 class GrantList(Struct, frozen=True):
-    """What the caller's merchant has granted, newest first, with what has ended."""
+    """The merchant's grants, newest first, ended ones included."""
 
     grants: list[GrantView]
 
 
 class ClientDetails(Struct, frozen=True):
-    """One application, and what its developers need to connect merchants."""
+    """An application, and the endpoints for connecting merchants."""
 
     client: ClientView
     issuer: str
@@ -54,22 +54,22 @@ class ClientDetails(Struct, frozen=True):
 
 @DASHBOARD_OPERATIONS.add("GET", "/oauth/clients", guard=signed_in)
 async def list_clients(caller: Person, db: Pool, now: datetime) -> ClientList:
-    """The caller's applications, newest first, revoked ones included."""
-    return ClientList(await clients_store.owned(db, caller.merchant_id, now))
+    """List the applications of the merchant, newest first, revoked ones included."""
+    return ClientList(await clients_store.list_owned(db, caller.merchant_id, now))
 
 
 @DASHBOARD_OPERATIONS.add(
     "POST", "/oauth/clients", guard=signed_in, status=201, errors=(ValidationFailed,), recent_authentication="always"
 )
 async def register_client(caller: Person, body: SettingsBody, tx: Tx, now: datetime) -> ClientView:
-    """Make an application. The secret of a confidential one is in this answer, and in no other."""
+    """Register an application. Only this response contains the secret of a confidential one."""
     return await clients.register(tx, caller.merchant_id, settings.check_new(body), now)
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/oauth/clients/{client_id}", guard=signed_in, errors=(NotFound,))
 async def show_client(caller: Person, client_id: str, db: Pool, services: Services, now: datetime) -> ClientDetails:
-    """One application, and where to send merchants and get tokens."""
-    client = await clients_store.owned_one(db, caller.merchant_id, client_id, now)
+    """Retrieve an application and the OAuth endpoints."""
+    client = await clients_store.find_owned(db, caller.merchant_id, client_id, now)
     if client is None:
         raise NotFound
     issuer = services.settings.base_url
@@ -80,21 +80,23 @@ async def show_client(caller: Person, client_id: str, db: Pool, services: Servic
     "PUT", "/oauth/clients/{client_id}", guard=signed_in, errors=CHANGES, recent_authentication="by_content"
 )
 async def save_client(caller: Person, client_id: str, body: SettingsUpdate, tx: Tx, now: datetime) -> ClientView:
-    """Replace all settings of an application. Unfinished authorizations end. Other callbacks need recent authentication."""
+    """Replace all settings. Invalidates unfinished authorizations. New redirect URIs require recent authentication."""
     return await clients.update(tx, caller.merchant_id, client_id, body, now, recent=stepup.is_recent(caller, now))
 
 
 @DASHBOARD_OPERATIONS.add("POST", "/oauth/clients/{client_id}/status", guard=signed_in, errors=CHANGES)
-async def pause_or_resume_client(caller: Person, client_id: str, body: StatusChange, tx: Tx, now: datetime) -> ClientView:
-    """Pause an application, which ends its grants, or resume it, which brings none of them back."""
+async def pause_or_resume_client(
+    caller: Person, client_id: str, body: ClientStatusChange, tx: Tx, now: datetime
+) -> ClientView:
+    """Pause an application, which revokes its grants, or resume it, which restores none of them."""
     return await clients.pause_or_resume(tx, caller.merchant_id, client_id, body, now)
 
 
 @DASHBOARD_OPERATIONS.add(
     "POST", "/oauth/clients/{client_id}/rotate-secret", guard=signed_in, errors=CHANGES, recent_authentication="always"
 )
-async def rotate_client_secret(caller: Person, client_id: str, body: Rotation, tx: Tx, now: datetime) -> ClientView:
-    """Replace the client secret at once. The new one is in this answer, and in no other."""
+async def rotate_client_secret(caller: Person, client_id: str, body: SecretRotation, tx: Tx, now: datetime) -> ClientView:
+    """Replace the client secret immediately. Only this response contains the new one."""
     return await clients.rotate_secret(tx, caller.merchant_id, client_id, body, now)
 
 
@@ -105,7 +107,7 @@ async def rotate_client_secret(caller: Person, client_id: str, body: Rotation, t
     errors=(NotFound, ApplicationRevoked),
 )
 async def revoke_client(caller: Person, client_id: str, tx: Tx, now: datetime) -> ClientView:
-    """Revoke the registration for ever. Every grant ends; the history stays."""
+    """Revoke an application permanently. Revokes every grant; the history stays."""
     return await clients.revoke(tx, caller.merchant_id, client_id, now)
 
 
@@ -115,10 +117,10 @@ async def revoke_client(caller: Person, client_id: str, tx: Tx, now: datetime) -
 async def list_connections(
     caller: Person, client_id: str, page: ConnectionsPageRequest, db: Pool, now: datetime
 ) -> ConnectionList:
-    """The merchants that an application is or was connected to, 100 a page."""
-    if await clients_store.owned_one(db, caller.merchant_id, client_id, now) is None:
+    """List the merchants that an application is or was connected to, 100 per page."""
+    if await clients_store.find_owned(db, caller.merchant_id, client_id, now) is None:
         raise NotFound
-    found = await connections_store.connections(db, caller.merchant_id, client_id, page.window, now)
+    found = await connections_store.list_connections(db, caller.merchant_id, client_id, page.window, now)
     shown, more, cursor = page.cut(found, lambda row: row[1])
     return ConnectionList([connection for connection, _ in shown], more, cursor)
 
@@ -129,8 +131,8 @@ async def list_connections(
     guard=signed_in_while_suspended,
     errors=(NotFound, ApplicationRevoked),
 )
-async def disconnect_one(caller: Person, client_id: str, grant_id: UUID, tx: Tx, now: datetime) -> Disconnected:
-    """End one connection of an application."""
+async def disconnect_one(caller: Person, client_id: str, grant_id: UUID, tx: Tx, now: datetime) -> DisconnectResult:
+    """Disconnect one merchant from an application."""
     return await connections.disconnect_one(tx, caller.merchant_id, client_id, grant_id, now)
 
 
@@ -140,18 +142,18 @@ async def disconnect_one(caller: Person, client_id: str, grant_id: UUID, tx: Tx,
     guard=signed_in_while_suspended,
     errors=(NotFound, ApplicationRevoked),
 )
-async def disconnect_all(caller: Person, client_id: str, tx: Tx, now: datetime) -> Disconnected:
-    """End all connections of an application, unexchanged codes and pending requests included."""
+async def disconnect_all(caller: Person, client_id: str, tx: Tx, now: datetime) -> DisconnectResult:
+    """Disconnect all merchants. Also invalidates unexchanged codes and pending requests."""
     return await connections.disconnect_all(tx, caller.merchant_id, client_id, now)
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/oauth/grants", guard=signed_in)
 async def list_grants(caller: Person, db: Pool, now: datetime) -> GrantList:
-    """The applications that the caller's merchant is or was connected to."""
-    return GrantList(await connected_apps_store.listed(db, caller.merchant_id, now))
+    """List the applications that the merchant is or was connected to."""
+    return GrantList(await connections_store.list_grants(db, caller.merchant_id, now))
 
 
 @DASHBOARD_OPERATIONS.add("DELETE", "/oauth/grants/{grant_id}", guard=signed_in_while_suspended, errors=(NotFound,))
-async def withdraw_grant(caller: Person, grant_id: UUID, tx: Tx, now: datetime) -> Disconnected:
-    """Disconnect one application from the caller's merchant."""
-    return await connections.withdraw(tx, caller.merchant_id, grant_id, now)
+async def withdraw_grant(caller: Person, grant_id: UUID, tx: Tx, now: datetime) -> DisconnectResult:
+    """Disconnect one application."""
+    return await connections.revoke_grant(tx, caller.merchant_id, grant_id, now)

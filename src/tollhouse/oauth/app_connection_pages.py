@@ -1,4 +1,4 @@
-"""The connections of an application, as its owner sees and ends them."""
+"""Pages of an application's connections for its owner: list, details, disconnect."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -16,70 +16,62 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_MAX
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth import connections, connections_store
-from tollhouse.oauth.app_tabs import misnamed, owned, tab_page, unconfirmed
-from tollhouse.oauth.model import ApplicationRevoked, ClientView, ConnectionView
+from tollhouse.oauth.app_tabs import confirmation_errors, get_client, tab_page, unconfirmed_page
+from tollhouse.oauth.model import ApplicationRevoked, ClientView
 
 OPERATIONS = Operations(PAGES)
 
 
-class ConnectionsPage(Struct, frozen=True, forbid_unknown_fields=True):
-    """`?page=` of the page of connections, and what was done to them."""
+class ConnectionsPageQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?page=` of the list, and `?done=` of the flash message."""
 
     page: Annotated[int, Meta(ge=1, le=PAGE_MAX)] = 1
     done: str = ""
 
 
 @OPERATIONS.add("GET", "/developers/apps/{client_id}/connections", guard=signed_in_page)
-async def all_connections(request: Request, caller: Person, client_id: str, query: ConnectionsPage) -> Response:
-    """The merchants that are or were connected, newest first, 100 a page."""
-    client = await owned(request, caller, client_id)
-    return await _all(request, caller, client, number=query.page)
+async def list_page(request: Request, caller: Person, client_id: str, query: ConnectionsPageQuery) -> Response:
+    """The merchants that are or were connected, newest first, 100 per page."""
+    client = await get_client(request, caller, client_id)
+    return await _list_page(request, caller, client, number=query.page)
 
 
 @OPERATIONS.add("GET", "/developers/apps/{client_id}/connections/{grant_id}", guard=signed_in_page)
-async def connection(request: Request, caller: Person, client_id: str, grant_id: UUID) -> Response:
-    """One connection, and the question whether it shall end."""
-    client = await owned(request, caller, client_id)
-    found = await connections_store.connection(request.services.db, caller.merchant_id, client_id, grant_id, request.now)
-    if found is None:
-        raise NotFound
-    return _one(request, caller, client, found)
+async def details(request: Request, caller: Person, client_id: str, grant_id: UUID) -> Response:
+    """A connection: environment, permissions, disconnect."""
+    return await _details(request, caller, client_id, grant_id)
 
 
 @OPERATIONS.add(
     "POST", "/developers/apps/{client_id}/connections/{grant_id}/disconnect", guard=signed_in_page_while_suspended
 )
 async def disconnect(request: Request, caller: Person, client_id: str, grant_id: UUID) -> Response:
-    """End one connection. Clicked twice, it ends once and that is well."""
+    """Disconnect one merchant. A repeated request succeeds."""
     try:
         await request.services.db.transact(
             lambda tx: connections.disconnect_one(tx, caller.merchant_id, client_id, grant_id, request.now)
         )
     except ApplicationRevoked as error:
-        client = await owned(request, caller, client_id)
-        found = await connections_store.connection(request.services.db, caller.merchant_id, client_id, grant_id, request.now)
-        if found is None:
-            raise NotFound from None
-        return _one(request, caller, client, found, error)
+        return await _details(request, caller, client_id, grant_id, error)
     return see_other(f"/developers/apps/{client_id}/connections/{grant_id}?done=disconnected")
 
 
 @OPERATIONS.add("POST", "/developers/apps/{client_id}/connections/disconnect", guard=signed_in_page_while_suspended)
 async def disconnect_all(request: Request, caller: Person, client_id: str) -> Response:
-    """End all connections, where the application's name was typed."""
-    client = await owned(request, caller, client_id)
-    if field_errors := misnamed(request.form(), client):
-        return await _all(request, caller, client, field_errors)
+    """Disconnect all merchants, confirmed by the application's name."""
+    client = await get_client(request, caller, client_id)
+    if field_errors := confirmation_errors(request.form(), client):
+        return await _list_page(request, caller, client, field_errors)
     try:
         await request.services.db.transact(
             lambda tx: connections.disconnect_all(tx, caller.merchant_id, client_id, request.now)
         )
     except ApplicationRevoked as error:
-        return await _all(request, caller, await owned(request, caller, client_id), error=error)
+        return await _list_page(request, caller, await get_client(request, caller, client_id), error=error)
     return see_other(f"/developers/apps/{client_id}/connections?done=all")
 
 
-async def _all(
+async def _list_page(
     request: Request,
     person: Person,
     client: ClientView,
@@ -89,21 +81,27 @@ async def _all(
     number: int = 1,
 ) -> Response:
     query = PageQuery(number, CONNECTIONS_PER_PAGE)
-    found = await connections_store.connections(
+    found = await connections_store.list_connections(
         request.services.db, person.merchant_id, client.client_id, query.window, request.now
     )
     rows = [connection for connection, _ in found]
     newer = f"?page={number - 1}" if number > 1 else ""
     older = f"?page={number + 1}" if len(rows) > CONNECTIONS_PER_PAGE else ""
-    shown: dict[str, Any] = {"connections": rows[:CONNECTIONS_PER_PAGE], "page_links": PageLinks(number, newer, older)}
+    context: dict[str, Any] = {"connections": rows[:CONNECTIONS_PER_PAGE], "page_links": PageLinks(number, newer, older)}
     if field_errors:
-        return unconfirmed(request, person, client, "connections", field_errors, **shown)
-    return tab_page(request, person, client, "connections", error=error, field_errors={}, **shown)
+        return unconfirmed_page(request, person, client, "connections", field_errors, **context)
+    return tab_page(request, person, client, "connections", error=error, field_errors={}, **context)
 
 
-def _one(
-    request: Request, person: Person, client: ClientView, found: ConnectionView, error: ApplicationRevoked | None = None
+async def _details(
+    request: Request, person: Person, client_id: str, grant_id: UUID, error: ApplicationRevoked | None = None
 ) -> Response:
+    client = await get_client(request, person, client_id)
+    connection = await connections_store.find_connection(
+        request.services.db, person.merchant_id, client_id, grant_id, request.now
+    )
+    if connection is None:
+        raise NotFound
     return tab_page(
         request,
         person,
@@ -111,6 +109,6 @@ def _one(
         "connections",
         error=error,
         template="oauth/app_connection.html",
-        connection=found,
+        connection=connection,
         permissions=PERMISSIONS,
     )

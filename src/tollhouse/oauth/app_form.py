@@ -1,4 +1,4 @@
-"""The form of an application's settings: what was typed, what body it means, what is wrong, what changed meanwhile."""
+"""The form of an application's settings: reading it, its errors, and its differences from the saved settings."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from tollhouse.oauth.settings import SettingsBody
 
 VERSION_DIGITS_MAX = 18
 LISTS = ("redirect_uris", "scopes")
-"""Fields whose faults name a place within them."""
+"""Fields whose errors name an entry."""
 
 
-class Typed(Struct, frozen=True):
-    """What stands in the form: one callback a line."""
+class ApplicationForm(Struct, frozen=True):
+    """The values of the form. `redirect_uris` has one URI per line."""
 
     name: str = ""
     client_type: str = "confidential"
@@ -26,8 +26,8 @@ class Typed(Struct, frozen=True):
     redirect_uris: str = ""
     scopes: tuple[str, ...] = ()
 
-    def body(self, version: int | UnsetType = UNSET) -> SettingsBody:
-        """The settings body that this form means."""
+    def to_body(self, version: int | UnsetType = UNSET) -> SettingsBody:
+        """The settings body of these values."""
         return SettingsBody(
             name=self.name,
             client_type=self.client_type,
@@ -40,16 +40,16 @@ class Typed(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """A setting that was typed one way and is kept another way; of permissions, those that only one side has."""
+    """A setting with different submitted and saved values; of scopes, those that only one side has."""
 
     field: str
-    typed: str
-    kept: str
+    submitted: str
+    saved: str
 
 
-def typed_into(form: Form) -> Typed:
-    """What was typed."""
-    return Typed(
+def read_form(form: Form) -> ApplicationForm:
+    """The submitted values."""
+    return ApplicationForm(
         form.one("name") or "",
         form.one("client_type") or "",
         (form.one("description") or "").replace("\r\n", "\n"),
@@ -59,9 +59,9 @@ def typed_into(form: Form) -> Typed:
     )
 
 
-def typed_from(client: ClientView) -> Typed:
-    """The form as it stands before anybody types."""
-    return Typed(
+def form_of(client: ClientView) -> ApplicationForm:
+    """The saved values."""
+    return ApplicationForm(
         client.name,
         client.client_type,
         client.description,
@@ -71,50 +71,50 @@ def typed_from(client: ClientView) -> Typed:
     )
 
 
-def version_of(form: Form) -> int | UnsetType:
-    """The version that the form was made from; unset where it names none."""
+def read_version(form: Form) -> int | UnsetType:
+    """The version that the form is based on; unset if it has none."""
     text = form.one("version") or ""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= VERSION_DIGITS_MAX else UNSET
 
 
-def differences(typed: Typed, client: ClientView) -> list[Difference]:
-    """The settings that a form would change, beside what they are now."""
-    kept = typed_from(client)
+def differences(form: ApplicationForm, client: ClientView) -> list[Difference]:
+    """The settings that the form would change."""
+    saved = form_of(client)
     pairs = {
-        "name": (typed.name, kept.name),
-        "description": (typed.description, kept.description),
-        "website_url": (typed.website_url, kept.website_url),
-        "redirect_uris": ("\n".join(typed.body().redirect_uris), kept.redirect_uris),
-        "scopes": (_only_in(typed, kept), _only_in(kept, typed)),
+        "name": (form.name, saved.name),
+        "description": (form.description, saved.description),
+        "website_url": (form.website_url, saved.website_url),
+        "redirect_uris": ("\n".join(form.to_body().redirect_uris), saved.redirect_uris),
+        "scopes": (_scopes_only_in(form, saved), _scopes_only_in(saved, form)),
     }
-    return [Difference(name, ours, theirs) for name, (ours, theirs) in pairs.items() if ours != theirs]
+    return [Difference(name, submitted, kept) for name, (submitted, kept) in pairs.items() if submitted != kept]
 
 
-def form_facts(typed: Typed, error: ApiError | None = None) -> dict[str, Any]:
-    """What the template of the form needs: the values, and what is said above it and at its fields."""
+def form_context(form: ApplicationForm, error: ApiError | None = None) -> dict[str, Any]:
+    """The context of the form's template."""
     field_errors = error.field_errors if error else ()
-    at_fields = {field_error.field: field_error.message for field_error in field_errors if not _is_of_list(field_error)}
+    messages = {one.field: one.message for one in field_errors if _field_name(one) not in LISTS}
     for name in LISTS:
-        if words := " ".join(_of_line(one) for one in field_errors if one.field.partition(".")[0] == name):
-            at_fields[name] = words
+        if texts := [_entry_message(one) for one in field_errors if _field_name(one) == name]:
+            messages[name] = " ".join(texts)
     return {
-        "asked": typed,
+        "form": form,
         "permissions": PERMISSIONS,
-        "field_errors": at_fields,
-        "message": NOT_SAVED if at_fields else error.message if error else "",
+        "field_errors": messages,
+        "message": NOT_SAVED if messages else error.message if error else "",
     }
 
 
-def _only_in(one: Typed, other: Typed) -> str:
+def _scopes_only_in(one: ApplicationForm, other: ApplicationForm) -> str:
     names = {*one.scopes} - {*other.scopes}
     return "\n".join(permission.scope for permission in PERMISSIONS if permission.scope in names)
 
 
-def _is_of_list(field_error: FieldError) -> bool:
-    return field_error.field.partition(".")[0] in LISTS
+def _field_name(field_error: FieldError) -> str:
+    return field_error.field.partition(".")[0]
 
 
-def _of_line(field_error: FieldError) -> str:
-    """The message; of a callback, with the number of the line it is about."""
-    name, _, place = field_error.field.partition(".")
-    return f"Line {int(place) + 1}: {field_error.message}" if name == "redirect_uris" and place else field_error.message
+def _entry_message(field_error: FieldError) -> str:
+    """The message; for a redirect URI, with its line number."""
+    name, _, index = field_error.field.partition(".")
+    return f"Line {int(index) + 1}: {field_error.message}" if name == "redirect_uris" and index else field_error.message

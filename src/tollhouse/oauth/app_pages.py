@@ -1,10 +1,7 @@
-"""The pages on which owners see and register their applications.
+"""The pages on which owners list and register applications.
 
-The form of a new one carries the name that it will have, under our MAC. So a form that is posted twice makes one.
+The form for a new application contains its signed client id, so that submitting it twice registers one application.
 """
-
-import base64
-import binascii
 
 from starlette.responses import Response
 
@@ -16,57 +13,59 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.ids import ClientId
-from tollhouse.oauth import clients, clients_store, settings
-from tollhouse.oauth.app_form import Typed, form_facts, typed_into
+from tollhouse.oauth import clients, clients_store, form_tokens, settings
+from tollhouse.oauth.app_form import ApplicationForm, form_context, read_form
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 
 OPERATIONS = Operations(PAGES)
 PURPOSE = b"new application:"
-MAC_BYTES = 32
 
 
 @OPERATIONS.add("GET", "/developers/apps", guard=signed_in_page)
-async def applications(request: Request, caller: Person) -> Response:
-    """The applications that this merchant owns."""
-    owned = await clients_store.owned(request.services.db, caller.merchant_id, request.now)
+async def list_page(request: Request, caller: Person) -> Response:
+    """The applications of this merchant."""
+    owned = await clients_store.list_owned(request.services.db, caller.merchant_id, request.now)
     return page(request, "oauth/apps.html", person=caller, mode="test", here="apps", clients=owned)
 
 
 @OPERATIONS.add("GET", "/developers/apps/new", guard=signed_in_page)
-async def new_application(request: Request, caller: Person) -> Response:
+async def new_page(request: Request, caller: Person) -> Response:
     """The form for a new application."""
-    return _form(request, caller, Typed())
+    return _form_page(request, caller, ApplicationForm())
 
 
 @OPERATIONS.add("POST", "/developers/apps", guard=signed_in_page, recent_authentication="always")
 async def register(request: Request, caller: Person) -> Response:
-    """Register the application, and show its secret once."""
-    form = request.form()
-    typed, client_id = typed_into(form), _name_of(request, caller, form.one("made_once") or "")
+    """Register the application and show its secret once."""
+    submitted = request.form()
+    form = read_form(submitted)
     try:
-        checked = settings.check_new(typed.body())
+        new = settings.check_new(form.to_body())
     except ValidationFailed as error:
-        return _form(request, caller, typed, error)
-    async with request.services.db.transaction() as tx:
-        made = await clients.register_as(tx, caller.merchant_id, client_id, checked, request.now)
-    if made is None:
+        return _form_page(request, caller, form, error)
+    client_id = _read_client_id(request, caller, submitted.one("signed_client_id") or "")
+    client = await request.services.db.transact(
+        lambda tx: clients.register_with_id(tx, caller.merchant_id, client_id, new, request.now)
+    )
+    if client is None:
         return see_other(f"/developers/apps/{client_id}/secret?done=registered")
     issuer = request.services.settings.base_url
     return page(
         request,
-        "oauth/app_made.html",
+        "oauth/app_registered.html",
         person=caller,
         mode="test",
         here="apps",
-        client=made,
-        secret=made.client_secret or "",
+        client=client,
+        secret=client.client_secret or "",
         issuer=issuer,
         authorization_endpoint=authorization_endpoint(issuer),
         token_endpoint=token_endpoint(issuer),
     )
 
 
-def _form(request: Request, person: Person, typed: Typed, error: ValidationFailed | None = None) -> Response:
+def _form_page(request: Request, person: Person, form: ApplicationForm, error: ValidationFailed | None = None) -> Response:
+    client_id = _new_client_id()
     return page(
         request,
         "oauth/app_new.html",
@@ -74,27 +73,17 @@ def _form(request: Request, person: Person, typed: Typed, error: ValidationFaile
         person=person,
         mode="test",
         here="apps",
-        made_once=_vouched(request, person, ClientId(tokens.public_name(tokens.CLIENT_ID_PREFIX))),
-        **form_facts(typed, error),
+        signed_client_id=f"{client_id}.{form_tokens.sign(request.services.keys, PURPOSE, person, client_id)}",
+        **form_context(form, error),
     )
 
 
-def _vouched(request: Request, person: Person, client_id: ClientId) -> str:
-    """A name for the form to carry, which counts for this session alone."""
-    return f"{client_id}.{base64.urlsafe_b64encode(request.services.keys.mac(_bound(person, client_id))).decode()}"
+def _read_client_id(request: Request, person: Person, signed: str) -> ClientId:
+    """The signed client id of the form; a new one if it is missing or invalid."""
+    client_id, _, token = signed.partition(".")
+    is_valid = form_tokens.is_valid(request.services.keys, PURPOSE, person, client_id, token)
+    return ClientId(client_id) if is_valid else _new_client_id()
 
 
-def _name_of(request: Request, person: Person, carried: str) -> ClientId:
-    """The name that the form carries; a new one where it carries none of ours."""
-    client_id, _, encoded = carried.partition(".")
-    try:
-        mac = base64.b64decode(encoded, altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        mac = b""
-    if len(mac) == MAC_BYTES and request.services.keys.vouches(_bound(person, client_id), mac):
-        return ClientId(client_id)
+def _new_client_id() -> ClientId:
     return ClientId(tokens.public_name(tokens.CLIENT_ID_PREFIX))
-
-
-def _bound(person: Person, client_id: str) -> bytes:
-    return PURPOSE + person.session_id.bytes + client_id.encode()

@@ -1,4 +1,4 @@
-"""An application's page and its settings. A form older than what is saved changes nothing, and keeps what was typed."""
+"""An application's overview and settings. A form based on an old version saves nothing and keeps the submitted values."""
 
 from msgspec import UnsetType
 from starlette.responses import Response
@@ -11,19 +11,19 @@ from tollhouse.identity.model import ApplicationSuspended, Person, RecentAuthent
 from tollhouse.identity.stepup import is_recent, reauthenticate
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.oauth import clients, snippets
-from tollhouse.oauth.app_form import Typed, differences, form_facts, typed_from, typed_into, version_of
-from tollhouse.oauth.app_tabs import owned, tab_page
+from tollhouse.oauth.app_form import ApplicationForm, differences, form_context, form_of, read_form, read_version
+from tollhouse.oauth.app_tabs import get_client, tab_page
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView
 
 OPERATIONS = Operations(PAGES)
-CHANGED = "The application was changed meanwhile. Nothing was saved."
+NOT_SAVED = "The application has changed since you opened this form. Your changes were not saved."
 
 
 @OPERATIONS.add("GET", "/developers/apps/{client_id}", guard=signed_in_page)
 async def overview(request: Request, caller: Person, client_id: str) -> Response:
-    """What its developers need, and how it is doing."""
-    client = await owned(request, caller, client_id)
+    """Client id, endpoints, status and code samples."""
+    client = await get_client(request, caller, client_id)
     issuer = request.services.settings.base_url
     return tab_page(
         request,
@@ -33,26 +33,26 @@ async def overview(request: Request, caller: Person, client_id: str) -> Response
         issuer=issuer,
         authorization_endpoint=authorization_endpoint(issuer),
         token_endpoint=token_endpoint(issuer),
-        authorize=snippets.authorize_address(issuer, client),
-        exchange=snippets.exchange_command(issuer, client),
+        authorization_url=snippets.authorization_url(issuer, client),
+        exchange_command=snippets.exchange_command(issuer, client),
     )
 
 
 @OPERATIONS.add("GET", "/developers/apps/{client_id}/settings", guard=signed_in_page)
-async def settings(request: Request, caller: Person, client_id: str) -> Response:
-    """The form of its settings, as they are now."""
-    client = await owned(request, caller, client_id)
-    return _form(request, caller, client, typed_from(client), client.version)
+async def settings_page(request: Request, caller: Person, client_id: str) -> Response:
+    """The form with the current settings."""
+    client = await get_client(request, caller, client_id)
+    return _settings_page(request, caller, client, form_of(client), client.version)
 
 
 @OPERATIONS.add("POST", "/developers/apps/{client_id}/settings", guard=signed_in_page, recent_authentication="by_content")
 async def save(request: Request, caller: Person, client_id: str) -> Response:
-    """Replace all settings, if nobody changed the application since the form was loaded."""
-    form = request.form()
-    typed, version = typed_into(form), version_of(form)
+    """Replace all settings if the form is based on the current version."""
+    submitted = request.form()
+    form, version = read_form(submitted), read_version(submitted)
 
     async def update(person: Person) -> None:
-        recent, body = is_recent(person, request.now), typed.body(version)
+        recent, body = is_recent(person, request.now), form.to_body(version)
         await request.services.db.transact(
             lambda tx: clients.update(tx, person.merchant_id, client_id, body, request.now, recent=recent)
         )
@@ -63,22 +63,22 @@ async def save(request: Request, caller: Person, client_id: str) -> Response:
         except RecentAuthenticationRequired:
             await update(await reauthenticate(request, caller))
     except (ValidationFailed, ApplicationChanged, ApplicationRevoked, ApplicationSuspended) as error:
-        return _form(request, caller, await owned(request, caller, client_id), typed, version, error)
+        return _settings_page(request, caller, await get_client(request, caller, client_id), form, version, error)
     return see_other(f"/developers/apps/{client_id}/settings?done=saved")
 
 
-def _form(
+def _settings_page(
     request: Request,
     person: Person,
     client: ClientView,
-    typed: Typed,
+    form: ApplicationForm,
     version: int | UnsetType,
     error: ValidationFailed | ApplicationChanged | ApplicationRevoked | ApplicationSuspended | None = None,
 ) -> Response:
     conflict = isinstance(error, ApplicationChanged)
-    facts = form_facts(typed, error)
+    context = form_context(form, error)
     if conflict:
-        facts["message"] = CHANGED
+        context["message"] = NOT_SAVED
     return tab_page(
         request,
         person,
@@ -86,7 +86,7 @@ def _form(
         "settings",
         error=error,
         conflict=conflict,
-        changed=differences(typed, client) if conflict else [],
+        changed=differences(form, client) if conflict else [],
         version=client.version if isinstance(version, UnsetType) else version,
-        **facts,
+        **context,
     )

@@ -1,4 +1,4 @@
-"""One application on its owner's pages: finding it, the tabs around it, and the name that is typed before what ends much."""
+"""The tabs of an application's pages, and the confirmation by typing its name."""
 
 from typing import Any, Literal
 
@@ -14,67 +14,59 @@ from tollhouse.oauth import clients_store
 from tollhouse.oauth.model import ClientView
 
 Tab = Literal["overview", "settings", "secret", "connections", "danger"]
-TITLES: dict[Tab, str] = {
-    "overview": "Overview",
-    "settings": "Settings",
-    "secret": "Secret",
-    "connections": "Connections",
-    "danger": "Danger",
-}
 NOTICES = {
-    "registered": "The application is registered already. If you have not copied its secret, replace it under Secret.",
-    "saved": "The settings are saved.",
-    "paused": "The application is paused. Its connections have ended.",
-    "resumed": "The application is resumed. Merchants can connect to it.",
-    "revoked": "The application is revoked. Its connections have ended.",
-    "disconnected": "The merchant is disconnected.",
-    "all": "All merchants are disconnected.",
+    "registered": "This application was already registered. If you have not copied its client secret, rotate it.",
+    "saved": "Settings saved.",
+    "paused": "Application paused. All merchants were disconnected.",
+    "resumed": "Application resumed. Merchants can connect again.",
+    "revoked": "Application revoked. All merchants were disconnected.",
+    "disconnected": "Merchant disconnected.",
+    "all": "All merchants disconnected.",
 }
-ANOTHER_NAME = "This is not the name of the application."
+NAME_MISMATCH = "The name does not match the application."
 
 
-async def owned(request: Request, person: Person, client_id: str) -> ClientView:
-    """The person's application. Raises `NotFound` where there is none, or it is somebody else's."""
-    client = await clients_store.owned_one(request.services.db, person.merchant_id, client_id, request.now)
+async def get_client(request: Request, person: Person, client_id: str) -> ClientView:
+    """An application of the person's merchant. Raises `NotFound`."""
+    client = await clients_store.find_owned(request.services.db, person.merchant_id, client_id, request.now)
     if client is None:
         raise NotFound
     return client
 
 
 def tab_page(
-    request: Request, person: Person, client: ClientView, tab: Tab, *, error: ApiError | None = None, **facts: Any
+    request: Request, person: Person, client: ClientView, tab: Tab, *, error: ApiError | None = None, **context: Any
 ) -> Response:
-    """A tab of an application. A refusal stands above it; `template`, `status` and `message` say what is otherwise."""
+    """A tab of an application, with the error above it. `template`, `status` and `message` override the defaults."""
     done = flash_message(request.query) if request.method == "GET" else ""
-    status = facts.pop("status", error.status if error else 200)
+    status = context.pop("status", error.status if error else 200)
     return page(
         request,
-        facts.pop("template", f"oauth/app_{tab}.html"),
+        context.pop("template", f"oauth/app_{tab}.html"),
         status,
         person=person,
         mode="test",
         here="apps",
         client=client,
         tab=tab,
-        titles=TITLES,
-        words=NOTICES.get(done, ""),
-        message=facts.pop("message", error.message if error else ""),
-        **facts,
+        flash=NOTICES.get(done, ""),
+        message=context.pop("message", error.message if error else ""),
+        **context,
     )
 
 
-def misnamed(form: Form, client: ClientView) -> dict[str, str]:
-    """What is wrong with the name that was typed to confirm; nothing, where it is the application's (or its client ID)."""
-    typed = _folded(form.one("confirm") or "")
-    return {} if typed in {_folded(client.name), client.client_id} else {"confirm": ANOTHER_NAME}
+def confirmation_errors(form: Form, client: ClientView) -> dict[str, str]:
+    """The field error if the form does not confirm with the application's name or client id."""
+    typed = _collapse_spaces(form.one("confirm") or "")
+    return {} if typed in {_collapse_spaces(client.name), client.client_id} else {"confirm": NAME_MISMATCH}
 
 
-def unconfirmed(
-    request: Request, person: Person, client: ClientView, tab: Tab, field_errors: dict[str, str], **facts: Any
+def unconfirmed_page(
+    request: Request, person: Person, client: ClientView, tab: Tab, field_errors: dict[str, str], **context: Any
 ) -> Response:
-    """The tab again, because another name was typed."""
-    return tab_page(request, person, client, tab, status=422, message=NOT_SAVED, field_errors=field_errors, **facts)
+    """The tab with the errors of `confirmation_errors`."""
+    return tab_page(request, person, client, tab, status=422, message=NOT_SAVED, field_errors=field_errors, **context)
 
 
-def _folded(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
     return " ".join(text.split())

@@ -1,7 +1,7 @@
-"""The start of an authorization: what an application asks for, checked in the documented order.
+"""The authorization endpoint (RFC 6749 section 4.1.1): validate a request and show the consent page.
 
-As long as it is not certain who asks and where the answer may go, nothing is ever redirected. After that, every field_error
-goes to the callback, where the application's developers will find it.
+Errors of the client or the redirect URI are shown to the browser and never redirected (RFC 6749 section 4.1.2.1); all
+others are sent to the redirect URI.
 """
 
 import re
@@ -35,143 +35,143 @@ from tollhouse.oauth.model import (
 from tollhouse.platform.log import log
 
 OPERATIONS = Operations(AUTHORIZE)
-ONCE = ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "mode")
+SINGLE_PARAMETERS = ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "mode")
 REQUEST_ID = re.compile(rf"[0-9A-Za-z]{{{tokens.BODY_CHARS}}}")
 
 
 class AuthorizeQuery(Struct, frozen=True, kw_only=True):
-    """The parameters of an authorize call."""
+    """The parameters of an authorization request."""
 
     response_type: Literal["code"]
     client_id: str
     redirect_uri: str
-    scope: Annotated[str, Meta(description="Separated by spaces; at least one beside offline_access.")]
+    scope: Annotated[str, Meta(description="Scopes separated by spaces, at least one besides offline_access.")]
     state: Annotated[str, Meta(min_length=1, max_length=STATE_CHARS_MAX)]
     code_challenge: Annotated[str, Meta(pattern=f"^[A-Za-z0-9_-]{{{CHALLENGE_CHARS}}}$")]
     code_challenge_method: Literal["S256"]
     mode: Mode | UnsetType = UNSET
 
 
-class Asked(Struct, frozen=True):
-    """The parameters of an authorize call, and the application that their client_id names."""
+class SentParameters(Struct, frozen=True):
+    """The parameters as sent, not validated, and the application of their `client_id`."""
 
     form: Form
     client: RegisteredClient | None
 
     def one(self, name: str) -> str | None:
-        """A parameter's value, where it was sent once; sent empty it counts as not sent."""
+        """The value of a parameter that was sent once; None if it is missing, empty or repeated."""
         values = self.form.all(name)
         return (values[0] or None) if len(values) == 1 else None
 
     @property
     def scopes(self) -> Scopes | None:
-        """The set of scopes that is asked for; None where a name is no scope."""
+        """The requested scopes; None if one is unknown."""
         return scopes.parse(name for name in (self.one("scope") or "").split(" ") if name)
 
     @property
     def state(self) -> str | None:
-        """The state, where it is one that can be sent back."""
+        """The state; None if it cannot be returned to the client."""
         state = self.one("state")
         return state if state and len(state) <= STATE_CHARS_MAX and not _has_control(state) else None
 
     @property
     def mode(self) -> str:
-        """The environment."""
+        """The mode, live by default."""
         return self.one("mode") or "live"
 
 
-def one_client_id(asked: Asked) -> None:
-    """client_id is sent, once."""
-    client_id = asked.one("client_id")
+def require_client_id(sent: SentParameters) -> None:
+    """`client_id` is sent once."""
+    client_id = sent.one("client_id")
     if client_id is None or _has_control(client_id):
-        raise InvalidRequest("Send client_id, once.")
+        raise InvalidRequest("`client_id` is required, exactly once.")
 
 
-def known_client(asked: Asked) -> None:
-    """There is such an application."""
-    if asked.client is None:
+def require_enabled_client(sent: SentParameters) -> None:
+    """The application exists and is neither paused, revoked nor suspended."""
+    if sent.client is None or sent.client.status != "enabled" or sent.client.suspended:
         raise UnknownApplication
 
 
-def enabled_client(asked: Asked) -> None:
-    """It is neither paused, revoked nor suspended."""
-    if asked.client is None or asked.client.status != "enabled" or asked.client.suspended:
-        raise UnknownApplication
+def require_redirect_uri(sent: SentParameters) -> None:
+    """`redirect_uri` is sent once."""
+    if sent.one("redirect_uri") is None:
+        raise InvalidRequest("`redirect_uri` is required, exactly once.")
 
 
-def one_callback(asked: Asked) -> None:
-    """redirect_uri is sent, once."""
-    if asked.one("redirect_uri") is None:
-        raise InvalidRequest("Send redirect_uri, once.")
+def require_registered_redirect_uri(sent: SentParameters) -> None:
+    """`redirect_uri` is registered, compared character by character (RFC 9700 section 2.1)."""
+    if sent.client is None or sent.one("redirect_uri") not in sent.client.redirect_uris:
+        raise InvalidRequest(
+            "`redirect_uri` must be exactly one of the redirect URIs that are registered for this application."
+        )
 
 
-def registered_callback(asked: Asked) -> None:
-    """redirect_uri is, character by character, one that is registered."""
-    if asked.client is None or asked.one("redirect_uri") not in asked.client.redirect_uris:
-        raise InvalidRequest("The redirect_uri is not a registered callback of this application.")
+def require_single_parameters(sent: SentParameters) -> None:
+    """No known parameter is repeated."""
+    sent.form.require_no_repeats(SINGLE_PARAMETERS)
 
 
-def nothing_repeated(asked: Asked) -> None:
-    """Every parameter that we know is sent once at most."""
-    repeated = asked.form.repeated(ONCE)
-    if repeated:
-        raise InvalidRequest(f"The parameter {repeated} must not be repeated.")
-
-
-def response_type(asked: Asked) -> None:
-    """response_type is `code`."""
-    sent = asked.one("response_type")
-    if sent is None:
-        raise InvalidRequest("Send response_type=code.")
-    if sent != "code":
+def require_response_type(sent: SentParameters) -> None:
+    """`response_type` is `code`."""
+    value = sent.one("response_type")
+    if value is None:
+        raise InvalidRequest("`response_type` is required.")
+    if value != "code":
         raise UnsupportedResponseType
 
 
-def scope(asked: Asked) -> None:
-    """The scope names registered permissions, one beside offline_access at least."""
-    wanted = asked.scopes
-    if wanted is None:
-        raise InvalidScope("The scope holds a name that is no permission.")
-    if not wanted.has_api:
-        raise InvalidScope("The scope needs at least one permission beside offline_access.")
-    if asked.client is None or not wanted.within(asked.client.scopes):
-        raise InvalidScope("The scope goes beyond what the application has registered.")
+def require_scope(sent: SentParameters) -> None:
+    """`scope` has registered scopes, at least one besides `offline_access`."""
+    if sent.scopes is None:
+        raise InvalidScope("`scope` contains an unknown scope.")
+    if not sent.scopes.has_api:
+        raise InvalidScope("`scope` must contain at least one scope besides offline_access.")
+    if sent.client is None or not sent.scopes.within(sent.client.scopes):
+        raise InvalidScope("`scope` must contain only scopes that are registered for this application.")
 
 
-def state(asked: Asked) -> None:
-    """There is a state, short enough to be sent back as it is."""
-    if asked.state is None:
-        raise InvalidRequest(f"Send a state of 1 to {STATE_CHARS_MAX} characters without control characters.")
+def require_state(sent: SentParameters) -> None:
+    """`state` can be returned unchanged."""
+    if sent.state is None:
+        raise InvalidRequest(f"`state` must be 1 to {STATE_CHARS_MAX} characters long, without control characters.")
 
 
-def code_challenge(asked: Asked) -> None:
-    """code_challenge is an unpadded base64url SHA-256."""
-    if pkce.read_challenge(asked.one("code_challenge") or "") is None:
-        raise InvalidRequest("Send a code_challenge: the unpadded base64url SHA-256 of the verifier, 43 characters.")
+def require_code_challenge(sent: SentParameters) -> None:
+    """`code_challenge` is an unpadded base64url SHA-256."""
+    if pkce.parse_challenge(sent.one("code_challenge") or "") is None:
+        raise InvalidRequest(
+            "`code_challenge` must be the SHA-256 of the verifier in base64url without padding, 43 characters."
+        )
 
 
-def code_challenge_method(asked: Asked) -> None:
-    """code_challenge_method is S256. Left out it would mean plain, which is refused."""
-    if asked.one("code_challenge_method") != "S256":
-        raise InvalidRequest("Send code_challenge_method=S256.")
+def require_code_challenge_method(sent: SentParameters) -> None:
+    """`code_challenge_method` is S256. It is required, as its default is plain (RFC 7636 section 4.3)."""
+    if sent.one("code_challenge_method") != "S256":
+        raise InvalidRequest("`code_challenge_method` must be S256.")
 
 
-def mode(asked: Asked) -> None:
-    """The mode is live or test."""
-    if asked.mode not in {"live", "test"}:
-        raise InvalidRequest("The mode is live or test.")
+def require_mode(sent: SentParameters) -> None:
+    """`mode` is live or test."""
+    if sent.mode not in {"live", "test"}:
+        raise InvalidRequest("`mode` must be live or test.")
 
 
-Rule = Callable[[Asked], None]
-BEFORE_REDIRECT: tuple[Rule, ...] = (one_client_id, known_client, enabled_client, one_callback, registered_callback)
+Rule = Callable[[SentParameters], None]
+BEFORE_REDIRECT: tuple[Rule, ...] = (
+    require_client_id,
+    require_enabled_client,
+    require_redirect_uri,
+    require_registered_redirect_uri,
+)
 BY_REDIRECT: tuple[Rule, ...] = (
-    nothing_repeated,
-    response_type,
-    scope,
-    state,
-    code_challenge,
-    code_challenge_method,
-    mode,
+    require_single_parameters,
+    require_response_type,
+    require_scope,
+    require_state,
+    require_code_challenge,
+    require_code_challenge_method,
+    require_mode,
 )
 
 
@@ -184,30 +184,38 @@ BY_REDIRECT: tuple[Rule, ...] = (
     reads=AuthorizeQuery,
 )
 async def start(request: Request) -> Response:
-    """Check what an application asks for, keep it for ten minutes, and send the browser to the consent page."""
-    asked = await _read(request)
+    """Start an authorization request, valid for ten minutes, and redirect the browser to the consent page."""
+    sent = await _read_parameters(request)
     for rule in BEFORE_REDIRECT:
-        rule(asked)
+        rule(sent)
     try:
         for rule in BY_REDIRECT:
-            rule(asked)
+            rule(sent)
     except ApiError as error:
-        return _by_redirect(request, asked, error)
+        return _error_redirect(request, sent, error)
     await _count_anonymous(request)
     # Nothing below this line may refuse.
     request_id = tokens.random_base62(tokens.BODY_CHARS)
     expires_at = request.now + clock.seconds(request.services.settings.authorization_request_ttl)
     id_hash, mac_key_id = tokens.digest(request_id), request.services.keys.in_use
     try:
-        await requests_store.insert(request.services.db, id_hash, _request(asked), mac_key_id, request.now, expires_at)
-    except Exception as field_error:  # noqa: BLE001 - whatever it is, the application is told where it listens
-        log.error("failed", code=ServerError.code, exc_info=field_error)
-        return _by_redirect(request, asked, ServerError())
+        await requests_store.insert(
+            request.services.db, id_hash, _authorization_request(sent), mac_key_id, request.now, expires_at
+        )
+    except Exception as error:  # noqa: BLE001 - every error is redirected to the client
+        log.error("failed", code=ServerError.code, exc_info=error)
+        return _error_redirect(request, sent, ServerError())
     return see_other(f"/oauth/consent/{request_id}")
 
 
+def redirect_to_client(request: Request, redirect_uri: str, state: str | None, **parameters: str) -> Response:
+    """The authorization response (RFC 6749 section 4.1.2), with `iss` (RFC 9207)."""
+    issuer = request.services.settings.base_url
+    return see_other(redirect_uris.redirect_url(redirect_uri, **parameters, state=state, iss=issuer))
+
+
 async def _count_anonymous(request: Request) -> None:
-    """Count a request without a session, before it is stored. Raises `RateLimited`."""
+    """Count a request without a session. Raises `RateLimited`."""
     settings = request.services.settings
     limit = settings.rate_authorize_address_per_min * settings.rate_limits
     if limit and await sessions.current_person(request) is None:
@@ -215,37 +223,29 @@ async def _count_anonymous(request: Request) -> None:
         await throttle.count_attempt(request.services.db, limits, request.now)
 
 
-async def _read(request: Request) -> Asked:
-    # A NUL is refused like any control character, by the rule of the parameter it is in.
+async def _read_parameters(request: Request) -> SentParameters:
+    # A NUL becomes another control character, so that the rule of its parameter rejects it.
     form = parse_form(request.query.replace(b"%00", b"%01"))
-    asked = Asked(form, None)
-    client_id = asked.one("client_id")
-    return Asked(form, await clients_store.registered(request.services.db, client_id)) if client_id else asked
+    client_id = SentParameters(form, None).one("client_id")
+    client = await clients_store.find_registered(request.services.db, client_id) if client_id else None
+    return SentParameters(form, client)
 
 
-def _by_redirect(request: Request, asked: Asked, error: ApiError) -> Response:
-    callback = cast("str", asked.one("redirect_uri"))
-    return see_other(
-        redirect_uris.redirect_url(
-            callback,
-            error=error.code,
-            error_description=error.message,
-            state=asked.state,
-            iss=request.services.settings.base_url,
-        )
-    )
+def _error_redirect(request: Request, sent: SentParameters, error: ApiError) -> Response:
+    redirect_uri = cast("str", sent.one("redirect_uri"))
+    return redirect_to_client(request, redirect_uri, sent.state, error=error.code, error_description=error.message)
 
 
-def _request(asked: Asked) -> AuthorizationRequest:
-    client = cast("RegisteredClient", asked.client)
+def _authorization_request(sent: SentParameters) -> AuthorizationRequest:
+    client = cast("RegisteredClient", sent.client)
     return AuthorizationRequest(
         client_id=ClientId(client.client_id),
         auth_epoch=client.auth_epoch,
-        redirect_uri=cast("str", asked.one("redirect_uri")),
-        scopes=cast("Scopes", asked.scopes),
-        state=cast("str", asked.state),
-        challenge=cast("bytes", pkce.read_challenge(asked.one("code_challenge") or "")),
-        mode=cast("Mode", asked.mode),
+        redirect_uri=cast("str", sent.one("redirect_uri")),
+        scopes=cast("Scopes", sent.scopes),
+        state=cast("str", sent.state),
+        challenge=cast("bytes", pkce.parse_challenge(sent.one("code_challenge") or "")),
+        mode=cast("Mode", sent.mode),
     )
 
 

@@ -1,9 +1,8 @@
-"""Client authentication at the token and revoke endpoints: exactly one method a request (RFC 6749 section 2.3)."""
+"""Client authentication at the token and revocation endpoints, by exactly one method per request (RFC 6749 section 2.3)."""
 
 import base64
 import binascii
 import hmac
-from datetime import timedelta
 from typing import NamedTuple
 
 from tollhouse.http import forms
@@ -18,80 +17,84 @@ from tollhouse.oauth.model import InvalidClient, TooManyFailures, VerifiedClient
 from tollhouse.platform.db import Pool, Tx
 
 PARAMETERS = ("client_id", "client_secret", "client_assertion", "client_assertion_type")
-NOBODY = bytes(32)
-FAILURES_SPAN = timedelta(minutes=1)
+NO_HASH = bytes(32)
+"""Compared with for unknown clients, so that they take the same time."""
 
 
-class Presented(NamedTuple):
-    """Who an application says it is, and its proof. A secret of None is a public client's way."""
+class SentCredentials(NamedTuple):
+    """The credentials of a request. A public client sends no secret."""
 
     client_id: str
     secret: str | None
 
 
 async def verify(db: Pool | Tx, request: Request, form: Form, *, while_suspended: bool = False) -> VerifiedClient:
-    """The application that calls. Raises `InvalidRequest` for more than one method, else `InvalidClient`.
+    """Authenticate the client.
 
-    Failures that come too fast are `TooManyFailures` instead. An unknown application and a wrong secret are one answer.
-    A paused application still authenticates: it is its codes and tokens that are dead. A suspended one does only
-    `while_suspended`.
+    Raises `InvalidRequest` for more than one method, `InvalidClient`, or `TooManyFailures` after too many failures. An
+    unknown client and a wrong secret get the same response. A paused client can authenticate, but its codes and tokens are
+    invalid. A suspended one can only `while_suspended`.
     """
-    presented = _presented(request, form)
-    client = await clients_store.secret(db, presented.client_id)
-    proved = _proves(presented.secret, client.secret_hash if client else NOBODY)
-    if client is None or not proved or client.status == "revoked":
-        await _refuse_too_many(db, request, presented.client_id)
-        raise InvalidClient(detail="unknown" if client is None else "wrong proof" if not proved else "revoked")
+    sent = _sent_credentials(request, form)
+    client = await clients_store.find_credentials(db, sent.client_id)
+    matches = _matches(sent.secret, client.secret_hash if client else NO_HASH)
+    if client is None or not matches or client.status == "revoked":
+        await _count_failure(db, request, sent.client_id)
+        raise InvalidClient(detail="unknown" if client is None else "wrong secret" if not matches else "revoked")
     if client.suspended and not while_suspended:
         raise InvalidClient("This application is suspended.", detail="suspended")
     return VerifiedClient(client.client_id)
 
 
-async def _refuse_too_many(db: Pool | Tx, request: Request, client_id: str) -> None:
-    """Count a failure. A right secret is never kept waiting: nobody guesses 256 bits, and neighbours share addresses."""
+async def _count_failure(db: Pool | Tx, request: Request, client_id: str) -> None:
+    """Count a failure. Raises `TooManyFailures`.
+
+    Successes are never limited: 256 bits cannot be guessed, and clients can share an address.
+    """
     settings = request.services.settings
-    most = settings.rate_client_auth_per_min * settings.rate_limits
-    watch = FailureLimit("client", f"{throttle.network_of(request.address)} {client_id}", most, FAILURES_SPAN)
-    wait = await throttle.record_failure(db, [watch], request.now)
+    limit = settings.rate_client_auth_per_min * settings.rate_limits
+    name = f"{throttle.network_of(request.address)} {client_id}"
+    wait = await throttle.record_failure(db, [FailureLimit("client", name, limit, throttle.MINUTE)], request.now)
     if wait is not None:
         raise TooManyFailures(wait)
 
 
-def _proves(secret: str | None, kept: bytes | None) -> bool:
-    """Whether the secret is the one we keep the digest of; without one, whether none was sent."""
-    if kept is None:
+def _matches(secret: str | None, secret_hash: bytes | None) -> bool:
+    if secret_hash is None:
         return secret is None
-    return hmac.compare_digest(tokens.digest(secret or ""), kept)
+    return hmac.compare_digest(tokens.digest(secret or ""), secret_hash)
 
 
-def _presented(request: Request, form: Form) -> Presented:
+def _sent_credentials(request: Request, form: Form) -> SentCredentials:
     header = request.headers.getlist("authorization")
     client_id, secret = form.one("client_id"), form.one("client_secret")
     assertion = form.one("client_assertion") or form.one("client_assertion_type")
     if len(header) + (secret is not None) + (assertion is not None) > 1:
-        raise InvalidRequest("Authenticate by exactly one method: HTTP Basic, or client_id and client_secret in the body.")
+        raise InvalidRequest(
+            "Use exactly one method of client authentication: HTTP Basic, or `client_id` and `client_secret` in the body."
+        )
     if assertion is not None:
         raise InvalidClient(detail="assertion")
     if header:
-        presented = _basic(header[0])
-        if client_id is not None and client_id != presented.client_id:
-            raise InvalidRequest("The client_id of the body is not the one that authenticates.")
-        return presented
+        sent = _parse_basic(header[0])
+        if client_id is not None and client_id != sent.client_id:
+            raise InvalidRequest("`client_id` in the body must be the client id of the Authorization header.")
+        return sent
     if client_id is None:
         raise InvalidClient(detail="no credential")
-    return Presented(client_id, secret)
+    return SentCredentials(client_id, secret)
 
 
-def _basic(header: str) -> Presented:
-    """Split at the first colon, then decode each half as a form does (RFC 6749 section 2.3.1)."""
+def _parse_basic(header: str) -> SentCredentials:
+    """Split at the first colon, then form-decode both parts (RFC 6749 section 2.3.1)."""
     scheme, _, encoded = header.partition(" ")
     if scheme.lower() != "basic":
         raise InvalidClient(detail="not Basic")
     try:
         client_id, colon, secret = base64.b64decode(encoded.strip(" "), validate=True).partition(b":")
-        presented = Presented(forms.decode(client_id), forms.decode(secret))
+        credentials = SentCredentials(forms.decode(client_id), forms.decode(secret))
     except (binascii.Error, ValueError, InvalidRequest):
         raise InvalidClient(detail="malformed Basic") from None
     if not colon:
         raise InvalidClient(detail="malformed Basic")
-    return presented
+    return credentials

@@ -1,7 +1,7 @@
-"""What an owner does with an application. Each action is one transaction's worth.
+"""Actions of an application's owner, each in one transaction.
 
-The order of refusals is the same everywhere: a field whose value cannot be, not found, revoked, suspended, a field that
-does not fit this application, changed meanwhile.
+Errors come in this order: invalid fields, not found, revoked, suspended, fields that this application cannot have,
+changed since.
 """
 
 from datetime import datetime
@@ -18,136 +18,138 @@ from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.oauth import clients_store, connections_store, settings
 from tollhouse.oauth.clients_store import NewSecret
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, LockedClient
-from tollhouse.oauth.settings import ClientSettings, Rotation, SettingsBody, StatusChange
+from tollhouse.oauth.settings import ClientSettings, ClientStatusChange, SecretRotation, SettingsBody
 from tollhouse.platform.db import Tx
 
 HINT_CHARS = 4
 
 
 async def register(tx: Tx, owner: MerchantId, new: ClientSettings, now: datetime) -> ClientView:
-    """Make an application. The record holds the secret of a confidential one, this once."""
-    registered = await register_as(tx, owner, ClientId(tokens.public_name(tokens.CLIENT_ID_PREFIX)), new, now)
+    """Register an application. Only this response contains the secret of a confidential one."""
+    registered = await register_with_id(tx, owner, ClientId(tokens.public_name(tokens.CLIENT_ID_PREFIX)), new, now)
     if registered is None:
-        raise AssertionError("a random name is nobody else's")
+        raise AssertionError("a random client id exists already")
     return registered
 
 
-async def register_as(
+async def register_with_id(
     tx: Tx, owner: MerchantId, client_id: ClientId, new: ClientSettings, now: datetime
 ) -> ClientView | None:
-    """Make an application of this name; None where there is one already, such as by a form that was posted before."""
+    """Register an application with this id; None if it exists, for example because the form was submitted twice."""
     secret = tokens.mint(tokens.CLIENT_SECRET_PREFIX) if new.client_type == "confidential" else None
-    if not await clients_store.insert(tx, owner, client_id, new, _kept(secret) if secret else None, now):
+    if not await clients_store.insert(tx, owner, client_id, new, _hash_and_hint(secret) if secret else None, now):
         return None
-    registered = await _record(tx, owner, client_id, now)
-    await _note(tx, owner, "application.registered", registered, now, changes({}, _said(registered)))
+    registered = await _get(tx, owner, client_id, now)
+    await _record_event(tx, owner, "application.registered", registered, now, changes({}, _settings_of(registered)))
     return msgspec.structs.replace(registered, client_secret=secret) if secret else registered
 
 
 async def update(
     tx: Tx, owner: MerchantId, client_id: str, body: SettingsBody, now: datetime, *, recent: bool
 ) -> ClientView:
-    """Replace all settings. Pending requests and codes end; grants lose what is not registered any more, at once.
+    """Replace all settings. Invalidates pending requests and codes; grants lose removed scopes immediately.
 
-    Where callbacks change and the owner's authentication is not `recent`, it is `RecentAuthenticationRequired`.
+    Raises `RecentAuthenticationRequired` if redirect URIs change and the authentication is not `recent`.
     """
-    held = await hold(tx, owner, client_id)
-    new, version = settings.check_update(body, held.client_type)
-    _refuse_stale(held, version)
-    before = await _record(tx, owner, held.client_id, now)
+    client = await lock(tx, owner, client_id)
+    new, version = settings.check_update(body, client.client_type)
+    _require_version(client, version)
+    before = await _get(tx, owner, client.client_id, now)
     if not recent and {*new.redirect_uris} != {*before.redirect_uris}:
         raise RecentAuthenticationRequired
     # Nothing below this line may refuse.
-    await clients_store.save(tx, owner, held, new, now)
-    if held.scopes - new.scopes:
-        await connections_store.narrow(tx, held.client_id, new.scopes, now)
-    after = await _record(tx, owner, held.client_id, now)
-    await _note(tx, owner, "application.changed", after, now, changes(_said(before), _said(after)))
+    await clients_store.update(tx, owner, client, new, now)
+    if client.scopes - new.scopes:
+        await connections_store.restrict_scopes(tx, client.client_id, new.scopes, now)
+    after = await _get(tx, owner, client.client_id, now)
+    await _record_event(tx, owner, "application.changed", after, now, changes(_settings_of(before), _settings_of(after)))
     return after
 
 
-async def pause_or_resume(tx: Tx, owner: MerchantId, client_id: str, change: StatusChange, now: datetime) -> ClientView:
-    """Pausing ends every grant; resuming brings none of them back."""
-    held = await hold(tx, owner, client_id)
+async def pause_or_resume(
+    tx: Tx, owner: MerchantId, client_id: str, change: ClientStatusChange, now: datetime
+) -> ClientView:
+    """Pause, which revokes every grant, or resume, which restores none of them."""
+    client = await lock(tx, owner, client_id)
     enabled, version = settings.check_flag("enabled", change.enabled, change.version)
-    _refuse_stale(held, version)
+    _require_version(client, version)
     # Nothing below this line may refuse.
-    await clients_store.set_status(tx, owner, held, "enabled" if enabled else "paused", now)
+    await clients_store.set_status(tx, owner, client, "enabled" if enabled else "paused", now)
     if not enabled:
-        await clients_store.end_all(tx, owner, held, "application_paused", now)
-    after = await _record(tx, owner, held.client_id, now)
+        await clients_store.revoke_all_grants(tx, owner, client, "application_paused", now)
+    after = await _get(tx, owner, client.client_id, now)
     action: AuditEventType = "application.resumed" if enabled else "application.paused"
-    await _note(tx, owner, action, after, now, changes({"status": held.status}, {"status": after.status}))
+    await _record_event(tx, owner, action, after, now, changes({"status": client.status}, {"status": after.status}))
     return after
 
 
-async def rotate_secret(tx: Tx, owner: MerchantId, client_id: str, rotation: Rotation, now: datetime) -> ClientView:
-    """Replace the secret at once. The record holds the new one, this once."""
-    held = await hold(tx, owner, client_id)
+async def rotate_secret(tx: Tx, owner: MerchantId, client_id: str, rotation: SecretRotation, now: datetime) -> ClientView:
+    """Replace the secret immediately. Only this response contains the new one."""
+    client = await lock(tx, owner, client_id)
     revoke_grants, version = settings.check_flag("revoke_grants", rotation.revoke_grants, rotation.version)
-    if held.client_type == "public":
+    if client.client_type == "public":
         raise ValidationFailed(FieldError("client_type", "no_secret", messages.CONFIDENTIAL))
-    _refuse_stale(held, version)
+    _require_version(client, version)
     # Nothing below this line may refuse.
     secret = tokens.mint(tokens.CLIENT_SECRET_PREFIX)
-    await clients_store.set_secret(tx, owner, held, _kept(secret), now)
+    await clients_store.set_secret(tx, owner, client, _hash_and_hint(secret), now)
     if revoke_grants:
-        await clients_store.end_all(tx, owner, held, "secret_rotated", now)
-    after = await _record(tx, owner, held.client_id, now)
-    await _note(tx, owner, "application.secret_replaced", after, now, new_values(connections_ended=revoke_grants or None))
+        await clients_store.revoke_all_grants(tx, owner, client, "secret_rotated", now)
+    after = await _get(tx, owner, client.client_id, now)
+    await _record_event(
+        tx, owner, "application.secret_replaced", after, now, new_values(connections_ended=revoke_grants or None)
+    )
     return msgspec.structs.replace(after, client_secret=secret)
 
 
 async def revoke(tx: Tx, owner: MerchantId, client_id: str, now: datetime) -> ClientView:
-    """End the application for ever. Its record and the history of its connections stay."""
-    held = await hold(tx, owner, client_id, while_suspended=True)
+    """Revoke the application permanently. Its settings and the history of its connections stay readable."""
+    client = await lock(tx, owner, client_id, while_suspended=True)
     # Nothing below this line may refuse.
-    await clients_store.revoke(tx, owner, held, now)
-    await clients_store.end_all(tx, owner, held, "application_revoked", now)
-    after = await _record(tx, owner, held.client_id, now)
-    await _note(tx, owner, "application.revoked", after, now)
+    await clients_store.revoke(tx, owner, client, now)
+    await clients_store.revoke_all_grants(tx, owner, client, "application_revoked", now)
+    after = await _get(tx, owner, client.client_id, now)
+    await _record_event(tx, owner, "application.revoked", after, now)
     return after
 
 
-async def hold(tx: Tx, owner: MerchantId, client_id: str, *, while_suspended: bool = False) -> LockedClient:
-    """The owner's application, to be changed by nobody else meanwhile.
+async def lock(tx: Tx, owner: MerchantId, client_id: str, *, while_suspended: bool = False) -> LockedClient:
+    """Lock an application of this owner.
 
-    Raises `NotFound`, `ApplicationRevoked`, and, but for what is done `while_suspended`, `ApplicationSuspended`.
+    Raises `NotFound`, `ApplicationRevoked` and, unless `while_suspended`, `ApplicationSuspended`.
     """
-    held = await clients_store.hold(tx, owner, client_id)
-    if held is None:
+    client = await clients_store.lock(tx, owner, client_id)
+    if client is None:
         raise NotFound
-    if held.status == "revoked":
+    if client.status == "revoked":
         raise ApplicationRevoked
-    if held.suspended and not while_suspended:
+    if client.suspended and not while_suspended:
         raise ApplicationSuspended
-    return held
+    return client
 
 
-async def _note(
+async def _record_event(
     tx: Tx, owner: MerchantId, action: AuditEventType, client: ClientView, now: datetime, changed: Changes | None = None
 ) -> None:
     await record.event(tx, owner, action, now, subject=client.client_id, name=client.name, changed=changed)
 
 
-def _said(client: ClientView) -> dict[str, object]:
-    """What an owner can say of an application."""
-    said = ("name", "client_type", "description", "website_url", "redirect_uris", "scopes")
-    return {name: getattr(client, name) or None for name in said}
+def _settings_of(client: ClientView) -> dict[str, object]:
+    names = ("name", "client_type", "description", "website_url", "redirect_uris", "scopes")
+    return {name: getattr(client, name) or None for name in names}
 
 
-def _refuse_stale(held: LockedClient, version: int) -> None:
-    if held.version != version:
+def _require_version(client: LockedClient, version: int) -> None:
+    if client.version != version:
         raise ApplicationChanged
 
 
-async def _record(tx: Tx, owner: MerchantId, client_id: ClientId, now: datetime) -> ClientView:
-    record = await clients_store.owned_one(tx, owner, client_id, now)
-    if record is None:
-        raise AssertionError("what this transaction wrote is there")
-    return record
+async def _get(tx: Tx, owner: MerchantId, client_id: ClientId, now: datetime) -> ClientView:
+    client = await clients_store.find_owned(tx, owner, client_id, now)
+    if client is None:
+        raise AssertionError("an application of this transaction does not exist")
+    return client
 
 
-def _kept(secret: str) -> NewSecret:
-    """What we keep of a client secret."""
+def _hash_and_hint(secret: str) -> NewSecret:
     return NewSecret(tokens.digest(secret), secret[-HINT_CHARS:])

@@ -1,4 +1,4 @@
-"""The applications that a merchant is connected to: what each may do, until when, and the end of it."""
+"""Pages of the applications that a merchant has connected: list, details, disconnect."""
 
 from typing import Literal
 from uuid import UUID
@@ -14,35 +14,35 @@ from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspe
 from tollhouse.identity.model import Person
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.scopes import PERMISSIONS
-from tollhouse.oauth import connected_apps_store, connections, redirect_uris
+from tollhouse.oauth import connections, connections_store, redirect_uris
 
 OPERATIONS = Operations(PAGES)
 STATUSES = [("active", "active"), ("ended", "ended")]
 ACTIVE: dict[str, bool] = {"active": True, "ended": False}
-WHY_ENDED = {
-    "application_paused": "Its owner paused the application.",
-    "application_revoked": "Its owner ended the application for ever.",
-    "code_replayed": "Its code was used twice, which is how stolen codes show. So it was ended.",
-    "disconnected_by_merchant": "You disconnected it.",
-    "disconnected_by_owner": "Its owner disconnected you.",
-    "password_reset": "The password was reset, and the address had never been verified. So all connections were ended.",
-    "refresh_token_replayed": "A token that was replaced came again, which is how stolen tokens show. So it was ended.",
-    "revoked_by_application": "The application gave it back.",
-    "scopes_removed": "The application lost the last permission that you had given it.",
-    "secret_rotated": "Its owner replaced the application's secret and ended all connections.",
+REVOKED_REASONS = {
+    "application_paused": "The owner of the application paused it.",
+    "application_revoked": "The owner of the application revoked it permanently.",
+    "code_replayed": "Disconnected for security: an authorization code was used twice. It may have been stolen.",
+    "disconnected_by_merchant": "You disconnected this application.",
+    "disconnected_by_owner": "The owner of the application disconnected your account.",
+    "password_reset": "Disconnected for security: your password was reset before your e-mail address was verified.",
+    "refresh_token_replayed": "Disconnected for security: a replaced refresh token was used again. It may have been stolen.",
+    "revoked_by_application": "The application ended the connection itself.",
+    "scopes_removed": "The owner of the application removed all permissions that you had granted.",
+    "secret_rotated": "The owner of the application rotated its client secret and disconnected all merchants.",
 }
 
 
-class ConnectedAppsPage(PageQuery, frozen=True, forbid_unknown_fields=True):
-    """`?status=&page=` of the page of connected applications. Empty is no filter."""
+class ConnectedAppsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?status=&page=` of the list. An empty status is no filter."""
 
     status: Literal["", "active", "ended"] = ""
 
 
 @OPERATIONS.add("GET", "/settings/connected-apps", guard=signed_in_page)
-async def connected_apps(request: Request, caller: Person, query: ConnectedAppsPage) -> Response:
-    """The connections of this merchant, newest first, of both environments, with what has ended."""
-    found = await connected_apps_store.listed(
+async def list_page(request: Request, caller: Person, query: ConnectedAppsPageQuery) -> Response:
+    """The merchant's grants of both environments, newest first, ended ones included."""
+    found = await connections_store.list_grants(
         request.services.db,
         caller.merchant_id,
         active=ACTIVE.get(query.status),
@@ -65,9 +65,9 @@ async def connected_apps(request: Request, caller: Person, query: ConnectedAppsP
 
 
 @OPERATIONS.add("GET", "/settings/connected-apps/{grant_id}", guard=signed_in_page)
-async def connected_app(request: Request, caller: Person, grant_id: UUID) -> Response:
-    """One connection: what the application may do, when it did anything, and the question whether it shall end."""
-    found = await connected_apps_store.one(request.services.db, caller.merchant_id, grant_id, request.now)
+async def details(request: Request, caller: Person, grant_id: UUID) -> Response:
+    """A grant: application, permissions, last use, disconnect."""
+    found = await connections_store.find_grant(request.services.db, caller.merchant_id, grant_id, request.now)
     if found is None:
         raise NotFound
     website = found.grant.application.website_url
@@ -80,14 +80,14 @@ async def connected_app(request: Request, caller: Person, grant_id: UUID) -> Res
         grant=found.grant,
         owner_name=found.owner_name,
         website=redirect_uris.host_of(website) if website else "",
-        why_ended=WHY_ENDED.get(found.ended_reason or "", ""),
+        revoked_reason=REVOKED_REASONS.get(found.revoked_reason or "", ""),
         permissions=PERMISSIONS,
-        done=flash_message(request.query) == "disconnected",
+        disconnected=flash_message(request.query) == "disconnected",
     )
 
 
 @OPERATIONS.add("POST", "/settings/connected-apps/{grant_id}/disconnect", guard=signed_in_page_while_suspended)
 async def disconnect(request: Request, caller: Person, grant_id: UUID) -> Response:
-    """End the connection. It takes something away, so a suspended merchant may do it too; clicked twice, it ends once."""
-    await request.services.db.transact(lambda tx: connections.withdraw(tx, caller.merchant_id, grant_id, request.now))
+    """Disconnect an application. Suspended merchants can do this, too. A repeated request succeeds."""
+    await request.services.db.transact(lambda tx: connections.revoke_grant(tx, caller.merchant_id, grant_id, request.now))
     return see_other(f"/settings/connected-apps/{grant_id}?done=disconnected")

@@ -1,4 +1,4 @@
-"""Ending connections: by the owner of the application, or by the merchant that granted them. Money is not touched."""
+"""Revoking grants, by the owner of the application or by the merchant. Payments and reservations stay as they are."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,54 +12,62 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.oauth import clients, clients_store, connections_store
-from tollhouse.oauth.model import EndedGrant
+from tollhouse.oauth.model import RevokedGrant
 from tollhouse.platform.db import Tx
 
 
-class Disconnected(Struct, frozen=True):
-    """How many connections this call ended; one that had ended already is not counted."""
+class DisconnectResult(Struct, frozen=True):
+    """The number of connections that this request ended."""
 
     disconnected: int
 
 
-async def disconnect_one(tx: Tx, owner: MerchantId, client_id: str, grant_id: UUID, now: datetime) -> Disconnected:
-    """The owner ends one connection."""
-    held = await clients.hold(tx, owner, client_id, while_suspended=True)
-    ended = await connections_store.disconnect(tx, owner, held.client_id, grant_id, now)
-    if ended is None:
-        if not await connections_store.has_connection(tx, owner, held.client_id, grant_id):
+async def disconnect_one(tx: Tx, owner: MerchantId, client_id: str, grant_id: UUID, now: datetime) -> DisconnectResult:
+    """Disconnect one merchant, for the owner of the application."""
+    client = await clients.lock(tx, owner, client_id, while_suspended=True)
+    revoked = await connections_store.revoke_by_owner(tx, owner, client.client_id, grant_id, now)
+    if revoked is None:
+        if not await connections_store.has_connection(tx, owner, client.client_id, grant_id):
             raise NotFound
-        return Disconnected(0)
-    env, about = MerchantEnv(owner, ended.mode), new_values(connection=grant_id)
+        return DisconnectResult(0)
+    env, changed = MerchantEnv(owner, revoked.mode), new_values(connection=grant_id)
     action = "application.connection_ended"
-    await record.event(tx, env, action, now, subject=held.client_id, name=ended.name, changed=about)
-    await note_end(tx, ended, "disconnected by owner", Actor("application", held.client_id), now)
-    return Disconnected(1)
+    await record.event(tx, env, action, now, subject=client.client_id, name=revoked.name, changed=changed)
+    await record_revocation(tx, revoked, "disconnected by owner", Actor("application", client.client_id), now)
+    return DisconnectResult(1)
 
 
-async def disconnect_all(tx: Tx, owner: MerchantId, client_id: str, now: datetime) -> Disconnected:
-    """The owner ends all connections, unexchanged codes and pending requests. The application stays enabled."""
-    held = await clients.hold(tx, owner, client_id, while_suspended=True)
+async def disconnect_all(tx: Tx, owner: MerchantId, client_id: str, now: datetime) -> DisconnectResult:
+    """Disconnect all merchants, for the owner of the application. Invalidates unexchanged codes and pending requests."""
+    client = await clients.lock(tx, owner, client_id, while_suspended=True)
     # Nothing below this line may refuse.
-    active = await connections_store.count_active(tx, owner, held.client_id, now)
-    await clients_store.end_all(tx, owner, held, "disconnected_by_owner", now)
+    active = await connections_store.count_active(tx, owner, client.client_id, now)
+    await clients_store.revoke_all_grants(tx, owner, client, "disconnected_by_owner", now)
     action, changed = "application.connections_ended", changes({"connections": active}, {"connections": 0})
-    await record.event(tx, owner, action, now, subject=held.client_id, name=held.name, changed=changed)
-    return Disconnected(active)
+    await record.event(tx, owner, action, now, subject=client.client_id, name=client.name, changed=changed)
+    return DisconnectResult(active)
 
 
-async def withdraw(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> Disconnected:
-    """The merchant ends one of its own grants."""
-    ended = await connections_store.withdraw(tx, merchant_id, grant_id, now)
-    if ended is None:
+async def revoke_grant(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> DisconnectResult:
+    """Revoke one grant, for the merchant that gave it."""
+    revoked = await connections_store.revoke_by_merchant(tx, merchant_id, grant_id, now)
+    if revoked is None:
         if not await connections_store.has_grant(tx, merchant_id, grant_id):
             raise NotFound
-        return Disconnected(0)
-    await record.event(tx, ended.env, "grant.ended", now, subject=ended.client_id, name=ended.name)
-    return Disconnected(1)
+        return DisconnectResult(0)
+    await record.event(tx, revoked.env, "grant.ended", now, subject=revoked.client_id, name=revoked.name)
+    return DisconnectResult(1)
 
 
-async def note_end(tx: Tx, ended: EndedGrant, reason: str, by: Actor, now: datetime) -> None:
-    """Tell the merchant in its log that an application gave its connection back, or lost it."""
-    about = new_values(reason=reason)
-    await record.event(tx, ended.env, "grant.ended", now, subject=ended.client_id, name=ended.name, changed=about, by=by)
+async def record_revocation(tx: Tx, revoked: RevokedGrant, reason: str, by: Actor, now: datetime) -> None:
+    """Record in the merchant's audit log that its grant was revoked by an application or after a replay."""
+    await record.event(
+        tx,
+        revoked.env,
+        "grant.ended",
+        now,
+        subject=revoked.client_id,
+        name=revoked.name,
+        changed=new_values(reason=reason),
+        by=by,
+    )

@@ -1,22 +1,23 @@
-"""Every SQL statement about grants as people see them: the owner's connections, the merchant's grants, and their end.
+"""SQL of grants for people: the connections of an application's owner and the grants of a merchant.
 
-A grant has ended when its own row says so, when all grants of its epoch were ended, or when its time is over: found by
-looking, never by a job. What ended after its time was over is still called expired.
+A grant is revoked by its own row or by a cutoff of its epoch, and expires without a job. A cutoff after the expiry does
+not count: the grant stays expired.
 """
 
 from datetime import datetime
 from uuid import UUID
 
 import msgspec
+from msgspec import Struct
 
 from tollhouse.http.paging import Position, Window
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import ApplicationView, ConnectionView, EndedGrant, GrantStatus, GrantView
+from tollhouse.oauth.model import ApplicationView, ConnectionView, GrantStatus, GrantView, RevokedGrant
 from tollhouse.platform.db import Pool, Row, Tx
 
-CONNECTIONS = """
+LIST_CONNECTIONS = """
     SELECT g.id, g.merchant_id, m.business_name, g.scope_mask, g.mode, g.created_at, g.expires_at,
            coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at
     FROM oauth_clients c
@@ -28,7 +29,7 @@ CONNECTIONS = """
     WHERE c.merchant_id = $1 AND c.id = $2 AND g.created_at >= $3 AND (g.created_at, g.id) < ($4, $5)
     ORDER BY g.created_at DESC, g.id DESC LIMIT $6 OFFSET $7
 """
-CONNECTION = """
+FIND_CONNECTION = """
     SELECT g.id, g.merchant_id, m.business_name, g.scope_mask, g.mode, g.created_at, g.expires_at,
            coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at
     FROM oauth_clients c
@@ -43,7 +44,7 @@ COUNT_ACTIVE = """
     SELECT count(*) FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
     WHERE c.merchant_id = $1 AND c.id = $2 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
 """
-DISCONNECT = """
+REVOKE_BY_OWNER = """
     UPDATE oauth_grants g SET revoked_at = $4, revoked_because = 'disconnected_by_owner'
     FROM oauth_clients c
     WHERE c.merchant_id = $1 AND c.id = $2 AND g.client_id = c.id AND g.id = $3
@@ -55,21 +56,47 @@ HAS_CONNECTION = """
         SELECT FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
         WHERE c.merchant_id = $1 AND c.id = $2 AND g.id = $3)
 """
-WITHDRAW = """
+REVOKE_BY_MERCHANT = """
     UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'disconnected_by_merchant'
     FROM oauth_clients c
     WHERE g.merchant_id = $1 AND g.id = $2 AND c.id = g.client_id
       AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
     RETURNING g.client_id, c.name, g.merchant_id, g.mode
 """
+# $2 filters: true for active grants, false for ended ones, null for all.
+LIST_GRANTS = """
+    SELECT g.id, g.client_id, c.name, c.description, c.website_url, c.status AS client_status, g.scope_mask, g.mode,
+           g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at
+    FROM oauth_grants g
+    JOIN oauth_clients c ON c.id = g.client_id
+    LEFT JOIN oauth_grant_cutoffs k
+        ON k.client_id = g.client_id AND k.grant_epoch = g.grant_epoch AND k.revoked_at < g.expires_at
+    LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
+    WHERE g.merchant_id = $1
+      AND ($2::boolean IS NULL OR $2 = (g.revoked_at IS NULL AND k.revoked_at IS NULL AND g.expires_at > $3))
+    ORDER BY g.created_at DESC, g.id DESC
+    LIMIT $4 OFFSET $5
+"""
+FIND_GRANT = """
+    SELECT g.id, g.client_id, c.name, c.description, c.website_url, c.status AS client_status, g.scope_mask, g.mode,
+           g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at,
+           coalesce(g.revoked_because, k.revoked_because) AS revoked_because, m.business_name AS owner_name
+    FROM oauth_grants g
+    JOIN oauth_clients c ON c.id = g.client_id
+    JOIN merchants m ON m.id = c.merchant_id
+    LEFT JOIN oauth_grant_cutoffs k
+        ON k.client_id = g.client_id AND k.grant_epoch = g.grant_epoch AND k.revoked_at < g.expires_at
+    LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
+    WHERE g.merchant_id = $1 AND g.id = $2
+"""
 HAS_GRANT = "SELECT EXISTS (SELECT FROM oauth_grants WHERE merchant_id = $1 AND id = $2)"
-REVOKE_EMPTIED = """
+REVOKE_WITHOUT_API_SCOPES = """
     UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'scopes_removed'
     FROM oauth_clients c
     WHERE g.client_id = $1 AND c.id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
       AND g.scope_mask & $2 & ~262144 = 0
 """
-NARROW = """
+RESTRICT_SCOPES = """
     UPDATE oauth_grants g SET scope_mask = g.scope_mask & $2,
            refresh_hash = CASE WHEN g.scope_mask & $2 & 262144 <> 0 THEN g.refresh_hash END
     FROM oauth_clients c
@@ -78,55 +105,85 @@ NARROW = """
 """
 
 
-async def connections(
+class GrantDetails(Struct, frozen=True):
+    """A grant, the owner of its application, and the reason of its revocation; None if it was not revoked."""
+
+    grant: GrantView
+    owner_name: str
+    revoked_reason: str | None
+
+
+async def list_connections(
     db: Pool, owner: MerchantId, client_id: str, window: Window, now: datetime
 ) -> list[tuple[ConnectionView, Position]]:
-    """Connections of one application of this owner and where they stand in the list, newest first, ended ones too."""
-    rows = await db.fetch_custom_plan(CONNECTIONS, owner, client_id, *msgspec.structs.astuple(window))
+    """All connections of an application of this owner, newest first, with their positions in the list."""
+    rows = await db.fetch_custom_plan(LIST_CONNECTIONS, owner, client_id, *msgspec.structs.astuple(window))
     return [(_connection(row, now), Position(row["created_at"], row["id"])) for row in rows]
 
 
-async def connection(db: Pool, owner: MerchantId, client_id: str, grant_id: UUID, now: datetime) -> ConnectionView | None:
-    """One connection of an application of this owner; None when there is none."""
-    row = await db.fetchrow(CONNECTION, owner, client_id, grant_id)
+async def find_connection(
+    db: Pool, owner: MerchantId, client_id: str, grant_id: UUID, now: datetime
+) -> ConnectionView | None:
+    """One connection of an application of this owner."""
+    row = await db.fetchrow(FIND_CONNECTION, owner, client_id, grant_id)
     return None if row is None else _connection(row, now)
 
 
 async def count_active(tx: Tx, owner: MerchantId, client_id: ClientId, now: datetime) -> int:
-    """How many connections of the application live."""
+    """The number of active connections of an application."""
     return int(await tx.fetchval(COUNT_ACTIVE, owner, client_id, now))
 
 
-async def disconnect(tx: Tx, owner: MerchantId, client_id: ClientId, grant_id: UUID, now: datetime) -> EndedGrant | None:
-    """End one connection; None where it had ended, or there is none."""
-    row = await tx.fetchrow(DISCONNECT, owner, client_id, grant_id, now)
-    return None if row is None else EndedGrant(**row)
+async def revoke_by_owner(
+    tx: Tx, owner: MerchantId, client_id: ClientId, grant_id: UUID, now: datetime
+) -> RevokedGrant | None:
+    """Revoke one connection; None if it does not exist or is not active."""
+    row = await tx.fetchrow(REVOKE_BY_OWNER, owner, client_id, grant_id, now)
+    return None if row is None else RevokedGrant(**row)
 
 
 async def has_connection(tx: Tx, owner: MerchantId, client_id: ClientId, grant_id: UUID) -> bool:
-    """Whether the application has, or had, this connection."""
+    """Whether the application has this connection, active or not."""
     return bool(await tx.fetchval(HAS_CONNECTION, owner, client_id, grant_id))
 
 
-async def withdraw(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> EndedGrant | None:
-    """End one of the merchant's own grants; None where it had ended, or there is none."""
-    row = await tx.fetchrow(WITHDRAW, merchant_id, grant_id, now)
-    return None if row is None else EndedGrant(**row)
+async def list_grants(
+    db: Pool,
+    merchant_id: MerchantId,
+    now: datetime,
+    *,
+    active: bool | None = None,
+    fetch: int | None = None,
+    offset: int = 0,
+) -> list[GrantView]:
+    """The merchant's grants, newest first: the active ones, the ended ones, or all."""
+    return [_grant(row, now) for row in await db.fetch(LIST_GRANTS, merchant_id, active, now, fetch, offset)]
+
+
+async def find_grant(db: Pool, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> GrantDetails | None:
+    """One of the merchant's grants."""
+    row = await db.fetchrow(FIND_GRANT, merchant_id, grant_id)
+    return None if row is None else GrantDetails(_grant(row, now), row["owner_name"], row["revoked_because"])
+
+
+async def revoke_by_merchant(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> RevokedGrant | None:
+    """Revoke one grant of the merchant; None if it does not exist or is not active."""
+    row = await tx.fetchrow(REVOKE_BY_MERCHANT, merchant_id, grant_id, now)
+    return None if row is None else RevokedGrant(**row)
 
 
 async def has_grant(tx: Tx, merchant_id: MerchantId, grant_id: UUID) -> bool:
-    """Whether the merchant has given, or had given, this grant."""
+    """Whether the merchant has this grant, active or not."""
     return bool(await tx.fetchval(HAS_GRANT, merchant_id, grant_id))
 
 
-async def narrow(tx: Tx, client_id: ClientId, registered: Scopes, now: datetime) -> None:
-    """Take from every grant what the application may not have any more; one left without an API permission ends."""
-    await tx.execute(REVOKE_EMPTIED, client_id, registered.mask, now)
-    await tx.execute(NARROW, client_id, registered.mask, now)
+async def restrict_scopes(tx: Tx, client_id: ClientId, registered: Scopes, now: datetime) -> None:
+    """Remove scopes that are not registered from every grant; revoke grants that keep no API scope."""
+    await tx.execute(REVOKE_WITHOUT_API_SCOPES, client_id, registered.mask, now)
+    await tx.execute(RESTRICT_SCOPES, client_id, registered.mask, now)
 
 
-def grant_view(row: Row, now: datetime) -> GrantView:
-    """A grant as its merchant sees it."""
+def _grant(row: Row, now: datetime) -> GrantView:
     return GrantView(
         grant_id=row["id"],
         client_id=ClientId(row["client_id"]),

@@ -1,4 +1,4 @@
-"""SQL that tells which keys of the ring are still needed for what we once vouched for: refresh tokens and consent forms."""
+"""SQL that counts what each key of the ring has signed: refresh tokens and consent forms."""
 
 from datetime import datetime
 
@@ -6,31 +6,31 @@ from msgspec import Struct
 
 from tollhouse.platform.db import Pool
 
-# A replaced refresh token must be known for as long as its grant lives, so the key of the first one counts.
+# A replaced refresh token must be recognized until its grant expires, so the key of the first token counts.
 GRANTS = """
-    SELECT g.mac_key_id AS key_id, count(*) AS count, max(g.expires_at) AS until
+    SELECT g.mac_key_id AS key_id, count(*) AS count, max(g.expires_at) AS last_expires_at
     FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
     WHERE g.mac_key_id IS NOT NULL AND g.revoked_at IS NULL AND g.expires_at > $1 AND g.grant_epoch = c.grant_epoch
     GROUP BY g.mac_key_id
 """
 FORMS = """
-    SELECT mac_key_id AS key_id, count(*) AS count, max(expires_at) AS until
+    SELECT mac_key_id AS key_id, count(*) AS count, max(expires_at) AS last_expires_at
     FROM oauth_requests WHERE decision IS NULL AND expires_at > $1 GROUP BY mac_key_id
 """
 
 
-class Need(Struct, frozen=True):
-    """How many there are, and when the last of them is over by itself."""
+class SignedCount(Struct, frozen=True):
+    """A number of grants or requests, and when the last one expires."""
 
     count: int
-    until: datetime
+    last_expires_at: datetime
 
 
-async def connections_by_key(db: Pool, now: datetime) -> dict[str, Need]:
-    """Living grants that have or had a refresh token, by the key in use when they began."""
-    return {row["key_id"]: Need(row["count"], row["until"]) for row in await db.fetch(GRANTS, now)}
+async def connections_by_key(db: Pool, now: datetime) -> dict[str, SignedCount]:
+    """Active grants with refresh tokens, by the key in use when they were created."""
+    return {row["key_id"]: SignedCount(row["count"], row["last_expires_at"]) for row in await db.fetch(GRANTS, now)}
 
 
-async def forms_by_key(db: Pool, now: datetime) -> dict[str, Need]:
-    """Authorization requests that wait for a merchant's answer, by the key in use when they came."""
-    return {row["key_id"]: Need(row["count"], row["until"]) for row in await db.fetch(FORMS, now)}
+async def forms_by_key(db: Pool, now: datetime) -> dict[str, SignedCount]:
+    """Undecided authorization requests, by the key in use when they were created."""
+    return {row["key_id"]: SignedCount(row["count"], row["last_expires_at"]) for row in await db.fetch(FORMS, now)}

@@ -1,4 +1,4 @@
-"""What clients can find out without asking people: the server's metadata (RFC 8414) and the permissions."""
+"""The authorization server's metadata (RFC 8414) and the list of permissions."""
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -11,11 +11,11 @@ from tollhouse.kernel.scopes import PERMISSIONS, Access
 
 OPERATIONS = Operations(PROTOCOL)
 AUTH_METHODS = ("client_secret_basic", "client_secret_post", "none")
-"""In the order of preference: some clients take the first they know."""
+"""In order of preference: some clients use the first one they support."""
 
 
 class Metadata(Struct, frozen=True, kw_only=True):
-    """The members of RFC 8414, in the order of decisions."""
+    """Authorization server metadata (RFC 8414, RFC 9207)."""
 
     issuer: str
     authorization_endpoint: str
@@ -33,7 +33,7 @@ class Metadata(Struct, frozen=True, kw_only=True):
 
 
 class PermissionView(Struct, frozen=True):
-    """One scope, and whether the consent page ticks it beforehand."""
+    """A scope, and whether the consent page selects it by default."""
 
     scope: str
     description: str
@@ -49,7 +49,7 @@ class PermissionList(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/.well-known/oauth-authorization-server", guard=anyone, responses=Metadata)
 async def metadata(services: Services) -> Response:
-    """Where the endpoints are and what they support."""
+    """The endpoints and what they support."""
     issuer = services.settings.base_url
     found = Metadata(
         issuer=issuer,
@@ -71,7 +71,7 @@ async def metadata(services: Services) -> Response:
 
 @OPERATIONS.add("GET", "/api/v2/oauth/permissions", guard=anyone)
 async def permissions() -> PermissionList:
-    """The permissions an application may ask for, and their meaning."""
+    """The scopes that applications can request."""
     return PermissionList(
         [
             PermissionView(permission.scope, permission.description, permission.access, permission.default_selected)
@@ -81,10 +81,10 @@ async def permissions() -> PermissionList:
 
 
 def authorization_endpoint(issuer: str) -> str:
-    """Where an application sends its merchants."""
+    """The URL to which an application redirects merchants."""
     return f"{issuer}/api/v2/oauth/authorize"
 
 
 def token_endpoint(issuer: str) -> str:
-    """Where an application gets its tokens."""
+    """The URL at which an application gets tokens."""
     return f"{issuer}/api/v2/oauth/token"

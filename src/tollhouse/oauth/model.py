@@ -1,4 +1,4 @@
-"""What OAuth is made of: applications, authorization requests, what a token holder may do, and how a request is refused."""
+"""Types and errors of OAuth: applications, authorization requests, grants, tokens."""
 
 from datetime import datetime
 from typing import Literal
@@ -20,7 +20,7 @@ Decision = Literal["allowed", "denied"]
 
 
 class RegisteredClient(Struct, frozen=True):
-    """An application, as far as an authorization request is measured against it."""
+    """The settings of an application that an authorization request is checked against."""
 
     client_id: ClientId
     status: ClientStatus
@@ -30,8 +30,8 @@ class RegisteredClient(Struct, frozen=True):
     suspended: bool
 
 
-class ClientSecret(Struct, frozen=True):
-    """An application, as far as its authentication goes. A public one has no secret."""
+class ClientCredentials(Struct, frozen=True):
+    """What client authentication is checked against. `secret_hash` is None for a public client."""
 
     client_id: ClientId
     status: ClientStatus
@@ -40,13 +40,13 @@ class ClientSecret(Struct, frozen=True):
 
 
 class VerifiedClient(Struct, frozen=True):
-    """An application that has proved who it is (a public one: that has said so). Only `client_auth` makes one."""
+    """An application that has authenticated; a public client only sends its id. Created only by `client_auth`."""
 
     client_id: ClientId
 
 
 class LockedClient(Struct, frozen=True):
-    """An application that its owner is about to change."""
+    """An application whose row is locked for a change."""
 
     client_id: ClientId
     name: str
@@ -58,9 +58,9 @@ class LockedClient(Struct, frozen=True):
 
 
 class ClientView(Struct, frozen=True, kw_only=True):
-    """The record of an application as its owner sees it.
+    """An application as its owner sees it.
 
-    `client_secret` is in the answer that made the secret, only; `suspended_at` is there while an operator has suspended it.
+    `client_secret` is only in the response that created the secret; `suspended_at` is set while an operator suspends it.
     """
 
     client_id: ClientId
@@ -83,7 +83,7 @@ class ClientView(Struct, frozen=True, kw_only=True):
 
 
 class ConnectionView(Struct, frozen=True, kw_only=True):
-    """A merchant's connection, as the owner of the application sees it."""
+    """A grant as the owner of the application sees it."""
 
     grant_id: UUID
     merchant_id: UUID
@@ -99,7 +99,7 @@ class ConnectionView(Struct, frozen=True, kw_only=True):
 
 
 class ApplicationView(Struct, frozen=True):
-    """An application, as a merchant that it is connected to sees it."""
+    """An application as a connected merchant sees it."""
 
     name: str
     description: str
@@ -108,7 +108,7 @@ class ApplicationView(Struct, frozen=True):
 
 
 class GrantView(Struct, frozen=True, kw_only=True):
-    """A connection, as the merchant that granted it sees it."""
+    """A grant as the merchant that gave it sees it."""
 
     grant_id: UUID
     client_id: ClientId
@@ -123,8 +123,8 @@ class GrantView(Struct, frozen=True, kw_only=True):
     last_used_at: Timestamp | None
 
 
-class EndedGrant(Struct, frozen=True):
-    """A connection that has just been ended: of which application it was, and whose."""
+class RevokedGrant(Struct, frozen=True):
+    """A grant that was revoked in this transaction: its application and its merchant."""
 
     client_id: ClientId
     name: str
@@ -133,12 +133,12 @@ class EndedGrant(Struct, frozen=True):
 
     @property
     def env(self) -> MerchantEnv:
-        """The environment it was given for."""
+        """The environment of the grant."""
         return MerchantEnv(self.merchant_id, self.mode)
 
 
 class AuthorizationRequest(Struct, frozen=True):
-    """What an application asks for, with everything checked."""
+    """A validated authorization request."""
 
     client_id: ClientId
     auth_epoch: int
@@ -149,11 +149,12 @@ class AuthorizationRequest(Struct, frozen=True):
     mode: Mode
 
 
-CONNECTIONS_COUNTED = 1_000
+CONNECTION_COUNT_MAX = 1_000
+"""The consent page counts active connections up to this number."""
 
 
 class ConsentRequest(Struct, frozen=True, kw_only=True):
-    """An authorization request in front of the merchant who is to answer it, beside what its application is now."""
+    """An authorization request with the current state of its application, for the consent page."""
 
     id_hash: bytes
     client_id: ClientId
@@ -174,18 +175,18 @@ class ConsentRequest(Struct, frozen=True, kw_only=True):
     registered_at: datetime
     """When the application was registered."""
     connections: int
-    """Its connections that are active, over both environments; counted no further than one over `CONNECTIONS_COUNTED`."""
+    """Active connections of both environments, counted up to `CONNECTION_COUNT_MAX` + 1."""
 
 
-class Issued(Struct, frozen=True):
-    """An access token that the database has taken: what it may do and when it ends."""
+class IssuedToken(Struct, frozen=True):
+    """The scopes and expiry of an access token that was inserted."""
 
     scopes: Scopes
     expires_at: datetime
 
 
 class TokenResponse(Struct, frozen=True, omit_defaults=True):
-    """The answer to an exchange or a refresh (RFC 6749 section 5.1). `expires_in` is in seconds."""
+    """The response to a code exchange or a refresh (RFC 6749 section 5.1). `expires_in` is in seconds."""
 
     access_token: str
     token_type: Literal["Bearer"]
@@ -195,7 +196,7 @@ class TokenResponse(Struct, frozen=True, omit_defaults=True):
 
 
 class InvalidClient(ApiError):
-    """401: the application is unknown, revoked or suspended, or fails to authenticate (RFC 6749 section 5.2)."""
+    """401: the application is unknown, revoked or suspended, or its credentials are wrong (RFC 6749 section 5.2)."""
 
     code, status, message = "invalid_client", 401, "Client authentication failed."
 
@@ -205,48 +206,51 @@ class InvalidClient(ApiError):
 
 
 class TooManyFailures(RateLimited):
-    """429: client authentication failed too often of late. The protocol has a word of its own for it."""
+    """429: client authentication failed too often. OAuth has its own error code for this."""
 
     code, message = "temporarily_unavailable", "Client authentication failed too often. Try again later."
 
 
 class UnknownApplication(ApiError):
-    """401 at the authorize endpoint. No Basic challenge: the browser would ask the merchant for a password."""
+    """401 at the authorization endpoint. No Basic challenge: the browser would prompt the merchant for a password."""
 
-    code, status, message = "invalid_client", 401, "There is no such application, or it takes no new connections."
+    code, status = "invalid_client", 401
+    message = "The `client_id` is unknown, or the application is paused, revoked or suspended."
 
 
 class InvalidGrant(ApiError):
-    """400: the code or refresh token is unknown, expired, used, revoked, another application's, or its proof is wrong."""
+    """400: the code or refresh token is unknown, expired, used, revoked, of another application, or does not match."""
 
-    code, message = "invalid_grant", "The code or refresh token is unknown, expired, used or revoked, or does not match."
+    code = "invalid_grant"
+    message = "The code or refresh token is invalid, expired, used or revoked, or does not match the request."
 
 
 class InvalidScope(ApiError):
-    """400: a scope is unknown, beyond what is registered or granted, or no API permission is left."""
+    """400: a scope is unknown, not registered or not granted, or there is none besides `offline_access`."""
 
-    code, message = "invalid_scope", "The scope is unknown or goes beyond what may be asked for here."
+    code, message = "invalid_scope", "`scope` contains an unknown scope, or one that is not allowed here."
 
 
 class UnsupportedGrantType(ApiError):
     """400: neither authorization_code nor refresh_token."""
 
-    code, message = "unsupported_grant_type", "Supported are authorization_code and refresh_token."
+    code, message = "unsupported_grant_type", "`grant_type` must be authorization_code or refresh_token."
 
 
 class UnsupportedResponseType(ApiError):
-    """400, by redirect: anything but `code`."""
+    """400, by redirect: the response type is not `code`."""
 
-    code, message = "unsupported_response_type", "The response type must be code."
+    code, message = "unsupported_response_type", "`response_type` must be code."
 
 
 class ApplicationRevoked(ApiError):
-    """409: the registration was revoked for ever; it can only be read."""
+    """409: the application was revoked permanently and is read-only."""
 
     code, status, message = "application_revoked", 409, "This application is revoked and can only be read."
 
 
 class ApplicationChanged(ApiError):
-    """409: the form was made from an older version of the settings."""
+    """409: the request was based on an older version of the settings."""
 
-    code, status, message = "application_changed", 409, "The application was changed meanwhile. Load it again."
+    code, status = "application_changed", 409
+    message = "The application has changed since you loaded it. Reload it and try again."

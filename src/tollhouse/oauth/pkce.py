@@ -11,20 +11,20 @@ VERIFIER = re.compile(rf"[A-Za-z0-9._~-]{{{VERIFIER_CHARS_MIN},{VERIFIER_CHARS_M
 CHALLENGE = re.compile(rf"[A-Za-z0-9_-]{{{CHALLENGE_CHARS}}}")
 
 
-def well_formed(verifier: str) -> bool:
-    """Whether this can be a verifier: 43 to 128 unreserved characters."""
+def is_valid_verifier(verifier: str) -> bool:
+    """Whether this is a code verifier: 43 to 128 unreserved characters."""
     return VERIFIER.fullmatch(verifier) is not None
 
 
 def challenge_of(verifier: str) -> bytes:
-    """The 32 bytes that a verifier proves."""
+    """The SHA-256 of a verifier, 32 bytes."""
     return hashlib.sha256(verifier.encode()).digest()
 
 
-def read_challenge(text: str) -> bytes | None:
-    """The 32 bytes of an unpadded base64url challenge; None when it is none.
+def parse_challenge(text: str) -> bytes | None:
+    """The 32 bytes of an unpadded base64url challenge; None if it is not one.
 
-    The last character carries four bits that must be zero: else no verifier's challenge is ever spelt so.
+    The last character has four unused bits, which must be zero: a challenge has one encoding.
     """
     if CHALLENGE.fullmatch(text) is None:
         return None

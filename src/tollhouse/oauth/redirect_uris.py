@@ -1,7 +1,7 @@
-"""Callback addresses: what may be registered, and how an answer is appended to one.
+"""Redirect URIs: the rules of registration, and appending a response.
 
-They are judged and compared as the raw text that was sent. URL parsers strip tabs, hide an empty fragment and read a
-backslash as a slash; a callback that two programs read differently sends a code to a stranger.
+They are validated and compared as raw text. URL parsers strip tabs, hide an empty fragment and read a backslash as a slash;
+a redirect URI that two programs parse differently can send a code to an attacker.
 """
 
 import re
@@ -19,91 +19,89 @@ PARTS = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<path>/[^?#]*
 AUTHORITY = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
 NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*")
 NUMERIC = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
-"""A last label that browsers take for part of an IPv4 address, in whatever base."""
+"""A last label that browsers parse as part of an IPv4 address: decimal, octal or hexadecimal."""
 
 LOOPBACK = IPv4Network("127.0.0.0/8")
 PORT_MAX = 65_535
-OURS = frozenset({"code", "state", "iss", "error", "error_description"})
-"""Parameters that our answer adds; registered already, the application would find them twice."""
+RESPONSE_PARAMETERS = frozenset({"code", "state", "iss", "error", "error_description"})
+"""Parameters of the authorization response (RFC 6749 section 4.1.2, RFC 9207). A redirect URI must not contain them."""
 
 
 class UrlError(NamedTuple):
-    """Why an address is refused: a code and a sentence."""
+    """What is wrong with a URL."""
 
     code: str
     message: str
 
 
-class Address(NamedTuple):
-    """The parts of a web address that rules speak of."""
+class WebUrl(NamedTuple):
+    """The parts of a URL that the rules need. `host` is in lower case."""
 
     scheme: str
     host: str
     query: str
 
 
-def read(text: str) -> Address | UrlError:
-    """An http or https address with a host and nothing ambiguous in it, or what is wrong with it."""
+def parse(text: str) -> WebUrl | UrlError:
+    """Parse an http or https URL without ambiguous parts."""
     if not 1 <= len(text) <= URL_CHARS_MAX:
         return UrlError("invalid_length", messages.characters(1, URL_CHARS_MAX))
     if URI_TEXT.fullmatch(text) is None:
         return UrlError("invalid_characters", "This must use only the characters of RFC 3986. Percent-encode all others.")
     parts = PARTS.fullmatch(text)
     if parts is None:
-        return UrlError("invalid_scheme", "This must begin with https:// or http://, in lower case.")
+        return UrlError("invalid_scheme", "This must start with https:// or http:// in lower case.")
     host = _host(parts["authority"])
-    return host if isinstance(host, UrlError) else Address(parts["scheme"], host, parts["query"] or "")
+    return host if isinstance(host, UrlError) else WebUrl(parts["scheme"], host, parts["query"] or "")
 
 
-def error_of(text: str) -> UrlError | None:
-    """Why this cannot be registered as a callback; None when it can."""
+def find_error(text: str) -> UrlError | None:
+    """What prevents the registration of this redirect URI; None if it is valid."""
     if "#" in text:
         return UrlError("fragment_forbidden", "This must not have a fragment, not even an empty one.")
     if "*" in text:
         return UrlError("wildcard_forbidden", "This must not contain an asterisk: redirect URIs are matched exactly.")
-    address = read(text)
-    if isinstance(address, UrlError):
-        return address
-    if address.scheme == "http" and not _is_loopback(address.host):
+    url = parse(text)
+    if isinstance(url, UrlError):
+        return url
+    if url.scheme == "http" and not _is_loopback(url.host):
         return UrlError("https_required", "This must use https. Only localhost and loopback addresses may use http.")
-    if any(name in OURS for name, _ in parse_qsl(address.query, keep_blank_values=True)):
+    if any(name in RESPONSE_PARAMETERS for name, _ in parse_qsl(url.query, keep_blank_values=True)):
         return UrlError(
             "reserved_parameter",
-            "This must not have a query parameter of the response: code, state, iss, error.",
+            "This must not contain the query parameters code, state, iss, error or error_description.",
         )
     return None
 
 
-def origin_of(callback: str) -> str:
-    """Scheme, host and port, as the merchant is told where it will return to."""
-    parts = PARTS.fullmatch(callback)
+def origin_of(url: str) -> str:
+    """Scheme, host and port of a stored redirect URI or website, as the consent page shows them."""
+    parts = PARTS.fullmatch(url)
     if parts is None:
-        raise ValueError("a stored callback was checked when it was registered")
+        raise ValueError("a stored URL is not valid")
     return f"{parts['scheme']}://{parts['authority']}"
 
 
 def host_of(website: str) -> str:
-    """The host and port of a website, for the text of a link to it."""
+    """Host and port of a website, the text of a link to it."""
     return origin_of(website).partition("://")[2]
 
 
-def redirect_url(callback: str, **parameters: str | None) -> str:
-    """The callback with these parameters behind its own query, form-encoded once. Those that are None are left out."""
+def redirect_url(redirect_uri: str, **parameters: str | None) -> str:
+    """The redirect URI with these parameters added to its query. None values are omitted."""
     added = urlencode({name: value for name, value in parameters.items() if value is not None})
-    if "?" not in callback:
-        return f"{callback}?{added}"
-    return f"{callback}{added}" if callback.endswith(("?", "&")) else f"{callback}&{added}"
+    if "?" not in redirect_uri:
+        return f"{redirect_uri}?{added}"
+    return f"{redirect_uri}{added}" if redirect_uri.endswith(("?", "&")) else f"{redirect_uri}&{added}"
 
 
 def _host(authority: str) -> str | UrlError:
-    """The host of an authority, in lower case, or what is wrong with it."""
+    """The host of an authority, in lower case."""
     if "@" in authority:
         return UrlError("credentials_forbidden", "This must not contain a user name or password.")
     parts = AUTHORITY.fullmatch(authority)
     if parts is None or not _is_host(parts["host"]):
-        return UrlError(
-            "invalid_host", "This must have a host name or IP address in ASCII, with nothing but a port after it."
-        )
+        return UrlError("invalid_host", "This must have an ASCII host name or IP address, optionally followed by a port.")
     if parts["port"] is not None and not 1 <= int(parts["port"]) <= PORT_MAX:
         return UrlError("invalid_port", f"This must have a port from 1 to {PORT_MAX:,}.")
     return parts["host"].lower()

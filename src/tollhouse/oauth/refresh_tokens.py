@@ -1,7 +1,7 @@
-"""The refresh token, which says itself whose it is and how old: in hex its grant, generation, random bytes, and our MAC.
+"""Refresh tokens: hex of the grant id, generation, random bytes and a MAC.
 
-So a token that was replaced is known again without a row for each one there ever was, and nobody can end a grant by
-guessing ids. The grant keeps the digest of its current token; nothing but that token refreshes.
+A replaced token is recognized without a row for every token of the family, and grants cannot be revoked by guessing ids.
+The grant stores the digest of its current token, the only one that can be used.
 """
 
 import secrets
@@ -23,7 +23,7 @@ PURPOSE = b"refresh token:"
 
 
 class RefreshToken(Struct, frozen=True):
-    """A refresh token that we minted, whether or not it is still the current one."""
+    """A refresh token with a valid MAC, current or replaced."""
 
     grant_id: GrantId
     generation: int
@@ -31,18 +31,18 @@ class RefreshToken(Struct, frozen=True):
 
 
 def mint(keys: KeyRing, grant_id: UUID, generation: int) -> str:
-    """The refresh token of this generation of the grant."""
+    """Create the refresh token of a generation of a grant."""
     signed = grant_id.bytes + generation.to_bytes(GENERATION_BYTES) + secrets.token_bytes(RANDOM_BYTES)
     return tokens.with_checksum(tokens.REFRESH_TOKEN_PREFIX, (signed + keys.mac(PURPOSE + signed)[:MAC_BYTES]).hex())
 
 
-def read(keys: KeyRing, text: str) -> RefreshToken | None:
-    """What a refresh token says of itself; None when we did not mint it."""
-    spelt = tokens.body_of(tokens.REFRESH_TOKEN_PREFIX, text)
-    if spelt is None or len(spelt) != BODY_CHARS:
+def parse(keys: KeyRing, text: str) -> RefreshToken | None:
+    """The parts of a refresh token; None if the format or the MAC is wrong."""
+    encoded = tokens.body_of(tokens.REFRESH_TOKEN_PREFIX, text)
+    if encoded is None or len(encoded) != BODY_CHARS:
         return None
     try:
-        body = bytes.fromhex(spelt)
+        body = bytes.fromhex(encoded)
     except ValueError:
         return None
     signed, mac = body[:SIGNED_BYTES], body[SIGNED_BYTES:]

@@ -1,10 +1,10 @@
-"""Every SQL statement about authorization requests and their answers. A request is answered once, by one compare-and-set."""
+"""SQL of authorization requests and authorization codes. A request is decided once, by one compare-and-set."""
 
 from datetime import datetime
 
-from tollhouse.kernel.ids import ClientId, MerchantId
+from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import CONNECTIONS_COUNTED, AuthorizationRequest, ConsentRequest
+from tollhouse.oauth.model import CONNECTION_COUNT_MAX, AuthorizationRequest, ConsentRequest
 from tollhouse.platform.db import Pool, Row, Tx
 
 INSERT = """
@@ -15,10 +15,10 @@ INSERT = """
 """
 BIND = "UPDATE oauth_requests SET merchant_id = $2 WHERE id_hash = $1 AND merchant_id IS NULL"
 RELEASE = "UPDATE oauth_requests SET merchant_id = NULL WHERE id_hash = $1 AND merchant_id = $2 AND decision IS NULL"
-OPENED = """
+FIND_FOR_MERCHANT = """
     SELECT r.id_hash, r.client_id, r.merchant_id, r.redirect_uri, r.scope_mask & c.scope_mask AS scope_mask, r.state, r.mode,
-           r.expires_at, r.decision, r.auth_epoch <> c.auth_epoch AS settings_changed, c.status,
-           c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS application_suspended, c.name, c.description,
+           r.expires_at, r.decision, r.auth_epoch <> c.auth_epoch AS settings_changed, c.status AS client_status,
+           c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS client_suspended, c.name, c.description,
            c.website_url, c.created_at AS registered_at, o.business_name AS owner_name,
            (SELECT count(*) FROM (
                 SELECT FROM oauth_grants g
@@ -29,9 +29,9 @@ OPENED = """
     JOIN merchants o ON o.id = c.merchant_id
     WHERE r.id_hash = $1 AND r.merchant_id = $2
 """
-# What is granted is computed here once more, from what was asked and what is registered at this moment.
+# The scopes of the code are those that are requested, registered now and selected.
 ALLOW = """
-    WITH answered AS (
+    WITH decided AS (
         UPDATE oauth_requests r SET decision = 'allowed', decided_at = $4
         FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id, merchants m
         WHERE r.id_hash = $1 AND r.merchant_id = $2 AND r.decision IS NULL AND r.expires_at > $4
@@ -43,7 +43,7 @@ ALLOW = """
     )
     INSERT INTO oauth_codes
         (code_hash, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, created_at, expires_at)
-    SELECT $5, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, $4, $6 FROM answered
+    SELECT $5, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, $4, $6 FROM decided
 """
 DENY = """
     UPDATE oauth_requests r SET decision = 'denied', decided_at = $3
@@ -53,10 +53,20 @@ DENY = """
 """
 
 
+DELETE_REQUESTS = """
+    DELETE FROM oauth_requests WHERE id_hash IN (
+        SELECT id_hash FROM oauth_requests WHERE created_at <= $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
+DELETE_CODES = """
+    DELETE FROM oauth_codes WHERE code_hash IN (
+        SELECT code_hash FROM oauth_codes WHERE created_at <= $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
+
+
 async def insert(
     db: Pool, id_hash: bytes, request: AuthorizationRequest, mac_key_id: str, now: datetime, expires_at: datetime
 ) -> None:
-    """Keep a request until a merchant answers it."""
+    """Insert a request."""
     await db.execute(
         INSERT,
         id_hash,
@@ -73,49 +83,31 @@ async def insert(
     )
 
 
-async def open_for(db: Pool, id_hash: bytes, merchant_id: MerchantId, now: datetime) -> ConsentRequest | None:
-    """The request, given to the first merchant that opens it; None when there is none, or it is another merchant's."""
+async def find_for_merchant(db: Pool, id_hash: bytes, merchant_id: MerchantId, now: datetime) -> ConsentRequest | None:
+    """The request, bound to the first merchant that opens it; None if it does not exist or is bound to another merchant."""
     await db.execute(BIND, id_hash, merchant_id)
-    row = await db.fetchrow(OPENED, id_hash, merchant_id, now, CONNECTIONS_COUNTED + 1)
-    return _opened(row) if row else None
+    row = await db.fetchrow(FIND_FOR_MERCHANT, id_hash, merchant_id, now, CONNECTION_COUNT_MAX + 1)
+    return _consent_request(row) if row else None
 
 
 async def release(db: Pool, request: ConsentRequest) -> None:
-    """Let another merchant open the request. One that is answered stays with whom it was answered by."""
+    """Let another merchant open the request, unless it is decided."""
     await db.execute(RELEASE, request.id_hash, request.merchant_id)
 
 
 async def allow(
-    tx: Tx, request: ConsentRequest, ticked: Scopes, code_hash: bytes, now: datetime, code_expires_at: datetime
+    tx: Tx, request: ConsentRequest, selected: Scopes, code_hash: bytes, now: datetime, code_expires_at: datetime
 ) -> bool:
-    """Answer with a code that carries what was ticked; False when somebody answered, or something changed, before."""
-    written = await tx.execute(ALLOW, request.id_hash, request.merchant_id, ticked.mask, now, code_hash, code_expires_at)
-    return written > 0
+    """Allow the selected scopes and insert the code; False if the request was decided before or is not valid any more."""
+    inserted = await tx.execute(ALLOW, request.id_hash, request.merchant_id, selected.mask, now, code_hash, code_expires_at)
+    return inserted > 0
 
 
 async def deny(db: Pool, request: ConsentRequest, now: datetime) -> bool:
-    """Answer with a refusal; False when somebody answered, or something changed, before."""
+    """Deny the request; False if it was decided before or is not valid any more."""
     return await db.execute(DENY, request.id_hash, request.merchant_id, now) > 0
 
 
-def _opened(row: Row) -> ConsentRequest:
-    return ConsentRequest(
-        id_hash=row["id_hash"],
-        client_id=ClientId(row["client_id"]),
-        merchant_id=MerchantId(row["merchant_id"]),
-        redirect_uri=row["redirect_uri"],
-        scopes=Scopes(row["scope_mask"]),
-        state=row["state"],
-        mode=row["mode"],
-        expires_at=row["expires_at"],
-        decision=row["decision"],
-        settings_changed=row["settings_changed"],
-        client_status=row["status"],
-        client_suspended=row["application_suspended"],
-        name=row["name"],
-        description=row["description"],
-        website_url=row["website_url"],
-        owner_name=row["owner_name"],
-        registered_at=row["registered_at"],
-        connections=row["connections"],
-    )
+def _consent_request(row: Row) -> ConsentRequest:
+    values = dict(row)
+    return ConsentRequest(scopes=Scopes(values.pop("scope_mask")), **values)

@@ -1,4 +1,4 @@
-"""The revoke endpoint: an application gives a connection back, by either of its tokens (RFC 7009)."""
+"""The revocation endpoint (RFC 7009): revoking either token of a grant revokes the grant."""
 
 from typing import Literal
 
@@ -15,7 +15,6 @@ from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.ids import ClientId
 from tollhouse.oauth import client_auth, connections, refresh_tokens, store
 from tollhouse.oauth.model import InvalidClient, TooManyFailures
-from tollhouse.oauth.token import refuse_repeats
 from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PROTOCOL)
@@ -23,7 +22,7 @@ PARAMETERS = (*client_auth.PARAMETERS, "token", "token_type_hint")
 
 
 class RevocationForm(Struct, frozen=True):
-    """What the form may hold: the token, and the client's credentials."""
+    """The parameters: the token and the client's credentials."""
 
     token: str
     token_type_hint: Literal["access_token", "refresh_token"] | UnsetType = UNSET
@@ -31,7 +30,7 @@ class RevocationForm(Struct, frozen=True):
     client_secret: str | UnsetType = UNSET
 
 
-class GivenBack(Struct, frozen=True):
+class RevocationResponse(Struct, frozen=True):
     """An empty object."""
 
 
@@ -41,30 +40,30 @@ class GivenBack(Struct, frozen=True):
     guard=client_guard,
     errors=(InvalidRequest, InvalidClient, TooManyFailures),
     reads=RevocationForm,
-    responses=GivenBack,
+    responses=RevocationResponse,
 )
 async def give_back(request: Request) -> Response:
-    """Disconnect the whole authorization of a token. A token that is unknown, or another application's, is 200 as well.
+    """Revoke the whole grant of a token. Unknown tokens and tokens of other applications also return 200.
 
-    The hint is not needed: a token's form tells its kind. A suspended application can still do this.
+    The hint is ignored: the prefix of a token tells its type. Suspended applications can revoke, too.
     """
     form = request.form()
-    refuse_repeats(form, PARAMETERS)
+    form.require_no_repeats(PARAMETERS)
     client = await client_auth.verify(request.services.db, request, form, while_suspended=True)
     token = form.one("token")
     if token is None:
-        raise InvalidRequest("Send token.")
-    await request.services.db.transact(lambda tx: _give_back(tx, request, client.client_id, token))
-    return json_response(GivenBack())
+        raise InvalidRequest("`token` is required.")
+    await request.services.db.transact(lambda tx: _revoke(tx, request, client.client_id, token))
+    return json_response(RevocationResponse())
 
 
-async def _give_back(tx: Tx, request: Request, client_id: ClientId, token: str) -> None:
+async def _revoke(tx: Tx, request: Request, client_id: ClientId, token: str) -> None:
     if tokens.is_well_formed(tokens.ACCESS_TOKEN_PREFIX, token):
-        ended = await store.revoke_by_access_token(tx, client_id, tokens.digest(token), request.now)
-    elif (refresh_token := refresh_tokens.read(request.services.keys, token)) is not None:
-        ended = await store.revoke_by_refresh_token(tx, client_id, refresh_token.grant_id, request.now)
+        revoked = await store.revoke_by_access_token(tx, client_id, tokens.digest(token), request.now)
+    elif (refresh_token := refresh_tokens.parse(request.services.keys, token)) is not None:
+        revoked = await store.revoke_by_refresh_token(tx, client_id, refresh_token.grant_id, request.now)
     else:
         return
-    if ended is not None:
+    if revoked is not None:
         by = actor.application(request, client_id)
-        await connections.note_end(tx, ended, "revoked by application", by, request.now)
+        await connections.record_revocation(tx, revoked, "revoked by application", by, request.now)

@@ -1,4 +1,4 @@
-"""The settings body of an application, and its rules. One answer names every field that is refused."""
+"""The settings of an application and their rules. One response names every invalid field."""
 
 from typing import Annotated, Any, cast
 
@@ -18,7 +18,7 @@ from tollhouse.oauth import redirect_uris
 from tollhouse.oauth.model import ClientType
 from tollhouse.oauth.redirect_uris import UrlError
 
-VERSION_BITS = 63  # any whole number that fits a bigint may be a version, if a stale one
+VERSION_BITS = 63  # of a bigint
 TEXT = Meta(extra_json_schema={"type": "string"})
 TEXTS = Meta(extra_json_schema={"type": "array", "items": {"type": "string"}})
 NUMBER = Meta(extra_json_schema={"type": "integer"})
@@ -26,9 +26,9 @@ FLAG = Meta(extra_json_schema={"type": "boolean"})
 
 
 class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """The complete settings of an application. `version` goes with every update and is not looked at on creation.
+    """The complete settings of an application. `version` is required for updates and ignored on creation.
 
-    The members are taken as they come and judged here, so that wrong types and broken rules are told in one answer.
+    Members accept any type and are validated here, so that one response names wrong types and broken rules.
     """
 
     name: Annotated[Any, TEXT] = UNSET
@@ -40,47 +40,47 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     version: Annotated[Any, NUMBER] = UNSET
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
-        """Every field that is refused."""
-        found = _FieldErrors()
-        _check(self, found)
-        return found
+        """Every invalid field."""
+        errors = _FieldErrors()
+        _check(self, errors)
+        return errors
 
 
 class SettingsUpdate(SettingsBody, frozen=True, forbid_unknown_fields=True):
-    """The complete settings anew, with the version that was read."""
+    """The complete new settings, with the version they are based on."""
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
-        """Every field that is refused, as far as the application is not known."""
-        found = _FieldErrors()
-        _check(self, found)
-        _version(self.version, found)
-        return found
+        """Every invalid field, without the rules that depend on the application."""
+        errors = _FieldErrors()
+        _check(self, errors)
+        _version(self.version, errors)
+        return errors
 
 
-class StatusChange(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body that pauses or resumes."""
+class ClientStatusChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """Pause or resume an application."""
 
     enabled: Annotated[Any, FLAG] = UNSET
     version: Annotated[Any, NUMBER] = UNSET
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
-        """Every field that is refused."""
+        """Every invalid field."""
         return _flag("enabled", self.enabled, self.version)[2]
 
 
-class Rotation(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body that rotates the secret."""
+class SecretRotation(Struct, frozen=True, forbid_unknown_fields=True):
+    """Rotate the client secret."""
 
     version: Annotated[Any, NUMBER] = UNSET
     revoke_grants: Annotated[Any, FLAG] = False
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
-        """Every field that is refused."""
+        """Every invalid field."""
         return _flag("revoke_grants", self.revoke_grants, self.version)[2]
 
 
 class ClientSettings(Struct, frozen=True):
-    """Settings that keep every rule."""
+    """Valid settings."""
 
     name: str
     client_type: ClientType
@@ -91,165 +91,165 @@ class ClientSettings(Struct, frozen=True):
 
 
 def check_new(body: SettingsBody) -> ClientSettings:
-    """The settings of an application to be made. Raises `ValidationFailed`."""
-    found = _FieldErrors()
-    settings = _check(body, found)
-    found.refuse()
+    """The settings of a new application. Raises `ValidationFailed`."""
+    errors = _FieldErrors()
+    settings = _check(body, errors)
+    errors.raise_if_any()
     return settings
 
 
 def check_update(body: SettingsBody, client_type: ClientType) -> tuple[ClientSettings, int]:
-    """The settings to save and the version they were made from. Raises `ValidationFailed`."""
-    found = _FieldErrors()
-    settings = _check(body, found)
-    version = _version(body.version, found)
+    """The new settings and the version they are based on. Raises `ValidationFailed`."""
+    errors = _FieldErrors()
+    settings = _check(body, errors)
+    version = _version(body.version, errors)
     if settings.client_type in {"confidential", "public"} and settings.client_type != client_type:
-        found.add("client_type", "fixed", messages.FIXED)
-    found.refuse()
+        errors.add("client_type", "fixed", messages.FIXED)
+    errors.raise_if_any()
     return settings, version
 
 
 def check_flag(field: str, sent: object, sent_version: object) -> tuple[bool, int]:
-    """What a body of one flag says, and the version it was made from. Raises `ValidationFailed`."""
-    flag, version, found = _flag(field, sent, sent_version)
-    found.refuse()
+    """A boolean and the version it is based on. Raises `ValidationFailed`."""
+    flag, version, errors = _flag(field, sent, sent_version)
+    errors.raise_if_any()
     return flag, version
 
 
 def _flag(field: str, sent: object, sent_version: object) -> tuple[bool, int, "_FieldErrors"]:
-    found = _FieldErrors()
+    errors = _FieldErrors()
     if sent is UNSET:
-        found.add(field, "missing", messages.REQUIRED)
+        errors.add(field, "missing", messages.REQUIRED)
     elif not isinstance(sent, bool):
-        found.add(field, "invalid_type", messages.A_BOOLEAN)
-    return sent is True, _version(sent_version, found), found
+        errors.add(field, "invalid_type", messages.A_BOOLEAN)
+    return sent is True, _version(sent_version, errors), errors
 
 
 class _FieldErrors(list[FieldError]):
-    """The faults found so far."""
+    """The field errors of one body."""
 
     def add(self, field: str, code: str, message: str) -> None:
-        """One more."""
+        """Add a field error."""
         self.append(FieldError(field, code, message))
 
-    def refuse(self) -> None:
-        """Refuse the body if there are any. Raises `ValidationFailed`."""
+    def raise_if_any(self) -> None:
+        """Raises `ValidationFailed` if there is an error."""
         if self:
             raise ValidationFailed(*self)
 
 
-def _check(body: SettingsBody, found: _FieldErrors) -> ClientSettings:
+def _check(body: SettingsBody, errors: _FieldErrors) -> ClientSettings:
     return ClientSettings(
-        name=_name(body.name, found),
-        client_type=_client_type(body.client_type, found),
-        description=_description(body.description, found),
-        website_url=_website_url(body.website_url, found),
-        redirect_uris=_redirect_uris(body.redirect_uris, found),
-        scopes=_scopes(body.scopes, found),
+        name=_name(body.name, errors),
+        client_type=_client_type(body.client_type, errors),
+        description=_description(body.description, errors),
+        website_url=_website_url(body.website_url, errors),
+        redirect_uris=_redirect_uris(body.redirect_uris, errors),
+        scopes=_scopes(body.scopes, errors),
     )
 
 
-def _name(sent: object, found: _FieldErrors) -> str:
-    name = _text("name", sent, found)
+def _name(sent: object, errors: _FieldErrors) -> str:
+    name = _text("name", sent, errors)
     if name is None:
         return ""
     if not name.strip() or len(name) > APPLICATION_NAME_CHARS_MAX:
-        found.add("name", "invalid_length", messages.characters(1, APPLICATION_NAME_CHARS_MAX))
+        errors.add("name", "invalid_length", messages.characters(1, APPLICATION_NAME_CHARS_MAX))
     elif not is_readable(name):
-        found.add("name", "invalid_characters", messages.NO_CONTROLS)
+        errors.add("name", "invalid_characters", messages.NO_CONTROLS)
     return name
 
 
-def _client_type(sent: object, found: _FieldErrors) -> ClientType:
-    client_type = _text("client_type", sent, found)
+def _client_type(sent: object, errors: _FieldErrors) -> ClientType:
+    client_type = _text("client_type", sent, errors)
     if client_type is not None and client_type not in {"confidential", "public"}:
-        found.add("client_type", "invalid_value", messages.one_of(("confidential", "public")))
+        errors.add("client_type", "invalid_value", messages.one_of(("confidential", "public")))
     return cast("ClientType", client_type or "")
 
 
-def _description(sent: object, found: _FieldErrors) -> str:
-    description = _text("description", sent, found, required=False) or ""
+def _description(sent: object, errors: _FieldErrors) -> str:
+    description = _text("description", sent, errors, required=False) or ""
     if len(description) > DESCRIPTION_CHARS_MAX:
-        found.add("description", "invalid_length", messages.characters(None, DESCRIPTION_CHARS_MAX))
+        errors.add("description", "invalid_length", messages.characters(None, DESCRIPTION_CHARS_MAX))
     elif not is_readable(description, LINE_BREAKS):
-        found.add("description", "invalid_characters", messages.ONLY_LINE_BREAKS)
+        errors.add("description", "invalid_characters", messages.ONLY_LINE_BREAKS)
     return description
 
 
-def _website_url(sent: object, found: _FieldErrors) -> str | None:
-    url = _text("website_url", sent, found, required=False)
-    form_errors = None if url is None else redirect_uris.read(url)
-    if isinstance(form_errors, UrlError):
-        found.add("website_url", *form_errors)
+def _website_url(sent: object, errors: _FieldErrors) -> str | None:
+    url = _text("website_url", sent, errors, required=False)
+    parsed = None if url is None else redirect_uris.parse(url)
+    if isinstance(parsed, UrlError):
+        errors.add("website_url", *parsed)
     return url
 
 
-def _redirect_uris(sent: object, found: _FieldErrors) -> list[str]:
-    uris = _texts("redirect_uris", sent, found)
+def _redirect_uris(sent: object, errors: _FieldErrors) -> list[str]:
+    uris = _texts("redirect_uris", sent, errors)
     if uris is None:
         return []
     if not 1 <= len(uris) <= CALLBACK_URLS_MAX:
-        found.add("redirect_uris", "invalid_length", messages.items(1, CALLBACK_URLS_MAX))
+        errors.add("redirect_uris", "invalid_length", messages.items(1, CALLBACK_URLS_MAX))
         return []
-    for place, uri in enumerate(uris):
+    for index, uri in enumerate(uris):
         if uri is None:
             continue
-        if uri in uris[:place]:
-            found.add(f"redirect_uris.{place}", "duplicate", messages.NO_REPEAT)
-        elif form_errors := redirect_uris.error_of(uri):
-            found.add(f"redirect_uris.{place}", *form_errors)
+        if uri in uris[:index]:
+            errors.add(f"redirect_uris.{index}", "duplicate", messages.NO_REPEAT)
+        elif error := redirect_uris.find_error(uri):
+            errors.add(f"redirect_uris.{index}", *error)
     return [uri for uri in uris if uri is not None]
 
 
-def _scopes(sent: object, found: _FieldErrors) -> Scopes:
-    names = _texts("scopes", sent, found)
+def _scopes(sent: object, errors: _FieldErrors) -> Scopes:
+    names = _texts("scopes", sent, errors)
     if names is None:
         return Scopes(0)
     if len(names) > len(scopes.PERMISSIONS):
-        found.add("scopes", "invalid_length", messages.items(1, len(scopes.PERMISSIONS)))
+        errors.add("scopes", "invalid_length", messages.items(1, len(scopes.PERMISSIONS)))
         return Scopes(0)
-    unknown = [place for place, name in enumerate(names) if name is not None and name not in scopes.ALL]
-    for place in unknown:
-        found.add(f"scopes.{place}", "unknown_scope", messages.A_SCOPE)
-    asked = scopes.parse(name for name in names if name is not None and name in scopes.ALL) or Scopes(0)
-    if not unknown and None not in names and not asked.has_api:
-        found.add("scopes", "api_scope_required", messages.AN_API_SCOPE)
-    return asked
+    unknown = [index for index, name in enumerate(names) if name is not None and name not in scopes.ALL]
+    for index in unknown:
+        errors.add(f"scopes.{index}", "unknown_scope", messages.A_SCOPE)
+    requested = scopes.known(name for name in names if name is not None)
+    if not unknown and None not in names and not requested.has_api:
+        errors.add("scopes", "api_scope_required", messages.AN_API_SCOPE)
+    return requested
 
 
-def _version(sent: object, found: _FieldErrors) -> int:
+def _version(sent: object, errors: _FieldErrors) -> int:
     if sent is UNSET or sent is None:
-        found.add("version", "missing", messages.REQUIRED)
-    elif not isinstance(sent, int) or isinstance(sent, bool):  # true is no number, though Python thinks so
-        found.add("version", "invalid_type", "The version is a whole number.")
+        errors.add("version", "missing", messages.REQUIRED)
+    elif not isinstance(sent, int) or isinstance(sent, bool):
+        errors.add("version", "invalid_type", messages.A_WHOLE_NUMBER)
     elif sent.bit_length() > VERSION_BITS:
-        found.add("version", "invalid_value", messages.A_WHOLE_NUMBER)
+        errors.add("version", "invalid_value", messages.A_WHOLE_NUMBER)
     else:
         return sent
     return 0
 
 
-def _text(field: str, sent: object, found: _FieldErrors, *, required: bool = True) -> str | None:
+def _text(field: str, sent: object, errors: _FieldErrors, *, required: bool = True) -> str | None:
     if isinstance(sent, str):
         return sent
     if sent is UNSET or sent is None:
         if required:
-            found.add(field, "missing", messages.REQUIRED)
+            errors.add(field, "missing", messages.REQUIRED)
     else:
-        found.add(field, "invalid_type", messages.A_STRING)
+        errors.add(field, "invalid_type", messages.A_STRING)
     return None
 
 
-def _texts(field: str, sent: object, found: _FieldErrors) -> list[str | None] | None:
-    """The entries, with None for each that is no text."""
+def _texts(field: str, sent: object, errors: _FieldErrors) -> list[str | None] | None:
+    """The entries, None for each that is not a string."""
     if isinstance(sent, list):
-        texts = [one if isinstance(one, str) else None for one in cast("list[object]", sent)]
-        for place, text in enumerate(texts):
+        texts = [entry if isinstance(entry, str) else None for entry in cast("list[object]", sent)]
+        for index, text in enumerate(texts):
             if text is None:
-                found.add(f"{field}.{place}", "invalid_type", messages.A_STRING)
+                errors.add(f"{field}.{index}", "invalid_type", messages.A_STRING)
         return texts
     if sent is UNSET or sent is None:
-        found.add(field, "missing", messages.REQUIRED)
+        errors.add(field, "missing", messages.REQUIRED)
     else:
-        found.add(field, "invalid_type", messages.A_LIST)
+        errors.add(field, "invalid_type", messages.A_LIST)
     return None

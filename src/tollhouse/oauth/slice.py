@@ -8,9 +8,9 @@ from tollhouse.oauth import (
     app_pages,
     app_settings_pages,
     authorize,
-    cleaning,
     connected_apps_pages,
     consent,
+    jobs,
     metadata,
     revoke,
     token,
@@ -31,8 +31,8 @@ SLICE = Slice(
         *connected_apps_pages.OPERATIONS,
     ),
     jobs=(
-        Job(600, cleaning.delete_requests),
-        Job(HOURLY_S, cleaning.delete_codes),
-        Job(HOURLY_S, cleaning.drop_token_partitions),
+        Job(600, jobs.delete_requests),
+        Job(HOURLY_S, jobs.delete_codes),
+        Job(HOURLY_S, jobs.drop_token_partitions),
     ),
 )

@@ -1,4 +1,4 @@
-"""Lines that a developer copies to connect the first merchant."""
+"""Code samples for connecting the first merchant."""
 
 import shlex
 from urllib.parse import quote, urlencode
@@ -6,16 +6,16 @@ from urllib.parse import quote, urlencode
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ClientView
 
-SCOPES_SHOWN = 2
+SCOPES_IN_SAMPLE = 2
 
 
-def authorize_address(issuer: str, client: ClientView) -> str:
-    """Where a merchant is sent: what is in capitals is for the application to fill in."""
+def authorization_url(issuer: str, client: ClientView) -> str:
+    """The URL of an authorization request, with placeholders in capitals."""
     query = {
         "response_type": "code",
         "client_id": client.client_id,
         "redirect_uri": client.redirect_uris[0],
-        "scope": " ".join(client.scopes[:SCOPES_SHOWN]),
+        "scope": " ".join(client.scopes[:SCOPES_IN_SAMPLE]),
         "state": "STATE",
         "code_challenge": "CHALLENGE",
         "code_challenge_method": "S256",
@@ -24,14 +24,14 @@ def authorize_address(issuer: str, client: ClientView) -> str:
     return f"{authorization_endpoint(issuer)}?\n  " + urlencode(query, quote_via=quote, safe=":/").replace("&", "\n  &")
 
 
-def environment_lines(issuer: str, client: ClientView, secret: str) -> str:
-    """What a server needs, as lines of an environment file."""
+def environment_file(issuer: str, client: ClientView, secret: str) -> str:
+    """An environment file with issuer and client credentials."""
     return f"TOLLHOUSE_ISSUER={issuer}\nTOLLHOUSE_CLIENT_ID={client.client_id}\nTOLLHOUSE_CLIENT_SECRET={secret}"
 
 
 def exchange_command(issuer: str, client: ClientView) -> str:
-    """The exchange of a code, as a command line."""
-    proof = (
+    """A curl command that exchanges a code."""
+    credentials = (
         f"-u {client.client_id}:CLIENT_SECRET"
         if client.client_type == "confidential"
         else f"-d client_id={client.client_id}"
@@ -39,7 +39,7 @@ def exchange_command(issuer: str, client: ClientView) -> str:
     return " \\\n  ".join(
         [
             f"curl {token_endpoint(issuer)}",
-            proof,
+            credentials,
             "-d grant_type=authorization_code",
             "-d code=CODE",
             f"--data-urlencode {shlex.quote('redirect_uri=' + client.redirect_uris[0])}",

@@ -1,22 +1,23 @@
-"""Every SQL statement about grants and tokens: exchange, refresh and revocation, each decided by one compare-and-set.
+"""SQL of grants and tokens: code exchange, refresh and revocation, each one compare-and-set.
 
-Under READ COMMITTED the loser of a race waits for the winner's row and then finds its condition false: one winner, no
-serialization failures. Whoever saves an application's settings holds the lock of `SHARE_LOCK` exclusively, so that no
-grant slips past a removal of permissions; it must be a statement of its own, for the next one's snapshot to be younger.
+Under READ COMMITTED the loser of a race waits for the winner's row lock and then matches no row, so there is one winner
+and no serialization failure. Updating an application's settings takes `EXCHANGE_LOCK_SHARED` exclusively, so that no grant
+keeps a removed scope; it is a separate statement so that the next one gets a newer snapshot.
 """
 
 from datetime import datetime
 
+import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.ids import ClientId, GrantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import EndedGrant, Issued
+from tollhouse.oauth.model import IssuedToken, RevokedGrant
 from tollhouse.oauth.refresh_tokens import RefreshToken
 from tollhouse.platform.db import Row, Tx
 
-SHARE_LOCK = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))"
-# 262144 is offline_access, bit 18 of a scope mask; ~262144 are all the others.
+EXCHANGE_LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))"
+# 262144 is offline_access, bit 18 of a scope mask; ~262144 is every other scope.
 EXCHANGE = """
     WITH client AS (
         SELECT c.id, c.auth_epoch, c.grant_epoch, c.scope_mask FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id
@@ -27,7 +28,7 @@ EXCHANGE = """
         WHERE k.code_hash = $2 AND k.client_id = client.id AND k.auth_epoch = client.auth_epoch
           AND k.redirect_uri = $3 AND k.challenge = $4 AND k.used_at IS NULL AND k.expires_at > $5
         RETURNING k.merchant_id, k.mode, k.scope_mask & client.scope_mask AS scope_mask, client.grant_epoch
-    ), opened AS (
+    ), new_grant AS (
         INSERT INTO oauth_grants
             (id, client_id, merchant_id, mode, scope_mask, grant_epoch, refresh_hash, mac_key_id, created_at, expires_at)
         SELECT $6, $1, merchant_id, mode, scope_mask, grant_epoch,
@@ -37,21 +38,21 @@ EXCHANGE = """
         RETURNING scope_mask, expires_at
     )
     INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at)
-    SELECT $9, $6, scope_mask, least($10, expires_at) FROM opened
+    SELECT $9, $6, scope_mask, least($10, expires_at) FROM new_grant
     RETURNING scope_mask, expires_at
 """
-# A code that is used and comes again, with every binding right, whenever that is.
-REVOKE_REPLAYED_CODE = """
+# A used code, sent again with the right binding. The code's own expiry does not matter.
+REVOKE_BY_REPLAYED_CODE = """
     UPDATE oauth_grants g SET revoked_at = $5, revoked_because = 'code_replayed'
     FROM oauth_codes k JOIN oauth_clients c ON c.id = k.client_id
     WHERE k.code_hash = $2 AND k.client_id = $1 AND k.redirect_uri = $3 AND k.challenge = $4 AND k.used_at IS NOT NULL
       AND g.id = k.grant_id AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $5
     RETURNING g.client_id, c.name, g.merchant_id, g.mode
 """
-# An access token lives a whole second at least, so that `expires_in` is never 0: in its last second a grant gives none.
-# $6 is the narrowed scope, null for the whole grant. $7 is null where the narrowed scope drops offline_access.
+# A grant in its last second issues no access token, so that `expires_in` is never 0.
+# $6 is the requested scope mask, null for every granted scope. $7 is null if the requested scope omits offline_access.
 REFRESH = """
-    WITH turned AS (
+    WITH refreshed AS (
         UPDATE oauth_grants g SET refresh_generation = g.refresh_generation + 1, refresh_hash = $7
         FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id
         WHERE g.id = $1 AND g.client_id = $2 AND c.id = g.client_id AND c.status = 'enabled'
@@ -63,18 +64,18 @@ REFRESH = """
         RETURNING g.id, coalesce($6, g.scope_mask & c.scope_mask) AS scope_mask, g.expires_at
     )
     INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at)
-    SELECT $8, id, scope_mask, least($9, expires_at) FROM turned
+    SELECT $8, id, scope_mask, least($9, expires_at) FROM refreshed
     RETURNING scope_mask, expires_at
 """
-REVOKE_REPLAYED_REFRESH = """
+REVOKE_BY_REPLAYED_REFRESH = """
     UPDATE oauth_grants g SET revoked_at = $4, revoked_because = 'refresh_token_replayed'
     FROM oauth_clients c
     WHERE g.id = $1 AND g.client_id = $2 AND c.id = g.client_id AND g.grant_epoch = c.grant_epoch
       AND g.refresh_generation > $3 AND g.revoked_at IS NULL AND g.expires_at > $4
     RETURNING g.client_id, c.name, g.merchant_id, g.mode
 """
-# Whether it was the scope alone that kept a refresh token from refreshing.
-IS_REFRESHABLE = """
+# The condition of `REFRESH` without the requested scope: tells invalid_scope from invalid_grant.
+IS_CURRENT_REFRESH = """
     SELECT EXISTS (
         SELECT FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
         WHERE g.id = $1 AND g.client_id = $2 AND c.status = 'enabled' AND g.grant_epoch = c.grant_epoch
@@ -97,8 +98,8 @@ REVOKE_BY_REFRESH = """
 """
 
 
-class CodeProof(Struct, frozen=True):
-    """Everything that must match for a code to be worth anything."""
+class CodeBinding(Struct, frozen=True):
+    """The code and what it is bound to: client, redirect URI and PKCE challenge (RFC 7636 section 4.6)."""
 
     client_id: ClientId
     code_hash: bytes
@@ -107,7 +108,7 @@ class CodeProof(Struct, frozen=True):
 
 
 class NewGrant(Struct, frozen=True):
-    """What an exchange opens; the refresh token counts only where offline_access was granted."""
+    """The grant and tokens that an exchange inserts; `refresh_hash` is stored only if offline_access was granted."""
 
     grant_id: GrantId
     expires_at: datetime
@@ -118,7 +119,7 @@ class NewGrant(Struct, frozen=True):
 
 
 class NewTokens(Struct, frozen=True):
-    """What a refresh puts in place of the old. Without `refresh_hash` there is no next refresh."""
+    """The tokens of a refresh. Without `refresh_hash` the grant cannot be refreshed again."""
 
     scopes: Scopes | None
     refresh_hash: bytes | None
@@ -126,73 +127,61 @@ class NewTokens(Struct, frozen=True):
     token_expires_at: datetime
 
 
-async def exchange(tx: Tx, proof: CodeProof, new: NewGrant, now: datetime) -> Issued | None:
-    """Use the code and open its grant; None when the code is not to be had with this proof, or not any more."""
-    await tx.execute(SHARE_LOCK, proof.client_id)
-    row = await tx.fetchrow(
-        EXCHANGE,
-        proof.client_id,
-        proof.code_hash,
-        proof.redirect_uri,
-        proof.challenge,
-        now,
-        new.grant_id,
-        new.expires_at,
-        new.refresh_hash,
-        new.token_hash,
-        new.token_expires_at,
-        new.mac_key_id,
-    )
-    return _issued(row) if row else None
+async def exchange(tx: Tx, binding: CodeBinding, new: NewGrant, now: datetime) -> IssuedToken | None:
+    """Use the code and insert its grant; None if the code is unknown, used or expired, or its binding does not match."""
+    await tx.execute(EXCHANGE_LOCK_SHARED, binding.client_id)
+    row = await tx.fetchrow(EXCHANGE, *msgspec.structs.astuple(binding), now, *msgspec.structs.astuple(new))
+    return _issued_token(row) if row else None
 
 
-async def revoke_if_code_was_used(tx: Tx, proof: CodeProof, now: datetime) -> EndedGrant | None:
-    """End the grant of a code that had been used; None where this call ended none."""
-    facts = (proof.client_id, proof.code_hash, proof.redirect_uri, proof.challenge)
-    return _ended(await tx.fetchrow(REVOKE_REPLAYED_CODE, *facts, now))
+async def revoke_by_replayed_code(tx: Tx, binding: CodeBinding, now: datetime) -> RevokedGrant | None:
+    """Revoke the grant of a used code; None if the code is not used or its grant is not active."""
+    return _revoked_grant(await tx.fetchrow(REVOKE_BY_REPLAYED_CODE, *msgspec.structs.astuple(binding), now))
 
 
-async def refresh(tx: Tx, client_id: ClientId, presented: RefreshToken, new: NewTokens, now: datetime) -> Issued | None:
-    """Turn the current refresh token into new tokens; None when it is not current, or cannot give these scopes."""
-    await tx.execute(SHARE_LOCK, client_id)
+async def refresh(tx: Tx, client_id: ClientId, token: RefreshToken, new: NewTokens, now: datetime) -> IssuedToken | None:
+    """Replace the current refresh token with new tokens; None if it is not current or a scope was not granted."""
+    await tx.execute(EXCHANGE_LOCK_SHARED, client_id)
     row = await tx.fetchrow(
         REFRESH,
-        presented.grant_id,
+        token.grant_id,
         client_id,
-        presented.generation,
-        presented.hash,
+        token.generation,
+        token.hash,
         now,
         new.scopes.mask if new.scopes is not None else None,
         new.refresh_hash,
         new.token_hash,
         new.token_expires_at,
     )
-    return _issued(row) if row else None
+    return _issued_token(row) if row else None
 
 
-async def revoke_if_replaced(tx: Tx, client_id: ClientId, presented: RefreshToken, now: datetime) -> EndedGrant | None:
-    """End the grant of a refresh token that had been replaced; None where this call ended none."""
-    return _ended(await tx.fetchrow(REVOKE_REPLAYED_REFRESH, presented.grant_id, client_id, presented.generation, now))
+async def revoke_by_replayed_refresh_token(
+    tx: Tx, client_id: ClientId, token: RefreshToken, now: datetime
+) -> RevokedGrant | None:
+    """Revoke the grant of a replaced refresh token; None if the token was not replaced or its grant is not active."""
+    return _revoked_grant(await tx.fetchrow(REVOKE_BY_REPLAYED_REFRESH, token.grant_id, client_id, token.generation, now))
 
 
-async def is_refreshable(tx: Tx, client_id: ClientId, presented: RefreshToken, now: datetime) -> bool:
-    """Whether this is a current refresh token, whatever scope it is asked for."""
-    return bool(await tx.fetchval(IS_REFRESHABLE, presented.grant_id, client_id, presented.generation, presented.hash, now))
+async def is_current_refresh_token(tx: Tx, client_id: ClientId, token: RefreshToken, now: datetime) -> bool:
+    """Whether this refresh token could be used with another scope."""
+    return bool(await tx.fetchval(IS_CURRENT_REFRESH, token.grant_id, client_id, token.generation, token.hash, now))
 
 
-async def revoke_by_access_token(tx: Tx, client_id: ClientId, token_hash: bytes, now: datetime) -> EndedGrant | None:
-    """End the grant of this access token, if it is this application's. The token itself may have expired."""
-    return _ended(await tx.fetchrow(REVOKE_BY_ACCESS, client_id, token_hash, now))
+async def revoke_by_access_token(tx: Tx, client_id: ClientId, token_hash: bytes, now: datetime) -> RevokedGrant | None:
+    """Revoke the grant of an access token of this application. The token may have expired."""
+    return _revoked_grant(await tx.fetchrow(REVOKE_BY_ACCESS, client_id, token_hash, now))
 
 
-async def revoke_by_refresh_token(tx: Tx, client_id: ClientId, grant_id: GrantId, now: datetime) -> EndedGrant | None:
-    """End the grant of this refresh token, current or replaced, if it is this application's."""
-    return _ended(await tx.fetchrow(REVOKE_BY_REFRESH, client_id, grant_id, now))
+async def revoke_by_refresh_token(tx: Tx, client_id: ClientId, grant_id: GrantId, now: datetime) -> RevokedGrant | None:
+    """Revoke the grant of a refresh token of this application, whether current or replaced."""
+    return _revoked_grant(await tx.fetchrow(REVOKE_BY_REFRESH, client_id, grant_id, now))
 
 
-def _ended(row: Row | None) -> EndedGrant | None:
-    return None if row is None else EndedGrant(**row)
+def _revoked_grant(row: Row | None) -> RevokedGrant | None:
+    return None if row is None else RevokedGrant(**row)
 
 
-def _issued(row: Row) -> Issued:
-    return Issued(Scopes(row["scope_mask"]), row["expires_at"])
+def _issued_token(row: Row) -> IssuedToken:
+    return IssuedToken(Scopes(row["scope_mask"]), row["expires_at"])

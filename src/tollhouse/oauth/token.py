@@ -1,6 +1,6 @@
-"""The token endpoint: a code or a refresh token in, an access token out.
+"""The token endpoint: code exchange and refresh (RFC 6749 sections 4.1.3 and 6).
 
-A refusal that must leave a trace (a replay ends the whole grant) is returned, so that it is answered after the commit.
+A replay revokes the whole grant. Its error is returned, not raised, so that the revocation is committed.
 """
 
 from datetime import datetime
@@ -21,17 +21,17 @@ from tollhouse.kernel.ids import GrantId, new_id
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import client_auth, connections, pkce, refresh_tokens, store
 from tollhouse.oauth.model import (
-    EndedGrant,
     InvalidClient,
     InvalidGrant,
     InvalidScope,
-    Issued,
+    IssuedToken,
+    RevokedGrant,
     TokenResponse,
     TooManyFailures,
     UnsupportedGrantType,
     VerifiedClient,
 )
-from tollhouse.oauth.store import CodeProof, NewGrant, NewTokens
+from tollhouse.oauth.store import CodeBinding, NewGrant, NewTokens
 from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PROTOCOL)
@@ -47,7 +47,7 @@ PARAMETERS = (
 
 
 class TokenForm(Struct, frozen=True):
-    """What the form may hold: a code and what belongs to it, or a refresh token, and the client's credentials."""
+    """The parameters: those of a code exchange or of a refresh, and the client's credentials."""
 
     grant_type: Literal["authorization_code", "refresh_token"]
     code: str | UnsetType = UNSET
@@ -68,37 +68,28 @@ class TokenForm(Struct, frozen=True):
     responses=TokenResponse,
 )
 async def issue(request: Request) -> Response | ApiError:
-    """Exchange a code, or refresh."""
+    """Exchange an authorization code or a refresh token for an access token."""
     form = request.form()
-    refuse_repeats(form, PARAMETERS)
+    form.require_no_repeats(PARAMETERS)
     grant_type = form.one("grant_type")
     if grant_type is None:
-        raise InvalidRequest("Send grant_type.")
+        raise InvalidRequest("`grant_type` is required.")
     if grant_type not in {"authorization_code", "refresh_token"}:
         raise UnsupportedGrantType
     exchange_or_refresh = _exchange if grant_type == "authorization_code" else _refresh
-    # One connection for both: under load, each lending waits for its turn.
+    # One database connection for both: under load, each request for one waits.
     async with request.services.db.connection() as tx:
         client = await client_auth.verify(tx, request, form)
         response = await exchange_or_refresh(tx, request, client, form)
     return response if isinstance(response, ApiError) else json_response(response, headers={"Pragma": "no-cache"})
 
 
-def refuse_repeats(form: Form, names: tuple[str, ...]) -> None:
-    """Raises `InvalidRequest` when one of these parameters was sent twice, even with equal values."""
-    repeated = form.repeated(names)
-    if repeated:
-        raise InvalidRequest(f"The parameter {repeated} must not be repeated.")
-
-
 async def _exchange(tx: Tx, request: Request, client: VerifiedClient, form: Form) -> TokenResponse | ApiError:
-    proof = _proof(client, form)
+    binding = _code_binding(client, form)
     settings, now = request.services.settings, request.now
     grant_id = GrantId(new_id())
-    access_token, refresh_token = (
-        tokens.mint(tokens.ACCESS_TOKEN_PREFIX),
-        refresh_tokens.mint(request.services.keys, grant_id, 0),
-    )
+    access_token = tokens.mint(tokens.ACCESS_TOKEN_PREFIX)
+    refresh_token = refresh_tokens.mint(request.services.keys, grant_id, 0)
     new = NewGrant(
         grant_id,
         now + clock.seconds(settings.grant_ttl),
@@ -108,95 +99,95 @@ async def _exchange(tx: Tx, request: Request, client: VerifiedClient, form: Form
         request.services.keys.in_use,
     )
 
-    async def action(tx: Tx) -> Issued | ApiError:
-        issued = await store.exchange(tx, proof, new, now)
+    async def exchange(tx: Tx) -> IssuedToken | ApiError:
+        issued = await store.exchange(tx, binding, new, now)
         if issued is not None:
             return issued
-        replayed = await store.revoke_if_code_was_used(tx, proof, now)
+        replayed = await store.revoke_by_replayed_code(tx, binding, now)
         if replayed is None:
-            return InvalidGrant(detail="code not to be had")
-        await _note_replay(tx, request, client, replayed, "code replayed")
+            return InvalidGrant(detail="code unknown, used, expired or not matching")
+        await _record_replay(tx, request, client, replayed, "code replayed")
         return InvalidGrant(detail="code replayed, grant revoked")
 
-    issued = await tx.transact(action)
+    issued = await tx.transact(exchange)
     if isinstance(issued, ApiError):
         return issued
     return _response(issued, now, access_token, refresh_token if scopes.OFFLINE.within(issued.scopes) else None)
 
 
-def _proof(client: VerifiedClient, form: Form) -> CodeProof:
+def _code_binding(client: VerifiedClient, form: Form) -> CodeBinding:
     code, redirect_uri, verifier = form.one("code"), form.one("redirect_uri"), form.one("code_verifier")
     if code is None:
-        raise InvalidRequest("Send code.")
+        raise InvalidRequest("`code` is required.")
     if redirect_uri is None:
-        raise InvalidRequest("Send redirect_uri.")
-    if verifier is not None and not pkce.well_formed(verifier):
-        raise InvalidRequest("The code_verifier has 43 to 128 letters, digits or any of - . _ ~")
+        raise InvalidRequest("`redirect_uri` is required.")
+    if verifier is not None and not pkce.is_valid_verifier(verifier):
+        raise InvalidRequest(
+            "`code_verifier` must be 43 to 128 characters long and use only letters, digits, `-`, `.`, `_` and `~`."
+        )
     if verifier is None:
-        raise InvalidGrant("Send the code_verifier that belongs to the code.")
+        raise InvalidGrant("`code_verifier` is required.")
     if not tokens.is_well_formed(tokens.AUTHORIZATION_CODE_PREFIX, code):
         raise InvalidGrant(detail="not a code")
-    return CodeProof(client.client_id, tokens.digest(code), redirect_uri, pkce.challenge_of(verifier))
+    return CodeBinding(client.client_id, tokens.digest(code), redirect_uri, pkce.challenge_of(verifier))
 
 
 async def _refresh(tx: Tx, request: Request, client: VerifiedClient, form: Form) -> TokenResponse | ApiError:
     sent = form.one("refresh_token")
     if sent is None:
-        raise InvalidRequest("Send refresh_token.")
-    narrowed = _narrowed(form)
-    presented = refresh_tokens.read(request.services.keys, sent)
-    if presented is None:
+        raise InvalidRequest("`refresh_token` is required.")
+    requested = _requested_scopes(form)
+    token = refresh_tokens.parse(request.services.keys, sent)
+    if token is None:
         raise InvalidGrant(detail="not a refresh token")
     now = request.now
     access_token = tokens.mint(tokens.ACCESS_TOKEN_PREFIX)
-    goes_on = narrowed is None or scopes.OFFLINE.within(narrowed)
-    next_token = (
-        refresh_tokens.mint(request.services.keys, presented.grant_id, presented.generation + 1) if goes_on else None
-    )
+    stays_offline = requested is None or scopes.OFFLINE.within(requested)
+    next_token = refresh_tokens.mint(request.services.keys, token.grant_id, token.generation + 1) if stays_offline else None
     new = NewTokens(
-        narrowed,
+        requested,
         tokens.digest(next_token) if next_token else None,
         tokens.digest(access_token),
         now + clock.seconds(request.services.settings.access_token_ttl),
     )
 
-    async def action(tx: Tx) -> Issued | ApiError:
-        issued = await store.refresh(tx, client.client_id, presented, new, now)
+    async def refresh(tx: Tx) -> IssuedToken | ApiError:
+        issued = await store.refresh(tx, client.client_id, token, new, now)
         if issued is not None:
             return issued
-        replayed = await store.revoke_if_replaced(tx, client.client_id, presented, now)
+        replayed = await store.revoke_by_replayed_refresh_token(tx, client.client_id, token, now)
         if replayed is not None:
-            await _note_replay(tx, request, client, replayed, "refresh token replayed")
+            await _record_replay(tx, request, client, replayed, "refresh token replayed")
             return InvalidGrant(
-                "This refresh token was replaced by a newer one. The connection is ended; connect again.",
+                "The refresh token was replaced and used again, so the grant was revoked. The merchant must connect again.",
                 detail="refresh token replayed, grant revoked",
             )
-        if await store.is_refreshable(tx, client.client_id, presented, now):
-            return InvalidScope("Omit scope, or send only scopes that were granted.")
+        if await store.is_current_refresh_token(tx, client.client_id, token, now):
+            return InvalidScope("`scope` must contain only granted scopes. Omit it to keep them all.")
         return InvalidGrant(detail="refresh token not current")
 
-    issued = await tx.transact(action)
+    issued = await tx.transact(refresh)
     return issued if isinstance(issued, ApiError) else _response(issued, now, access_token, next_token)
 
 
-async def _note_replay(tx: Tx, request: Request, client: VerifiedClient, ended: EndedGrant, reason: str) -> None:
+async def _record_replay(tx: Tx, request: Request, client: VerifiedClient, revoked: RevokedGrant, reason: str) -> None:
     by = actor.application(request, client.client_id)
-    await connections.note_end(tx, ended, reason, by, request.now)
+    await connections.record_revocation(tx, revoked, reason, by, request.now)
 
 
-def _narrowed(form: Form) -> Scopes | None:
-    """The scopes that a refresh is narrowed to; None for all that were granted."""
+def _requested_scopes(form: Form) -> Scopes | None:
+    """The scopes of a refresh; None for every granted scope."""
     sent = form.one("scope")
     if sent is None:
         return None
-    narrowed = scopes.parse(name for name in sent.split(" ") if name)
-    if narrowed is None:
-        raise InvalidScope("The scope holds a name that is no permission.")
-    if not narrowed.has_api:
-        raise InvalidScope("The scope needs at least one permission beside offline_access.")
-    return narrowed
+    requested = scopes.parse(name for name in sent.split(" ") if name)
+    if requested is None:
+        raise InvalidScope("`scope` contains an unknown scope.")
+    if not requested.has_api:
+        raise InvalidScope("`scope` must contain at least one scope besides offline_access.")
+    return requested
 
 
-def _response(issued: Issued, now: datetime, access_token: str, refresh_token: str | None) -> TokenResponse:
+def _response(issued: IssuedToken, now: datetime, access_token: str, refresh_token: str | None) -> TokenResponse:
     expires_in = int((issued.expires_at - now).total_seconds())
     return TokenResponse(access_token, "Bearer", expires_in, issued.scopes.text(), refresh_token or UNSET)

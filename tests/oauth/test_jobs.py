@@ -11,7 +11,7 @@ from tests.cast import Actor, application, sign_up
 from tests.running import Service
 from tollhouse.http.services import Services
 from tollhouse.identity import cleaning as identity_cleaning
-from tollhouse.oauth import cleaning
+from tollhouse.oauth import jobs
 from tollhouse.platform import partitions
 
 PARTITIONS = """
@@ -60,11 +60,11 @@ async def test_requests_go_after_an_hour(services: Services, bob: Actor) -> None
     await bob.sql(MANY_REQUESTS, app.client_id)
     await bob.sql("UPDATE oauth_requests SET created_at = created_at - interval '59 minutes' WHERE merchant_id IS NULL")
     before = await count(bob, "oauth_requests")
-    await cleaning.delete_requests(services)
+    await jobs.delete_requests(services)
     assert before - await count(bob, "oauth_requests") == 2500
     (await bob.send("GET", page)).ok()
     await bob.sql("UPDATE oauth_requests SET created_at = created_at - interval '1 minute'")
-    await cleaning.delete_requests(services)
+    await jobs.delete_requests(services)
     (await bob.send("GET", page)).refused("not_found", 404)
 
 
@@ -74,11 +74,11 @@ async def test_used_codes_go_only_when_no_grant_of_theirs_can_live(services: Ser
     codes = [await app.code(bob, "account:read offline_access") for _ in range(2)]
     tokens = [(await app.exchange(code)).ok().body for code in codes]
     await bob.sql("UPDATE oauth_codes SET created_at = now() - interval '30 days 23 hours'")
-    await cleaning.delete_codes(services)
+    await jobs.delete_codes(services)
     (await app.exchange(codes[0])).refused("invalid_grant", 400)
     (await app.refresh(tokens[0]["refresh_token"])).refused("invalid_grant", 400)
     await bob.sql("UPDATE oauth_codes SET created_at = now() - interval '31 days'")
-    await cleaning.delete_codes(services)
+    await jobs.delete_codes(services)
     assert await count(bob, "oauth_codes") == 0
     (await app.exchange(codes[1])).refused("invalid_grant", 400)
 
@@ -120,10 +120,10 @@ async def test_partitions_of_the_past_are_dropped(services: Services, bob: Actor
     await bob.sql("INSERT INTO oauth_access_tokens VALUES (sha256('x'), gen_random_uuid(), 1, now() - interval '3 days')")
     orphan = (await bob.sql(PARTITIONS))[1]["relname"]
     await bob.sql(f"ALTER TABLE oauth_access_tokens DETACH PARTITION {orphan}")
-    await cleaning.drop_token_partitions(services)
+    await jobs.drop_token_partitions(services)
     assert [row["relname"] for row in await bob.sql(PARTITIONS)] == now
     (await app.api(tokens["access_token"], "GET", "/account")).ok()
-    await cleaning.drop_token_partitions(services)
+    await jobs.drop_token_partitions(services)
     assert [row["relname"] for row in await bob.sql(PARTITIONS)] == now
 
 
@@ -132,7 +132,7 @@ async def test_a_token_that_is_over_can_be_given_back_for_some_hours(services: S
     tokens = await app.connect(bob, "account:read offline_access")
     await bob.sql("SELECT partitions_make(now() - interval '6 hours')")
     await bob.sql("UPDATE oauth_access_tokens SET expires_at = expires_at - interval '6 hours'")
-    await cleaning.drop_token_partitions(services)
+    await jobs.drop_token_partitions(services)
     (await app.revoke(tokens["access_token"])).ok()
     (await app.refresh(tokens["refresh_token"])).refused("invalid_grant", 400)
 
@@ -148,7 +148,7 @@ async def test_dropping_holds_nobody_up_and_is_finished_the_next_time(services: 
     try:
         async with reader.transaction():
             await reader.fetch("SELECT 1 FROM oauth_access_tokens")
-            job = asyncio.create_task(cleaning.drop_token_partitions(services))
+            job = asyncio.create_task(jobs.drop_token_partitions(services))
             while not job.done():
                 began = time.monotonic()
                 (await app.api(token, "GET", "/account")).ok()
@@ -159,7 +159,7 @@ async def test_dropping_holds_nobody_up_and_is_finished_the_next_time(services: 
     finally:
         await reader.close()
     assert slowest < 1
-    await cleaning.drop_token_partitions(services)
+    await jobs.drop_token_partitions(services)
     assert await bob.sql(PARTITIONS) == before
 
 
@@ -186,5 +186,5 @@ async def test_many_processes_may_make_partitions_at_once(services: Services, bo
 async def test_workers_at_once_do_not_get_into_each_others_way(services: Services, bob: Actor) -> None:
     before = await bob.sql(PARTITIONS)
     await bob.sql(PAST)
-    await asyncio.gather(*(cleaning.drop_token_partitions(services) for _ in range(4)))
+    await asyncio.gather(*(jobs.drop_token_partitions(services) for _ in range(4)))
     assert await bob.sql(PARTITIONS) == before

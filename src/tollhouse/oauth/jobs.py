@@ -1,6 +1,6 @@
-"""The jobs that delete old authorization requests, authorization codes and access tokens.
+"""Jobs that delete old authorization requests, authorization codes and access tokens.
 
-Expiry is checked when a row is used; the jobs only bound the size of the tables. Grants are kept as history.
+Expiry is checked when a row is used; the jobs only bound the size of the tables. Grants stay as history.
 """
 
 from datetime import timedelta
@@ -8,28 +8,28 @@ from datetime import timedelta
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import GRANT_S
-from tollhouse.oauth import cleaning_store
+from tollhouse.oauth import requests_store
 from tollhouse.platform import partitions
 from tollhouse.platform.cleanup import delete_in_batches
 
 REQUESTS_RETENTION = timedelta(hours=1)
-"""Longer than a request is valid, so that an open consent page can say that it expired."""
+"""Longer than a request is valid, so that an open consent page can show that it expired."""
 
 CODES_RETENTION = timedelta(seconds=GRANT_S) + timedelta(days=1)
-"""Longer than a grant lives: a replayed code must still revoke its grant."""
+"""Longer than the lifetime of a grant: a replayed code must still revoke its grant."""
 
 TOKENS_RETENTION = timedelta(hours=6)
-"""An expired token can still be revoked for some hours, which ends its grant."""
+"""An expired token can still be revoked for six hours, which revokes its grant."""
 
 
 async def delete_requests(services: Services) -> None:
     """Delete authorization requests."""
-    await delete_in_batches(services.db, cleaning_store.DELETE_REQUESTS, clock.now() - REQUESTS_RETENTION)
+    await delete_in_batches(services.db, requests_store.DELETE_REQUESTS, clock.now() - REQUESTS_RETENTION)
 
 
 async def delete_codes(services: Services) -> None:
     """Delete authorization codes."""
-    await delete_in_batches(services.db, cleaning_store.DELETE_CODES, clock.now() - CODES_RETENTION)
+    await delete_in_batches(services.db, requests_store.DELETE_CODES, clock.now() - CODES_RETENTION)
 
 
 async def drop_token_partitions(services: Services) -> None:
