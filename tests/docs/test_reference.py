@@ -88,8 +88,7 @@ async def test_the_codes_are_listed(alice: Actor) -> None:
     written = (await alice.anonymously("GET", "/docs/api/errors.md")).ok().text
     assert (
         "- **`application_changed`** 409. The application has changed since you loaded it. Reload it and try again.\\\n"
-        "  [save_client]"
-        in written
+        "  [save_client]" in written
     )
     assert "- **`temporarily_unavailable`** 503. Try again shortly. Nothing was done. 429." in written
 
