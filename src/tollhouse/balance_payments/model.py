@@ -1,14 +1,17 @@
 """Balance payments and their transitions."""
 
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
 from msgspec import Struct
 
+from tollhouse.catalogue.record_views import ShownAs
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId
+from tollhouse.orders.store import CLOCK_OFFSET
+from tollhouse.platform.records import Internal, Json, Record
 
 BalancePaymentStatus = Literal["reserved", "captured", "released", "expired", "partially_refunded", "refunded"]
 CAPTURED: frozenset[BalancePaymentStatus] = frozenset({"captured", "partially_refunded"})
@@ -33,26 +36,26 @@ class BalancePayment(Struct, frozen=True, kw_only=True):
     """
 
     id: UUID
-    env: MerchantEnv
-    client_id: ClientId
-    owner_id: MerchantId
-    currency: str
+    client_id: Annotated[ClientId, ShownAs("oauth_client_id")]
+    status: BalancePaymentStatus
     amount_minor: int
     captured_minor: int = 0
     released_minor: int = 0
     refunded_minor: int = 0
-    refunds: int = 0
-    hold_id: UUID | None
-    status: BalancePaymentStatus
+    currency: str
     description: str | None
     external_id: str | None
-    metadata: dict[str, str]
-    version: int = 1
+    metadata: Json[dict[str, str]]
+    env: MerchantEnv
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None
     resolved_at: datetime | None
-    clock_offset: timedelta = NO_OFFSET
+    version: int = 1
+    owner_id: Internal[MerchantId]
+    refunds: Internal[int] = 0
+    hold_id: Internal[UUID | None]
+    clock_offset: Internal[Annotated[timedelta, CLOCK_OFFSET]] = NO_OFFSET
 
     @property
     def owner(self) -> MerchantEnv:
@@ -95,3 +98,6 @@ class BalancePayment(Struct, frozen=True, kw_only=True):
 
     def _changed(self, **changes: object) -> "BalancePayment":
         return msgspec.structs.replace(self, version=self.version + 1, **changes)
+
+
+BALANCE_PAYMENT = Record(BalancePayment, "balance_payments")

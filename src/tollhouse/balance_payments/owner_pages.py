@@ -12,6 +12,7 @@ from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.pages import STATUSES, BalancePaymentsPageQuery
 from tollhouse.balance_payments.store import ReceivedPaymentsQuery
 from tollhouse.balance_payments.views import payment_view
+from tollhouse.catalogue.currencies import format_amount
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import page_links
@@ -152,7 +153,6 @@ async def _details(
     amount: str | None = None,
 ) -> Response:
     found, application = await _get(request, env, client_id, payment_id)
-    view = payment_view(found, request.now)
     return page(
         request,
         "balance_payments/received_one.html",
@@ -160,8 +160,8 @@ async def _details(
         person=person,
         mode=env.mode,
         here="balance-payments",
-        payment=view,
+        payment=payment_view(found, request.now),
         application=application,
-        amount=view.amount if amount is None else amount,
+        amount=format_amount(found.amount_minor, found.currency) if amount is None else amount,
         form_errors=form_errors,
     )

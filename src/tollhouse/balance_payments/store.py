@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.balance_payments.model import BalancePayment, BalancePaymentStatus, PayeeApplication
+from tollhouse.balance_payments.model import BALANCE_PAYMENT, BalancePayment, BalancePaymentStatus, PayeeApplication
 from tollhouse.http.lists import ListQuery
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
-from tollhouse.orders.store import env_of, fetch_one, fetch_page, order_of, values_of
+from tollhouse.orders.store import env_of, fetch_one, fetch_page
 from tollhouse.platform.db import Pool, Row, Tx
 
 CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
@@ -39,39 +39,22 @@ GET_CONNECTED = """
         WHERE g.client_id = c.id AND g.merchant_id = $1 AND g.mode = $2 AND g.revoked_at IS NULL AND g.expires_at > $4
           AND g.grant_epoch = c.grant_epoch AND g.scope_mask & c.scope_mask & $5 <> 0)
 """
-INSERT = """
-    INSERT INTO balance_payments (id, merchant_id, mode, client_id, owner_id, currency, amount_minor, captured_minor,
-                                  hold_id, status, description, external_id, metadata, created_at, updated_at, expires_at,
-                                  resolved_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
-    ON CONFLICT ON CONSTRAINT balance_payments_external_id DO NOTHING
-"""
+INSERT = f"{BALANCE_PAYMENT.insert} ON CONFLICT ON CONSTRAINT balance_payments_external_id DO NOTHING"
 # Each statement restricts access: to the paying merchant, to one application of it, or to the application's owner.
-GET = """
-    SELECT p.*, coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS clock_offset
-    FROM balance_payments p
+GET = f"""
+    SELECT {BALANCE_PAYMENT.columns_of("p")} FROM balance_payments p
     WHERE p.merchant_id = $1 AND p.mode = $2 AND p.id = $3 AND ($4::text IS NULL OR p.client_id = $4)
 """
-LOCK = """
-    SELECT p.*, coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0') AS clock_offset
-    FROM balance_payments p
-    WHERE p.merchant_id = $1 AND p.mode = $2 AND p.id = $3 AND ($4::text IS NULL OR p.client_id = $4)
-    FOR NO KEY UPDATE OF p
+LOCK = f"{GET} FOR NO KEY UPDATE OF p"
+GET_RECEIVED = f"""
+    SELECT {BALANCE_PAYMENT.columns_of("p")} FROM balance_payments p
+    WHERE p.owner_id = $1 AND p.client_id = $2 AND p.id = $3
 """
-GET_RECEIVED = """
-    SELECT p.*, coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = (p.merchant_id, p.mode)), '0')
-               AS clock_offset
-    FROM balance_payments p WHERE p.owner_id = $1 AND p.client_id = $2 AND p.id = $3
-"""
-LOCK_RECEIVED = """
-    SELECT p.*, coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = (p.merchant_id, p.mode)), '0')
-               AS clock_offset
-    FROM balance_payments p WHERE p.owner_id = $1 AND p.client_id = $2 AND p.id = $3 FOR NO KEY UPDATE OF p
-"""
+LOCK_RECEIVED = f"{GET_RECEIVED} FOR NO KEY UPDATE OF p"
 BY_EXTERNAL_ID = "SELECT id, client_id FROM balance_payments WHERE merchant_id = $1 AND mode = $2 AND external_id = $3"
 # A reservation counts as expired from `expires_at` on, even before the job has updated its row.
-LIST = """
-    SELECT * FROM (
+LIST = f"""
+    SELECT {BALANCE_PAYMENT.columns_of("found")} FROM (
         SELECT p.*, k.clock_offset,
                CASE WHEN p.status = 'reserved' AND p.expires_at <= $4::timestamptz + k.clock_offset THEN 'expired'
                     ELSE p.status END AS status_now
@@ -85,8 +68,8 @@ LIST = """
       AND created_at >= $8 AND (created_at, id) < ($9, $10)
     ORDER BY created_at DESC, id DESC LIMIT $11 OFFSET $12
 """
-LIST_RECEIVED = """
-    SELECT * FROM (
+LIST_RECEIVED = f"""
+    SELECT {BALANCE_PAYMENT.columns_of("found")} FROM (
         SELECT p.*, k.clock_offset,
                CASE WHEN p.status = 'reserved' AND p.expires_at <= $3::timestamptz + k.clock_offset THEN 'expired'
                     ELSE p.status END AS status_now
@@ -112,7 +95,7 @@ LIST_DUE = """
 # The same for merchants that have advanced their test clock.
 LIST_DUE_BY_TEST_CLOCK = """
     SELECT d.merchant_id, d.mode, d.id FROM test_clocks c
-    CROSS JOIN LATERAL (SELECT * FROM balance_payments p
+    CROSS JOIN LATERAL (SELECT p.merchant_id, p.mode, p.id FROM balance_payments p
                         WHERE p.merchant_id = c.merchant_id AND p.mode = 'test' AND p.status = 'reserved'
                           AND p.expires_at > $1 AND p.expires_at <= $1::timestamptz + c.ahead LIMIT $2) d
     LIMIT $2
@@ -171,27 +154,27 @@ async def is_suspended(tx: Tx, client_id: ClientId) -> bool:
 
 async def insert(tx: Tx, payment: BalancePayment) -> bool:
     """Insert a payment; False where another one has its external id."""
-    return await tx.execute(INSERT, *values_of(payment, INSERT)) == 1
+    return await tx.execute(INSERT, *BALANCE_PAYMENT.values(payment)) == 1
 
 
 async def get(db: Pool, env: MerchantEnv, client_id: ClientId | None, payment_id: UUID) -> BalancePayment:
     """A payment of a merchant, of one application only where given. Raises `NotFound`."""
-    return await fetch_one(db, _payment, GET, env.merchant_id, env.mode, payment_id, client_id)
+    return await fetch_one(db, BALANCE_PAYMENT.read, GET, env.merchant_id, env.mode, payment_id, client_id)
 
 
 async def lock(tx: Tx, env: MerchantEnv, client_id: ClientId | None, payment_id: UUID) -> BalancePayment:
     """Lock such a payment until the transaction ends, and return it. Raises `NotFound`."""
-    return await fetch_one(tx, _payment, LOCK, env.merchant_id, env.mode, payment_id, client_id)
+    return await fetch_one(tx, BALANCE_PAYMENT.read, LOCK, env.merchant_id, env.mode, payment_id, client_id)
 
 
 async def get_received(db: Pool, owner: MerchantId, client_id: str, payment_id: UUID) -> BalancePayment:
     """A payment to an application's owner. Raises `NotFound`."""
-    return await fetch_one(db, _payment, GET_RECEIVED, owner, _checked(client_id), payment_id)
+    return await fetch_one(db, BALANCE_PAYMENT.read, GET_RECEIVED, owner, _checked(client_id), payment_id)
 
 
 async def lock_received(tx: Tx, application: PayeeApplication, payment_id: UUID) -> BalancePayment:
     """Lock such a payment until the transaction ends, and return it. Raises `NotFound`."""
-    return await fetch_one(tx, _payment, LOCK_RECEIVED, application.owner_id, application.client_id, payment_id)
+    return await fetch_one(tx, BALANCE_PAYMENT.read, LOCK_RECEIVED, application.owner_id, application.client_id, payment_id)
 
 
 async def by_external_id(tx: Tx, env: MerchantEnv, external_id: str) -> tuple[UUID, ClientId] | None:
@@ -205,7 +188,7 @@ async def list_payments(
 ) -> list[BalancePayment]:
     """A page of a merchant's payments, of one application only where given, newest first."""
     filters = (client_id, now, query.status, query.currency, query.external_id)
-    return await fetch_page(db, _payment, LIST, window, env.merchant_id, env.mode, *filters)
+    return await fetch_page(db, BALANCE_PAYMENT.read, LIST, window, env.merchant_id, env.mode, *filters)
 
 
 async def list_received(
@@ -213,7 +196,7 @@ async def list_received(
 ) -> list[BalancePayment]:
     """A page of the payments to an application's owner, newest first."""
     payee = (application.owner_id, application.client_id)
-    return await fetch_page(db, _payment, LIST_RECEIVED, window, *payee, now, query.status, query.mode)
+    return await fetch_page(db, BALANCE_PAYMENT.read, LIST_RECEIVED, window, *payee, now, query.status, query.mode)
 
 
 async def update(tx: Tx, payment: BalancePayment) -> None:
@@ -239,7 +222,3 @@ def _checked(client_id: str) -> str:
 
 def _application(row: Row) -> PayeeApplication:
     return PayeeApplication(ClientId(row["id"]), MerchantId(row["merchant_id"]), row["name"], row["status"])
-
-
-def _payment(row: Row) -> BalancePayment:
-    return order_of(BalancePayment, row)

@@ -2,16 +2,20 @@
 
 import re
 from datetime import datetime
+from decimal import Decimal
 from fractions import Fraction
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.record_views import InCurrency
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.money import format_minor, percentage
+from tollhouse.orders.quotes import Quote
+from tollhouse.platform.records import Columns, Internal, Json, Record
 
 RATE_DECIMALS = 18
 ONE = 10**RATE_DECIMALS
@@ -33,32 +37,41 @@ class Rate(Struct, frozen=True):
         """A decimal string without trailing zeros."""
         return format_minor(self.quintillionths, RATE_DECIMALS).rstrip("0").rstrip(".")
 
+    @property
+    def number(self) -> Decimal:
+        """The rate as the database stores it."""
+        return Decimal(self.text)
+
+
+def _read_rate(number: Decimal, as_of: datetime) -> Rate:
+    return rate_of(f"{number:f}", as_of)
+
 
 class Exchange(Struct, frozen=True):
     """The two amounts of a conversion. The fee is part of `from_amount_minor`."""
 
     from_currency: str
+    from_amount_minor: Annotated[int, InCurrency("from_currency")]
     to_currency: str
-    rate: Rate
-    from_amount_minor: int
-    fee_minor: int
-    to_amount_minor: int
+    to_amount_minor: Annotated[int, InCurrency("to_currency")]
+    rate: Annotated[Rate, Columns({"rate": "number", "rate_as_of": "as_of"}, _read_rate)]
+    fee_minor: Annotated[int, InCurrency("from_currency")]
 
 
 class Conversion(Struct, frozen=True, kw_only=True):
     """A completed conversion. The platform is the counterparty, so it completes at once."""
 
     id: UUID
-    env: MerchantEnv
+    status: ConversionStatus = "completed"
     exchange: Exchange
     quote_id: UUID | None
     rule_id: UUID | None
-    rule_step: int | None
+    rule_step: Internal[int | None]
     webhook_url: str | None
     external_id: str | None
-    metadata: dict[str, str]
+    metadata: Json[dict[str, str]]
+    env: MerchantEnv
     created_at: datetime
-    status: ConversionStatus = "completed"
     version: int = 1
 
 
@@ -77,21 +90,26 @@ class ConversionRule(Struct, frozen=True, kw_only=True):
     """
 
     id: UUID
-    env: MerchantEnv
     from_currency: str
     to_currency: str
     trigger: Trigger
-    threshold_minor: int | None
+    threshold_minor: Annotated[int | None, InCurrency("from_currency")]
     percent: int
     enabled: bool
     webhook_url: str | None
-    created_by: RuleCreator
-    version: int
+    created_by: Annotated[RuleCreator, Columns({"created_by_type": "type", "created_by_client_id": "oauth_client_id"})]
+    env: MerchantEnv
     created_at: datetime
     updated_at: datetime
-    seen_version: int = 0
-    waiting_minor: int = 0
-    runs: int = 0
+    version: int
+    seen_version: Internal[int] = 0
+    waiting_minor: Internal[int] = 0
+    runs: Internal[int] = 0
+
+
+CONVERSION = Record(Conversion, "conversions")
+CONVERSION_QUOTE = Record(Quote[Exchange], "conversion_quotes")
+RULE = Record(ConversionRule, "conversion_rules")
 
 
 def rate_between(from_price: Fraction, to_price: Fraction, as_of: datetime) -> Rate:
@@ -112,7 +130,7 @@ def exchange_from(pair: ConversionPair, rate: Rate, from_amount_minor: int) -> E
     fee_minor = percentage(from_amount_minor, pair.fee_basis_points)
     scaled, whole = _scales(pair, rate)
     to_amount_minor = (from_amount_minor - fee_minor) * scaled // whole
-    return Exchange(pair.from_currency, pair.to_currency, rate, from_amount_minor, fee_minor, to_amount_minor)
+    return Exchange(pair.from_currency, from_amount_minor, pair.to_currency, to_amount_minor, rate, fee_minor)
 
 
 def exchange_to(pair: ConversionPair, rate: Rate, to_amount_minor: int) -> Exchange:
@@ -122,7 +140,7 @@ def exchange_to(pair: ConversionPair, rate: Rate, to_amount_minor: int) -> Excha
     # The fee is rounded up, so the net amount is rounded down.
     from_minor = -(-net_minor * BASIS_POINTS // (BASIS_POINTS - pair.fee_basis_points))
     fee_minor = percentage(from_minor, pair.fee_basis_points)
-    return Exchange(pair.from_currency, pair.to_currency, rate, from_minor, fee_minor, to_amount_minor)
+    return Exchange(pair.from_currency, from_minor, pair.to_currency, to_amount_minor, rate, fee_minor)
 
 
 def _scales(pair: ConversionPair, rate: Rate) -> tuple[int, int]:

@@ -7,12 +7,13 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.catalogue.currencies import format_amount
 from tollhouse.conversions import rules, rules_store
 from tollhouse.conversions.errors import RuleConflict
 from tollhouse.conversions.model import ConversionRule, RuleCreator
 from tollhouse.conversions.pages import currency_options
 from tollhouse.conversions.rules import RULES_MAX, ConversionRuleUpdate, NewConversionRule
-from tollhouse.conversions.views import rule_view
+from tollhouse.conversions.views import ConversionRuleView
 from tollhouse.http.bodies import decode_body
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
@@ -120,15 +121,15 @@ def _new_rule(values: dict[str, str]) -> NewConversionRule:
 
 def _rule_update(current: ConversionRule, version: int, *, enabled: bool) -> ConversionRuleUpdate:
     """The complete rule with `enabled` changed."""
-    view = rule_view(current)
+    threshold_minor = current.threshold_minor
     return ConversionRuleUpdate(
-        from_currency=view.from_currency,
-        to_currency=view.to_currency,
-        trigger=view.trigger,
-        threshold=view.threshold,
-        percent=view.percent,
+        from_currency=current.from_currency,
+        to_currency=current.to_currency,
+        trigger=current.trigger,
+        threshold=None if threshold_minor is None else format_amount(threshold_minor, current.from_currency),
+        percent=current.percent,
         enabled=enabled,
-        webhook_url=view.webhook_url,
+        webhook_url=current.webhook_url,
         version=version,
     )
 
@@ -150,7 +151,7 @@ async def _rules(
         person=person,
         mode=env.mode,
         here="conversions",
-        rules=[rule_view(one) for one in found],
+        rules=[ConversionRuleView.of(one) for one in found],
         currencies=currency_options(),
         values=values,
         form_errors=form_errors,

@@ -9,7 +9,7 @@ from tollhouse.conversions import rules, rules_store
 from tollhouse.conversions.errors import RuleChanged, RuleConflict
 from tollhouse.conversions.model import RuleCreator
 from tollhouse.conversions.rules import ConversionRuleUpdate, NewConversionRule
-from tollhouse.conversions.views import ConversionRuleView, rule_view
+from tollhouse.conversions.views import ConversionRuleView
 from tollhouse.http.lists import ListPageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
@@ -34,7 +34,7 @@ class ConversionRuleList(Struct, frozen=True):
 async def list_rules(caller: Caller, page: ListPageRequest, db: Pool) -> ConversionRuleList:
     """List conversion rules, newest first."""
     found, more, cursor = page.cut(await rules_store.list_rules(db, caller.env, page.window))
-    return ConversionRuleList([rule_view(one) for one in found], more, cursor)
+    return ConversionRuleList([ConversionRuleView.of(one) for one in found], more, cursor)
 
 
 @OPERATIONS.add(
@@ -50,13 +50,13 @@ async def make_rule(
 ) -> ConversionRuleView:
     """Convert automatically: a share of each payment, or of the balance when it reaches a threshold."""
     created_by = RuleCreator("api_key") if caller.client_id is None else RuleCreator("oauth", caller.client_id)
-    return rule_view(await rules.create(tx, caller.env, created_by, body, services, now))
+    return ConversionRuleView.of(await rules.create(tx, caller.env, created_by, body, services, now))
 
 
 @OPERATIONS.add("GET", "/conversion-rules/{rule_id}", guard=scope("conversions:read"), errors=(NotFound,))
 async def read_rule(caller: Caller, rule_id: UUID, db: Pool) -> ConversionRuleView:
     """Retrieve a conversion rule."""
-    return rule_view(await rules_store.get(db, caller.env, rule_id))
+    return ConversionRuleView.of(await rules_store.get(db, caller.env, rule_id))
 
 
 @OPERATIONS.add(
@@ -69,10 +69,10 @@ async def change_rule(
     caller: Caller, rule_id: UUID, body: ConversionRuleUpdate, tx: Tx, now: datetime, services: Services
 ) -> ConversionRuleView:
     """Update a conversion rule. Send all members."""
-    return rule_view(await rules.update(tx, caller.env, rule_id, body, services, now))
+    return ConversionRuleView.of(await rules.update(tx, caller.env, rule_id, body, services, now))
 
 
 @OPERATIONS.add("DELETE", "/conversion-rules/{rule_id}", guard=scope("conversions:write"), errors=(NotFound,))
 async def end_rule(caller: Caller, rule_id: UUID, tx: Tx, now: datetime) -> ConversionRuleView:
     """Delete a conversion rule. Its conversions are kept."""
-    return rule_view(await rules.delete(tx, caller.env, rule_id, now))
+    return ConversionRuleView.of(await rules.delete(tx, caller.env, rule_id, now))

@@ -5,31 +5,31 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.conversions.model import ConversionRule, RuleCreator
+from tollhouse.conversions.model import RULE, ConversionRule
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.orders.store import env_of, fetch_one, fetch_page, order_of
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.orders.store import env_of, fetch_one, fetch_page
+from tollhouse.platform.db import Pool, Tx
 
 # Writers of rules lock their merchant, so that two of them cannot close a cycle together.
 LOCK_MERCHANT = "SELECT true FROM merchants WHERE id = $1 FOR NO KEY UPDATE"
-INSERT = """
+INSERT = f"""
     INSERT INTO conversion_rules (id, merchant_id, mode, from_currency, to_currency, trigger, threshold_minor, percent,
                                   enabled, webhook_url, created_by_type, created_by_client_id, created_at, updated_at,
                                   seen_version)
     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13,
            coalesce((SELECT a.version FROM ledger_accounts a
                      WHERE (a.owner, a.mode, a.currency, a.code) = ($2, $3, $4, 'available')), 0)
-    RETURNING *
+    RETURNING {RULE.columns}
 """
-GET = "SELECT * FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 AND id = $3"
-LIST = """
-    SELECT * FROM conversion_rules WHERE merchant_id = $1 AND mode = $2
+GET = f"SELECT {RULE.columns} FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+LIST = f"""
+    SELECT {RULE.columns} FROM conversion_rules WHERE merchant_id = $1 AND mode = $2
       AND created_at >= $3 AND (created_at, id) < ($4, $5)
     ORDER BY created_at DESC, id DESC LIMIT $6 OFFSET $7
 """
 # A rule that is enabled, or whose currency or trigger changes, counts entries from now on.
-UPDATE = """
+UPDATE = f"""
     UPDATE conversion_rules r SET
         from_currency = $5, to_currency = $6, trigger = $7, threshold_minor = $8, percent = $9, enabled = $10,
         webhook_url = $11, updated_at = $12, version = version + 1, retry_at = NULL,
@@ -40,17 +40,18 @@ UPDATE = """
                            WHERE (a.owner, a.mode, a.currency, a.code) = ($1, $2, $5, 'available')), 0) AS balance_version
           FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 AND id = $3) now
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND version = $4
-    RETURNING r.*
+    RETURNING {RULE.columns_of("r")}
 """
-DELETE = "DELETE FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 AND id = $3 RETURNING *"
+DELETE = f"DELETE FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 AND id = $3 RETURNING {RULE.columns}"
 # Rules whose balance has unprocessed entries, or whose retry is due.
 LIST_DUE = """
     SELECT r.id, r.merchant_id, r.mode FROM conversion_rules r
     JOIN ledger_accounts a ON (a.owner, a.mode, a.currency, a.code) = (r.merchant_id, r.mode, r.from_currency, 'available')
     WHERE r.enabled AND (r.retry_at <= $1 OR r.retry_at IS NULL AND a.version > r.seen_version) ORDER BY r.id LIMIT $2
 """
-LOCK_ENABLED = """
-    SELECT * FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND enabled FOR UPDATE SKIP LOCKED
+LOCK_ENABLED = f"""
+    SELECT {RULE.columns} FROM conversion_rules
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND enabled FOR UPDATE SKIP LOCKED
 """
 # One statement, hence one snapshot. Entries of conversions do not trigger conversions.
 GET_BALANCE_CHANGE = """
@@ -86,28 +87,28 @@ async def insert(tx: Tx, new: ConversionRule) -> ConversionRule:
     """Insert a rule that counts entries from now on, and return it."""
     creator = (new.created_by.type, new.created_by.oauth_client_id)
     row = (new.id, new.env.merchant_id, new.env.mode)
-    return await fetch_one(tx, _rule, INSERT, *row, *_settings(new), *creator, new.created_at)
+    return await fetch_one(tx, RULE.read, INSERT, *row, *_settings(new), *creator, new.created_at)
 
 
 async def get(db: Pool | Tx, env: MerchantEnv, rule_id: UUID) -> ConversionRule:
     """A rule of a merchant and mode. Raises `NotFound`."""
-    return await fetch_one(db, _rule, GET, env.merchant_id, env.mode, rule_id)
+    return await fetch_one(db, RULE.read, GET, env.merchant_id, env.mode, rule_id)
 
 
 async def list_rules(db: Pool | Tx, env: MerchantEnv, window: Window) -> list[ConversionRule]:
     """A page of rules, newest first."""
-    return await fetch_page(db, _rule, LIST, window, env.merchant_id, env.mode)
+    return await fetch_page(db, RULE.read, LIST, window, env.merchant_id, env.mode)
 
 
 async def update(tx: Tx, new: ConversionRule, now: datetime) -> ConversionRule:
     """Replace a rule whose version is still the current one, and return it as stored. Raises `NotFound`."""
     row = (new.env.merchant_id, new.env.mode, new.id, new.version)
-    return await fetch_one(tx, _rule, UPDATE, *row, *_settings(new), now)
+    return await fetch_one(tx, RULE.read, UPDATE, *row, *_settings(new), now)
 
 
 async def delete(tx: Tx, env: MerchantEnv, rule_id: UUID) -> ConversionRule:
     """Delete a rule and return it. Raises `NotFound`."""
-    return await fetch_one(tx, _rule, DELETE, env.merchant_id, env.mode, rule_id)
+    return await fetch_one(tx, RULE.read, DELETE, env.merchant_id, env.mode, rule_id)
 
 
 async def list_due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:
@@ -118,7 +119,7 @@ async def list_due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEn
 async def lock_enabled(tx: Tx, env: MerchantEnv, rule_id: UUID) -> ConversionRule | None:
     """Lock an enabled rule and return it; None where it is disabled or locked by another transaction."""
     row = await tx.fetchrow(LOCK_ENABLED, env.merchant_id, env.mode, rule_id)
-    return None if row is None else _rule(row)
+    return None if row is None else RULE.read(row)
 
 
 async def get_balance_change(tx: Tx, rule: ConversionRule) -> BalanceChange:
@@ -138,7 +139,3 @@ async def record_progress(
 def _settings(rule: ConversionRule) -> tuple[object, ...]:
     pair = (rule.from_currency, rule.to_currency)
     return (*pair, rule.trigger, rule.threshold_minor, rule.percent, rule.enabled, rule.webhook_url)
-
-
-def _rule(row: Row) -> ConversionRule:
-    return order_of(ConversionRule, row, created_by=RuleCreator(row["created_by_type"], row["created_by_client_id"]))

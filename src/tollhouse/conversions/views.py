@@ -1,20 +1,11 @@
 """Pairs, quotes, conversions and rules in the Integration API and in events."""
 
-from typing import Any, Literal
-from uuid import UUID
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from tollhouse.catalogue.amounts import pairs
-from tollhouse.catalogue.currencies import format_amount
-from tollhouse.conversions.model import (
-    Conversion,
-    ConversionRule,
-    ConversionStatus,
-    Exchange,
-    RuleCreator,
-    Trigger,
-)
+from tollhouse.catalogue.record_views import After, RecordView, view_of
+from tollhouse.conversions.model import Conversion, ConversionRule, Exchange
 from tollhouse.conversions.prices import PairRate, UnavailableReason
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
@@ -38,73 +29,29 @@ class ConversionPairView(Struct, frozen=True, kw_only=True):
     livemode: bool
 
 
-class ConversionQuoteView(Struct, frozen=True, kw_only=True):
+@view_of(Quote[Exchange])
+class ConversionQuoteView(RecordView, frozen=True, kw_only=True):
     """A conversion guaranteed until `expires_at`. The fee is in `from_currency` and included in `from_amount`."""
 
-    id: UUID
-    object: Literal["conversion_quote"] = "conversion_quote"
-    status: Literal["active"] = "active"
-    from_currency: str
-    from_amount: str
-    from_amount_minor: int
-    to_currency: str
-    to_amount: str
-    to_amount_minor: int
+    object: Annotated[Literal["conversion_quote"], After("id")] = "conversion_quote"
+    status: Annotated[Literal["active"], After("object")] = "active"
     rate: str
-    fee: str
-    fee_minor: int
-    mode: Mode
-    livemode: bool
-    created_at: Timestamp
-    expires_at: Timestamp
 
 
-class ConversionView(Struct, frozen=True, kw_only=True):
+@view_of(Conversion)
+class ConversionView(RecordView, frozen=True, kw_only=True):
     """GET /conversions/{id}."""
 
-    id: UUID
-    object: Literal["conversion"] = "conversion"
-    status: ConversionStatus
-    from_currency: str
-    from_amount: str
-    from_amount_minor: int
-    to_currency: str
-    to_amount: str
-    to_amount_minor: int
+    object: Annotated[Literal["conversion"], After("id")] = "conversion"
     rate: str
-    fee: str
-    fee_minor: int
-    quote_id: UUID | None
-    rule_id: UUID | None
-    webhook_url: str | None
-    external_id: str | None
-    metadata: dict[str, str]
-    mode: Mode
-    livemode: bool
-    created_at: Timestamp
-    completed_at: Timestamp
-    version: int
+    completed_at: Annotated[Timestamp, After("created_at")]
 
 
-class ConversionRuleView(Struct, frozen=True, kw_only=True):
+@view_of(ConversionRule)
+class ConversionRuleView(RecordView, frozen=True, kw_only=True):
     """GET /conversion-rules/{id}."""
 
-    id: UUID
-    object: Literal["conversion_rule"] = "conversion_rule"
-    from_currency: str
-    to_currency: str
-    trigger: Trigger
-    threshold: str | None
-    threshold_minor: int | None
-    percent: int
-    enabled: bool
-    webhook_url: str | None
-    created_by: RuleCreator
-    mode: Mode
-    livemode: bool
-    created_at: Timestamp
-    updated_at: Timestamp
-    version: int
+    object: Annotated[Literal["conversion_rule"], After("id")] = "conversion_rule"
 
 
 def pair_view(current: PairRate, env: MerchantEnv) -> ConversionPairView:
@@ -127,62 +74,9 @@ def pair_view(current: PairRate, env: MerchantEnv) -> ConversionPairView:
 
 def conversion_quote_view(quote: Quote[Exchange]) -> ConversionQuoteView:
     """A new quote."""
-    return ConversionQuoteView(
-        id=quote.id,
-        **_exchange_members(quote.terms),
-        mode=quote.env.mode,
-        livemode=quote.env.livemode,
-        created_at=stamp(quote.created_at),
-        expires_at=stamp(quote.expires_at),
-    )
+    return ConversionQuoteView.of(quote, rate=quote.terms.rate.text)
 
 
 def conversion_view(conversion: Conversion) -> ConversionView:
     """A conversion."""
-    return ConversionView(
-        id=conversion.id,
-        status=conversion.status,
-        **_exchange_members(conversion.exchange),
-        quote_id=conversion.quote_id,
-        rule_id=conversion.rule_id,
-        webhook_url=conversion.webhook_url,
-        external_id=conversion.external_id,
-        metadata=conversion.metadata,
-        mode=conversion.env.mode,
-        livemode=conversion.env.livemode,
-        created_at=stamp(conversion.created_at),
-        completed_at=stamp(conversion.created_at),
-        version=conversion.version,
-    )
-
-
-def rule_view(rule: ConversionRule) -> ConversionRuleView:
-    """A conversion rule."""
-    threshold_minor = rule.threshold_minor
-    return ConversionRuleView(
-        id=rule.id,
-        from_currency=rule.from_currency,
-        to_currency=rule.to_currency,
-        trigger=rule.trigger,
-        threshold=None if threshold_minor is None else format_amount(threshold_minor, rule.from_currency),
-        threshold_minor=threshold_minor,
-        percent=rule.percent,
-        enabled=rule.enabled,
-        webhook_url=rule.webhook_url,
-        created_by=rule.created_by,
-        mode=rule.env.mode,
-        livemode=rule.env.livemode,
-        created_at=stamp(rule.created_at),
-        updated_at=stamp(rule.updated_at),
-        version=rule.version,
-    )
-
-
-def _exchange_members(exchange: Exchange) -> dict[str, Any]:
-    return {
-        "from_currency": exchange.from_currency,
-        "to_currency": exchange.to_currency,
-        "rate": exchange.rate.text,
-        **pairs(exchange.from_currency, from_amount=exchange.from_amount_minor, fee=exchange.fee_minor),
-        **pairs(exchange.to_currency, to_amount=exchange.to_amount_minor),
-    }
+    return ConversionView.of(conversion, rate=conversion.exchange.rate.text, completed_at=stamp(conversion.created_at))

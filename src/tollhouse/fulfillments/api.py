@@ -12,7 +12,7 @@ from tollhouse.fulfillments.errors import ProductUnavailable
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment
 from tollhouse.fulfillments.statistics import FulfillmentStatistics, StatisticsQuery
 from tollhouse.fulfillments.store import FulfillmentsQuery
-from tollhouse.fulfillments.views import FulfillmentView, ProductView, fulfillment_view, product_view
+from tollhouse.fulfillments.views import FulfillmentView, ProductView, product_view
 from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
@@ -76,14 +76,14 @@ async def order_fulfillment(
     caller: Caller, body: NewFulfillment, tx: Tx, now: datetime, services: Services
 ) -> FulfillmentView:
     """Order a delivery to a player, paid from the balance."""
-    return fulfillment_view(await actions.order(tx, caller.env, body, services, now))
+    return FulfillmentView.of(await actions.order(tx, caller.env, body, services, now))
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments", guard=READ, errors=(ValidationFailed,))
 async def list_fulfillments(caller: Caller, query: FulfillmentsQuery, page: PageRequest, db: Pool) -> FulfillmentList:
     """List fulfillments, newest first."""
     found, more, cursor = page.cut(await store.list_fulfillments(db, caller.env, query, page.window))
-    return FulfillmentList([fulfillment_view(one) for one in found], more, cursor)
+    return FulfillmentList([FulfillmentView.of(one) for one in found], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments/statistics", guard=READ, errors=(ValidationFailed,))
@@ -97,7 +97,7 @@ async def read_fulfillment_statistics(
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments/{fulfillment_id}", guard=READ, errors=(NotFound,))
 async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool) -> FulfillmentView:
     """Retrieve a fulfillment."""
-    return fulfillment_view(await store.get(db, caller.env, fulfillment_id))
+    return FulfillmentView.of(await store.get(db, caller.env, fulfillment_id))
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -111,7 +111,7 @@ async def cancel_fulfillment(
     caller: Caller, fulfillment_id: UUID, tx: Tx, now: datetime, services: Services
 ) -> FulfillmentView:
     """Cancel a pending fulfillment. The cost becomes available again."""
-    return fulfillment_view(await actions.cancel(tx, caller.env, fulfillment_id, services, now))
+    return FulfillmentView.of(await actions.cancel(tx, caller.env, fulfillment_id, services, now))
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -125,4 +125,4 @@ async def simulate_fulfillment(
     caller: Caller, fulfillment_id: UUID, body: FulfillmentSimulation, tx: Tx, now: datetime, services: Services
 ) -> FulfillmentView:
     """Simulate the answer of the game server for a fulfillment."""
-    return fulfillment_view(await simulator.play(tx, caller.env, fulfillment_id, body.outcome, services, now))
+    return FulfillmentView.of(await simulator.play(tx, caller.env, fulfillment_id, body.outcome, services, now))

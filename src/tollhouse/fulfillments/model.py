@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.platform.records import Internal, Json, Record
 from tollhouse.rails.grants import GrantOrder
 
 FulfillmentStatus = Literal["pending", "processing", "completed", "partially_completed", "failed", "canceled"]
@@ -19,29 +20,29 @@ class Fulfillment(Struct, frozen=True, kw_only=True):
     """
 
     id: UUID
-    env: MerchantEnv
-    project_id: UUID | None
+    status: FulfillmentStatus = "pending"
     product_id: str
-    server: str
     quantity: int
     delivered_quantity: int = 0
-    currency: str
     unit_price_minor: int
-    unit_wholesale_minor: int
-    recipient: dict[str, Any]
-    hold_id: UUID
-    status: FulfillmentStatus = "pending"
+    currency: str
+    recipient: Json[dict[str, Any]]
+    project_id: UUID | None
     provider_reference: str | None = None
     failure_code: str | None = None
     attempts: int = 0
     webhook_url: str | None
     external_id: str | None
-    metadata: dict[str, str]
-    version: int = 1
+    metadata: Json[dict[str, str]]
+    env: MerchantEnv
     created_at: datetime
     updated_at: datetime
     processing_at: datetime | None = None
     completed_at: datetime | None = None
+    version: int = 1
+    server: Internal[str]
+    unit_wholesale_minor: Internal[int]
+    hold_id: Internal[UUID]
 
     @property
     def cost_minor(self) -> int:
@@ -64,3 +65,6 @@ class Fulfillment(Struct, frozen=True, kw_only=True):
             livemode=self.env.livemode,
             attempt=self.attempts,
         )
+
+
+FULFILLMENT = Record(Fulfillment, "fulfillments", also=("cost_minor", "next_look_at"))

@@ -13,7 +13,7 @@ from tollhouse.fulfillments import actions, statistics, statistics_charts, store
 from tollhouse.fulfillments.model import FulfillmentStatus
 from tollhouse.fulfillments.statistics import FulfillmentStatistics, StatisticsQuery
 from tollhouse.fulfillments.store import FulfillmentsQuery
-from tollhouse.fulfillments.views import fulfillment_view
+from tollhouse.fulfillments.views import FulfillmentView
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.operations import PAGES, Operations
@@ -74,7 +74,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Fulfillm
         person=caller,
         mode=env.mode,
         here="fulfillments",
-        fulfillments=[fulfillment_view(one) for one in found],
+        fulfillments=[FulfillmentView.of(one) for one in found],
         product_names=_product_names(),
         query=query,
         statuses=STATUSES,
@@ -150,7 +150,7 @@ async def _details(
         person=person,
         mode=env.mode,
         here="fulfillments",
-        fulfillment=fulfillment_view(found),
+        fulfillment=FulfillmentView.of(found),
         name=_product_names().get(found.product_id, found.product_id),
         recipient=describe(found.recipient),
         message=form_errors.message,

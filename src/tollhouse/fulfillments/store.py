@@ -3,24 +3,18 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from tollhouse.fulfillments.model import Fulfillment, FulfillmentStatus
+from tollhouse.fulfillments.model import FULFILLMENT, Fulfillment, FulfillmentStatus
 from tollhouse.http.lists import ListQuery
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.orders.store import fetch_one, fetch_page, order_of, values_of
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.orders.store import fetch_one, fetch_page
+from tollhouse.platform.db import Pool, Tx
 
-INSERT = """
-    INSERT INTO fulfillments (id, merchant_id, mode, project_id, product_id, server, quantity, currency, unit_price_minor,
-                              unit_wholesale_minor, cost_minor, recipient, hold_id, status, next_look_at, webhook_url,
-                              external_id, metadata, created_at, updated_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
-    ON CONFLICT ON CONSTRAINT fulfillments_external_id DO NOTHING
-"""
-GET = "SELECT * FROM fulfillments WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+INSERT = f"{FULFILLMENT.insert} ON CONFLICT ON CONSTRAINT fulfillments_external_id DO NOTHING"
+GET = f"SELECT {FULFILLMENT.columns} FROM fulfillments WHERE merchant_id = $1 AND mode = $2 AND id = $3"
 ID_BY_EXTERNAL_ID = "SELECT id FROM fulfillments WHERE merchant_id = $1 AND mode = $2 AND external_id = $3"
-LIST = """
-    SELECT * FROM fulfillments
+LIST = f"""
+    SELECT {FULFILLMENT.columns} FROM fulfillments
     WHERE merchant_id = $1 AND mode = $2 AND ($3::text[] IS NULL OR status = ANY($3))
       AND ($4::text IS NULL OR product_id = $4) AND ($5::text IS NULL OR currency = $5)
       AND ($6::uuid IS NULL OR project_id = $6)
@@ -28,10 +22,10 @@ LIST = """
       AND created_at >= $8 AND (created_at, id) < ($9, $10)
     ORDER BY created_at DESC, id DESC LIMIT $11 OFFSET $12
 """
-CANCEL = """
+CANCEL = f"""
     UPDATE fulfillments SET status = 'canceled', next_look_at = NULL, updated_at = $4, version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'pending'
-    RETURNING *
+    RETURNING {FULFILLMENT.columns}
 """
 BEGIN = """
     UPDATE fulfillments SET status = 'processing', attempts = 1, processing_at = $4, updated_at = $4, version = version + 1
@@ -39,23 +33,23 @@ BEGIN = """
 """
 # The lease is the next attempt: after a worker dies, another takes its fulfillments when the lease ends. A leased
 # fulfillment is processing and can no longer be canceled.
-LEASE_DUE = """
+LEASE_DUE = f"""
     UPDATE fulfillments SET status = 'processing', attempts = attempts + 1,
         processing_at = coalesce(processing_at, $1), next_look_at = $1::timestamptz + $2::interval,
         updated_at = CASE status WHEN 'pending' THEN $1 ELSE updated_at END,
         version = version + CASE status WHEN 'pending' THEN 1 ELSE 0 END
     WHERE id IN (SELECT id FROM fulfillments WHERE next_look_at <= $1 ORDER BY next_look_at LIMIT $3 FOR UPDATE SKIP LOCKED)
-    RETURNING *
+    RETURNING {FULFILLMENT.columns}
 """
 SET_NEXT_ATTEMPT = """
     UPDATE fulfillments SET next_look_at = $4 WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'processing'
 """
-END = """
+END = f"""
     UPDATE fulfillments SET status = $4, delivered_quantity = $5, provider_reference = $6, failure_code = $7,
         completed_at = CASE $4 WHEN 'failed' THEN NULL ELSE $8::timestamptz END, next_look_at = NULL, updated_at = $8,
         version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'processing'
-    RETURNING *
+    RETURNING {FULFILLMENT.columns}
 """
 
 
@@ -71,24 +65,24 @@ class FulfillmentsQuery(ListQuery, frozen=True):
 
 async def insert(tx: Tx, new: Fulfillment, first_attempt_at: datetime) -> bool:
     """Insert a fulfillment; False where another one has its external id."""
-    return await tx.execute(INSERT, *values_of(new, INSERT, next_look_at=first_attempt_at)) == 1
+    return await tx.execute(INSERT, *FULFILLMENT.values(new, cost_minor=new.cost_minor, next_look_at=first_attempt_at)) == 1
 
 
 async def get(db: Pool | Tx, env: MerchantEnv, fulfillment_id: UUID) -> Fulfillment:
     """A fulfillment of a merchant and mode. Raises `NotFound`."""
-    return await fetch_one(db, _fulfillment, GET, env.merchant_id, env.mode, fulfillment_id)
+    return await fetch_one(db, FULFILLMENT.read, GET, env.merchant_id, env.mode, fulfillment_id)
 
 
 async def list_fulfillments(db: Pool, env: MerchantEnv, query: FulfillmentsQuery, window: Window) -> list[Fulfillment]:
     """A page of fulfillments, newest first."""
     filters = (query.status, query.product_id, query.currency, query.project_id, query.external_id)
-    return await fetch_page(db, _fulfillment, LIST, window, env.merchant_id, env.mode, *filters)
+    return await fetch_page(db, FULFILLMENT.read, LIST, window, env.merchant_id, env.mode, *filters)
 
 
 async def cancel(tx: Tx, env: MerchantEnv, fulfillment_id: UUID, now: datetime) -> Fulfillment | None:
     """Cancel a pending fulfillment; None where it is not pending."""
     row = await tx.fetchrow(CANCEL, env.merchant_id, env.mode, fulfillment_id, now)
-    return None if row is None else _fulfillment(row)
+    return None if row is None else FULFILLMENT.read(row)
 
 
 async def begin(tx: Tx, env: MerchantEnv, fulfillment_id: UUID, now: datetime) -> None:
@@ -98,7 +92,7 @@ async def begin(tx: Tx, env: MerchantEnv, fulfillment_id: UUID, now: datetime) -
 
 async def lease_due(db: Pool, now: datetime, lease: timedelta, limit: int) -> list[Fulfillment]:
     """Fulfillments whose next attempt is due, leased to this caller."""
-    return [_fulfillment(row) for row in await db.fetch(LEASE_DUE, now, lease, limit)]
+    return [FULFILLMENT.read(row) for row in await db.fetch(LEASE_DUE, now, lease, limit)]
 
 
 async def set_next_attempt(db: Pool, due: Fulfillment, at: datetime) -> None:
@@ -120,8 +114,4 @@ async def end(
     """End a fulfillment that is processing; None where it is not."""
     outcome = (status, delivered_quantity, reference, failure_code, now)
     row = await tx.fetchrow(END, env.merchant_id, env.mode, fulfillment_id, *outcome)
-    return None if row is None else _fulfillment(row)
-
-
-def _fulfillment(row: Row) -> Fulfillment:
-    return order_of(Fulfillment, row)
+    return None if row is None else FULFILLMENT.read(row)

@@ -1,6 +1,5 @@
 """Quotes: terms that are guaranteed for a limited time, for one order. Their times follow the merchant's test clock."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 from uuid import UUID
@@ -8,11 +7,11 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
 from tollhouse.orders.errors import QuoteAlreadyUsed, QuoteExpired
 from tollhouse.orders.store import clock_offset
-from tollhouse.platform.db import Row, Tx
+from tollhouse.platform.db import Tx
+from tollhouse.platform.records import Internal
 
 T = TypeVar("T")
 RETENTION = timedelta(days=30)
@@ -23,32 +22,17 @@ class Quote(Struct, Generic[T], frozen=True, kw_only=True):
     """Terms that hold until `expires_at`, or until one order has used them."""
 
     id: UUID
-    env: MerchantEnv
     terms: T
+    env: MerchantEnv
     created_at: datetime
     expires_at: datetime
-    used_at: datetime | None = None
+    used_at: Internal[datetime | None] = None
 
 
 async def create(tx: Tx, env: MerchantEnv, terms: T, now: datetime, valid_for: timedelta) -> Quote[T]:
     """A new quote, not stored yet."""
     expires_at = now + await clock_offset(tx, env) + valid_for
     return Quote(id=new_id(), env=env, terms=terms, created_at=now, expires_at=expires_at)
-
-
-async def lock(tx: Tx, sql: str, env: MerchantEnv, quote_id: UUID, terms_of: Callable[[Row], T]) -> Quote[T]:
-    """Lock a quote's row with this statement and return it. Raises `NotFound`."""
-    row = await tx.fetchrow(sql, env.merchant_id, env.mode, quote_id)
-    if row is None:
-        raise NotFound
-    return Quote(
-        id=quote_id,
-        env=env,
-        terms=terms_of(row),
-        created_at=row["created_at"],
-        expires_at=row["expires_at"],
-        used_at=row["used_at"],
-    )
 
 
 async def ensure_usable(tx: Tx, quote: Quote[T], now: datetime) -> None:

@@ -1,13 +1,15 @@
 """Withdrawals: their members, their costs, and the actions each status allows."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.catalogue.withdrawal_methods import FeeMode, WithdrawalMethod
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.orders.quotes import Quote
+from tollhouse.platform.records import Array, Internal, Json, Record, Selected
 from tollhouse.rails.provider import PayoutOrder
 
 WithdrawalStatus = Literal["pending_review", "approved", "processing", "completed", "failed", "canceled"]
@@ -54,10 +56,9 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     """
 
     id: UUID
-    env: MerchantEnv
     method_id: str
-    rail: str
     currency: str
+    status: WithdrawalStatus
     amount_minor: int
     network_fee_mode: FeeMode
     system_fee_minor: int
@@ -65,29 +66,30 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     debit_minor: int
     receive_minor: int
     receiver: str
-    provider_fields: dict[str, Any]
+    provider_fields: Json[dict[str, Any]]
     quote_id: UUID | None
-    hold_id: UUID
-    status: WithdrawalStatus
-    submission: SubmissionState | None = None
+    failure_code: FailureCode | None = None
     provider_reference: str | None = None
     tx_hash: str | None = None
-    network_paid_minor: int | None = None
-    failure_code: FailureCode | None = None
-    approvals_needed: int
-    approvals: tuple[str, ...] = ()
-    reviewed_at: datetime | None = None
-    review_note: str | None = None
     webhook_url: str | None
     external_id: str | None
     description: str | None
-    metadata: dict[str, str]
-    version: int = 1
-    next_look_at: datetime | None
+    metadata: Json[dict[str, str]]
+    env: MerchantEnv
     created_at: datetime
     updated_at: datetime
     processing_at: datetime | None = None
     completed_at: datetime | None = None
+    version: int = 1
+    rail: Internal[str]
+    hold_id: Internal[UUID]
+    submission: Internal[SubmissionState | None] = None
+    network_paid_minor: Internal[int | None] = None
+    next_look_at: Internal[datetime | None]
+    approvals_needed: Internal[Annotated[int, Selected("o.approvals_needed")]]
+    approvals: Internal[Array[Annotated[tuple[str, ...], Selected("o.approvals")]]] = ()
+    reviewed_at: Internal[Annotated[datetime | None, Selected("o.reviewed_at")]] = None
+    review_note: Internal[Annotated[str | None, Selected("o.review_note")]] = None
 
     @property
     def cancelable(self) -> bool:
@@ -112,3 +114,8 @@ def terms_of(method: WithdrawalMethod, amount_minor: int, mode: FeeMode) -> With
     """The current costs of an amount by a method."""
     fee_minor = method.fees.of(amount_minor)
     return WithdrawalTerms(method.method_id, method.currency, amount_minor, mode, fee_minor, method.network_fee_minor)
+
+
+WITHDRAWAL = Record(Withdrawal, "withdrawals")
+"""Its statements join the withdrawal's outgoing transfer as `o`."""
+WITHDRAWAL_QUOTE = Record(Quote[WithdrawalTerms], "withdrawal_quotes")

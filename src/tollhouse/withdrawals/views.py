@@ -1,20 +1,19 @@
 """Withdrawals, their methods and quotes in the Integration API and in events."""
 
 from datetime import datetime, timedelta
-from typing import Any, Literal
-from uuid import UUID
+from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
-from tollhouse.catalogue.amounts import pairs
+from tollhouse.catalogue.record_views import After, InCurrency, RecordView, view_of
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, ReceiverType, WithdrawalMethod
-from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
+from tollhouse.kernel.clock import Timestamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.orders.quotes import Quote
 from tollhouse.rails.configured import Rails
 from tollhouse.withdrawals.methods import UnavailableReason, unavailable_reason
-from tollhouse.withdrawals.model import FAILURES, FailureCode, Withdrawal, WithdrawalStatus, WithdrawalTerms
+from tollhouse.withdrawals.model import FAILURES, Withdrawal, WithdrawalTerms
 
 
 class SystemFee(Struct, frozen=True):
@@ -69,29 +68,14 @@ class WithdrawalMethodView(Struct, frozen=True, kw_only=True):
     livemode: bool
 
 
-class WithdrawalQuoteView(Struct, frozen=True, kw_only=True):
+@view_of(Quote[WithdrawalTerms])
+class WithdrawalQuoteView(RecordView, frozen=True, kw_only=True):
     """The costs of a withdrawal, guaranteed until `expires_at`."""
 
-    id: UUID
-    object: Literal["withdrawal_quote"] = "withdrawal_quote"
-    method_id: str
-    currency: str
-    amount: str
-    amount_minor: int
-    network_fee_mode: FeeMode
-    system_fee: str
-    system_fee_minor: int
-    network_fee: str
-    network_fee_minor: int
-    debit: str
-    debit_minor: int
-    receive: str
-    receive_minor: int
-    manual_review_required: bool
-    mode: Mode
-    livemode: bool
-    created_at: Timestamp
-    expires_at: Timestamp
+    object: Annotated[Literal["withdrawal_quote"], After("id")] = "withdrawal_quote"
+    debit_minor: Annotated[int, After("network_fee_minor"), InCurrency("terms.currency")]
+    receive_minor: Annotated[int, After("debit_minor"), InCurrency("terms.currency")]
+    manual_review_required: Annotated[bool, After("receive_minor")]
 
 
 class ReviewView(Struct, frozen=True):
@@ -102,46 +86,15 @@ class ReviewView(Struct, frozen=True):
     note: str | None
 
 
-class WithdrawalView(Struct, frozen=True, kw_only=True):
+@view_of(Withdrawal)
+class WithdrawalView(RecordView, frozen=True, kw_only=True):
     """GET /withdrawals/{id}. `debit` leaves the balance, `receive` arrives."""
 
-    id: UUID
-    object: Literal["withdrawal"] = "withdrawal"
-    method_id: str
-    currency: str
-    status: WithdrawalStatus
-    amount: str
-    amount_minor: int
-    network_fee_mode: FeeMode
-    system_fee: str
-    system_fee_minor: int
-    network_fee: str
-    network_fee_minor: int
-    debit: str
-    debit_minor: int
-    receive: str
-    receive_minor: int
-    receiver: str
-    provider_fields: dict[str, Any]
-    quote_id: UUID | None
-    failure_code: FailureCode | None
-    failure_message: str | None
-    provider_reference: str | None
-    tx_hash: str | None
-    review: ReviewView
-    cancelable: bool
-    estimated_arrival: Timestamp | None
-    webhook_url: str | None
-    external_id: str | None
-    description: str | None
-    metadata: dict[str, str]
-    mode: Mode
-    livemode: bool
-    created_at: Timestamp
-    updated_at: Timestamp
-    processing_at: Timestamp | None
-    completed_at: Timestamp | None
-    version: int
+    object: Annotated[Literal["withdrawal"], After("id")] = "withdrawal"
+    failure_message: Annotated[str | None, After("failure_code")]
+    review: Annotated[ReviewView, After("tx_hash")]
+    cancelable: Annotated[bool, After("review")]
+    estimated_arrival: Annotated[Timestamp | None, After("cancelable")]
 
 
 def method_view(method: WithdrawalMethod, env: MerchantEnv, rails: Rails) -> WithdrawalMethodView:
@@ -172,66 +125,20 @@ def method_view(method: WithdrawalMethod, env: MerchantEnv, rails: Rails) -> Wit
 
 def withdrawal_quote_view(quote: Quote[WithdrawalTerms]) -> WithdrawalQuoteView:
     """A quote."""
-    terms = quote.terms
-    return WithdrawalQuoteView(
-        id=quote.id,
-        method_id=terms.method_id,
-        currency=terms.currency,
-        network_fee_mode=terms.network_fee_mode,
-        **pairs(
-            terms.currency,
-            amount=terms.amount_minor,
-            system_fee=terms.system_fee_minor,
-            network_fee=terms.network_fee_minor,
-            debit=terms.debit_minor,
-            receive=terms.receive_minor,
-        ),
-        manual_review_required=quote.env.livemode,
-        mode=quote.env.mode,
-        livemode=quote.env.livemode,
-        created_at=stamp(quote.created_at),
-        expires_at=stamp(quote.expires_at),
+    debit_minor, receive_minor = quote.terms.debit_minor, quote.terms.receive_minor
+    return WithdrawalQuoteView.of(
+        quote, debit_minor=debit_minor, receive_minor=receive_minor, manual_review_required=quote.env.livemode
     )
 
 
 def withdrawal_view(withdrawal: Withdrawal) -> WithdrawalView:
     """A withdrawal."""
     code = withdrawal.failure_code
-    return WithdrawalView(
-        id=withdrawal.id,
-        method_id=withdrawal.method_id,
-        currency=withdrawal.currency,
-        status=withdrawal.status,
-        network_fee_mode=withdrawal.network_fee_mode,
-        **pairs(
-            withdrawal.currency,
-            amount=withdrawal.amount_minor,
-            system_fee=withdrawal.system_fee_minor,
-            network_fee=withdrawal.network_fee_minor,
-            debit=withdrawal.debit_minor,
-            receive=withdrawal.receive_minor,
-        ),
-        receiver=withdrawal.receiver,
-        provider_fields=withdrawal.provider_fields,
-        quote_id=withdrawal.quote_id,
-        failure_code=code,
+    return WithdrawalView.of(
+        withdrawal,
         failure_message=None if code is None else FAILURES[code],
-        provider_reference=withdrawal.provider_reference,
-        tx_hash=withdrawal.tx_hash,
         review=ReviewView(withdrawal.approvals_needed > 0, stamp_or_none(withdrawal.reviewed_at), withdrawal.review_note),
-        cancelable=withdrawal.cancelable,
         estimated_arrival=stamp_or_none(_estimated_arrival(withdrawal)),
-        webhook_url=withdrawal.webhook_url,
-        external_id=withdrawal.external_id,
-        description=withdrawal.description,
-        metadata=withdrawal.metadata,
-        mode=withdrawal.env.mode,
-        livemode=withdrawal.env.livemode,
-        created_at=stamp(withdrawal.created_at),
-        updated_at=stamp(withdrawal.updated_at),
-        processing_at=stamp_or_none(withdrawal.processing_at),
-        completed_at=stamp_or_none(withdrawal.completed_at),
-        version=withdrawal.version,
     )
 
 
