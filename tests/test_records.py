@@ -44,6 +44,16 @@ def test_the_list_of_schema_objects_is_committed(server: embedded.Server) -> Non
     assert records.OBJECTS.read_text() == records.schema_objects(server), "run `just records`"
 
 
+def test_no_statement_selects_every_column() -> None:
+    """A prepared `SELECT *` fails in running processes as soon as a migration adds a column."""
+    for name, sql in statements():
+        outer, inner = sql, ""
+        while outer != inner:
+            inner, outer = outer, re.sub(r"\([^()]*\)", "", outer)
+        assert not re.search(r"\b(SELECT|RETURNING)\s+\*(?! FROM unnest)", outer), name
+        assert all(f"{alias} AS" in outer for alias in re.findall(r"\b(\w+)\.\*", outer)), name
+
+
 async def test_every_statement_prepares(service: Service) -> None:
     connection = await asyncpg.connect(service.dsn)
     try:

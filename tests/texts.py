@@ -35,7 +35,7 @@ API_ONLY = re.compile(
 )
 """Modules whose sentences only an API or a command says."""
 PHRASES = re.compile(
-    r"(\w+_)*pages\.py|app_form\.py|labels\.py|form_errors\.py|schema_fields\.py|scopes\.py|overview\.py|consent\.py"
+    r"(\w+_)*pages\.py|app_form\.py|labels\.py|form_errors\.py|schema_fields\.py|scopes\.py|new_link\.py|overview\.py|consent\.py"
 )
 """Modules in which every string that begins with a capital is a text, be it a single word."""
 SENTENCE = re.compile(r"[A-Z%][^\n]* [^\n]*[.?!]")

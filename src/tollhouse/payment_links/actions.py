@@ -12,7 +12,7 @@ from tollhouse.orders.errors import InvalidProject
 from tollhouse.orders.store import clock_offset
 from tollhouse.payment_links import store
 from tollhouse.payment_links.model import LinkCreator, PaymentLink, new_link_token
-from tollhouse.payment_links.new_link import LinkRequest, check
+from tollhouse.payment_links.new_link import OPTIONAL_TEXTS, LinkRequest, check
 from tollhouse.platform.db import Tx
 
 
@@ -43,22 +43,19 @@ async def open_link(
         token=new_link_token(),
         project_id=project.id,
         display_name=new.display_name.strip(),
-        description=new.description,
         amount_minor=priced.amount_minor,
         currency=priced.currency.code,
         webhook_url=new.webhook_url,
         external_id=new.external_id,
         metadata=new.metadata or {},
         payment_method_ids=None if new.payment_method_ids is None else tuple(new.payment_method_ids),
-        success_url=new.success_url,
-        cancel_url=new.cancel_url,
-        customer_email=new.customer_email,
         max_payments=new.max_payments,
         created_by=created_by,
         created_at=now,
         updated_at=now,
         expires_at=new.expires_at or now + offset + timedelta(minutes=settings.link_expiry_minutes),
         clock_offset=offset,
+        **{name: getattr(new, name) for name in OPTIONAL_TEXTS},
     )
     await store.insert(tx, link)
     return link

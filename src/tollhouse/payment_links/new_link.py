@@ -14,6 +14,7 @@ from tollhouse.catalogue.currencies import Currency, currency
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.events.destination import check_destination_url
 from tollhouse.http.bodies import ValidationContext, documented
+from tollhouse.http.form_fields import FormField, form_fields
 from tollhouse.http.references import reference_errors
 from tollhouse.kernel import limits, messages
 from tollhouse.kernel.environment import MerchantEnv
@@ -24,6 +25,7 @@ from tollhouse.platform.config import Settings
 
 CURRENCY_CODE = re.compile(r"[A-Z0-9]{2,12}")
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
+RETURN_HINT = "Customers return here after paying. {PAYMENT_LINK_ID} and {TRANSACTION_ID} are replaced."
 
 
 class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -34,20 +36,30 @@ class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     currency: Annotated[str, documented(pattern=f"^{CURRENCY_CODE.pattern}$")]
     project_id: UUID | None = None
     webhook_url: Address | None = None
-    description: Annotated[str, documented(maxLength=limits.DESCRIPTION_CHARS_MAX)] | None = None
+    description: Annotated[
+        Annotated[str, documented(maxLength=limits.DESCRIPTION_CHARS_MAX)] | None,
+        FormField("Description", "textarea", "Shown below the name."),
+    ] = None
     external_id: Annotated[str, documented(minLength=1, maxLength=limits.EXTERNAL_ID_CHARS_MAX)] | None = None
     metadata: Annotated[dict[str, str], documented(maxProperties=limits.METADATA_KEYS_MAX)] | None = None
     payment_method_ids: Annotated[list[str], documented(minItems=1, uniqueItems=True)] | None = None
-    success_url: ReturnAddress | None = None
-    cancel_url: Address | None = None
+    success_url: Annotated[ReturnAddress | None, FormField("Success URL", "url", RETURN_HINT)] = None
+    cancel_url: Annotated[Address | None, FormField("Cancel URL", "url")] = None
     expires_at: Annotated[datetime, Meta(tz=True)] | None = None
     max_payments: Annotated[int, documented(minimum=1, maximum=limits.LINK_PAYMENTS_MAX)] | None = 1
-    customer_email: Annotated[str, documented(format="email", maxLength=limits.EMAIL_CHARS_MAX)] | None = None
+    customer_email: Annotated[
+        Annotated[str, documented(format="email", maxLength=limits.EMAIL_CHARS_MAX)] | None,
+        FormField("Customer's e-mail", "email"),
+    ] = None
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Yield every invalid field. The expiry in test mode is validated later, against the test clock."""
         env: MerchantEnv = context.caller.env
         return _errors(self, env, context.settings, context.now if env.livemode else None)
+
+
+OPTIONAL_TEXTS = form_fields(LinkRequest)
+"""The members with a field in the form that a link stores as they are sent."""
 
 
 class LinkPrice(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """The dashboard's form for a new payment link. A hidden idempotency key makes a repeated submit create one link only."""
 
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from msgspec import Struct
@@ -26,7 +27,7 @@ from tollhouse.orders.store import clock_offset
 from tollhouse.payment_links import actions
 from tollhouse.payment_links.choices import PROJECTS_SHOWN, currency_choices, method_choices
 from tollhouse.payment_links.model import LinkCreator
-from tollhouse.payment_links.new_link import LinkRequest
+from tollhouse.payment_links.new_link import OPTIONAL_TEXTS, LinkRequest
 from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
@@ -35,12 +36,9 @@ FIELDS = (
     "amount",
     "currency",
     "project_id",
-    "description",
     "expires",
     "max_payments",
-    "customer_email",
-    "success_url",
-    "cancel_url",
+    *OPTIONAL_TEXTS,
     "external_id",
     "webhook_url",
 )
@@ -68,20 +66,18 @@ class LinkForm(Struct, frozen=True):
         values = self.values
         times = values["max_payments"]
         known = times.isascii() and times.isdigit() and len(times) <= TIMES_DIGITS_MAX
+        optional_texts: dict[str, Any] = {name: values[name] or None for name in OPTIONAL_TEXTS}
         return LinkRequest(
             display_name=values["display_name"],
             amount=values["amount"],
             currency=values["currency"],
             project_id=parse_id(values["project_id"]),
-            description=values["description"] or None,
             expires_at=now + LIFETIMES[values["expires"]][0] if values["expires"] else None,
             max_payments=(int(times) if known else 0) if times else None,
             payment_method_ids=self.methods or None,
-            customer_email=values["customer_email"] or None,
-            success_url=values["success_url"] or None,
-            cancel_url=values["cancel_url"] or None,
             external_id=values["external_id"] or None,
             webhook_url=values["webhook_url"] or None,
+            **optional_texts,
         )
 
 
@@ -150,6 +146,8 @@ async def _form(
         methods=method_choices(env),
         lifetimes=[(name, words) for name, (_, words) in LIFETIMES.items()],
         usual_minutes=settings.link_expiry_minutes,
+        optional_texts=OPTIONAL_TEXTS,
+        opened=bool(typed.methods or form_errors.field_errors or any(typed.values[name] for name in OPTIONAL_TEXTS)),
         typed=typed.values,
         ticked=typed.methods,
         form_errors=form_errors,

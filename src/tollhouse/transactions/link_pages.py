@@ -17,6 +17,7 @@ from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.choices import method_names, project_choices
 from tollhouse.payment_links.errors import LinkNotActive
 from tollhouse.payment_links.model import PaymentLink
+from tollhouse.payment_links.new_link import OPTIONAL_TEXTS
 from tollhouse.payment_links.views import link_view
 from tollhouse.transactions import link_closing, payment_list_store
 
@@ -67,6 +68,7 @@ async def _link(
         mode=env.mode,
         here="payment-links",
         link=view,
+        optional_texts=OPTIONAL_TEXTS,
         qr=qr_image(view.url) if found.status_at(request.now) == "active" else None,
         project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
         payments=paid[:PAYMENTS_SHOWN],
