@@ -1,1 +1,1 @@
-"""OAuth, chapter by chapter, over HTTP with the cast."""
+"""Tests of OAuth over HTTP."""

@@ -1,4 +1,4 @@
-"""The start of an authorization: what is refused to the face, what by redirect, in which order, and what is kept."""
+"""The authorization endpoint: errors as JSON and by redirect, their order, and the stored request."""
 
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -19,21 +19,21 @@ async def app(bob: Actor) -> Application:
 
 
 async def request(actor: Actor, app: Application, *more: tuple[str, str], **changes: Any) -> Answer:
-    """An authorize call that is right but for these changes; a change to None leaves one out."""
+    """A valid authorization request with some changes; None omits a parameter."""
     asked: dict[str, Any] = {**app.authorize_query("account:read payments:read"), "state": "st", **changes}
     pairs = [(name, value) for name, value in asked.items() if value is not None]
     return await raw(actor, urlencode([*pairs, *more]))
 
 
 async def raw(actor: Actor, query: str) -> Answer:
-    """An authorize call with exactly this query."""
+    """An authorization request with this raw query."""
     url = URL(f"{actor.service.url}{AUTHORIZE}?{query}", encoded=True)
     async with actor.http.get(url, allow_redirects=False) as response:
         return Answer(response.status, response.headers, await response.read())
 
 
-def to_the_face(answer: Answer, code: str, status: int) -> None:
-    """A JSON refusal that goes nowhere."""
+def assert_json_error(answer: Answer, code: str, status: int) -> None:
+    """A JSON error without a redirect."""
     answer.refused(code, status)
     assert "Location" not in answer.headers
     assert answer.headers["Content-Type"] == "application/json"
@@ -43,8 +43,8 @@ def to_the_face(answer: Answer, code: str, status: int) -> None:
     assert "Access-Control-Allow-Origin" not in answer.headers
 
 
-def by_redirect(answer: Answer, code: str, state: str | None = "st") -> None:
-    """An error redirect to the callback, whose own query is kept."""
+def assert_error_redirect(answer: Answer, code: str, state: str | None = "st") -> None:
+    """An error redirect that keeps the query of the redirect URI."""
     assert answer.ok(303).location.startswith(CALLBACK + "&")
     pairs = parse_qsl(urlsplit(answer.location).query, keep_blank_values=True)
     found = dict(pairs)
@@ -73,10 +73,10 @@ def by_redirect(answer: Answer, code: str, state: str | None = "st") -> None:
         ({}, [("redirect_uri", "https://evil.example/cb")], "invalid_request", 400),
     ],
 )
-async def test_without_a_sure_callback_nothing_is_redirected(
+async def test_invalid_client_or_redirect_uri_is_never_redirected(
     alice: Actor, app: Application, changes: dict[str, Any], more: list[tuple[str, str]], code: str, status: int
 ) -> None:
-    to_the_face(await request(alice, app, *more, **changes), code, status)
+    assert_json_error(await request(alice, app, *more, **changes), code, status)
 
 
 @pytest.mark.covers("O-19", "O-20", "O-23")
@@ -106,33 +106,33 @@ async def test_without_a_sure_callback_nothing_is_redirected(
         " https://app.example/callback?keep=1",
     ],
 )
-async def test_a_callback_is_matched_character_by_character(alice: Actor, app: Application, uri: str) -> None:
-    to_the_face(await request(alice, app, redirect_uri=uri), "invalid_request", 400)
+async def test_redirect_uri_is_compared_exactly(alice: Actor, app: Application, uri: str) -> None:
+    assert_json_error(await request(alice, app, redirect_uri=uri), "invalid_request", 400)
 
 
 @pytest.mark.covers("O-21", "O-22")
 @pytest.mark.parametrize("uri", ["http://127.0.0.1:8081/cb", "http://localhost:8080/cb", "http://[::1]:8080/cb"])
-async def test_loopback_is_matched_exactly_too(alice: Actor, bob: Actor, uri: str) -> None:
+async def test_loopback_redirect_uri_is_compared_exactly(alice: Actor, bob: Actor, uri: str) -> None:
     app = await application(bob, redirect_uris=["http://127.0.0.1:8080/cb"])
     (await request(alice, app)).ok(303)
-    to_the_face(await request(alice, app, redirect_uri=uri), "invalid_request", 400)
+    assert_json_error(await request(alice, app, redirect_uri=uri), "invalid_request", 400)
 
 
 @pytest.mark.covers("O-24")
-async def test_anothers_callback_is_none(alice: Actor, mallory: Actor, app: Application) -> None:
+async def test_redirect_uri_of_another_application_is_rejected(alice: Actor, mallory: Actor, app: Application) -> None:
     other = await application(mallory, redirect_uris=["https://mallory.example/cb"])
-    to_the_face(await request(alice, app, redirect_uri=other.redirect_uri), "invalid_request", 400)
+    assert_json_error(await request(alice, app, redirect_uri=other.redirect_uri), "invalid_request", 400)
 
 
 @pytest.mark.covers("O-26")
 @pytest.mark.parametrize("status", ["paused", "revoked"])
-async def test_an_application_that_is_not_enabled_starts_nothing(alice: Actor, app: Application, status: str) -> None:
+async def test_paused_or_revoked_application_cannot_start(alice: Actor, app: Application, status: str) -> None:
     await alice.sql(
         "UPDATE oauth_clients SET status = $2, revoked_at = CASE WHEN $2 = 'revoked' THEN now() END WHERE id = $1",
         app.client_id,
         status,
     )
-    to_the_face(await request(alice, app), "invalid_client", 401)
+    assert_json_error(await request(alice, app), "invalid_client", 401)
     assert await alice.sql("SELECT 1 FROM oauth_requests WHERE client_id = $1", app.client_id) == []
 
 
@@ -172,36 +172,38 @@ async def test_an_application_that_is_not_enabled_starts_nothing(alice: Actor, a
         ({"mode": "LIVE"}, "invalid_request"),
     ],
 )
-async def test_other_faults_go_to_the_callback(alice: Actor, app: Application, changes: dict[str, Any], code: str) -> None:
-    by_redirect(await request(alice, app, **changes), code)
+async def test_other_errors_are_redirected(alice: Actor, app: Application, changes: dict[str, Any], code: str) -> None:
+    assert_error_redirect(await request(alice, app, **changes), code)
 
 
 @pytest.mark.covers("O-33")
-async def test_only_what_is_registered_can_be_asked_for(alice: Actor, bob: Actor) -> None:
+async def test_only_registered_scopes_can_be_requested(alice: Actor, bob: Actor) -> None:
     app = await application(bob, scopes=["account:read"])
-    by_redirect(await request(alice, app, scope="account:read payments:read"), "invalid_scope")
+    assert_error_redirect(await request(alice, app, scope="account:read payments:read"), "invalid_scope")
     (await request(alice, app, scope="account:read")).ok(303)
 
 
 @pytest.mark.covers("O-38", "O-39", "O-41")
 @pytest.mark.parametrize("state", [None, "", "s" * 513, "s\n", "s\x00", "s\x7f"])
-async def test_a_state_that_cannot_be_sent_back_is_refused_without_it(
-    alice: Actor, app: Application, state: str | None
-) -> None:
-    by_redirect(await request(alice, app, state=state), "invalid_request", state=None)
+async def test_invalid_state_is_rejected_and_not_returned(alice: Actor, app: Application, state: str | None) -> None:
+    assert_error_redirect(await request(alice, app, state=state), "invalid_request", state=None)
 
 
 @pytest.mark.covers("O-39", "O-40")
 @pytest.mark.parametrize("state", ["s" * 512, "é" * 512, "&=#%+ ?/", "日本語", "%41", "a b+c"])
-async def test_a_state_is_sent_back_as_it_was(alice: Actor, app: Application, state: str) -> None:
-    by_redirect(await request(alice, app, state=state, response_type="token"), "unsupported_response_type", state=state)
+async def test_state_is_returned_unchanged(alice: Actor, app: Application, state: str) -> None:
+    assert_error_redirect(
+        await request(alice, app, state=state, response_type="token"), "unsupported_response_type", state=state
+    )
 
 
 @pytest.mark.covers("O-41", "O-46")
 @pytest.mark.parametrize("name", ["response_type", "scope", "state", "code_challenge", "code_challenge_method", "mode"])
-async def test_a_parameter_is_sent_once(alice: Actor, app: Application, name: str) -> None:
+async def test_repeated_parameters_are_rejected(alice: Actor, app: Application, name: str) -> None:
     twice = {**app.authorize_query("account:read"), "state": "st", "mode": "test"}[name]
-    by_redirect(await request(alice, app, (name, twice)), "invalid_request", state=None if name == "state" else "st")
+    assert_error_redirect(
+        await request(alice, app, (name, twice)), "invalid_request", state=None if name == "state" else "st"
+    )
 
 
 @pytest.mark.covers("O-37", "O-47", "O-48")
@@ -216,13 +218,15 @@ async def test_a_parameter_is_sent_once(alice: Actor, app: Application, name: st
         {"nonce": "n", "prompt": "login", "resource": "x", "foo": "\x00"},
     ],
 )
-async def test_what_does_not_matter_is_no_fault(alice: Actor, app: Application, changes: dict[str, Any]) -> None:
+async def test_unknown_parameters_and_scope_order_are_ignored(
+    alice: Actor, app: Application, changes: dict[str, Any]
+) -> None:
     answer = (await request(alice, app, **changes)).ok(303)
     assert answer.location.startswith("/oauth/consent/")
 
 
 @pytest.mark.covers("O-37")
-async def test_plus_and_percent_twenty_are_spaces(alice: Actor, app: Application) -> None:
+async def test_plus_and_percent_20_are_spaces(alice: Actor, app: Application) -> None:
     rest = urlencode({**app.authorize_query("x"), "scope": ""}).replace("scope=", "")
     for separator in ("+", "%20"):
         (await raw(alice, f"{rest}&scope=account:read{separator}payments:read")).ok(303)
@@ -231,12 +235,12 @@ async def test_plus_and_percent_twenty_are_spaces(alice: Actor, app: Application
 
 @pytest.mark.covers("O-27")
 @pytest.mark.parametrize("bad", ["state=%FF", "state=%zz", "foo=%C3%28", "%FF=1"])
-async def test_what_is_no_text_is_malformed(alice: Actor, app: Application, bad: str) -> None:
-    to_the_face(await raw(alice, f"{urlencode(app.authorize_query('account:read'))}&{bad}"), "invalid_request", 400)
+async def test_invalid_encoding_is_rejected(alice: Actor, app: Application, bad: str) -> None:
+    assert_json_error(await raw(alice, f"{urlencode(app.authorize_query('account:read'))}&{bad}"), "invalid_request", 400)
 
 
 @pytest.mark.covers("O-28", "O-51")
-async def test_only_get_starts_one_and_no_other_site_may_read_it(alice: Actor, app: Application) -> None:
+async def test_only_get_without_cors(alice: Actor, app: Application) -> None:
     path = app.authorize_path("account:read")
     for method in ("POST", "HEAD", "OPTIONS"):
         answer = await alice.send(method, path, headers={"Origin": "https://spa.example"})
@@ -247,12 +251,12 @@ async def test_only_get_starts_one_and_no_other_site_may_read_it(alice: Actor, a
 
 
 @pytest.mark.covers("O-52", "O-53", "O-210")
-async def test_a_request_is_kept_under_a_digest_and_waits_for_sign_in(alice: Actor, app: Application) -> None:
+async def test_request_is_stored_by_digest_and_survives_sign_in(alice: Actor, app: Application) -> None:
     started = (await alice.anonymously("GET", app.authorize_path("account:read"))).ok(303)
     request_id = started.location.removeprefix("/oauth/consent/")
     assert len(request_id) == 43
-    kept = (await alice.sql("SELECT r::text AS all FROM oauth_requests r WHERE client_id = $1", app.client_id))[0]["all"]
-    assert request_id not in kept
+    stored = (await alice.sql("SELECT r::text AS all FROM oauth_requests r WHERE client_id = $1", app.client_id))[0]["all"]
+    assert request_id not in stored
     there = await alice.anonymously("GET", started.location)
     assert there.status == 303
     assert there.location == f"/signin?request={request_id}"
@@ -260,8 +264,8 @@ async def test_a_request_is_kept_under_a_digest_and_waits_for_sign_in(alice: Act
 
 
 @pytest.mark.covers("O-25")
-async def test_faults_are_told_in_the_documented_order(alice: Actor, app: Application) -> None:
-    """One call that is wrong in every way; each row mends the first fault and meets the next."""
+async def test_errors_come_in_the_documented_order(alice: Actor, app: Application) -> None:
+    """Start with every error at once and fix one at a time."""
     wrong: dict[str, Any] = {
         "client_id": None,
         "redirect_uri": "https://evil.example/",
@@ -272,25 +276,25 @@ async def test_faults_are_told_in_the_documented_order(alice: Actor, app: Applic
         "code_challenge_method": "plain",
         "mode": "sandbox",
     }
-    to_the_face(await request(alice, app, **wrong), "invalid_request", 400)
+    assert_json_error(await request(alice, app, **wrong), "invalid_request", 400)
     wrong["client_id"] = "thc_unknown"
-    to_the_face(await request(alice, app, **wrong), "invalid_client", 401)
+    assert_json_error(await request(alice, app, **wrong), "invalid_client", 401)
     del wrong["client_id"]
-    to_the_face(await request(alice, app, **wrong), "invalid_request", 400)
+    assert_json_error(await request(alice, app, **wrong), "invalid_request", 400)
     del wrong["redirect_uri"]
-    told: list[str] = []
+    descriptions: list[str] = []
     answer = await request(alice, app, ("mode", "test"), **wrong)
-    told.append(answer.query["error_description"])
+    descriptions.append(answer.query["error_description"])
     for name in list(wrong):
-        told.append((await request(alice, app, **wrong)).query["error_description"])
+        descriptions.append((await request(alice, app, **wrong)).query["error_description"])
         del wrong[name]
-    words = ["repeated", "response_type", "scope", "state", "code_challenge", "S256", "mode"]
-    assert [word in sentence for word, sentence in zip(words, told, strict=True)] == [True] * 7
-    assert len(words) == len(BY_REDIRECT)
+    expected = ["repeated", "response_type", "scope", "state", "code_challenge", "S256", "mode"]
+    assert [word in sentence for word, sentence in zip(expected, descriptions, strict=True)] == [True] * 7
+    assert len(expected) == len(BY_REDIRECT)
     assert (await request(alice, app)).ok(303).location.startswith("/oauth/consent/")
 
 
-def test_the_rules_stand_in_the_documented_order() -> None:
+def test_rules_are_in_the_documented_order() -> None:
     assert [rule.__name__ for rule in BEFORE_REDIRECT] == [
         "require_client_id",
         "require_enabled_client",

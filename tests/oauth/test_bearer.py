@@ -1,4 +1,4 @@
-"""The resource side: what a token opens, how it is refused, and where a token opens nothing."""
+"""Access tokens at the Integration API: which requests they allow and how they are rejected (RFC 6750)."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -21,12 +21,12 @@ async def app(bob: Actor) -> Application:
 
 @pytest.fixture
 async def token(app: Application, alice: Actor) -> str:
-    """An access token of Alice's."""
+    """An access token of Alice."""
     return (await app.connect(alice, "account:read payments:read"))["access_token"]
 
 
 async def get(actor: Actor, path: str = ACCOUNT, *headers: tuple[str, str]) -> Answer:
-    """GET with these headers, repeats included."""
+    """GET with these headers, which may repeat."""
     async with (
         aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http,
         http.get(actor.service.url + path, headers=headers) as response,
@@ -35,7 +35,7 @@ async def get(actor: Actor, path: str = ACCOUNT, *headers: tuple[str, str]) -> A
 
 
 @pytest.mark.covers("O-157", "O-179")
-async def test_without_a_credential_the_challenge_names_no_error(alice: Actor) -> None:
+async def test_missing_credential_challenge_has_no_error(alice: Actor) -> None:
     for headers in ([], [("Authorization", "Basic eDp5")], [("Authorization", "that_x")]):
         answer = (await get(alice, ACCOUNT, *headers)).refused("authentication_required", 401)
         assert answer.headers["WWW-Authenticate"] == REALM
@@ -43,7 +43,7 @@ async def test_without_a_credential_the_challenge_names_no_error(alice: Actor) -
 
 
 @pytest.mark.covers("O-144", "O-158")
-async def test_what_is_no_living_access_token_is_invalid(app: Application, alice: Actor, token: str) -> None:
+async def test_anything_but_an_active_access_token_is_invalid(app: Application, alice: Actor, token: str) -> None:
     tokens = await app.connect(alice, "account:read offline_access")
     code = await app.code(alice, "account:read")
     wrong = ["x", token[:-1], token + "x", token.upper(), "that_" + "0" * 49, tokens["refresh_token"], code]
@@ -55,7 +55,7 @@ async def test_what_is_no_living_access_token_is_invalid(app: Application, alice
 
 @pytest.mark.covers("O-159", "O-160")
 @pytest.mark.parametrize(("held", "lacking"), [("payments:read", "payments:write"), ("payments:write", "payments:read")])
-async def test_writing_and_reading_do_not_imply_each_other(app: Application, alice: Actor, held: str, lacking: str) -> None:
+async def test_read_and_write_scopes_are_independent(app: Application, alice: Actor, held: str, lacking: str) -> None:
     token = (await app.connect(alice, held))["access_token"]
     method, body = ("POST", COFFEE) if lacking.endswith("write") else ("GET", None)
     answer = (await app.api(token, method, "/payment-links", body)).refused("missing_scope", 403)
@@ -67,12 +67,12 @@ async def test_writing_and_reading_do_not_imply_each_other(app: Application, ali
 
 @pytest.mark.covers("O-161")
 @pytest.mark.parametrize("word", ["Bearer", "bearer", "BEARER", "bEaReR"])
-async def test_the_word_bearer_may_be_spelt_in_any_case(alice: Actor, token: str, word: str) -> None:
+async def test_bearer_scheme_is_case_insensitive(alice: Actor, token: str, word: str) -> None:
     (await get(alice, ACCOUNT, ("Authorization", f"{word} {token}"))).ok()
 
 
 @pytest.mark.covers("O-162")
-async def test_a_token_counts_in_the_header_only(app: Application, alice: Actor, token: str) -> None:
+async def test_token_is_accepted_only_in_the_header(app: Application, alice: Actor, token: str) -> None:
     (await get(alice, f"{ACCOUNT}?access_token={token}")).refused("authentication_required", 401)
     async with aiohttp.ClientSession() as http:
         links = f"{alice.service.url}{INTEGRATION}/payment-links"
@@ -83,7 +83,7 @@ async def test_a_token_counts_in_the_header_only(app: Application, alice: Actor,
 
 
 @pytest.mark.covers("O-163")
-async def test_half_a_header_and_two_headers_are_refused(alice: Actor, token: str) -> None:
+async def test_malformed_or_repeated_header_is_rejected(alice: Actor, token: str) -> None:
     bearer = ("Authorization", f"Bearer {token}")
     for headers in (
         [("Authorization", "Bearer")],
@@ -95,7 +95,7 @@ async def test_half_a_header_and_two_headers_are_refused(alice: Actor, token: st
 
 
 @pytest.mark.covers("O-164")
-async def test_one_credential_a_request(alice: Actor, token: str) -> None:
+async def test_two_credentials_are_rejected(alice: Actor, token: str) -> None:
     key = ("X-API-Key", await alice.key())
     (await get(alice, ACCOUNT, ("Authorization", f"Bearer {token}"), key)).refused("invalid_request", 400)
     (await get(alice, ACCOUNT, key, key)).refused("invalid_request", 400)
@@ -103,7 +103,7 @@ async def test_one_credential_a_request(alice: Actor, token: str) -> None:
 
 
 @pytest.mark.covers("O-165")
-async def test_a_token_opens_nothing_of_the_dashboard(app: Application, alice: Actor) -> None:
+async def test_token_is_not_accepted_by_the_dashboard(app: Application, alice: Actor) -> None:
     token = (await app.connect(alice, "account:read settings:write webhooks:write"))["access_token"]
     bearer = {"Authorization": f"Bearer {token}"}
     for method, path in (
@@ -121,7 +121,7 @@ async def test_a_token_opens_nothing_of_the_dashboard(app: Application, alice: A
 
 @pytest.mark.covers("O-166", "O-122")
 @pytest.mark.parametrize("mode", ["live", "test"])
-async def test_the_account_says_whose_token_it_is(app: Application, alice: Actor, mode: str) -> None:
+async def test_account_names_client_and_grant_of_the_token(app: Application, alice: Actor, mode: str) -> None:
     tokens = await app.connect(alice, "payments:read account:read offline_access", mode=mode)
     account = (await app.api(tokens["access_token"], "GET", "/account")).ok().body
     grant = (await alice.dashboard("GET", "/oauth/grants")).ok().body["grants"][0]
@@ -142,7 +142,7 @@ async def test_the_account_says_whose_token_it_is(app: Application, alice: Actor
 
 
 @pytest.mark.covers("O-142", "O-174")
-async def test_a_suspended_merchants_tokens_wait(app: Application, alice: Actor) -> None:
+async def test_tokens_of_suspended_merchant_are_rejected_until_reactivation(app: Application, alice: Actor) -> None:
     tokens = await app.connect(alice, "account:read offline_access")
     suspend = "UPDATE merchants SET suspended_at = {} WHERE id::text = $1"
     await alice.sql(suspend.format("now()"), alice.merchant_id)
@@ -157,7 +157,7 @@ async def test_a_suspended_merchants_tokens_wait(app: Application, alice: Actor)
 
 
 @pytest.mark.covers("O-70", "O-175")
-async def test_live_and_test_never_meet(app: Application, alice: Actor) -> None:
+async def test_live_and_test_are_separate(app: Application, alice: Actor) -> None:
     link = await open_link(alice)
     await pay(link)
     paths = ("/payment-links", "/transactions", "/balances")
@@ -176,9 +176,9 @@ async def test_live_and_test_never_meet(app: Application, alice: Actor) -> None:
 
 
 @pytest.mark.covers("O-176")
-async def test_disconnecting_touches_no_money(app: Application, alice: Actor) -> None:
+async def test_disconnecting_keeps_payments_and_reservations(app: Application, alice: Actor) -> None:
     tokens = await app.connect(alice, "payments:write account:read")
-    made = (await app.api(tokens["access_token"], "POST", "/payment-links", COFFEE, key=str(uuid4()))).ok(201).body
+    created = (await app.api(tokens["access_token"], "POST", "/payment-links", COFFEE, key=str(uuid4()))).ok(201).body
     paid = await open_link(alice)
     await pay(paid)
     before = await balance(alice)
@@ -186,20 +186,20 @@ async def test_disconnecting_touches_no_money(app: Application, alice: Actor) ->
     assert (await alice.dashboard("DELETE", f"/oauth/grants/{grant}")).ok().body == {"disconnected": 1}
     (await app.api(tokens["access_token"], "GET", "/account")).refused("invalid_token", 401)
     assert await balance(alice) == before
-    assert (await alice.get(f"/payment-links/{made['id']}")).ok().body == made
-    await pay(made)
+    assert (await alice.get(f"/payment-links/{created['id']}")).ok().body == created
+    await pay(created)
 
 
 @pytest.mark.covers("O-177")
-async def test_a_repeated_request_is_known_again_after_a_refresh(app: Application, alice: Actor) -> None:
+async def test_idempotency_keys_survive_a_refresh(app: Application, alice: Actor) -> None:
     key = str(uuid4())
     first = await app.connect(alice, "payments:write offline_access")
-    made = (await app.api(first["access_token"], "POST", "/payment-links", COFFEE, key=key)).ok(201)
+    created = (await app.api(first["access_token"], "POST", "/payment-links", COFFEE, key=key)).ok(201)
     fresh = (await app.refresh(first["refresh_token"])).ok().body
     again = await app.connect(alice, "payments:write")
     for token in (fresh["access_token"], again["access_token"]):
         replayed = (await app.api(token, "POST", "/payment-links", COFFEE, key=key)).ok(201)
         assert replayed.headers["Idempotency-Replayed"] == "true"
-        assert replayed.raw == made.raw
+        assert replayed.raw == created.raw
     links = await alice.sql("SELECT 1 FROM payment_links WHERE merchant_id::text = $1", alice.merchant_id)
     assert len(links) == 1

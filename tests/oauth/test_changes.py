@@ -1,4 +1,4 @@
-"""What an owner's changes do: to the application, to what is pending, to codes, grants and tokens."""
+"""Effects of an owner's changes on the application, pending requests, codes, grants and tokens."""
 
 import asyncio
 from typing import Any
@@ -24,20 +24,20 @@ async def record(app: Application) -> dict[str, Any]:
 
 
 async def save(app: Application, **changes: Any) -> Answer:
-    """Save the settings as they are but for these changes."""
+    """Save the current settings with some changes."""
     now = await record(app)
     names = ("name", "client_type", "description", "website_url", "redirect_uris", "scopes", "version")
     return await app.owner.dashboard("PUT", f"{CLIENTS}/{app.client_id}", {name: now[name] for name in names} | changes)
 
 
 async def change(app: Application, what: str, **body: Any) -> Answer:
-    """Pause, resume or rotate, with the version of now unless another is given."""
+    """Pause, resume or rotate, by default with the current version."""
     sent = {"version": (await record(app))["version"], **body}
     return await app.owner.dashboard("POST", f"{CLIENTS}/{app.client_id}/{what}", sent)
 
 
-async def opens(app: Application, access_token: str) -> bool:
-    """Whether the access token still opens something."""
+async def is_token_valid(app: Application, access_token: str) -> bool:
+    """Whether the access token is accepted."""
     answer = await app.api(access_token, "GET", "/account")
     if answer.status != 200:
         answer.refused("invalid_token", 401)
@@ -45,7 +45,7 @@ async def opens(app: Application, access_token: str) -> bool:
 
 
 @pytest.mark.covers("O-191", "O-193", "O-200")
-async def test_saving_replaces_all_settings(app: Application) -> None:
+async def test_update_replaces_all_settings(app: Application) -> None:
     new = {
         "name": "Southwind",
         "client_type": "confidential",
@@ -73,14 +73,14 @@ async def test_saving_replaces_all_settings(app: Application) -> None:
 
 
 @pytest.mark.covers("O-192")
-async def test_of_two_saves_from_one_form_one_is_stale(app: Application) -> None:
+async def test_second_update_of_a_version_is_stale(app: Application) -> None:
     responses = await asyncio.gather(*(save(app, name=f"N{n}", version=1) for n in range(8)))
     assert sorted(answer.status for answer in responses) == [200] + [409] * 7
     assert (await record(app))["version"] == 2
 
 
 @pytest.mark.covers("O-62", "O-116", "O-194")
-async def test_saving_ends_what_is_unfinished_and_leaves_grants(app: Application, alice: Actor) -> None:
+async def test_update_invalidates_unfinished_authorizations_and_keeps_grants(app: Application, alice: Actor) -> None:
     tokens = await app.connect(alice, SCOPE)
     code = await app.code(alice, SCOPE)
     path = (await alice.send("GET", app.authorize_path(SCOPE))).ok(303).location
@@ -88,13 +88,13 @@ async def test_saving_ends_what_is_unfinished_and_leaves_grants(app: Application
     (await save(app)).ok()
     (await app.exchange(code)).refused("invalid_grant", 400)
     assert "changed its settings" in (await alice.send("GET", path)).ok(409).text
-    assert await opens(app, tokens["access_token"])
+    assert await is_token_valid(app, tokens["access_token"])
     (await app.refresh(tokens["refresh_token"])).ok()
     await app.connect(alice, SCOPE)
 
 
 @pytest.mark.covers("O-168", "O-169", "O-170", "O-140")
-async def test_a_removed_scope_is_gone_at_once_and_for_good(app: Application, alice: Actor, carol: Actor) -> None:
+async def test_removed_scope_is_removed_from_grants_permanently(app: Application, alice: Actor, carol: Actor) -> None:
     tokens = await app.connect(alice, SCOPE)
     emptied = await app.connect(carol, "payments:read")
     full = (await record(app))["scopes"]
@@ -104,7 +104,7 @@ async def test_a_removed_scope_is_gone_at_once_and_for_good(app: Application, al
         "offline_access",
     ]
     (await app.api(tokens["access_token"], "GET", "/payment-links")).refused("missing_scope", 403)
-    assert not await opens(app, emptied["access_token"])
+    assert not await is_token_valid(app, emptied["access_token"])
     (await save(app, scopes=full)).ok()
     assert (await app.api(tokens["access_token"], "GET", "/account")).ok().body["scopes"] == [
         "account:read",
@@ -114,16 +114,16 @@ async def test_a_removed_scope_is_gone_at_once_and_for_good(app: Application, al
     fresh = (await app.refresh(tokens["refresh_token"])).ok().body
     assert fresh["scope"] == "account:read offline_access"
     (await save(app, scopes=["account:read"])).ok()
-    assert await opens(app, fresh["access_token"])
+    assert await is_token_valid(app, fresh["access_token"])
     (await app.refresh(fresh["refresh_token"])).refused("invalid_grant", 400)
     (await save(app, scopes=full)).ok()
     (await app.refresh(fresh["refresh_token"])).refused("invalid_grant", 400)
-    assert await opens(app, fresh["access_token"])
+    assert await is_token_valid(app, fresh["access_token"])
 
 
 @pytest.mark.covers("O-168")
-async def test_no_exchange_slips_past_a_removal_of_scopes(app: Application, alice: Actor) -> None:
-    """Exchanges, refreshes and saves at once: afterwards no grant of the application has what was removed."""
+async def test_concurrent_exchanges_never_keep_a_removed_scope(app: Application, alice: Actor) -> None:
+    """Concurrent exchanges, refreshes and updates: no grant has the removed scope."""
     full = (await record(app))["scopes"]
     for _ in range(4):
         tokens = [await app.connect(alice, SCOPE) for _ in range(3)]
@@ -136,17 +136,17 @@ async def test_no_exchange_slips_past_a_removal_of_scopes(app: Application, alic
         assert {answer.status for answer in responses} <= {200, 400}
         for answer in responses:
             if answer.status == 200 and "access_token" in answer.body:
-                shown = (await app.api(answer.body["access_token"], "GET", "/account")).ok().body
-                assert shown["scopes"] == ["account:read", "offline_access"]
+                account = (await app.api(answer.body["access_token"], "GET", "/account")).ok().body
+                assert account["scopes"] == ["account:read", "offline_access"]
         (await save(app, scopes=full)).ok()
-        kept = await alice.sql(
+        stored = await alice.sql(
             "SELECT count(*) AS n FROM oauth_grants WHERE client_id = $1 AND scope_mask & 4 <> 0", app.client_id
         )
-        assert kept[0]["n"] == 0
+        assert stored[0]["n"] == 0
 
 
 @pytest.mark.covers("O-26", "O-63", "O-99", "O-117", "O-141", "O-171", "O-195", "O-199")
-async def test_pausing_ends_every_grant_and_resuming_brings_none_back(app: Application, alice: Actor) -> None:
+async def test_pausing_revokes_grants_and_resuming_restores_none(app: Application, alice: Actor) -> None:
     tokens = await app.connect(alice, SCOPE)
     code = await app.code(alice, SCOPE)
     path = (await alice.send("GET", app.authorize_path(SCOPE))).ok(303).location
@@ -154,23 +154,23 @@ async def test_pausing_ends_every_grant_and_resuming_brings_none_back(app: Appli
     assert paused["status"] == "paused"
     assert paused["version"] == 2
     assert paused["active_connections"] == 0
-    assert not await opens(app, tokens["access_token"])
+    assert not await is_token_valid(app, tokens["access_token"])
     (await alice.send("GET", app.authorize_path(SCOPE))).refused("invalid_client", 401)
     (await alice.send("GET", path)).ok(409)
     (await change(app, "status", enabled=True, version=1)).refused("application_changed", 409)
     resumed = (await change(app, "status", enabled=True)).ok().body
     assert resumed["status"] == "enabled"
     assert resumed["version"] == 3
-    assert not await opens(app, tokens["access_token"])
+    assert not await is_token_valid(app, tokens["access_token"])
     (await app.refresh(tokens["refresh_token"])).refused("invalid_grant", 400)
     (await app.exchange(code)).refused("invalid_grant", 400)
     (await alice.send("GET", path)).ok(409)
-    assert await opens(app, (await app.connect(alice, SCOPE))["access_token"])
+    assert await is_token_valid(app, (await app.connect(alice, SCOPE))["access_token"])
 
 
 @pytest.mark.covers("O-98", "O-138", "O-139", "O-196")
 @pytest.mark.parametrize("revoke_grants", [False, True])
-async def test_rotating_replaces_the_secret_at_once(app: Application, alice: Actor, *, revoke_grants: bool) -> None:
+async def test_rotation_replaces_the_secret_immediately(app: Application, alice: Actor, *, revoke_grants: bool) -> None:
     tokens = await app.connect(alice, SCOPE)
     old = app.client_secret
     (await change(app, "rotate-secret", revoke_grants=revoke_grants, version=9)).refused("application_changed", 409)
@@ -182,18 +182,18 @@ async def test_rotating_replaces_the_secret_at_once(app: Application, alice: Act
     app.client_secret = rotated["client_secret"]
     refreshed = await app.refresh(tokens["refresh_token"])
     assert refreshed.status == (400 if revoke_grants else 200)
-    assert await opens(app, tokens["access_token"]) is not revoke_grants
+    assert await is_token_valid(app, tokens["access_token"]) is not revoke_grants
     assert "client_secret" not in await record(app)
 
 
 @pytest.mark.covers("O-196")
-async def test_a_public_application_has_nothing_to_rotate(bob: Actor) -> None:
+async def test_public_application_cannot_rotate(bob: Actor) -> None:
     spa = await application(bob, "public")
     assert (await change(spa, "rotate-secret", revoke_grants=False)).field_errors() == {"client_type": "no_secret"}
 
 
 @pytest.mark.covers("O-99", "O-172", "O-197", "O-198")
-async def test_a_revoked_application_can_only_be_read(app: Application, alice: Actor) -> None:
+async def test_revoked_application_is_read_only(app: Application, alice: Actor) -> None:
     tokens = await app.connect(alice, SCOPE)
     path = f"{CLIENTS}/{app.client_id}"
     revoked = (await app.owner.dashboard("DELETE", path)).ok().body
@@ -201,7 +201,7 @@ async def test_a_revoked_application_can_only_be_read(app: Application, alice: A
     assert revoked["revoked_at"] is not None
     assert revoked == await record(app)
     assert revoked in (await app.owner.dashboard("GET", CLIENTS)).ok().body["clients"]
-    assert not await opens(app, tokens["access_token"])
+    assert not await is_token_valid(app, tokens["access_token"])
     (await app.refresh(tokens["refresh_token"])).refused("invalid_client", 401)
     grant_id = (await app.owner.dashboard("GET", f"{path}/connections")).ok().body["connections"][0]["grant_id"]
     for answer in (
@@ -217,7 +217,7 @@ async def test_a_revoked_application_can_only_be_read(app: Application, alice: A
 
 
 @pytest.mark.covers("O-185")
-async def test_another_owners_application_cannot_be_changed(app: Application, mallory: Actor) -> None:
+async def test_application_of_another_owner_is_not_found(app: Application, mallory: Actor) -> None:
     settings = await record(app)
     body = {name: settings[name] for name in ("name", "client_type", "redirect_uris", "scopes", "version")}
     for client_id in (app.client_id, "thc_" + "x" * 22, "x", "%00", "%FF"):
@@ -242,7 +242,7 @@ async def test_another_owners_application_cannot_be_changed(app: Application, ma
 
 @pytest.mark.covers("O-195", "O-200")
 @pytest.mark.parametrize("what", ["status", "rotate-secret"])
-async def test_the_small_bodies_are_checked_too(app: Application, what: str) -> None:
+async def test_status_and_rotation_bodies_are_validated(app: Application, what: str) -> None:
     right: dict[str, Any] = {"enabled": False} if what == "status" else {"revoke_grants": False}
     flag = next(iter(right))
     path = f"{CLIENTS}/{app.client_id}/{what}"
@@ -257,7 +257,7 @@ async def test_the_small_bodies_are_checked_too(app: Application, what: str) -> 
 
 
 @pytest.mark.covers("O-61", "O-194")
-async def test_a_save_and_an_answer_at_once_never_leave_a_living_code(app: Application, alice: Actor) -> None:
+async def test_concurrent_update_and_consent_leave_no_valid_code(app: Application, alice: Actor) -> None:
     for _ in range(3):
         path = (await alice.send("GET", app.authorize_path(SCOPE))).ok(303).location
         hidden = HIDDEN.findall((await alice.send("GET", path)).ok().text)
@@ -269,8 +269,8 @@ async def test_a_save_and_an_answer_at_once_never_leave_a_living_code(app: Appli
             (await app.exchange(answer.query["code"])).refused("invalid_grant", 400)
 
 
-async def test_what_has_ended_stays_as_it_ended(app: Application, alice: Actor) -> None:
-    """A dead token that is revoked, replayed or narrowed changes nothing of the record."""
+async def test_ended_grants_keep_their_status(app: Application, alice: Actor) -> None:
+    """Revoking, replaying or narrowing an ended grant changes nothing."""
     tokens = await app.connect(alice, SCOPE)
     replaced = (await app.refresh(tokens["refresh_token"])).ok().body
     (await change(app, "status", enabled=False)).ok()

@@ -1,4 +1,4 @@
-"""The pages of connected applications, as a merchant's browser without scripts gets and posts them."""
+"""The pages of connected apps, without JavaScript."""
 
 import re
 from typing import Any
@@ -20,7 +20,7 @@ async def app(bob: Actor) -> Application:
 
 
 async def rows(actor: Actor, query: str = "") -> list[str]:
-    """The connections that the page lists."""
+    """The grants on the page."""
     return ROW.findall(await seen(actor, APPS + query))
 
 
@@ -28,7 +28,7 @@ async def grants(actor: Actor) -> list[dict[str, Any]]:
     return (await actor.dashboard("GET", "/oauth/grants")).ok().body["grants"]
 
 
-async def test_what_is_connected_is_listed(app: Application, alice: Actor) -> None:
+async def test_list_of_connected_apps(app: Application, alice: Actor) -> None:
     assert "No connected apps yet." in await seen(alice, APPS)
     await app.connect(alice, SCOPE)
     await app.connect(alice, "account:read", mode="live")
@@ -49,7 +49,7 @@ async def test_what_is_connected_is_listed(app: Application, alice: Actor) -> No
     assert "/live/balance-payments" in await seen(alice, f"{APPS}/{newest}")
 
 
-async def test_disconnecting(app: Application, alice: Actor) -> None:
+async def test_disconnect(app: Application, alice: Actor) -> None:
     tokens = await app.connect(alice, SCOPE)
     [grant] = await rows(alice, "?status=active")
     done = [await post(alice, f"{APPS}/{grant}/disconnect") for _ in range(2)][-1]
@@ -69,14 +69,16 @@ async def test_disconnecting(app: Application, alice: Actor) -> None:
         ("/rotate-secret", {"revoke_grants": True, "version": 1}, "rotated its client secret"),
     ],
 )
-async def test_why_one_ended(app: Application, alice: Actor, path: str, body: dict[str, Any], words: str) -> None:
+async def test_reason_of_revocation_is_shown(
+    app: Application, alice: Actor, path: str, body: dict[str, Any], words: str
+) -> None:
     await app.connect(alice, SCOPE)
     (await app.owner.dashboard("POST", f"/oauth/clients/{app.client_id}{path}", body)).ok()
     [grant] = await rows(alice, "?status=ended")
     assert words in await seen(alice, f"{APPS}/{grant}")
 
 
-async def test_one_whose_time_is_over(app: Application, alice: Actor) -> None:
+async def test_expired_connection(app: Application, alice: Actor) -> None:
     await app.connect(alice, SCOPE)
     await alice.sql(
         "UPDATE oauth_grants SET created_at = now() - interval '31 days', expires_at = now() - interval '1 day'"
@@ -87,7 +89,7 @@ async def test_one_whose_time_is_over(app: Application, alice: Actor) -> None:
     assert "The connection has expired." in await seen(alice, f"{APPS}/{grant}")
 
 
-async def test_nobody_elses(app: Application, alice: Actor, mallory: Actor) -> None:
+async def test_other_merchants_get_404(app: Application, alice: Actor, mallory: Actor) -> None:
     await app.connect(alice, SCOPE)
     [grant] = await rows(alice)
     for actor in (mallory, app.owner):
@@ -100,7 +102,7 @@ async def test_nobody_elses(app: Application, alice: Actor, mallory: Actor) -> N
     assert (await grants(alice))[0]["status"] == "active"
 
 
-async def test_a_suspended_merchant_may_disconnect(app: Application, alice: Actor) -> None:
+async def test_suspended_merchant_can_disconnect(app: Application, alice: Actor) -> None:
     await app.connect(alice, SCOPE)
     [grant] = await rows(alice)
     await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)

@@ -1,4 +1,4 @@
-"""Connections as owners and merchants see and end them."""
+"""Connections in the dashboard API, for owners and merchants."""
 
 from datetime import timedelta
 
@@ -18,17 +18,17 @@ async def app(bob: Actor) -> Application:
 
 
 async def connections(app: Application, page: str = "") -> list[dict[str, object]]:
-    """The connections as the owner sees them."""
+    """The connections of the owner's application."""
     return (await app.owner.dashboard("GET", f"{CLIENTS}/{app.client_id}/connections{page}")).ok().body["connections"]
 
 
-async def dead(app: Application, access_token: str) -> None:
-    """The access token opens nothing."""
+async def assert_token_invalid(app: Application, access_token: str) -> None:
+    """The access token is rejected."""
     (await app.api(access_token, "GET", "/account")).refused("invalid_token", 401)
 
 
 @pytest.mark.covers("O-201", "O-205", "O-207")
-async def test_both_sides_see_the_same_connection(app: Application, alice: Actor) -> None:
+async def test_owner_and_merchant_see_the_same_connection(app: Application, alice: Actor) -> None:
     tokens = await app.connect(alice, SCOPE)
     answer = (await app.owner.dashboard("GET", f"{CLIENTS}/{app.client_id}/connections?page=1")).ok()
     assert set(answer.body) == {"connections", "has_more", "next_cursor"}
@@ -59,7 +59,7 @@ async def test_both_sides_see_the_same_connection(app: Application, alice: Actor
 
 
 @pytest.mark.covers("O-207")
-async def test_the_last_successful_request_moves_at_most_once_a_minute(app: Application, alice: Actor) -> None:
+async def test_last_use_is_updated_at_most_once_a_minute(app: Application, alice: Actor) -> None:
     tokens = await app.connect(alice, SCOPE)
     (await app.api(tokens["access_token"], "GET", "/payment-links")).refused("missing_scope", 403)
     assert (await connections(app))[0]["last_used_at"] is None
@@ -79,7 +79,7 @@ async def test_the_last_successful_request_moves_at_most_once_a_minute(app: Appl
 
 
 @pytest.mark.covers("O-202", "O-208")
-async def test_a_page_has_a_hundred_newest_first(app: Application, alice: Actor) -> None:
+async def test_list_has_100_per_page_newest_first(app: Application, alice: Actor) -> None:
     await app.connect(alice, SCOPE)
     await alice.sql(
         "INSERT INTO oauth_grants (id, client_id, merchant_id, mode, scope_mask, grant_epoch, created_at, expires_at)"
@@ -111,13 +111,13 @@ async def test_a_page_has_a_hundred_newest_first(app: Application, alice: Actor)
 
 
 @pytest.mark.covers("O-173", "O-203")
-async def test_the_owner_ends_one(app: Application, alice: Actor, carol: Actor) -> None:
+async def test_owner_disconnects_one_merchant(app: Application, alice: Actor, carol: Actor) -> None:
     first, second = await app.connect(alice, SCOPE), await app.connect(carol, SCOPE)
     latest, earlier = await connections(app)
     path = f"{CLIENTS}/{app.client_id}/connections/{earlier['grant_id']}"
     assert (await app.owner.dashboard("DELETE", path)).ok().body == {"disconnected": 1}
     assert (await app.owner.dashboard("DELETE", path)).ok().body == {"disconnected": 0}
-    await dead(app, first["access_token"])
+    await assert_token_invalid(app, first["access_token"])
     (await app.refresh(first["refresh_token"])).refused("invalid_grant", 400)
     (await app.api(second["access_token"], "GET", "/account")).ok()
     assert [one["status"] for one in await connections(app)] == ["active", "revoked"]
@@ -132,7 +132,7 @@ async def test_the_owner_ends_one(app: Application, alice: Actor, carol: Actor) 
 
 
 @pytest.mark.covers("O-173", "O-204", "O-117")
-async def test_the_owner_ends_all(app: Application, alice: Actor, carol: Actor) -> None:
+async def test_owner_disconnects_all_merchants(app: Application, alice: Actor, carol: Actor) -> None:
     tokens = [await app.connect(merchant, SCOPE) for merchant in (alice, alice, carol)]
     (await app.revoke(tokens[0]["access_token"])).ok()
     code = await app.code(alice, SCOPE)
@@ -140,7 +140,7 @@ async def test_the_owner_ends_all(app: Application, alice: Actor, carol: Actor) 
     ended = await app.owner.dashboard("DELETE", f"{CLIENTS}/{app.client_id}/connections")
     assert ended.ok().body == {"disconnected": 2}
     for one in tokens:
-        await dead(app, one["access_token"])
+        await assert_token_invalid(app, one["access_token"])
     (await app.exchange(code)).refused("invalid_grant", 400)
     (await alice.send("GET", path)).ok(409)
     listed = await connections(app)
@@ -154,7 +154,7 @@ async def test_the_owner_ends_all(app: Application, alice: Actor, carol: Actor) 
 
 
 @pytest.mark.covers("O-173", "O-205")
-async def test_the_merchant_ends_its_own(app: Application, alice: Actor, carol: Actor) -> None:
+async def test_merchant_revokes_its_grant(app: Application, alice: Actor, carol: Actor) -> None:
     tokens = await app.connect(alice, SCOPE)
     grant_id = (await alice.dashboard("GET", GRANTS)).ok().body["grants"][0]["grant_id"]
     for stranger in (carol, app.owner):
@@ -163,16 +163,16 @@ async def test_the_merchant_ends_its_own(app: Application, alice: Actor, carol: 
     (await alice.dashboard("DELETE", f"{GRANTS}/x")).refused("not_found", 404)
     (await app.api(tokens["access_token"], "GET", "/account")).ok()
     assert (await alice.dashboard("DELETE", f"{GRANTS}/{grant_id}")).ok().body == {"disconnected": 1}
-    await dead(app, tokens["access_token"])
+    await assert_token_invalid(app, tokens["access_token"])
     assert (await alice.dashboard("DELETE", f"{GRANTS}/{grant_id}")).ok().body == {"disconnected": 0}
     assert (await alice.dashboard("GET", GRANTS)).ok().body["grants"][0]["status"] == "revoked"
 
 
 @pytest.mark.covers("O-206")
-async def test_what_ran_out_is_expired_whatever_comes_later(app: Application, alice: Actor) -> None:
+async def test_expired_grants_stay_expired(app: Application, alice: Actor) -> None:
     tokens = await app.connect(alice, SCOPE)
     await alice.sql("UPDATE oauth_grants SET expires_at = now() WHERE client_id = $1", app.client_id)
-    await dead(app, tokens["access_token"])
+    await assert_token_invalid(app, tokens["access_token"])
     assert (await connections(app))[0]["status"] == "expired"
     grant_id = (await connections(app))[0]["grant_id"]
     assert (await alice.dashboard("DELETE", f"{GRANTS}/{grant_id}")).ok().body == {"disconnected": 0}
@@ -183,7 +183,7 @@ async def test_what_ran_out_is_expired_whatever_comes_later(app: Application, al
 
 
 @pytest.mark.covers("O-182")
-async def test_both_sides_need_a_session(app: Application, alice: Actor) -> None:
+async def test_session_is_required(app: Application, alice: Actor) -> None:
     token = (await app.connect(alice, SCOPE))["access_token"]
     for method, path in (("GET", GRANTS), ("DELETE", f"{GRANTS}/x"), ("GET", f"{CLIENTS}/{app.client_id}/connections")):
         for headers in ({}, {"Authorization": f"Bearer {token}"}):

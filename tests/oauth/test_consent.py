@@ -1,4 +1,4 @@
-"""The consent page: what it shows, what the merchant's answer does, and when there is nothing to answer any more."""
+"""The consent page: its content, the decision, and unavailable requests."""
 
 import asyncio
 import html
@@ -21,7 +21,7 @@ async def app(bob: Actor) -> Application:
 async def start(
     actor: Actor, app: Application, scope: str = "account:read payments:write offline_access", **changes: str
 ) -> str:
-    """The address of a consent page."""
+    """The path of a consent page."""
     return (await actor.send("GET", app.authorize_path(scope, **changes))).ok(303).location
 
 
@@ -36,7 +36,7 @@ async def post(actor: Actor, path: str, token: str, *fields: tuple[str, str]) ->
 
 
 @pytest.mark.covers("O-53", "O-54", "O-70")
-async def test_the_page_shows_who_asks_for_what_and_ticks_reading_only(alice: Actor, app: Application) -> None:
+async def test_page_shows_the_request_and_selects_read_scopes(alice: Actor, app: Application) -> None:
     text = (await alice.send("GET", await start(alice, app))).ok().text
     for shown in (
         "Northwind Ledger",
@@ -60,7 +60,7 @@ async def test_the_page_shows_who_asks_for_what_and_ticks_reading_only(alice: Ac
 
 
 @pytest.mark.covers("O-54", "O-55")
-async def test_all_nineteen_can_be_asked_for_and_granted(alice: Actor, bob: Actor, app: Application) -> None:
+async def test_all_scopes_can_be_requested_and_granted(alice: Actor, bob: Actor, app: Application) -> None:
     every = [p["scope"] for p in (await bob.anonymously("GET", "/api/v2/oauth/permissions")).body["permissions"]]
     text = (await alice.send("GET", await start(alice, app, " ".join(every)))).ok().text
     ticked = {scope for scope, checked in CHECKBOX.findall(text) if checked}
@@ -70,7 +70,7 @@ async def test_all_nineteen_can_be_asked_for_and_granted(alice: Actor, bob: Acto
 
 
 @pytest.mark.covers("O-66", "O-67", "O-68")
-async def test_the_page_cannot_be_framed_and_may_end_on_the_callback(alice: Actor, app: Application) -> None:
+async def test_page_cannot_be_framed_and_allows_the_redirect(alice: Actor, app: Application) -> None:
     headers = (await alice.send("GET", await start(alice, app))).ok().headers
     assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
     assert "form-action" not in headers["Content-Security-Policy"]
@@ -81,7 +81,7 @@ async def test_the_page_cannot_be_framed_and_may_end_on_the_callback(alice: Acto
 
 
 @pytest.mark.covers("O-69")
-async def test_what_strangers_write_is_text(alice: Actor, bob: Actor) -> None:
+async def test_texts_of_the_application_are_escaped(alice: Actor, bob: Actor) -> None:
     app = await application(bob, name='<script>"x"</script>', description="<img src=x onerror=y>\n'")
     text = (await alice.send("GET", await start(alice, app))).ok().text
     assert "<script>" not in text
@@ -90,7 +90,7 @@ async def test_what_strangers_write_is_text(alice: Actor, bob: Actor) -> None:
 
 
 @pytest.mark.covers("O-55", "O-58")
-async def test_allowing_returns_to_the_callback_with_code_state_and_issuer(alice: Actor, app: Application) -> None:
+async def test_allow_redirects_with_code_state_and_issuer(alice: Actor, app: Application) -> None:
     path = await start(alice, app, state="a&b é")
     answer = (await consent(alice, path, ["account:read"])).ok(303)
     assert answer.location.startswith(CALLBACK + "&code=thac_")
@@ -102,7 +102,7 @@ async def test_allowing_returns_to_the_callback_with_code_state_and_issuer(alice
 
 
 @pytest.mark.covers("O-59")
-async def test_denying_tells_the_application(alice: Actor, app: Application) -> None:
+async def test_deny_redirects_with_access_denied(alice: Actor, app: Application) -> None:
     path = await start(alice, app, state="s t")
     answer = (await consent(alice, path, [], "deny")).ok(303)
     assert answer.location.startswith(CALLBACK + "&")
@@ -114,7 +114,7 @@ async def test_denying_tells_the_application(alice: Actor, app: Application) -> 
 
 
 @pytest.mark.covers("O-56")
-async def test_what_was_not_asked_for_is_not_granted(alice: Actor, app: Application) -> None:
+async def test_scopes_not_requested_are_not_granted(alice: Actor, app: Application) -> None:
     token = await app.connect(alice, "account:read payments:read", "account:read payments:write offline_access nonsense")
     assert token["scope"] == "account:read"
     assert "refresh_token" not in token
@@ -122,7 +122,7 @@ async def test_what_was_not_asked_for_is_not_granted(alice: Actor, app: Applicat
 
 @pytest.mark.covers("O-57")
 @pytest.mark.parametrize("ticked", [[], ["offline_access"], ["payments:read"], ["nonsense"]])
-async def test_without_an_api_permission_the_page_comes_again(alice: Actor, app: Application, ticked: list[str]) -> None:
+async def test_selecting_no_api_scope_shows_the_page_again(alice: Actor, app: Application, ticked: list[str]) -> None:
     path = await start(alice, app)
     answer = await consent(alice, path, ticked)
     assert answer.status == 422
@@ -132,7 +132,7 @@ async def test_without_an_api_permission_the_page_comes_again(alice: Actor, app:
 
 
 @pytest.mark.covers("O-60")
-async def test_after_ten_minutes_the_request_is_gone(alice: Actor, app: Application) -> None:
+async def test_request_expires_after_ten_minutes(alice: Actor, app: Application) -> None:
     path = await start(alice, app)
     token = await form_token(alice, path)
     row = (
@@ -149,7 +149,7 @@ async def test_after_ten_minutes_the_request_is_gone(alice: Actor, app: Applicat
 
 
 @pytest.mark.covers("O-61")
-async def test_a_request_is_answered_once(alice: Actor, app: Application) -> None:
+async def test_request_is_decided_once(alice: Actor, app: Application) -> None:
     path = await start(alice, app)
     token = await form_token(alice, path)
     fields = (("scope", "account:read"), ("decision", "allow"))
@@ -161,7 +161,7 @@ async def test_a_request_is_answered_once(alice: Actor, app: Application) -> Non
 
 
 @pytest.mark.covers("O-62")
-async def test_saved_settings_end_what_waits(alice: Actor, app: Application) -> None:
+async def test_updated_settings_invalidate_pending_requests(alice: Actor, app: Application) -> None:
     path = await start(alice, app)
     token = await form_token(alice, path)
     await alice.sql("UPDATE oauth_clients SET auth_epoch = auth_epoch + 1 WHERE id = $1", app.client_id)
@@ -172,7 +172,7 @@ async def test_saved_settings_end_what_waits(alice: Actor, app: Application) -> 
 
 @pytest.mark.covers("O-63")
 @pytest.mark.parametrize("status", ["paused", "revoked"])
-async def test_an_application_that_is_not_enabled_gets_no_answer(alice: Actor, app: Application, status: str) -> None:
+async def test_request_of_paused_or_revoked_application_is_unavailable(alice: Actor, app: Application, status: str) -> None:
     path = await start(alice, app)
     token = await form_token(alice, path)
     await alice.sql(
@@ -185,7 +185,7 @@ async def test_an_application_that_is_not_enabled_gets_no_answer(alice: Actor, a
     assert "<form" not in answer.text
 
 
-async def test_a_suspended_merchant_is_told_so(alice: Actor, app: Application) -> None:
+async def test_suspended_merchant_cannot_decide(alice: Actor, app: Application) -> None:
     path = await start(alice, app)
     token = await form_token(alice, path)
     await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id::text = $1", alice.merchant_id)
@@ -196,7 +196,7 @@ async def test_a_suspended_merchant_is_told_so(alice: Actor, app: Application) -
 
 
 @pytest.mark.covers("O-64")
-async def test_only_our_own_form_answers(alice: Actor, carol: Actor, app: Application) -> None:
+async def test_form_token_and_origin_are_required(alice: Actor, carol: Actor, app: Application) -> None:
     path, other = await start(alice, app), await start(alice, app)
     token = await form_token(alice, path)
     fields = [("scope", "account:read"), ("decision", "allow")]
@@ -215,7 +215,7 @@ async def test_only_our_own_form_answers(alice: Actor, carol: Actor, app: Applic
 
 
 @pytest.mark.covers("O-64")
-async def test_the_form_belongs_to_the_session_that_opened_it(alice: Actor, app: Application) -> None:
+async def test_form_token_is_bound_to_the_session(alice: Actor, app: Application) -> None:
     path = await start(alice, app)
     token = await form_token(alice, path)
     login = {"email": alice.email, "password": "correct horse battery"}
@@ -225,7 +225,7 @@ async def test_the_form_belongs_to_the_session_that_opened_it(alice: Actor, app:
 
 
 @pytest.mark.covers("O-65")
-async def test_a_request_belongs_to_the_first_merchant_that_opens_it(alice: Actor, carol: Actor, app: Application) -> None:
+async def test_request_is_bound_to_the_first_merchant(alice: Actor, carol: Actor, app: Application) -> None:
     path = await start(alice, app)
     (await alice.send("GET", path)).ok()
     (await carol.send("GET", path)).refused("not_found", 404)
@@ -233,20 +233,20 @@ async def test_a_request_belongs_to_the_first_merchant_that_opens_it(alice: Acto
     (await alice.send("GET", path)).ok()
 
 
-async def test_an_unknown_request_is_not_there(alice: Actor) -> None:
+async def test_unknown_request_is_not_found(alice: Actor) -> None:
     for request_id in ("x" * 43, "x", "x" * 44, "x" * 42 + "%0A", "%0D%0ALocation:x"):
         (await alice.send("GET", f"/oauth/consent/{request_id}")).refused("not_found", 404)
 
 
 @pytest.mark.covers("O-52")
-async def test_answering_needs_a_session(alice: Actor, app: Application) -> None:
+async def test_deciding_requires_a_session(alice: Actor, app: Application) -> None:
     path = await start(alice, app)
     answer = await alice.anonymously("POST", path)
     assert answer.status == 303
     assert answer.location == f"/signin?request={path.removeprefix('/oauth/consent/')}"
 
 
-async def test_the_page_says_how_many_trust_the_application(alice: Actor, carol: Actor, app: Application) -> None:
+async def test_page_counts_active_connections(alice: Actor, carol: Actor, app: Application) -> None:
     async def shown() -> str:
         return (await alice.send("GET", await start(alice, app))).ok().text
 
@@ -260,13 +260,13 @@ async def test_the_page_says_how_many_trust_the_application(alice: Actor, carol:
 
 
 @pytest.mark.covers("O-71")
-async def test_a_second_consent_stands_beside_the_first(alice: Actor, app: Application) -> None:
+async def test_second_consent_creates_a_second_grant(alice: Actor, app: Application) -> None:
     first, second = await app.connect(alice, "account:read"), await app.connect(alice, "account:read")
     (await app.revoke(first["access_token"])).ok()
     (await app.api(first["access_token"], "GET", "/account")).refused("invalid_token", 401)
     (await app.api(second["access_token"], "GET", "/account")).ok()
 
 
-async def test_the_form_token_is_no_secret_of_html(alice: Actor, app: Application) -> None:
+async def test_form_token_needs_no_html_escaping(alice: Actor, app: Application) -> None:
     token = await form_token(alice, await start(alice, app))
     assert html.escape(token) == token

@@ -1,4 +1,4 @@
-"""The consent page beyond its first look: another account, a long description, many at once, a store that fails."""
+"""The consent page: another account, long descriptions, concurrency, database errors."""
 
 import asyncio
 import html
@@ -20,12 +20,12 @@ async def app(bob: Actor) -> Application:
 
 @pytest.fixture
 def broken(make_service: Callable[..., Service]) -> Service:
-    """A service whose database may be damaged."""
+    """A service with its own database, which the test breaks."""
     return make_service(fresh=True, TOLLHOUSE_SIGNUP="open")
 
 
 async def start(actor: Actor, app: Application) -> str:
-    """The address of a consent page."""
+    """The path of a consent page."""
     return (await actor.send("GET", app.authorize_path(SCOPE))).ok(303).location
 
 
@@ -35,21 +35,21 @@ async def form_token(actor: Actor, path: str) -> str:
 
 
 async def switch(actor: Actor, path: str, token: str) -> Answer:
-    """Press "Use another account"."""
+    """Click "Use another account"."""
     return await actor.form(f"{path}/switch", {"form_token": token, "scope": "account:read"})
 
 
-async def sign_in(actor: Actor, somebody: Actor, request: str) -> Answer:
-    """Sign in on the page, as somebody, on the way to a request."""
-    fields = {"email": somebody.email, "password": PASSWORD, "request": request.rpartition("=")[2]}
+async def sign_in(actor: Actor, other: Actor, request: str) -> Answer:
+    """Sign in with another account to continue a request."""
+    fields = {"email": other.email, "password": PASSWORD, "request": request.rpartition("=")[2]}
     return await actor.form("/signin", fields)
 
 
 @pytest.mark.covers("O-52", "O-65")
-async def test_another_account_can_answer_the_same_request(alice: Actor, carol: Actor, app: Application) -> None:
+async def test_another_account_can_decide_the_same_request(alice: Actor, carol: Actor, app: Application) -> None:
     path = await start(alice, app)
-    shown = (await alice.send("GET", path)).ok().text
-    assert shown.index('value="deny"') < shown.index('value="allow"') < shown.index(f'formaction="{path}/switch"')
+    text = (await alice.send("GET", path)).ok().text
+    assert text.index('value="deny"') < text.index('value="allow"') < text.index(f'formaction="{path}/switch"')
     (await carol.send("GET", path)).refused("not_found", 404)
     left = (await switch(alice, path, await form_token(alice, path))).ok(303)
     assert left.location == f"/signin?request={path.rpartition('/')[2]}"
@@ -62,7 +62,7 @@ async def test_another_account_can_answer_the_same_request(alice: Actor, carol: 
     assert (await app.api(token, "GET", "/account")).ok().body["merchant_id"] == carol.merchant_id
 
 
-async def test_signing_in_again_as_the_same_is_possible_too(alice: Actor, app: Application) -> None:
+async def test_same_account_can_sign_in_again(alice: Actor, app: Application) -> None:
     path = await start(alice, app)
     left = await switch(alice, path, await form_token(alice, path))
     (await sign_in(alice, alice, left.location)).ok(303)
@@ -70,7 +70,7 @@ async def test_signing_in_again_as_the_same_is_possible_too(alice: Actor, app: A
 
 
 @pytest.mark.covers("O-64")
-async def test_only_our_own_form_signs_out(alice: Actor, carol: Actor, app: Application) -> None:
+async def test_switching_requires_the_form_token(alice: Actor, carol: Actor, app: Application) -> None:
     path = await start(alice, app)
     token = await form_token(alice, path)
     (await switch(alice, path, "")).refused("forbidden", 403)
@@ -84,7 +84,7 @@ async def test_only_our_own_form_signs_out(alice: Actor, carol: Actor, app: Appl
     (await consent(alice, path, ["account:read"])).ok(303)
 
 
-async def test_an_answered_request_stays_with_who_answered_it(alice: Actor, carol: Actor, app: Application) -> None:
+async def test_decided_request_cannot_be_switched(alice: Actor, carol: Actor, app: Application) -> None:
     path = await start(alice, app)
     token = await form_token(alice, path)
     (await consent(alice, path, [], "deny")).ok(303)
@@ -92,7 +92,7 @@ async def test_an_answered_request_stays_with_who_answered_it(alice: Actor, caro
     (await carol.send("GET", path)).refused("not_found", 404)
 
 
-async def test_a_suspended_merchant_may_use_another_account(alice: Actor, carol: Actor, app: Application) -> None:
+async def test_suspended_merchant_can_use_another_account(alice: Actor, carol: Actor, app: Application) -> None:
     path = await start(alice, app)
     await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id::text = $1", alice.merchant_id)
     stopped = (await alice.send("GET", path)).ok(403).text
@@ -105,7 +105,7 @@ async def test_a_suspended_merchant_may_use_another_account(alice: Actor, carol:
 
 @pytest.mark.covers("O-69")
 @pytest.mark.parametrize(
-    ("description", "shown", "rest"),
+    ("description", "summary", "rest"),
     [
         ("one\ntwo\nthree\nfour", "one\ntwo\nthree\nfour", None),
         ("one\ntwo\nthree\nfour\nfive\n<six>", "one\ntwo\nthree\nfour …", "… five\n&lt;six&gt;"),
@@ -114,25 +114,25 @@ async def test_a_suspended_merchant_may_use_another_account(alice: Actor, carol:
         ("é" * 320, "é" * 320, None),
     ],
 )
-async def test_a_long_description_is_folded(
-    alice: Actor, bob: Actor, description: str, shown: str, rest: str | None
+async def test_long_description_is_collapsed(
+    alice: Actor, bob: Actor, description: str, summary: str, rest: str | None
 ) -> None:
     app = await application(bob, description=description)
     text = (await alice.send("GET", await start(alice, app))).ok().text
-    assert f"<bdi>{shown}</bdi>" in text
+    assert f"<bdi>{summary}</bdi>" in text
     assert ("<details" in text) is (rest is not None)
     if rest is not None:
         assert f"<bdi>{rest}</bdi></p></details>" in text
 
 
-async def test_more_pages_at_once_than_there_are_connections(alice: Actor, app: Application) -> None:
+async def test_more_concurrent_pages_than_database_connections(alice: Actor, app: Application) -> None:
     paths = await asyncio.gather(*(start(alice, app) for _ in range(30)))
     pages = await asyncio.wait_for(asyncio.gather(*(alice.send("GET", path) for path in paths)), 20)
     assert {page.status for page in pages} == {200}
 
 
 @pytest.mark.covers("O-50")
-async def test_when_the_request_cannot_be_kept_the_application_is_told(broken: Service) -> None:
+async def test_database_error_is_redirected_as_server_error(broken: Service) -> None:
     async with sign_up(broken, "bob", "Bob's Books") as bob:
         app = await application(bob)
         await bob.sql("ALTER TABLE oauth_requests RENAME TO elsewhere")

@@ -1,4 +1,4 @@
-"""What the database refuses by itself, should a rule of ours ever fail."""
+"""Database constraints of the OAuth tables."""
 
 import asyncpg
 import pytest
@@ -45,7 +45,7 @@ VIOLATIONS = [
 ]
 
 
-async def test_every_rule_stands_in_the_database_too(bob: Actor, alice: Actor) -> None:
+async def test_constraints_reject_invalid_rows(bob: Actor, alice: Actor) -> None:
     app = await application(bob)
     await app.connect(alice, "account:read offline_access")
     for violation in VIOLATIONS:
@@ -53,7 +53,7 @@ async def test_every_rule_stands_in_the_database_too(bob: Actor, alice: Actor) -
             await alice.sql(violation, app.client_id)
 
 
-async def test_a_request_and_a_code_are_kept_once(bob: Actor, alice: Actor) -> None:
+async def test_requests_and_codes_are_unique(bob: Actor, alice: Actor) -> None:
     app = await application(bob)
     await app.connect(alice, "account:read")
     for table in ("oauth_clients", "oauth_requests", "oauth_codes", "oauth_grants", "oauth_access_tokens"):
@@ -61,7 +61,7 @@ async def test_a_request_and_a_code_are_kept_once(bob: Actor, alice: Actor) -> N
             await alice.sql(f"INSERT INTO {table} SELECT * FROM {table} LIMIT 1")  # noqa: S608
 
 
-async def test_the_partitions_of_the_coming_day_are_there(alice: Actor) -> None:
+async def test_partitions_of_the_next_day_exist(alice: Actor) -> None:
     rows = await alice.sql("SELECT count(*) AS n FROM pg_inherits WHERE inhparent = 'oauth_access_tokens'::regclass")
     assert rows[0]["n"] >= 5
     await alice.sql("SELECT partitions_make(now())")

@@ -1,4 +1,4 @@
-"""The page for integrators is true: its limits are ours, and every error we answer with has its cause there."""
+"""`docs/oauth-reference.md` lists the limits and errors of the code."""
 
 import re
 from pathlib import Path
@@ -16,13 +16,13 @@ BY_REDIRECT = {InvalidScope, UnsupportedResponseType, ServerError}
 
 
 def section(title: str) -> str:
-    """The text below a heading, up to the next one of its kind or above."""
+    """The text of a section, without the heading."""
     level = title.partition(" ")[0]
     below = TEXT.partition(f"\n{title}\n")[2]
     return re.split(rf"\n#{{2,{len(level)}}} ", below, maxsplit=1)[0]
 
 
-def test_the_limits_are_ours() -> None:
+def test_documented_limits_match_the_code() -> None:
     settings = load({})
     assert dict(ROW.findall(section("## Limits"))[1:]) == {
         "callback URLs per application": f"1 to {limits.CALLBACK_URLS_MAX}",
@@ -44,11 +44,11 @@ def test_the_limits_are_ours() -> None:
     }
 
 
-def test_every_error_of_the_protocol_has_its_cause() -> None:
-    told = section("## Token and revocation endpoints") + section("## Authorization endpoint")
+def test_every_protocol_error_is_documented() -> None:
+    documented = section("## Token and revocation endpoints") + section("## Authorization endpoint")
     declared = {error for operation in operations(PROTOCOL, AUTHORIZE) for error in operation.errors}
     assert len(declared) >= 6
     for error in declared | BY_REDIRECT:
-        assert f"`{error.code}`" in told, error
+        assert f"`{error.code}`" in documented, error
         if error not in BY_REDIRECT:
-            assert re.search(rf"^\| {error.status} \| `{error.code}` \|", told, re.MULTILINE), error
+            assert re.search(rf"^\| {error.status} \| `{error.code}` \|", documented, re.MULTILINE), error

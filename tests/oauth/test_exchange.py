@@ -1,4 +1,4 @@
-"""A code becomes a grant and tokens: once, with the right proof, in time. Who comes again ends the grant."""
+"""Code exchange: once, with the right binding, before the expiry. A replay revokes the grant."""
 
 import asyncio
 import base64
@@ -19,13 +19,13 @@ async def app(bob: Actor) -> Application:
     return await application(bob)
 
 
-async def dead(app: Application, token: str) -> None:
-    """The access token opens nothing."""
+async def assert_token_invalid(app: Application, token: str) -> None:
+    """The access token is rejected."""
     (await app.api(token, "GET", "/account")).refused("invalid_token", 401)
 
 
-def no_grant(answer: Answer) -> None:
-    """400 invalid_grant, as OAuth errors are answered."""
+def assert_invalid_grant(answer: Answer) -> None:
+    """400 `invalid_grant` with the headers of OAuth errors."""
     answer.refused("invalid_grant", 400)
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["Content-Type"] == "application/json"
@@ -34,7 +34,7 @@ def no_grant(answer: Answer) -> None:
 
 
 @pytest.mark.covers("O-82", "O-84", "O-100", "O-120", "O-121", "O-209")
-async def test_a_code_becomes_tokens(app: Application, alice: Actor) -> None:
+async def test_code_is_exchanged_for_tokens(app: Application, alice: Actor) -> None:
     code = await app.code(alice, "account:read payments:read offline_access")
     answer = (await app.exchange(code)).ok()
     assert answer.headers["Cache-Control"] == "no-store"
@@ -58,7 +58,7 @@ async def test_a_code_becomes_tokens(app: Application, alice: Actor) -> None:
 
 
 @pytest.mark.covers("O-118")
-async def test_without_offline_access_there_is_no_refresh_token(app: Application, alice: Actor) -> None:
+async def test_no_refresh_token_without_offline_access(app: Application, alice: Actor) -> None:
     body = await app.connect(alice, "account:read offline_access", "account:read")
     assert set(body) == {"access_token", "token_type", "expires_in", "scope"}
     assert body["scope"] == "account:read"
@@ -66,20 +66,20 @@ async def test_without_offline_access_there_is_no_refresh_token(app: Application
 
 @pytest.mark.covers("O-122")
 @pytest.mark.parametrize("mode", ["live", "test"])
-async def test_the_mode_of_the_request_is_the_mode_of_the_token(app: Application, alice: Actor, mode: str) -> None:
+async def test_token_has_the_mode_of_the_request(app: Application, alice: Actor, mode: str) -> None:
     body = await app.connect(alice, "account:read", mode=mode)
     account = (await app.api(body["access_token"], "GET", "/account")).ok().body
     assert account["mode"] == mode
     assert account["livemode"] is (mode == "live")
 
 
-async def test_a_public_application_exchanges_too(bob: Actor, alice: Actor) -> None:
+async def test_public_client_can_exchange(bob: Actor, alice: Actor) -> None:
     spa = await application(bob, "public")
     assert (await spa.connect(alice, "account:read"))["scope"] == "account:read"
 
 
 @pytest.mark.covers("O-106")
-async def test_the_vector_of_rfc_7636(app: Application, alice: Actor) -> None:
+async def test_rfc_7636_test_vector(app: Application, alice: Actor) -> None:
     app.verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
     assert app.challenge == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
     await app.connect(alice, "account:read")
@@ -87,13 +87,13 @@ async def test_the_vector_of_rfc_7636(app: Application, alice: Actor) -> None:
 
 @pytest.mark.covers("O-103")
 @pytest.mark.parametrize("verifier", ["v" * 43, "v" * 128, "aZ09-._~" * 6])
-async def test_a_verifier_has_43_to_128_unreserved_characters(app: Application, alice: Actor, verifier: str) -> None:
+async def test_verifier_has_43_to_128_unreserved_characters(app: Application, alice: Actor, verifier: str) -> None:
     app.verifier = verifier
     await app.connect(alice, "account:read")
 
 
 @pytest.mark.covers("O-75", "O-76", "O-101", "O-102", "O-103", "O-104", "O-105", "O-107", "O-109", "O-110", "O-119", "O-143")
-async def test_a_wrong_attempt_is_refused_and_burns_nothing(app: Application, alice: Actor) -> None:
+async def test_failed_exchange_does_not_use_the_code(app: Application, alice: Actor) -> None:
     code = await app.code(alice, "account:read offline_access")
     tokens = await app.connect(alice, "account:read offline_access")
     attempts: list[tuple[dict[str, str], str]] = [
@@ -123,7 +123,7 @@ async def test_a_wrong_attempt_is_refused_and_burns_nothing(app: Application, al
 
 
 @pytest.mark.covers("O-77", "O-80")
-async def test_a_parameter_is_sent_once_and_strangers_are_ignored(app: Application, alice: Actor) -> None:
+async def test_repeated_parameters_are_rejected_and_unknown_ones_ignored(app: Application, alice: Actor) -> None:
     code = await app.code(alice, "account:read")
     right = {
         "grant_type": "authorization_code",
@@ -144,54 +144,54 @@ async def test_a_parameter_is_sent_once_and_strangers_are_ignored(app: Applicati
 
 
 @pytest.mark.covers("O-75")
-async def test_an_empty_body_is_no_request(app: Application) -> None:
+async def test_empty_body_is_rejected(app: Application) -> None:
     (await post_form(app.owner.service.url + ENDPOINT, b"")).refused("invalid_request", 400)
 
 
 @pytest.mark.covers("O-108", "O-113")
-async def test_another_application_can_neither_use_nor_burn_a_code(app: Application, bob: Actor, alice: Actor) -> None:
+async def test_code_of_another_application_is_not_used(app: Application, bob: Actor, alice: Actor) -> None:
     other = await application(bob)
     other.verifier = app.verifier
     code = await app.code(alice, "account:read")
-    no_grant(await other.exchange(code))
+    assert_invalid_grant(await other.exchange(code))
     body = (await app.exchange(code)).ok().body
-    no_grant(await other.exchange(code))
-    no_grant(await app.exchange(code, code_verifier="w" * 43))
-    no_grant(await app.exchange(code, redirect_uri="https://app.example/other"))
+    assert_invalid_grant(await other.exchange(code))
+    assert_invalid_grant(await app.exchange(code, code_verifier="w" * 43))
+    assert_invalid_grant(await app.exchange(code, redirect_uri="https://app.example/other"))
     (await app.api(body["access_token"], "GET", "/account")).ok()
 
 
 @pytest.mark.covers("O-112", "O-114")
 @pytest.mark.parametrize("late", [False, True])
-async def test_who_comes_again_ends_the_grant(app: Application, alice: Actor, *, late: bool) -> None:
+async def test_replayed_code_revokes_the_grant(app: Application, alice: Actor, *, late: bool) -> None:
     code = await app.code(alice, "account:read offline_access")
     body = (await app.exchange(code)).ok().body
     if late:
         await alice.sql("UPDATE oauth_codes SET expires_at = now() - interval '1 day' WHERE client_id = $1", app.client_id)
-    no_grant(await app.exchange(code))
-    await dead(app, body["access_token"])
-    no_grant(await app.refresh(body["refresh_token"]))
+    assert_invalid_grant(await app.exchange(code))
+    await assert_token_invalid(app, body["access_token"])
+    assert_invalid_grant(await app.refresh(body["refresh_token"]))
     grant = (await alice.sql("SELECT revoked_because FROM oauth_grants WHERE client_id = $1", app.client_id))[0]
     assert grant["revoked_because"] == "code_replayed"
 
 
 @pytest.mark.covers("O-115")
-async def test_fifty_at_once_are_one_winner_and_the_grant_ends(app: Application, alice: Actor) -> None:
+async def test_concurrent_exchanges_have_one_winner_and_revoke_the_grant(app: Application, alice: Actor) -> None:
     code = await app.code(alice, "account:read offline_access")
     responses = await asyncio.gather(*(app.exchange(code) for _ in range(50)))
     won = [answer for answer in responses if answer.status == 200]
     assert len(won) == 1
     for answer in responses:
         if answer is not won[0]:
-            no_grant(answer)
-    await dead(app, won[0].body["access_token"])
-    no_grant(await app.refresh(won[0].body["refresh_token"]))
+            assert_invalid_grant(answer)
+    await assert_token_invalid(app, won[0].body["access_token"])
+    assert_invalid_grant(await app.refresh(won[0].body["refresh_token"]))
     grants = await alice.sql("SELECT revoked_at FROM oauth_grants WHERE client_id = $1", app.client_id)
     assert [grant["revoked_at"] is not None for grant in grants] == [True]
 
 
 @pytest.mark.covers("O-111")
-async def test_a_code_lives_five_minutes(app: Application, alice: Actor) -> None:
+async def test_code_expires_after_five_minutes(app: Application, alice: Actor) -> None:
     code = await app.code(alice, "account:read")
     row = (await alice.sql("SELECT expires_at - created_at AS life FROM oauth_codes WHERE client_id = $1", app.client_id))[0]
     assert row["life"].total_seconds() == 300
@@ -200,7 +200,7 @@ async def test_a_code_lives_five_minutes(app: Application, alice: Actor) -> None
     await alice.sql(turn, hashlib.sha256(early.encode()).digest(), timedelta(seconds=1))
     await alice.sql(turn, hashlib.sha256(code.encode()).digest(), timedelta(0))
     (await app.exchange(early)).ok()
-    no_grant(await app.exchange(code))
+    assert_invalid_grant(await app.exchange(code))
 
 
 @pytest.mark.covers("O-116", "O-117")
@@ -212,32 +212,32 @@ async def test_a_code_lives_five_minutes(app: Application, alice: Actor) -> None
         "status = 'paused', auth_epoch = auth_epoch + 1, grant_epoch = grant_epoch + 1",
     ],
 )
-async def test_a_code_does_not_survive_its_applications_changes(app: Application, alice: Actor, change: str) -> None:
+async def test_changes_of_the_application_invalidate_codes(app: Application, alice: Actor, change: str) -> None:
     code = await app.code(alice, "account:read")
     await alice.sql(f"UPDATE oauth_clients SET {change} WHERE id = $1", app.client_id)  # noqa: S608
-    no_grant(await app.exchange(code))
+    assert_invalid_grant(await app.exchange(code))
     assert await alice.sql("SELECT 1 FROM oauth_grants WHERE client_id = $1", app.client_id) == []
 
 
 @pytest.mark.covers("O-121", "O-167")
-async def test_an_access_token_ends_with_its_expiry(app: Application, alice: Actor) -> None:
+async def test_access_token_expires(app: Application, alice: Actor) -> None:
     body = await app.connect(alice, "account:read")
     await alice.sql("DELETE FROM oauth_access_tokens WHERE expires_at <= now()")
     await alice.sql(
         "UPDATE oauth_access_tokens SET expires_at = now() WHERE token_hash = $1",
         hashlib.sha256(body["access_token"].encode()).digest(),
     )
-    await dead(app, body["access_token"])
+    await assert_token_invalid(app, body["access_token"])
 
 
 @pytest.mark.covers("O-210")
-async def test_the_database_holds_digests_only(app: Application, alice: Actor) -> None:
+async def test_database_stores_only_digests(app: Application, alice: Actor) -> None:
     code = await app.code(alice, "account:read offline_access")
     body = (await app.exchange(code)).ok().body
-    kept: list[Any] = []
+    rows: list[Any] = []
     for table in ("oauth_clients", "oauth_requests", "oauth_codes", "oauth_grants", "oauth_access_tokens"):
-        kept += await alice.sql(f"SELECT t::text AS all FROM {table} t")  # noqa: S608
-    text = "\n".join(row["all"] for row in kept)
+        rows += await alice.sql(f"SELECT t::text AS all FROM {table} t")  # noqa: S608
+    text = "\n".join(row["all"] for row in rows)
     for secret in (code, body["access_token"], body["refresh_token"], app.client_secret or ""):
         for form in (secret, secret.encode().hex(), base64.b64encode(secret.encode()).decode()):
             assert form not in text

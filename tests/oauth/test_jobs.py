@@ -1,4 +1,4 @@
-"""What is over goes: in batches, by dropping partitions, and without anybody who works beside it noticing."""
+"""Jobs that delete old rows, in batches and by dropping partitions, beside concurrent work."""
 
 import asyncio
 import time
@@ -29,32 +29,32 @@ MANY_REQUESTS = """
 
 
 @pytest.fixture
-def quiet(make_service: Callable[..., Service]) -> Service:
-    """A service with a database of its own: what is cleaned there was made here."""
+def service(make_service: Callable[..., Service]) -> Service:
+    """A service with its own database."""
     return make_service(fresh=True, TOLLHOUSE_RATE_LIMITS="on")
 
 
 @pytest.fixture
-async def services(quiet: Service) -> AsyncIterator[Services]:
-    """A house on it, as the worker's."""
-    opened = quiet.create_services()
+async def services(service: Service) -> AsyncIterator[Services]:
+    """Services for this database, like those of the worker."""
+    opened = service.create_services()
     yield opened
     await opened.db.close()
 
 
 @pytest.fixture
-async def bob(quiet: Service) -> AsyncIterator[Actor]:
-    """Bob, who owns an application and connects to it himself."""
-    async with sign_up(quiet, "bob", "Bob's Books") as actor:
+async def bob(service: Service) -> AsyncIterator[Actor]:
+    """Bob, who owns an application and connects it to his own account."""
+    async with sign_up(service, "bob", "Bob's Books") as actor:
         yield actor
 
 
 async def count(actor: Actor, table: str) -> int:
-    """How many rows there are."""
+    """The number of rows."""
     return int((await actor.sql(f"SELECT count(*) AS n FROM {table}"))[0]["n"])  # noqa: S608
 
 
-async def test_requests_go_after_an_hour(services: Services, bob: Actor) -> None:
+async def test_requests_are_deleted_after_an_hour(services: Services, bob: Actor) -> None:
     app = await application(bob)
     page = (await bob.send("GET", app.authorize_path("account:read"))).ok(303).location
     await bob.sql(MANY_REQUESTS, app.client_id)
@@ -69,7 +69,7 @@ async def test_requests_go_after_an_hour(services: Services, bob: Actor) -> None
 
 
 @pytest.mark.covers("O-114")
-async def test_used_codes_go_only_when_no_grant_of_theirs_can_live(services: Services, bob: Actor) -> None:
+async def test_used_codes_are_kept_for_the_lifetime_of_their_grant(services: Services, bob: Actor) -> None:
     app = await application(bob)
     codes = [await app.code(bob, "account:read offline_access") for _ in range(2)]
     tokens = [(await app.exchange(code)).ok().body for code in codes]
@@ -83,19 +83,19 @@ async def test_used_codes_go_only_when_no_grant_of_theirs_can_live(services: Ser
     (await app.exchange(codes[1])).refused("invalid_grant", 400)
 
 
-async def test_dead_sessions_go_and_living_ones_stay(services: Services, quiet: Service, bob: Actor) -> None:
-    async with sign_up(quiet, "eve", "Eve's Eggs") as eve:
+async def test_expired_sessions_are_deleted(services: Services, service: Service, bob: Actor) -> None:
+    async with sign_up(service, "eve", "Eve's Eggs") as eve:
         (await eve.dashboard("POST", "/logout")).ok(204)
         await identity_cleaning.delete_sessions(services)
-        dead = "user_id = (SELECT id FROM users WHERE email = $1)"
-        assert len(await eve.sql(f"SELECT 1 FROM sessions WHERE {dead}", eve.email)) == 1  # noqa: S608
-        await eve.sql(f"UPDATE sessions SET last_seen_at = now() - interval '12 hours' WHERE {dead}", eve.email)  # noqa: S608
+        mine = "user_id = (SELECT id FROM users WHERE email = $1)"
+        assert len(await eve.sql(f"SELECT 1 FROM sessions WHERE {mine}", eve.email)) == 1  # noqa: S608
+        await eve.sql(f"UPDATE sessions SET last_seen_at = now() - interval '12 hours' WHERE {mine}", eve.email)  # noqa: S608
         await identity_cleaning.delete_sessions(services)
-        assert await eve.sql(f"SELECT 1 FROM sessions WHERE {dead}", eve.email) == []  # noqa: S608
+        assert await eve.sql(f"SELECT 1 FROM sessions WHERE {mine}", eve.email) == []  # noqa: S608
     (await bob.dashboard("GET", "/session")).ok()
 
 
-async def test_failures_and_kept_answers_go(services: Services, bob: Actor) -> None:
+async def test_failures_and_idempotency_keys_are_deleted(services: Services, bob: Actor) -> None:
     wrong = {"email": bob.email, "password": "a wrong password"}
     for key in ("old", "new"):
         link = {"display_name": "Coffee", "amount": "4.20", "currency": "EUR"}
@@ -112,7 +112,7 @@ async def test_failures_and_kept_answers_go(services: Services, bob: Actor) -> N
     assert await count(bob, "idempotency_keys") == 1
 
 
-async def test_partitions_of_the_past_are_dropped(services: Services, bob: Actor) -> None:
+async def test_past_partitions_are_dropped(services: Services, bob: Actor) -> None:
     app = await application(bob)
     tokens = await app.connect(bob, "account:read")
     now = [row["relname"] for row in await bob.sql(PARTITIONS)]
@@ -127,7 +127,7 @@ async def test_partitions_of_the_past_are_dropped(services: Services, bob: Actor
     assert [row["relname"] for row in await bob.sql(PARTITIONS)] == now
 
 
-async def test_a_token_that_is_over_can_be_given_back_for_some_hours(services: Services, bob: Actor) -> None:
+async def test_expired_token_can_be_revoked_for_six_hours(services: Services, bob: Actor) -> None:
     app = await application(bob)
     tokens = await app.connect(bob, "account:read offline_access")
     await bob.sql("SELECT partitions_make(now() - interval '6 hours')")
@@ -137,8 +137,8 @@ async def test_a_token_that_is_over_can_be_given_back_for_some_hours(services: S
     (await app.refresh(tokens["refresh_token"])).refused("invalid_grant", 400)
 
 
-async def test_dropping_holds_nobody_up_and_is_finished_the_next_time(services: Services, bob: Actor) -> None:
-    """A reader that will not end, such as a backup: the job gives up, tokens go on, and the next run drops what is left."""
+async def test_dropping_a_locked_partition_times_out_and_is_retried(services: Services, bob: Actor) -> None:
+    """With a long-running reader, the job gives up, tokens are issued, and the next run drops the partition."""
     app = await application(bob)
     token = (await app.connect(bob, "account:read"))["access_token"]
     before = await bob.sql(PARTITIONS)
@@ -163,8 +163,8 @@ async def test_dropping_holds_nobody_up_and_is_finished_the_next_time(services: 
     assert await bob.sql(PARTITIONS) == before
 
 
-async def test_making_partitions_holds_nobody_up(bob: Actor) -> None:
-    """The same reader, and a new partition is there all the same."""
+async def test_creating_partitions_does_not_wait_for_readers(bob: Actor) -> None:
+    """With a long-running reader, a new partition is created."""
     reader = await asyncpg.connect(bob.service.dsn)
     try:
         async with reader.transaction():
@@ -175,15 +175,15 @@ async def test_making_partitions_holds_nobody_up(bob: Actor) -> None:
     await bob.sql("INSERT INTO oauth_access_tokens VALUES (sha256('y'), gen_random_uuid(), 1, now() + interval '2 days')")
 
 
-async def test_many_processes_may_make_partitions_at_once(services: Services, bob: Actor) -> None:
-    """As when everything is started at the same moment, after a pause of days."""
+async def test_processes_create_partitions_concurrently(services: Services, bob: Actor) -> None:
+    """Like processes that start at the same time after days."""
     for days in range(10, 15):
-        made = (f"SELECT partitions_make(now() + interval '{days} days')" for _ in range(8))
-        await asyncio.gather(*(bob.sql(statement) for statement in made))
+        statements = (f"SELECT partitions_make(now() + interval '{days} days')" for _ in range(8))
+        await asyncio.gather(*(bob.sql(statement) for statement in statements))
     await partitions.create_missing(services.db)
 
 
-async def test_workers_at_once_do_not_get_into_each_others_way(services: Services, bob: Actor) -> None:
+async def test_concurrent_workers_drop_partitions(services: Services, bob: Actor) -> None:
     before = await bob.sql(PARTITIONS)
     await bob.sql(PAST)
     await asyncio.gather(*(jobs.drop_token_partitions(services) for _ in range(4)))

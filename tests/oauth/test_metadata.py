@@ -1,4 +1,4 @@
-"""What clients find out by themselves: metadata and permissions, for everybody and from everywhere."""
+"""Authorization server metadata and the list of permissions."""
 
 import pytest
 
@@ -11,7 +11,7 @@ PERMISSION_LIST = "/api/v2/oauth/permissions"
 
 
 @pytest.mark.covers("O-1", "O-2", "O-3", "O-4", "O-5", "O-6", "O-7", "O-8")
-async def test_the_metadata_says_what_the_server_is(mallory: Actor) -> None:
+async def test_metadata(mallory: Actor) -> None:
     base = mallory.service.url
     answer = (await mallory.anonymously("GET", METADATA)).ok()
     methods = ["client_secret_basic", "client_secret_post", "none"]
@@ -36,7 +36,7 @@ async def test_the_metadata_says_what_the_server_is(mallory: Actor) -> None:
 
 
 @pytest.mark.covers("O-11")
-async def test_the_permissions_are_listed_in_order_with_their_meaning(mallory: Actor) -> None:
+async def test_permissions_are_listed_in_order(mallory: Actor) -> None:
     listed = (await mallory.anonymously("GET", PERMISSION_LIST)).ok().body["permissions"]
     assert [permission["scope"] for permission in listed] == [permission.scope for permission in PERMISSIONS]
     assert listed[0] == {
@@ -53,7 +53,7 @@ async def test_the_permissions_are_listed_in_order_with_their_meaning(mallory: A
 
 @pytest.mark.covers("O-10", "O-84", "O-178", "O-180")
 @pytest.mark.parametrize("path", [METADATA, PERMISSION_LIST])
-async def test_browsers_of_all_sites_may_read_them(mallory: Actor, path: str) -> None:
+async def test_cors_allows_every_origin(mallory: Actor, path: str) -> None:
     answer = (await mallory.anonymously("GET", path, headers={"Origin": "https://spa.example"})).ok()
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
     assert "Access-Control-Allow-Credentials" not in answer.headers
@@ -65,14 +65,14 @@ async def test_browsers_of_all_sites_may_read_them(mallory: Actor, path: str) ->
 
 
 @pytest.mark.covers("O-12")
-async def test_there_is_no_openid_connect(mallory: Actor) -> None:
+async def test_openid_configuration_is_not_found(mallory: Actor) -> None:
     (await mallory.anonymously("GET", "/.well-known/openid-configuration")).refused("not_found", 404)
 
 
 @pytest.mark.covers("O-9")
 @pytest.mark.parametrize("tail", ["/", "/pay/", "?a=b", "?", "#", "#top"])
-def test_nothing_stands_behind_the_issuer(tail: str) -> None:
-    """So two spellings of it are never compared."""
+def test_issuer_has_no_trailing_slash(tail: str) -> None:
+    """Clients compare issuers character by character."""
     with pytest.raises(config.InvalidSettingsError, match="TOLLHOUSE_BASE_URL"):
         config.load({"TOLLHOUSE_BASE_URL": f"https://pay.example{tail}"})
 
@@ -91,7 +91,7 @@ def test_nothing_stands_behind_the_issuer(tail: str) -> None:
         ("POST", "/api/v2/merchant/login"),
     ],
 )
-async def test_where_cookies_count_other_sites_get_nothing(mallory: Actor, method: str, path: str, origin: str) -> None:
+async def test_cookie_endpoints_have_no_cors(mallory: Actor, method: str, path: str, origin: str) -> None:
     for sent in (method, "OPTIONS"):
         headers = {"Origin": origin, "Access-Control-Request-Method": method}
         answer = await mallory.send(sent, path, headers=headers)

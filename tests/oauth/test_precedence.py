@@ -1,4 +1,4 @@
-"""Which fault is told first: a request that is wrong in every way, mended one fault at a time."""
+"""The order of errors: a request with every error is fixed one at a time."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +22,7 @@ async def app(bob: Actor) -> Application:
 
 @dataclass
 class Call:
-    """A call that is mended step by step."""
+    """A request that is fixed step by step."""
 
     actor: Actor
     path: str
@@ -30,20 +30,20 @@ class Call:
     headers: dict[str, str]
     fields: dict[str, Any]
     tail: bytes = b""
-    told: list[str] = field(default_factory=list[str])
+    descriptions: list[str] = field(default_factory=list[str])
 
     async def refused(self, code: str, status: int, words: str = "") -> None:
-        """What it is refused with now."""
+        """Send it and expect this error."""
         form = self.headers["Content-Type"] == FORM or self.path == TOKEN
         sent = (urlencode(self.fields).encode() if form else msgspec.json.encode(self.fields)) + self.tail
         answer = await self.actor.send(self.method, self.path, data=sent, headers=self.headers)
         answer.refused(code, status)
         assert words in answer.body["error_description"], answer.body
-        self.told.append(answer.body["error_description"])
+        self.descriptions.append(answer.body["error_description"])
 
 
-async def let_the_client_in(call: Call, app: Application) -> None:
-    """Everything that comes before the parameters, one fault after the other."""
+async def authenticate_step_by_step(call: Call, app: Application) -> None:
+    """Fix every error that comes before those of the parameters."""
     await call.refused("method_not_allowed", 405)
     call.method = "POST"
     await call.refused("invalid_request", 400, "body must be")
@@ -63,7 +63,7 @@ async def let_the_client_in(call: Call, app: Application) -> None:
 
 
 def token_call(app: Application, then: str, **fields: str) -> Call:
-    """A token call with every fault there is; `then` is the grant type it is mended to."""
+    """A token request with every error; `then` is its fixed grant type."""
     wrong = {"grant_type": "password", "then": then, "client_id": "thc_unknown", "client_secret": "wrong", **fields}
     headers = {"Content-Type": JSON, "Authorization": "Basic !!!"}
     return Call(app.owner, TOKEN, "PUT", headers, wrong, b"&grant_type=password&x=%zz")
@@ -73,7 +73,7 @@ def token_call(app: Application, then: str, **fields: str) -> Call:
 async def test_exchange(app: Application, alice: Actor) -> None:
     code = await app.code(alice, "account:read")
     call = token_call(app, "authorization_code", code_verifier="short", scope="nonsense")
-    await let_the_client_in(call, app)
+    await authenticate_step_by_step(call, app)
     await call.refused("invalid_request", 400, "`code` is required")
     call.fields["code"] = "x"
     await call.refused("invalid_request", 400, "`redirect_uri` is required")
@@ -84,7 +84,7 @@ async def test_exchange(app: Application, alice: Actor) -> None:
     for name, value in (("code_verifier", "w" * 43), ("code", code), ("redirect_uri", app.redirect_uri)):
         call.fields[name] = value
         await call.refused("invalid_grant", 400)
-    assert len(call.told) == 15
+    assert len(call.descriptions) == 15
     (await app.exchange(code)).ok()
 
 
@@ -92,7 +92,7 @@ async def test_exchange(app: Application, alice: Actor) -> None:
 async def test_refresh(app: Application, alice: Actor) -> None:
     token = (await app.connect(alice, "account:read offline_access"))["refresh_token"]
     call = token_call(app, "refresh_token", scope="nonsense", code="x")
-    await let_the_client_in(call, app)
+    await authenticate_step_by_step(call, app)
     await call.refused("invalid_request", 400, "`refresh_token` is required")
     call.fields["refresh_token"] = "x"  # noqa: S105 - no token at all
     await call.refused("invalid_scope", 400, "unknown scope")
@@ -106,9 +106,9 @@ async def test_refresh(app: Application, alice: Actor) -> None:
 
 
 @pytest.mark.covers("O-182", "O-185", "O-191", "O-193", "O-197", "O-198", "O-200")
-async def test_saving_settings(app: Application, bob: Actor, mallory: Actor) -> None:
-    gone = await application(bob)
-    (await bob.dashboard("DELETE", f"/oauth/clients/{gone.client_id}")).ok()
+async def test_update_of_settings(app: Application, bob: Actor, mallory: Actor) -> None:
+    assert_revoked = await application(bob)
+    (await bob.dashboard("DELETE", f"/oauth/clients/{assert_revoked.client_id}")).ok()
     right: dict[str, Any] = {
         "name": "Southwind",
         "client_type": "confidential",
@@ -140,7 +140,7 @@ async def test_saving_settings(app: Application, bob: Actor, mallory: Actor) -> 
         await call.refused("validation_failed", 422)
         wrong[name] = right.get(name)
     await call.refused("not_found", 404)
-    call.actor, call.path = bob, f"{CLIENTS}/{gone.client_id}"
+    call.actor, call.path = bob, f"{CLIENTS}/{assert_revoked.client_id}"
     await call.refused("application_revoked", 409)
     call.path = f"{CLIENTS}/{app.client_id}"
     await call.refused("validation_failed", 422)  # a stored fact: of which type it is

@@ -1,4 +1,4 @@
-"""Races, twenty times each, by twenty connections to two web servers: one winner, nothing survives, nobody fails."""
+"""Races, twenty times each, by twenty connections to two web servers: one winner, no 5xx."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
@@ -20,7 +20,7 @@ CLIENTS = "/api/v2/merchant/oauth/clients"
 DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 
 
-class Arena:
+class Servers:
     """Two web servers on one database."""
 
     def __init__(self, dsn: str) -> None:
@@ -30,46 +30,46 @@ class Arena:
         self.services = [Service(settings).start(), Service(more, worker=False).start()]
 
     def way(self, n: int) -> str:
-        """The address of one of the two."""
+        """The URL of one of the two."""
         return self.services[n % 2].url
 
     def stop(self) -> None:
-        """Close everything."""
+        """Stop both."""
         for service in self.services:
             service.stop()
 
 
 @pytest.fixture(scope="module")
-def arena(server: embedded.Server) -> Iterator[Arena]:
-    """Where all races are run."""
-    one = Arena(server.cluster.dsn)
+def servers(server: embedded.Server) -> Iterator[Servers]:
+    """Two servers for all races."""
+    one = Servers(server.cluster.dsn)
     yield one
     one.stop()
 
 
 @pytest.fixture
-async def alice(arena: Arena) -> AsyncIterator[Actor]:
-    """Alice, who connects."""
-    async with sign_up(arena.services[0], "alice", "Alice's Coffee") as actor:
+async def alice(servers: Servers) -> AsyncIterator[Actor]:
+    """Alice, who connects the application."""
+    async with sign_up(servers.services[0], "alice", "Alice's Coffee") as actor:
         yield actor
 
 
 @pytest.fixture
-async def app(arena: Arena) -> AsyncIterator[Application]:
+async def app(servers: Servers) -> AsyncIterator[Application]:
     """Bob's application."""
-    async with sign_up(arena.services[0], "bob", "Bob's Books") as bob:
+    async with sign_up(servers.services[0], "bob", "Bob's Books") as bob:
         yield await application(bob)
 
 
 async def race(calls: Iterable[Awaitable[Answer]]) -> list[Answer]:
-    """All at once; none fails, and none waits for another for long."""
+    """Send all at once; none fails or takes long."""
     responses = await asyncio.wait_for(asyncio.gather(*calls), 20)
     assert max(answer.status for answer in responses) < 500, [answer.raw for answer in responses if answer.status >= 500]
     return responses
 
 
-def one_winner(responses: list[Answer], status: int, code: str) -> Answer:
-    """Who won; all others got this refusal."""
+def assert_one_winner(responses: list[Answer], status: int, code: str) -> Answer:
+    """The only success; all others got this error."""
     won = [answer for answer in responses if answer.status < 400]
     assert len(won) == 1
     for answer in responses:
@@ -78,37 +78,37 @@ def one_winner(responses: list[Answer], status: int, code: str) -> Answer:
     return won[0]
 
 
-async def request(arena: Arena, n: int, path: str, app: Application, **fields: str) -> Answer:
-    """A protocol call, by one of the two ways."""
+async def request(servers: Servers, n: int, path: str, app: Application, **fields: str) -> Answer:
+    """A protocol request to one of the two servers."""
     credentials = {"client_id": app.client_id, "client_secret": app.client_secret or ""}
-    return await post_form(arena.way(n) + path, credentials | fields)
+    return await post_form(servers.way(n) + path, credentials | fields)
 
 
-async def exchange(arena: Arena, n: int, app: Application, code: str) -> Answer:
+async def exchange(servers: Servers, n: int, app: Application, code: str) -> Answer:
     """Exchange a code."""
     fields = {"code": code, "redirect_uri": app.redirect_uri, "code_verifier": app.verifier}
-    return await request(arena, n, TOKEN, app, grant_type="authorization_code", **fields)
+    return await request(servers, n, TOKEN, app, grant_type="authorization_code", **fields)
 
 
-async def refresh(arena: Arena, n: int, app: Application, token: str) -> Answer:
+async def refresh(servers: Servers, n: int, app: Application, token: str) -> Answer:
     """Refresh."""
-    return await request(arena, n, TOKEN, app, grant_type="refresh_token", refresh_token=token)
+    return await request(servers, n, TOKEN, app, grant_type="refresh_token", refresh_token=token)
 
 
-async def save(arena: Arena, n: int, app: Application, body: dict[str, Any]) -> Answer:
+async def save(servers: Servers, n: int, app: Application, body: dict[str, Any]) -> Answer:
     """Save settings."""
-    return await app.owner.send("PUT", f"{arena.way(n)}{CLIENTS}/{app.client_id}", json=body)
+    return await app.owner.send("PUT", f"{servers.way(n)}{CLIENTS}/{app.client_id}", json=body)
 
 
 async def settings(app: Application, **changes: Any) -> dict[str, Any]:
-    """The settings body of now, but for these changes."""
+    """The current settings with some changes."""
     now = (await app.owner.dashboard("GET", f"/oauth/clients/{app.client_id}")).ok().body["client"]
     names = ("name", "client_type", "description", "website_url", "redirect_uris", "scopes", "version")
     return {name: now[name] for name in names} | changes
 
 
-async def all_is_over(app: Application, *bodies: dict[str, Any]) -> None:
-    """Neither access nor refresh tokens of these answers are worth anything."""
+async def assert_tokens_invalid(app: Application, *bodies: dict[str, Any]) -> None:
+    """No access or refresh token of these responses is accepted."""
     for body in bodies:
         (await app.api(body["access_token"], "GET", "/account")).refused("invalid_token", 401)
         if "refresh_token" in body:
@@ -116,83 +116,83 @@ async def all_is_over(app: Application, *bodies: dict[str, Any]) -> None:
 
 
 @pytest.mark.covers("O-115")
-async def test_exchange_against_exchange(arena: Arena, app: Application, alice: Actor) -> None:
+async def test_exchange_against_exchange(servers: Servers, app: Application, alice: Actor) -> None:
     for _ in range(ROUNDS):
         code = await app.code(alice, SCOPE)
-        responses = await race(exchange(arena, n, app, code) for n in range(CALLS))
-        await all_is_over(app, one_winner(responses, 400, "invalid_grant").body)
+        responses = await race(exchange(servers, n, app, code) for n in range(CALLS))
+        await assert_tokens_invalid(app, assert_one_winner(responses, 400, "invalid_grant").body)
     grants = await alice.sql("SELECT revoked_because FROM oauth_grants WHERE client_id = $1", app.client_id)
     assert [grant["revoked_because"] for grant in grants] == ["code_replayed"] * ROUNDS
 
 
 @pytest.mark.covers("O-128")
-async def test_refresh_against_refresh(arena: Arena, app: Application, alice: Actor) -> None:
+async def test_refresh_against_refresh(servers: Servers, app: Application, alice: Actor) -> None:
     for _ in range(ROUNDS):
         tokens = await app.connect(alice, SCOPE)
-        responses = await race(refresh(arena, n, app, tokens["refresh_token"]) for n in range(CALLS))
-        await all_is_over(app, tokens, one_winner(responses, 400, "invalid_grant").body)
+        responses = await race(refresh(servers, n, app, tokens["refresh_token"]) for n in range(CALLS))
+        await assert_tokens_invalid(app, tokens, assert_one_winner(responses, 400, "invalid_grant").body)
 
 
 @pytest.mark.covers("O-156")
-async def test_refresh_against_revoke(arena: Arena, app: Application, alice: Actor) -> None:
+async def test_refresh_against_revoke(servers: Servers, app: Application, alice: Actor) -> None:
     for turn in range(ROUNDS):
         tokens = await app.connect(alice, SCOPE)
         given_back = tokens["access_token" if turn % 2 else "refresh_token"]
-        refreshed = [refresh(arena, n, app, tokens["refresh_token"]) for n in range(CALLS // 2)]
-        revoked = [request(arena, n, REVOKE, app, token=given_back) for n in range(CALLS // 2)]
+        refreshed = [refresh(servers, n, app, tokens["refresh_token"]) for n in range(CALLS // 2)]
+        revoked = [request(servers, n, REVOKE, app, token=given_back) for n in range(CALLS // 2)]
         responses = await race([call for pair in zip(refreshed, revoked, strict=True) for call in pair])
         assert {answer.status for answer in responses[1::2]} == {200}
         won = [answer.body for answer in responses[::2] if answer.status == 200]
         assert len(won) <= 1
-        await all_is_over(app, tokens, *won)
+        await assert_tokens_invalid(app, tokens, *won)
 
 
 @pytest.mark.covers("O-116", "O-168")
-async def test_exchange_against_put(arena: Arena, app: Application, alice: Actor) -> None:
-    """What was removed is in no grant; a code that came too late is dead for ever."""
+async def test_exchange_against_update(servers: Servers, app: Application, alice: Actor) -> None:
+    """No grant has the removed scope; a code that lost the race stays invalid."""
     full = (await settings(app))["scopes"]
     for turn in range(ROUNDS):
         codes = [await app.code(alice, SCOPE) for _ in range(3)]
         body = await settings(app, scopes=["account:read", "offline_access"])
-        calls = [exchange(arena, n, app, codes[n % 3]) for n in range(CALLS - 1)]
-        calls.insert(turn % CALLS, save(arena, turn, app, body))
+        calls = [exchange(servers, n, app, codes[n % 3]) for n in range(CALLS - 1)]
+        calls.insert(turn % CALLS, save(servers, turn, app, body))
         responses = await race(calls)
         responses.pop(turn % CALLS).ok()
         won = [answer.body for answer in responses if answer.status == 200]
         assert len(won) <= 3
-        await all_is_over(app, *won)
+        await assert_tokens_invalid(app, *won)
         for code in codes:
             (await app.exchange(code)).refused("invalid_grant", 400)
-        (await save(arena, 0, app, await settings(app, scopes=full))).ok()
+        (await save(servers, 0, app, await settings(app, scopes=full))).ok()
     masks = "SELECT count(*) AS n FROM oauth_grants WHERE client_id = $1 AND scope_mask & 4 <> 0 AND revoked_at IS NULL"
     assert (await alice.sql(masks, app.client_id))[0]["n"] == 0
 
 
 @pytest.mark.covers("O-168", "O-170")
-async def test_single_exchanges_and_refreshes_against_put(arena: Arena, app: Application, alice: Actor) -> None:
-    """Each code and token is used once, so that its grant lives on: without what the save removed, whoever was first."""
+async def test_single_exchanges_and_refreshes_against_update(servers: Servers, app: Application, alice: Actor) -> None:
+    """Each code and token is used once, so its grant stays active, without the removed scope, whichever was first."""
     full = (await settings(app))["scopes"]
     for turn in range(ROUNDS):
         codes = [await app.code(alice, SCOPE) for _ in range(7)]
         tokens = [await app.connect(alice, SCOPE) for _ in range(3)]
         codes += [await app.code(alice, "payments:read")]
         body = await settings(app, scopes=["account:read", "offline_access"])
-        calls = [exchange(arena, n, app, code) for n, code in enumerate(codes)]
-        calls += [refresh(arena, n, app, token["refresh_token"]) for n, token in enumerate(tokens)]
+        calls = [exchange(servers, n, app, code) for n, code in enumerate(codes)]
+        calls += [refresh(servers, n, app, token["refresh_token"]) for n, token in enumerate(tokens)]
         place = turn % len(calls)
-        calls.insert(place, save(arena, turn, app, body))
+        calls.insert(place, save(servers, turn, app, body))
         responses = await race(calls)
         responses.pop(place).ok()
         for answer in responses:
             if answer.status != 200:
                 answer.refused("invalid_grant", 400)
                 continue
-            shown = await app.api(answer.body["access_token"], "GET", "/account")
-            if shown.status == 200:
-                assert shown.body["scopes"] == ["account:read", "offline_access"]
+            account = await app.api(answer.body["access_token"], "GET", "/account")
+            if account.status == 200:
+                assert account.body["scopes"] == ["account:read", "offline_access"]
             else:
                 assert answer.body["scope"] == "payments:read"
-        (await save(arena, 0, app, await settings(app, scopes=full))).ok()
+        (await save(servers, 0, app, await settings(app, scopes=full))).ok()
         for answer in responses:
             if answer.status == 200:
                 opened = await app.api(answer.body["access_token"], "GET", "/payment-links")
@@ -200,39 +200,39 @@ async def test_single_exchanges_and_refreshes_against_put(arena: Arena, app: App
 
 
 @pytest.mark.covers("O-192")
-async def test_put_against_put(arena: Arena, app: Application) -> None:
+async def test_update_against_update(servers: Servers, app: Application) -> None:
     for turn in range(1, ROUNDS + 1):
         body = await settings(app)
-        responses = await race(save(arena, n, app, body | {"name": f"N{n}"}) for n in range(CALLS))
-        won = one_winner(responses, 409, "application_changed").body
+        responses = await race(save(servers, n, app, body | {"name": f"N{n}"}) for n in range(CALLS))
+        won = assert_one_winner(responses, 409, "application_changed").body
         now = await settings(app)
         assert (now["name"], now["version"]) == (won["name"], turn + 1)
 
 
 @pytest.mark.covers("O-61")
-async def test_approve_against_approve(arena: Arena, app: Application, alice: Actor) -> None:
+async def test_allow_against_allow(servers: Servers, app: Application, alice: Actor) -> None:
     for turn in range(1, ROUNDS + 1):
         path = (await alice.send("GET", app.authorize_path(SCOPE))).ok(303).location
         hidden = HIDDEN.findall((await alice.send("GET", path)).ok().text)
         fields = [*hidden, ("scope", "account:read"), ("decision", "allow")]
-        responses = await race(alice.form(arena.way(n) + path, fields) for n in range(CALLS))
+        responses = await race(alice.form(servers.way(n) + path, fields) for n in range(CALLS))
         assert sorted(answer.status for answer in responses) == [303] + [409] * (CALLS - 1)
         won = next(answer for answer in responses if answer.status == 303)
         (await app.exchange(won.query["code"])).ok()
         assert len(await alice.sql("SELECT 1 FROM oauth_codes WHERE client_id = $1", app.client_id)) == turn
 
 
-async def test_none_of_it_was_a_deadlock(arena: Arena) -> None:
-    """The last of this file: closed connections have told the server what they met. A deadlock made here is counted."""
-    arena.stop()
-    assert await deadlocks(arena.dsn) == 0
-    await asyncio.gather(*(crosswise(arena.dsn, first, 3 - first) for first in (1, 2)))
-    while not await deadlocks(arena.dsn):
+async def test_no_race_was_a_deadlock(servers: Servers) -> None:
+    """Last in this file: closed connections have reported their statistics. A deadlock created here is counted."""
+    servers.stop()
+    assert await count_deadlocks(servers.dsn) == 0
+    await asyncio.gather(*(lock_both(servers.dsn, first, 3 - first) for first in (1, 2)))
+    while not await count_deadlocks(servers.dsn):
         await asyncio.sleep(0.05)
 
 
-async def deadlocks(dsn: str) -> int:
-    """How many the database has seen."""
+async def count_deadlocks(dsn: str) -> int:
+    """The number of deadlocks of the database."""
     connection = await asyncpg.connect(dsn)
     try:
         return int(await connection.fetchval(DEADLOCKS))
@@ -240,8 +240,8 @@ async def deadlocks(dsn: str) -> int:
         await connection.close()
 
 
-async def crosswise(dsn: str, first: int, second: int) -> None:
-    """Take two locks, in an order that somebody else takes the other way round."""
+async def lock_both(dsn: str, first: int, second: int) -> None:
+    """Take two locks in this order."""
     connection = await asyncpg.connect(dsn)
     try:
         with suppress(asyncpg.DeadlockDetectedError):

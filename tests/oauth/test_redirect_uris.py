@@ -1,4 +1,4 @@
-"""Which callback addresses may be registered, and how an answer is appended to one."""
+"""Redirect URIs: registration rules and appending a response."""
 
 import pytest
 
@@ -77,13 +77,13 @@ REFUSED = {
 
 @pytest.mark.covers("O-188")
 @pytest.mark.parametrize("uri", ACCEPTED)
-def test_these_may_be_registered(uri: str) -> None:
+def test_valid_redirect_uris(uri: str) -> None:
     assert redirect_uris.find_error(uri) is None
 
 
 @pytest.mark.covers("O-187")
 @pytest.mark.parametrize(("uri", "code"), REFUSED.items())
-def test_these_are_refused_for_a_reason_of_their_own(uri: str, code: str) -> None:
+def test_invalid_redirect_uris(uri: str, code: str) -> None:
     wrong = redirect_uris.find_error(uri)
     assert wrong is not None
     assert wrong.code == code
@@ -99,10 +99,10 @@ def test_these_are_refused_for_a_reason_of_their_own(uri: str, code: str) -> Non
         ("https://a.example/cb?keep=1&", "https://a.example/cb?keep=1&code=c&state=a%26b+%C3%A9"),
     ],
 )
-def test_an_answer_stands_behind_the_callbacks_own_query(callback: str, expected: str) -> None:
+def test_response_is_added_to_the_query(callback: str, expected: str) -> None:
     assert redirect_uris.redirect_url(callback, code="c", state="a&b é", error=None) == expected
 
 
-def test_the_merchant_is_shown_where_it_returns_to() -> None:
+def test_origin_and_host() -> None:
     assert redirect_uris.origin_of("https://app.example:8443/cb?x=1") == "https://app.example:8443"
     assert redirect_uris.host_of("https://www.app.example/about") == "www.app.example"

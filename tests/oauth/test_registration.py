@@ -1,4 +1,4 @@
-"""Making and reading applications: the settings body and its rules, whose they are, and the secret that is shown once."""
+"""Registering and reading applications in the dashboard API."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ MEMBERS = {
 
 
 def settings(**changes: Any) -> dict[str, Any]:
-    """Settings that keep every rule, with some changes; a change to `...` leaves a member out."""
+    """Valid settings with some changes; `...` omits a member."""
     body: dict[str, Any] = {
         "name": "Northwind Ledger",
         "client_type": "confidential",
@@ -28,45 +28,45 @@ def settings(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.covers("O-183")
-async def test_a_confidential_application_gets_a_secret_once(bob: Actor) -> None:
-    made = (await bob.dashboard("POST", CLIENTS, settings())).ok(201).body
-    assert set(made) == {*MEMBERS, "client_secret"}
-    assert made["client_id"].startswith("thc_")
-    assert len(made["client_id"]) == 26
-    assert made["client_secret"].startswith("thcs_")
-    assert made["secret_hint"] == made["client_secret"][-4:]
-    assert made["status"] == "enabled"
-    assert made["version"] == 1
-    assert made["active_connections"] == 0
-    assert made["last_used_at"] is made["revoked_at"] is None
-    assert made["created_at"] == made["updated_at"]
-    assert {name: made[name] for name in settings()} == settings()
+async def test_confidential_application_gets_a_secret_once(bob: Actor) -> None:
+    created = (await bob.dashboard("POST", CLIENTS, settings())).ok(201).body
+    assert set(created) == {*MEMBERS, "client_secret"}
+    assert created["client_id"].startswith("thc_")
+    assert len(created["client_id"]) == 26
+    assert created["client_secret"].startswith("thcs_")
+    assert created["secret_hint"] == created["client_secret"][-4:]
+    assert created["status"] == "enabled"
+    assert created["version"] == 1
+    assert created["active_connections"] == 0
+    assert created["last_used_at"] is created["revoked_at"] is None
+    assert created["created_at"] == created["updated_at"]
+    assert {name: created[name] for name in settings()} == settings()
 
 
 @pytest.mark.covers("O-183")
-async def test_a_public_application_has_no_secret_anywhere(bob: Actor) -> None:
-    made = (await bob.dashboard("POST", CLIENTS, settings(client_type="public"))).ok(201).body
-    assert set(made) == MEMBERS
-    assert made["secret_hint"] is None
+async def test_public_application_has_no_secret(bob: Actor) -> None:
+    created = (await bob.dashboard("POST", CLIENTS, settings(client_type="public"))).ok(201).body
+    assert set(created) == MEMBERS
+    assert created["secret_hint"] is None
 
 
 @pytest.mark.covers("O-184", "O-210")
-async def test_reading_never_shows_the_secret(bob: Actor) -> None:
-    made = (await bob.dashboard("POST", CLIENTS, settings())).ok(201).body
-    shown = (await bob.dashboard("GET", f"{CLIENTS}/{made['client_id']}")).ok()
-    assert set(shown.body) == {"client", "issuer", "authorization_endpoint", "token_endpoint"}
-    assert set(shown.body["client"]) == MEMBERS
-    assert shown.body["issuer"] == bob.service.url
-    assert shown.body["authorization_endpoint"] == f"{bob.service.url}/api/v2/oauth/authorize"
-    assert shown.body["token_endpoint"] == f"{bob.service.url}/api/v2/oauth/token"
-    assert made["client_secret"] not in shown.text
+async def test_responses_do_not_contain_the_secret(bob: Actor) -> None:
+    created = (await bob.dashboard("POST", CLIENTS, settings())).ok(201).body
+    response = (await bob.dashboard("GET", f"{CLIENTS}/{created['client_id']}")).ok()
+    assert set(response.body) == {"client", "issuer", "authorization_endpoint", "token_endpoint"}
+    assert set(response.body["client"]) == MEMBERS
+    assert response.body["issuer"] == bob.service.url
+    assert response.body["authorization_endpoint"] == f"{bob.service.url}/api/v2/oauth/authorize"
+    assert response.body["token_endpoint"] == f"{bob.service.url}/api/v2/oauth/token"
+    assert created["client_secret"] not in response.text
     listed = (await bob.dashboard("GET", CLIENTS)).ok()
-    assert made["client_secret"] not in listed.text
-    kept = await bob.sql("SELECT c::text AS all FROM oauth_clients c WHERE id = $1", made["client_id"])
-    assert made["client_secret"] not in kept[0]["all"]
+    assert created["client_secret"] not in listed.text
+    stored = await bob.sql("SELECT c::text AS all FROM oauth_clients c WHERE id = $1", created["client_id"])
+    assert created["client_secret"] not in stored[0]["all"]
 
 
-async def test_the_list_is_newest_first(bob: Actor) -> None:
+async def test_list_is_newest_first(bob: Actor) -> None:
     names = ["One", "Two", "Three"]
     for name in names:
         (await bob.dashboard("POST", CLIENTS, settings(name=name))).ok(201)
@@ -76,7 +76,7 @@ async def test_the_list_is_newest_first(bob: Actor) -> None:
 
 
 @pytest.mark.covers("O-185")
-async def test_anothers_application_is_not_there(bob: Actor, mallory: Actor) -> None:
+async def test_application_of_another_merchant_is_not_found(bob: Actor, mallory: Actor) -> None:
     app = await application(bob)
     (await mallory.dashboard("GET", f"{CLIENTS}/{app.client_id}")).refused("not_found", 404)
     (await mallory.dashboard("GET", f"{CLIENTS}/thc_unknown")).refused("not_found", 404)
@@ -84,7 +84,7 @@ async def test_anothers_application_is_not_there(bob: Actor, mallory: Actor) -> 
 
 
 @pytest.mark.covers("O-182", "O-165")
-async def test_a_session_is_needed(bob: Actor) -> None:
+async def test_session_is_required(bob: Actor) -> None:
     app = await application(bob)
     path = f"/api/v2/merchant{CLIENTS}"
     for headers in ({}, {"X-API-Key": await bob.key()}, {"Authorization": "Bearer that_x"}):
@@ -94,7 +94,7 @@ async def test_a_session_is_needed(bob: Actor) -> None:
 
 
 @pytest.mark.covers("O-182")
-async def test_another_site_cannot_register(bob: Actor) -> None:
+async def test_cross_site_request_is_rejected(bob: Actor) -> None:
     refused = await bob.send("POST", f"/api/v2/merchant{CLIENTS}", json=settings(), headers={"Sec-Fetch-Site": "cross-site"})
     refused.refused("cross_origin_forbidden", 403)
 
@@ -122,12 +122,12 @@ async def test_another_site_cannot_register(bob: Actor) -> None:
         {"version": 1},
     ],
 )
-async def test_these_settings_are_kept_byte_for_byte(bob: Actor, changes: dict[str, Any]) -> None:
-    made = (await bob.dashboard("POST", CLIENTS, settings(**changes))).ok(201).body
+async def test_settings_are_stored_unchanged(bob: Actor, changes: dict[str, Any]) -> None:
+    created = (await bob.dashboard("POST", CLIENTS, settings(**changes))).ok(201).body
     cleared = {"description": "", "website_url": None}
     for name, value in changes.items():
         expected = cleared[name] if value is None or value is ... else value
-        assert made[name] == (["account:read"] if name == "scopes" else expected)
+        assert created[name] == (["account:read"] if name == "scopes" else expected)
 
 
 @pytest.mark.covers("O-186", "O-187", "O-189", "O-190", "O-200")
@@ -177,25 +177,25 @@ async def test_these_settings_are_kept_byte_for_byte(bob: Actor, changes: dict[s
         ),
     ],
 )
-async def test_every_fault_is_named_in_one_answer(bob: Actor, changes: dict[str, Any], faults: dict[str, str]) -> None:
+async def test_one_response_names_every_field_error(bob: Actor, changes: dict[str, Any], faults: dict[str, str]) -> None:
     assert (await bob.dashboard("POST", CLIENTS, settings(**changes))).field_errors() == faults
     assert (await bob.dashboard("GET", CLIENTS)).ok().body == {"clients": []}
 
 
 @pytest.mark.covers("O-200")
 @pytest.mark.parametrize("raw", [b'{"name": "\\ud800"}', b'{"name": "\\u0000"}', b"{", b"\xff"])
-async def test_what_no_text_may_hold_is_malformed(bob: Actor, raw: bytes) -> None:
+async def test_invalid_text_is_malformed(bob: Actor, raw: bytes) -> None:
     answer = await bob.send("POST", f"/api/v2/merchant{CLIENTS}", data=raw, headers={"Content-Type": "application/json"})
     answer.refused("invalid_request", 400)
 
 
-async def test_a_body_says_that_it_is_json(bob: Actor) -> None:
+async def test_content_type_must_be_json(bob: Actor) -> None:
     answer = await bob.send("POST", f"/api/v2/merchant{CLIENTS}", data=b"{}", headers={"Content-Type": "text/plain"})
     answer.refused("unsupported_media_type", 415)
 
 
 @pytest.mark.covers("O-199")
-async def test_the_record_counts_living_connections_and_shows_the_last_use(bob: Actor, alice: Actor, carol: Actor) -> None:
+async def test_application_shows_active_connections_and_last_use(bob: Actor, alice: Actor, carol: Actor) -> None:
     app = await application(bob)
     tokens = await app.connect(alice, "account:read")
     await app.connect(carol, "account:read")
@@ -211,5 +211,5 @@ async def test_the_record_counts_living_connections_and_shows_the_last_use(bob: 
 
 async def test_every_scope_can_be_registered(bob: Actor) -> None:
     every = await every_scope(bob)
-    made = (await bob.dashboard("POST", CLIENTS, settings(scopes=every[::-1]))).ok(201).body
-    assert made["scopes"] == every
+    created = (await bob.dashboard("POST", CLIENTS, settings(scopes=every[::-1]))).ok(201).body
+    assert created["scopes"] == every

@@ -1,4 +1,4 @@
-"""Everything is in the database: a server that is stopped and started between any two steps loses nothing."""
+"""All state is in the database: restarting the server between any two steps loses nothing."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
@@ -14,33 +14,33 @@ T = TypeVar("T")
 
 @pytest.fixture
 def restarting(server: embedded.Server) -> Iterator["Restarting"]:
-    """A service that is another one after every step."""
+    """A service that is restarted after every step."""
     one = Restarting(server)
     yield one
     one.service.stop()
 
 
 class Restarting:
-    """Starts a service anew, on the same database and port."""
+    """Restarts a service on the same database and port."""
 
     def __init__(self, server: embedded.Server) -> None:
         self._settings = settings_for(server.cluster.dsn, fresh=True)
         self.service = Service(self._settings, worker=False).start()
 
     def again(self) -> None:
-        """Stop it and start another."""
+        """Restart the service."""
         self.service.stop()
         self.service = Service(self._settings, worker=False).start()
 
     async def between(self, step: Callable[[], Awaitable[T]]) -> T:
-        """Do a step, then restart."""
+        """Await a step, then restart."""
         done = await step()
         self.again()
         return done
 
 
 @pytest.mark.covers("O-212")
-async def test_a_restart_between_any_two_steps_loses_nothing(restarting: Restarting) -> None:
+async def test_restart_between_any_two_steps_loses_nothing(restarting: Restarting) -> None:
     step = restarting.between
     async with sign_up(restarting.service, "alice", "Alice's Coffee") as alice:
         app = await step(lambda: application(alice))

@@ -1,4 +1,4 @@
-"""A suspended application, or one of a suspended owner: nothing new begins, tokens are refused, and its grants stay."""
+"""A suspended application or owner: no new authorizations, tokens are rejected, grants are kept."""
 
 import pytest
 
@@ -26,7 +26,9 @@ async def app(bob: Actor) -> Application:
 
 
 @EACH_WAY
-async def test_calls_are_refused_and_grants_stay(app: Application, alice: Actor, suspend: str, reactivate: str) -> None:
+async def test_requests_are_rejected_and_grants_are_kept(
+    app: Application, alice: Actor, suspend: str, reactivate: str
+) -> None:
     tokens = await app.connect(alice, SCOPE)
     (await app.api(tokens["access_token"], "GET", "/account")).ok()
     await alice.sql(suspend, app.client_id)
@@ -40,7 +42,7 @@ async def test_calls_are_refused_and_grants_stay(app: Application, alice: Actor,
 
 
 @EACH_WAY
-async def test_nothing_new_begins(app: Application, alice: Actor, suspend: str, reactivate: str) -> None:
+async def test_no_new_authorization(app: Application, alice: Actor, suspend: str, reactivate: str) -> None:
     waiting = (await alice.send("GET", app.authorize_path(SCOPE))).ok(303).location
     shown = (await alice.send("GET", waiting)).ok()
     code = await app.code(alice, SCOPE)
@@ -59,28 +61,28 @@ async def test_nothing_new_begins(app: Application, alice: Actor, suspend: str, 
 
 
 @EACH_WAY
-async def test_it_takes_no_money_by_whatever_credential(
-    app: Application, alice: Actor, suspend: str, reactivate: str
-) -> None:
+async def test_no_money_moves_with_any_credential(app: Application, alice: Actor, suspend: str, reactivate: str) -> None:
     tokens = await app.connect(alice, SCOPE)
     (await alice.post("/test/balances/fund", {"currency": "EUR", "amount": "100.00"})).ok(201)
     pay = {**RESERVE, "oauth_client_id": app.client_id}
-    kept = [(await alice.post("/balance-payments", pay, key=f"reserve-{n}")).ok(201).body["id"] for n in range(2)]
+    payment_ids = [(await alice.post("/balance-payments", pay, key=f"reserve-{n}")).ok(201).body["id"] for n in range(2)]
     await alice.sql(suspend, app.client_id)
     by_token = await app.api(tokens["access_token"], "POST", "/balance-payments", RESERVE, key="by-token")
     by_token.refused("application_suspended", 403)
-    captured = await app.api(tokens["access_token"], "POST", f"/balance-payments/{kept[0]}/capture", {}, key="capture")
+    captured = await app.api(
+        tokens["access_token"], "POST", f"/balance-payments/{payment_ids[0]}/capture", {}, key="capture"
+    )
     captured.refused("application_suspended", 403)
     (await alice.post("/balance-payments", pay, key="by-key")).refused("application_suspended", 403)
-    at = f"/balance-payments/{kept[0]}/capture"
+    at = f"/balance-payments/{payment_ids[0]}/capture"
     by_owner = await app.owner.dashboard("POST", f"/oauth/clients/{app.client_id}{at}", {})
     by_owner.refused("account_suspended" if suspend == SUSPEND_OWNER else "application_suspended", 403)
-    assert (await alice.get(f"/balance-payments/{kept[0]}")).ok().body["status"] == "reserved"
+    assert (await alice.get(f"/balance-payments/{payment_ids[0]}")).ok().body["status"] == "reserved"
     await alice.sql(reactivate, app.client_id)
     (await app.api(tokens["access_token"], "POST", at, {}, key="capture-afterwards")).ok()
 
 
-async def test_the_owner_gives_back_what_is_reserved(app: Application, alice: Actor) -> None:
+async def test_owner_can_release_reservations(app: Application, alice: Actor) -> None:
     await app.connect(alice, SCOPE)
     (await alice.post("/test/balances/fund", {"currency": "EUR", "amount": "100.00"})).ok(201)
     pay = {**RESERVE, "oauth_client_id": app.client_id}
@@ -90,7 +92,7 @@ async def test_the_owner_gives_back_what_is_reserved(app: Application, alice: Ac
     assert released.ok().body["status"] == "released"
 
 
-async def test_its_owner_reads_and_revokes_it_and_changes_nothing(app: Application, alice: Actor) -> None:
+async def test_owner_can_read_and_revoke_but_not_change(app: Application, alice: Actor) -> None:
     tokens = await app.connect(alice, SCOPE)
     await app.connect(alice, SCOPE, mode="live")
     path = f"/oauth/clients/{app.client_id}"
@@ -100,8 +102,8 @@ async def test_its_owner_reads_and_revokes_it_and_changes_nothing(app: Applicati
     shown = (await app.owner.dashboard("GET", path)).ok().body["client"]
     assert shown.pop("suspended_at")
     assert shown == before
-    said = ("name", "client_type", "description", "website_url", "redirect_uris", "scopes", "version")
-    settings = {name: before[name] for name in said}
+    names = ("name", "client_type", "description", "website_url", "redirect_uris", "scopes", "version")
+    settings = {name: before[name] for name in names}
     refused = ("application_suspended", 403)
     (await app.owner.dashboard("PUT", path, settings)).refused(*refused)
     (await app.owner.dashboard("POST", f"{path}/status", {"enabled": False, "version": 1})).refused(*refused)
@@ -120,14 +122,14 @@ async def test_its_owner_reads_and_revokes_it_and_changes_nothing(app: Applicati
     assert (await app.owner.dashboard("DELETE", path)).ok().body["status"] == "revoked"
 
 
-async def test_a_suspended_merchant_is_refused_before_its_own_application(app: Application, alice: Actor) -> None:
+async def test_suspension_of_the_merchant_comes_before_the_application(app: Application, alice: Actor) -> None:
     tokens = await app.connect(alice, SCOPE)
     await alice.sql(SUSPEND_APPLICATION, app.client_id)
     await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)
     (await app.api(tokens["access_token"], "GET", "/account")).refused("account_suspended", 403)
 
 
-async def test_a_suspended_merchant_connects_nothing(app: Application, alice: Actor) -> None:
+async def test_suspended_merchant_cannot_connect(app: Application, alice: Actor) -> None:
     waiting = (await alice.send("GET", app.authorize_path(SCOPE))).ok(303).location
     shown = (await alice.send("GET", waiting)).ok()
     form_token = shown.text.partition('name="form_token" value="')[2].partition('"')[0]
