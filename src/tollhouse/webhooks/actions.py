@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
-import msgspec
-
 from tollhouse.audit import record
 from tollhouse.audit.changes import changes
 from tollhouse.events import secrets
@@ -20,14 +18,14 @@ from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.webhooks import store
 from tollhouse.webhooks.model import (
+    DeliveryAttempt,
     DeprecatedWebhookRemoved,
-    EventView,
-    EventWithHistory,
     NewConfiguration,
     SecretStateView,
     WebhookConfiguration,
     WebhookDeliveryDisabled,
     WebhookDestinationMissing,
+    WebhookEvent,
     WebhookSecretMissing,
     url_errors,
 )
@@ -117,7 +115,7 @@ async def get_secret_state(db: Pool | Tx, env: MerchantEnv, now: datetime) -> Se
     return SecretStateView(state.has_secret, state.pending, stamp_or_none(state.activated_at))
 
 
-async def send_test(tx: Tx, env: MerchantEnv, url: str, services: Services, now: datetime) -> EventView:
+async def send_test(tx: Tx, env: MerchantEnv, url: str, services: Services, now: datetime) -> WebhookEvent:
     """Record a test event for this address. The worker sends it once, in either mode."""
     if field_errors := url_errors(url, env, services.settings):
         raise ValidationFailed(*field_errors)
@@ -126,28 +124,27 @@ async def send_test(tx: Tx, env: MerchantEnv, url: str, services: Services, now:
     if not (await secrets.get_state(tx, env, now)).has_secret:
         raise WebhookSecretMissing
     # Nothing below this line may refuse.
-    return await _get_view(tx, env, await record_test(tx, env, url, services=services, now=now))
+    return await _get_recorded(tx, env, await record_test(tx, env, url, services=services, now=now))
 
 
-async def get_event(db: Pool, env: MerchantEnv, event_id: UUID) -> EventWithHistory:
+async def get_event(db: Pool, env: MerchantEnv, event_id: UUID) -> tuple[WebhookEvent, list[DeliveryAttempt]]:
     """An event and its attempts, in one snapshot. Raises `NotFound`."""
     async with db.connection() as tx, tx.snapshot():
         event = await store.get_event(tx, env, event_id)
         if event is None:
             raise NotFound
-        history = await store.list_attempts(tx, env, event_id)
-    return EventWithHistory(**msgspec.structs.asdict(event), delivery_history=history)
+        return event, await store.list_attempts(tx, env, event_id)
 
 
-async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, services: Services, now: datetime) -> EventView:
+async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, services: Services, now: datetime) -> WebhookEvent:
     """Send an event once more beside its schedule: same id and body, signed with the current secret."""
-    found = await store.get_destination(tx, env, event_id)
-    if found is None:
+    event = await store.get_event(tx, env, event_id)
+    if event is None:
         raise NotFound
     if not await store.is_delivery_enabled(tx, env):
         raise WebhookDeliveryDisabled
-    source, url = found
-    if source not in {"request", "test"}:
+    url = event.destination_url
+    if event.destination_source not in {"request", "test"}:
         saved = await get_configuration(tx, env, services)
         url = None if saved is None else saved.url
     if url is None:
@@ -156,7 +153,7 @@ async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, services: Services
         raise WebhookSecretMissing
     # Nothing below this line may refuse.
     await events_store.redeliver(tx, env, event_id, destination_key(env, url))
-    return await _get_view(tx, env, event_id)
+    return await _get_recorded(tx, env, event_id)
 
 
 async def redeliver_unless_due(tx: Tx, env: MerchantEnv, event_id: UUID, services: Services, now: datetime) -> None:
@@ -190,7 +187,7 @@ async def _ensure_test_rate(tx: Tx, env: MerchantEnv, services: Services, now: d
         raise RateLimited(min(oldest, now) + TESTS_WINDOW - now)
 
 
-async def _get_view(tx: Tx, env: MerchantEnv, event_id: UUID) -> EventView:
+async def _get_recorded(tx: Tx, env: MerchantEnv, event_id: UUID) -> WebhookEvent:
     event = await store.get_event(tx, env, event_id)
     if event is None:
         raise AssertionError("read in this transaction")
