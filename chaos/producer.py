@@ -86,4 +86,4 @@ class Producer:
         facts = {"number": number, "note": "a payment of a chaos experiment, with some more words to reach a usual length"}
         event = NewEvent("payment.succeeded", "transaction", source_id, 1, facts, destination_url=destination.url)
         services = self._testbed.services
-        await services.db.transact(lambda tx: record(tx, destination.env, event, services=services, now=clock.now()))
+        await services.transact(lambda work: record(work, destination.env, event), clock.now())

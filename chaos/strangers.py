@@ -10,6 +10,7 @@ from chaos.name_server import NameServer
 from chaos.producer import Destination, Producer
 from chaos.receivers import Receivers, hang, hosts
 from chaos.testbed import Testbed
+from tollhouse.http.services import Work
 from tollhouse.kernel import clock
 from tollhouse.webhooks import actions
 
@@ -69,7 +70,7 @@ class HealthyReceivers:
     async def _end(self, hanging: list[Destination]) -> None:
         services = self._testbed.services
         for env in {destination.env for destination in hanging}:
-            await services.db.transact(lambda tx, env=env: actions.disable_delivery(tx, env, services, clock.now()))
+            await services.db.transact(lambda tx, env=env: actions.disable_delivery(Work(tx, services, clock.now()), env))
         await asyncio.sleep(CALM_AFTER_S)
 
 

@@ -17,6 +17,7 @@ from tests.withdrawals.desk import asked, cancel, fund, withdraw
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.console import actions as operators
+from tollhouse.http.services import Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -217,7 +218,7 @@ async def test_webhooks(alice: Actor, service: Service) -> None:
     for path in ("/a-secret-path", "/another"):
         new = NewConfiguration(f"https://shop.example{path}", ["payment.succeeded"])
         async with services.db.transaction() as tx:
-            _, secret = await webhooks.save(tx, env, new, services, clock.now())
+            _, secret = await webhooks.save(Work(tx, services, clock.now()), env, new)
             secrets.append(secret or "th")
     await services.db.close()
     assert await actions_listed(alice) == [

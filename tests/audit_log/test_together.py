@@ -40,7 +40,7 @@ async def test_a_deed_whose_line_cannot_be_written_is_not_done(alice: Actor) -> 
     await alice.sql(SHUT)
     try:
         with pytest.raises(asyncpg.CheckViolationError, match="shut"):
-            await services.db.transact(lambda tx: withdrawals.request(tx, env, new, services, clock.now()))
+            await services.transact(lambda work: withdrawals.request(work, env, new), clock.now())
     finally:
         await alice.sql(OPEN)
         await services.db.close()

@@ -15,7 +15,7 @@ from tests.payments.killing import FusedPool, kill_everywhere
 from tests.running import Service, settings_for
 from tollhouse.balance_payments import actions
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.identity.model import Caller
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -81,7 +81,10 @@ async def survive(till: Till, services: Services, action: Callable[[Tx], Awaitab
 async def test_paying(till: Till, services: Services, capture: bool) -> None:
     new = NewBalancePayment(amount="10.00", currency="EUR", capture=capture, external_id="o-1")
     await survive(
-        till, services, lambda tx: actions.pay(tx, caller_of(till), new, services, clock.now()), at_least=9 if capture else 8
+        till,
+        services,
+        lambda tx: actions.pay(Work(tx, services, clock.now()), caller_of(till), new),
+        at_least=9 if capture else 8,
     )
     assert await till.purses() == ((9_000, 0, 1_000) if capture else (9_000, 1_000, 0))
 
@@ -94,11 +97,11 @@ async def test_ending_a_reservation(till: Till, services: Services, action: str)
     if action == "expire":
         await let_expire(till.payer, reserved)
     actions_listed: dict[str, Callable[[Tx], Awaitable[Any]]] = {
-        "capture": lambda tx: actions.capture(tx, caller, payment_id, part, services, now),
-        "release": lambda tx: actions.release(tx, caller, payment_id, services, now),
-        "expire": lambda tx: actions.expire(tx, caller.env, payment_id, services, now),
-        "capture_as_owner": lambda tx: actions.capture_as_owner(tx, owner, client_id, payment_id, part, services, now),
-        "release_as_owner": lambda tx: actions.release_as_owner(tx, owner, client_id, payment_id, services, now),
+        "capture": lambda tx: actions.capture(Work(tx, services, now), caller, payment_id, part),
+        "release": lambda tx: actions.release(Work(tx, services, now), caller, payment_id),
+        "expire": lambda tx: actions.expire(Work(tx, services, now), caller.env, payment_id),
+        "capture_as_owner": lambda tx: actions.capture_as_owner(Work(tx, services, now), owner, client_id, payment_id, part),
+        "release_as_owner": lambda tx: actions.release_as_owner(Work(tx, services, now), owner, client_id, payment_id),
     }
     await survive(till, services, actions_listed[action], at_least=6)
     assert await till.purses() == ((9_600, 0, 400) if "capture" in action else (10_000, 0, 0))
@@ -108,6 +111,9 @@ async def test_refunding(till: Till, services: Services) -> None:
     paid = (await till.pay()).ok(201).body
     payment_id, part = UUID(paid["id"]), PartialAmount(amount="3.00")
     await survive(
-        till, services, lambda tx: actions.refund(tx, caller_of(till), payment_id, part, services, clock.now()), at_least=7
+        till,
+        services,
+        lambda tx: actions.refund(Work(tx, services, clock.now()), caller_of(till), payment_id, part),
+        at_least=7,
     )
     assert await till.purses() == (9_300, 0, 700)

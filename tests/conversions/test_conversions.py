@@ -223,7 +223,7 @@ async def test_a_crash_at_every_step(shop: Actor, services: Services) -> None:
 
     steps, _ = await kill_everywhere(
         services.db,
-        lambda: services.db.transact(lambda tx: actions.convert(tx, env, new, services, clock.now())),
+        lambda: services.transact(lambda work: actions.convert(work, env, new), clock.now()),
         look_at_all,
     )
     assert steps >= 9

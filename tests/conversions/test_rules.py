@@ -217,7 +217,7 @@ async def test_a_crash_at_every_step(shop: Actor, services: Services) -> None:
 
     steps, _ = await kill_everywhere(
         services.db,
-        lambda: services.db.transact(lambda tx: rules.apply(tx, env, UUID(made["id"]), services, clock.now())),
+        lambda: services.transact(lambda work: rules.apply(work, env, UUID(made["id"])), clock.now()),
         look_at_all,
     )
     assert steps >= 9

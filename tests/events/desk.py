@@ -14,7 +14,7 @@ from tollhouse.events.delivery import DeliveryWorker
 from tollhouse.events.record import NewEvent, record
 from tollhouse.events.results import LEASE, sweep
 from tollhouse.events.signed_request import Claim
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
@@ -55,7 +55,7 @@ class Desk:
             "object": {"amount": "10.50", "note": "café \U0001f600"},
             **changes,
         }
-        return await record(tx, self.env, NewEvent(destination_url=url, **facts), services=self.services, now=clock.now())
+        return await record(Work(tx, self.services, clock.now()), self.env, NewEvent(destination_url=url, **facts))
 
     async def event(self, event_id: UUID) -> Row:
         """The event's row."""
@@ -96,11 +96,11 @@ class Desk:
 
     async def redeliver(self, event_id: UUID) -> None:
         """Ask for it once more."""
-        await self.services.db.transact(lambda tx: actions.redeliver(tx, self.env, event_id, self.services, clock.now()))
+        await self.services.transact(lambda work: actions.redeliver(work, self.env, event_id), clock.now())
 
     async def disable_delivery(self) -> None:
         """End delivery in this environment."""
-        await self.services.db.transact(lambda tx: actions.disable_delivery(tx, self.env, self.services, clock.now()))
+        await self.services.transact(lambda work: actions.disable_delivery(work, self.env), clock.now())
 
     async def claim(self) -> Row:
         """Claim the one due delivery, as a worker does, and do nothing with it."""

@@ -169,7 +169,7 @@ async def test_what_was_recorded_while_delivery_was_switched_off_is_not_sent(tes
 
 async def test_what_waits_for_the_saved_address_ends_with_compatibility(test: Desk, receiver: Receiver) -> None:
     new = NewConfiguration(receiver.url, ["payment.succeeded"])
-    await test.services.db.transact(lambda tx: actions.save(tx, test.env, new, test.services, clock.now()))
+    await test.services.transact(lambda work: actions.save(work, test.env, new), clock.now())
     event_id = await test.record(None)
     own = await test.record(receiver.url)
     settings = msgspec.structs.replace(test.services.settings, deprecated_webhooks=False)

@@ -31,7 +31,7 @@ def without_compatibility(desk: Desk) -> Desk:
 
 async def save(desk: Desk, url: str = SAVED, *types: str, enabled: bool = True) -> None:
     new = NewConfiguration(url, list(types) or ["payment.succeeded"], enabled)
-    await desk.services.db.transact(lambda tx: actions.save(tx, desk.env, new, desk.services, clock.now()))
+    await desk.services.transact(lambda work: actions.save(work, desk.env, new), clock.now())
 
 
 @pytest.mark.covers("W-21")
@@ -113,7 +113,7 @@ async def test_without_a_secret_an_event_is_held_and_the_activation_lets_it_go(t
         row = await test.event(event_id)
         assert (row["status"], row["next_attempt_at"]) == ("held", None)
         assert not await test.broken()
-        await test.services.db.transact(lambda tx: actions.generate_secret(tx, test.env, test.services, clock.now()))
+        await test.services.transact(lambda work: actions.generate_secret(work, test.env), clock.now())
         assert (await test.event(event_id))["status"] == "held"
         await test.services.db.transact(lambda tx: actions.activate_secret(tx, test.env, clock.now()))
         await test.until(event_id, "delivered")

@@ -12,6 +12,7 @@ from tests.invariants import broken_invariants
 from tests.payments.killing import FusedPool, kill_everywhere
 from tollhouse.fulfillments import actions, simulator
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment
+from tollhouse.http.services import Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -61,7 +62,7 @@ async def survive(depot: Depot, action: Callable[[Tx], Awaitable[Any]], *, at_le
 
 async def test_ordering(depot: Depot) -> None:
     new = NewFulfillment(product_id="sandbox:gems", quantity=5, recipient={"player_id": "p"}, external_id="f-1")
-    await survive(depot, lambda tx: actions.order(tx, env_of(depot), new, depot.services, clock.now()), at_least=7)
+    await survive(depot, lambda tx: actions.order(Work(tx, depot.services, clock.now()), env_of(depot), new), at_least=7)
     assert await depot.purse() == (950, 50)
 
 
@@ -72,8 +73,8 @@ async def test_ending(depot: Depot, action: Any, left: int) -> None:
 
     async def end(tx: Tx) -> Any:
         if action == "cancel":
-            return await actions.cancel(tx, env, fulfillment_id, depot.services, now)
-        return await simulator.play(tx, env, fulfillment_id, action, depot.services, now)
+            return await actions.cancel(Work(tx, depot.services, now), env, fulfillment_id)
+        return await simulator.play(Work(tx, depot.services, now), env, fulfillment_id, action)
 
     await survive(depot, end, at_least=5)
     assert await depot.purse() == (left, 0)

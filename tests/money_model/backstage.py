@@ -19,7 +19,7 @@ from tollhouse.console.model import OperatorRefusedError
 from tollhouse.conversions import rules
 from tollhouse.conversions.model import Conversion
 from tollhouse.fulfillments import jobs as fulfillment_jobs
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
@@ -102,12 +102,12 @@ class Backstage:
     def record_return(self, withdrawal_id: str) -> str:
         """The bank of live mode returns a withdrawal."""
         id_, services = UUID(withdrawal_id), self._services
-        return self._outcome(lambda tx: sending.record_return(tx, self._live, id_, services, clock.now()))
+        return self._outcome(lambda tx: sending.record_return(Work(tx, services, clock.now()), self._live, id_))
 
     def follow(self, rule_id: str) -> Conversion | None:
         """The worker follows a rule; what it converted."""
         env, id_, services = self._test, UUID(rule_id), self._services
-        return self._ground.run(services.db.transact(lambda tx: rules.apply(tx, env, id_, services, clock.now())))
+        return self._ground.run(services.transact(lambda work: rules.apply(work, env, id_), clock.now()))
 
     def deliver(self, ordered: int) -> None:
         """The worker asks for what was ordered, as if its time had come: some at once, until it has asked for so many."""
@@ -126,12 +126,12 @@ class Backstage:
         """The owner of an application takes what it reserved."""
         part, id_ = PartialAmount(amount), UUID(payment_id)
         who = (owner.merchant_id, owner.client_id)
-        return self._outcome(lambda tx: balance_payments.capture_as_owner(tx, *who, id_, part, self._services, clock.now()))
+        return self._outcome(lambda tx: balance_payments.capture_as_owner(self._work(tx), *who, id_, part))
 
     def release_as_owner(self, owner: Merchant, payment_id: str) -> str:
         """The owner of an application gives back what it reserved."""
         who, id_ = (owner.merchant_id, owner.client_id), UUID(payment_id)
-        return self._outcome(lambda tx: balance_payments.release_as_owner(tx, *who, id_, self._services, clock.now()))
+        return self._outcome(lambda tx: balance_payments.release_as_owner(self._work(tx), *who, id_))
 
     def disconnect(self, payer: Merchant, owner: Merchant, by: str) -> str:
         """The merchant, or the owner of the application, ends a connection; or the owner ends all that it has."""
@@ -144,6 +144,9 @@ class Backstage:
                 return self._outcome(lambda tx: connections.disconnect_one(tx, *who, grant_id, now))
             case _:
                 return self._outcome(lambda tx: connections.disconnect_all(tx, owner.merchant_id, owner.client_id, now))
+
+    def _work(self, tx: Tx) -> Work:
+        return Work(tx, self._services, clock.now())
 
     def _outcome(self, action: Callable[[Tx], Awaitable[Any]]) -> str:
         """One transaction."""

@@ -17,7 +17,7 @@ from tests.running import Service, settings_for
 from tollhouse import main
 from tollhouse.approvals.model import Reviewer
 from tollhouse.catalogue.methods import METHODS, Fees
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -94,7 +94,7 @@ async def test_paying(shop: Actor, services: Services) -> None:
     await survive(
         shop,
         services,
-        lambda tx: Simulated(tx, env_of(shop), UUID(part["id"]), services, clock.now()).play("succeed"),
+        lambda tx: Simulated(Work(tx, services, clock.now()), env_of(shop), UUID(part["id"])).play("succeed"),
         at_least=8,
     )
     assert await told(shop) == ["balance.updated", "payment.succeeded"]
@@ -103,7 +103,10 @@ async def test_paying(shop: Actor, services: Services) -> None:
 async def test_accepting(shop: Actor, services: Services) -> None:
     late = await sell(shop, "late")
     await survive(
-        shop, services, lambda tx: settlement.accept(tx, env_of(shop), UUID(late["id"]), services, clock.now()), at_least=7
+        shop,
+        services,
+        lambda tx: settlement.accept(Work(tx, services, clock.now()), env_of(shop), UUID(late["id"])),
+        at_least=7,
     )
     assert await told(shop) == ["balance.updated", "payment.expired", "payment.refund_required", "payment.succeeded"]
 
@@ -175,7 +178,7 @@ async def test_reviewing_a_refund(shop: Actor, services: Services, decision: str
         return await refund_review.approve(tx, await refund_review.lock(tx, refund_id), Reviewer("olga"), None, now)
 
     async def reject(tx: Tx) -> Any:
-        return await refund_review.reject(tx, await refund_review.lock(tx, refund_id), "No", services, now)
+        return await refund_review.reject(Work(tx, services, now), await refund_review.lock(tx, refund_id), "No")
 
     await survive(shop, services, approve if decision == "approve" else reject, at_least=5)
     shown = (await shop.get(f"/refunds/{refund_id}")).ok().body
@@ -189,11 +192,11 @@ async def test_ending_a_refund(shop: Actor, services: Services, ends: str) -> No
     back = (await refund(shop, await sell(shop), "4.00")).ok(201).body
     env, refund_id, now = env_of(shop), UUID(back["id"]), clock.now()
     if ends == "come_back":
-        await services.db.transact(lambda tx: refund_actions.succeed(tx, env, refund_id, services, now))
+        await services.transact(lambda work: refund_actions.succeed(work, env, refund_id), now)
     actions_listed: dict[str, Callable[[Tx], Awaitable[Any]]] = {
-        "succeed": lambda tx: refund_actions.succeed(tx, env, refund_id, services, now),
-        "fail": lambda tx: refund_actions.fail(tx, env, refund_id, "refund_declined", services, now),
-        "come_back": lambda tx: refund_actions.reverse(tx, env, refund_id, services, now),
+        "succeed": lambda tx: refund_actions.succeed(Work(tx, services, now), env, refund_id),
+        "fail": lambda tx: refund_actions.fail(Work(tx, services, now), env, refund_id, "refund_declined"),
+        "come_back": lambda tx: refund_actions.reverse(Work(tx, services, now), env, refund_id),
     }
     await survive(shop, services, actions_listed[ends], at_least=8)
 
@@ -207,7 +210,7 @@ async def test_a_dispute(shop: Actor, services: Services, monkeypatch: pytest.Mo
     await survive(
         shop,
         services,
-        lambda tx: chargebacks.open_chargeback(tx, env, transaction_id, services, clock.now()),
+        lambda tx: chargebacks.open_chargeback(Work(tx, services, clock.now()), env, transaction_id),
         at_least=14,
     )
     [balance] = [one for one in (await shop.get("/balances")).ok().body["balances"] if one["currency"] == "EUR"]
@@ -215,7 +218,7 @@ async def test_a_dispute(shop: Actor, services: Services, monkeypatch: pytest.Mo
     await survive(
         shop,
         services,
-        lambda tx: chargebacks.decide(tx, env, transaction_id, won=True, services=services, now=clock.now()),
+        lambda tx: chargebacks.decide(Work(tx, services, clock.now()), env, transaction_id, won=True),
         at_least=7,
     )
     [balance] = [one for one in (await shop.get("/balances")).ok().body["balances"] if one["currency"] == "EUR"]

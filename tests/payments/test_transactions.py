@@ -10,7 +10,7 @@ from tests.invariants import broken_invariants
 from tests.payments.shop import balance, choose, events, open_link, pay
 from tests.running import Service
 from tollhouse.catalogue.methods import Fees
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, parse_id
@@ -64,7 +64,7 @@ async def settle_with(services: Services, actor: Actor, link: dict[str, Any], re
     seen = Observation(reference=reference, outcome="confirmed", external_ref=reference, amount_minor=received_minor)
 
     async def action(tx: Tx) -> bool:
-        done = await settlement.settle(tx, transaction.env, transaction.id, seen, services, clock.now(), fees=fees)
+        done = await settlement.settle(Work(tx, services, clock.now()), transaction.env, transaction.id, seen, fees=fees)
         return done is not None
 
     return [await services.db.transact(action) for _ in range(2)]

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 from tests.cast import Actor, Answer
 from tests.payments.shop import events
 from tollhouse.approvals.model import Reviewer
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.platform.db import Tx
 from tollhouse.withdrawals import jobs
@@ -89,7 +89,7 @@ async def review(
         current = await reviewing.lock(tx, UUID(withdrawal["id"]))
         if rejected is None:
             return await reviewing.approve(tx, current, Reviewer(operator), None, now)
-        return await reviewing.reject(tx, current, rejected, services, now)
+        return await reviewing.reject(Work(tx, services, now), current, rejected)
 
     return await services.db.transact(decide)
 

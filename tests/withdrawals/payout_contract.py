@@ -57,7 +57,7 @@ class PayoutContract:
         ready = await self.approved(shop, services)
         line = Line(self.provider)
         monkeypatch.setitem(services.rails.providers, (self.provider.name, self.provider.mode), line)
-        begun = await services.db.transact(lambda tx: sending.begin(tx, ready.env, ready.id, services, clock.now()))
+        begun = await services.transact(lambda work: sending.begin(work, ready.env, ready.id), clock.now())
         if dies == "before it keeps the answer":
             assert (await line.payout(begun.order)).outcome == "accepted"
         for _ in range(4):

@@ -12,7 +12,7 @@ from tests.payments.killing import FusedPool, kill_everywhere
 from tests.payments.test_crashes import look as look_at_all
 from tests.withdrawals.desk import BY_SEPA, TO_NINA, asked, carry, fresh, fund, let_due, quote, review
 from tests.withdrawals.rails import Line, PaperBank
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -57,7 +57,9 @@ async def test_asking(shop: Actor, services: Services) -> None:
     await fund(shop)
     quoted = (await quote(shop)).ok(201).body
     new = NewWithdrawal(**TO_NINA, quote_id=UUID(quoted["id"]), external_id="e-1")
-    await survive(shop, services, lambda tx: actions.request(tx, env_of(shop), new, services, clock.now()), at_least=10)
+    await survive(
+        shop, services, lambda tx: actions.request(Work(tx, services, clock.now()), env_of(shop), new), at_least=10
+    )
 
 
 @pytest.mark.parametrize("action", ["cancel", "begin", "complete", "fail", "record_return", "reject"])
@@ -66,21 +68,21 @@ async def test_each_step(shop: Actor, services: Services, action: str) -> None:
     withdrawal_id, env, now = UUID((await asked(shop))["id"]), env_of(shop), clock.now()
     before: list[Callable[[Tx], Awaitable[Any]]] = []
     if action in {"complete", "fail", "record_return"}:
-        before.append(lambda tx: sending.begin(tx, env, withdrawal_id, services, now))
+        before.append(lambda tx: sending.begin(Work(tx, services, now), env, withdrawal_id))
     if action == "record_return":
-        before.append(lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, services, now))
+        before.append(lambda tx: sending.complete(Work(tx, services, now), env, withdrawal_id, ARRIVED))
     for step in before:
         await services.db.transact(step)
 
     async def reject(tx: Tx) -> Any:
-        return await reviewing.reject(tx, await reviewing.lock(tx, withdrawal_id), "No", services, now)
+        return await reviewing.reject(Work(tx, services, now), await reviewing.lock(tx, withdrawal_id), "No")
 
     actions_listed: dict[str, tuple[Callable[[Tx], Awaitable[Any]], int]] = {
-        "cancel": (lambda tx: actions.cancel(tx, env, withdrawal_id, services, now), 6),
-        "begin": (lambda tx: sending.begin(tx, env, withdrawal_id, services, now), 3),
-        "complete": (lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, services, now), 6),
-        "fail": (lambda tx: sending.fail(tx, env, withdrawal_id, "payout_declined", services, now), 7),
-        "record_return": (lambda tx: sending.record_return(tx, env, withdrawal_id, services, now), 6),
+        "cancel": (lambda tx: actions.cancel(Work(tx, services, now), env, withdrawal_id), 6),
+        "begin": (lambda tx: sending.begin(Work(tx, services, now), env, withdrawal_id), 3),
+        "complete": (lambda tx: sending.complete(Work(tx, services, now), env, withdrawal_id, ARRIVED), 6),
+        "fail": (lambda tx: sending.fail(Work(tx, services, now), env, withdrawal_id, "payout_declined"), 7),
+        "record_return": (lambda tx: sending.record_return(Work(tx, services, now), env, withdrawal_id), 6),
         "reject": (reject, 8),
     }
     await survive(shop, services, actions_listed[action][0], at_least=actions_listed[action][1])
@@ -119,7 +121,7 @@ async def test_a_worker_that_dies_between_prepared_and_accepted(rich: Actor, ser
     new = await asked(rich, BY_SEPA, mode="live")
     await review(services, new)
     env, now = env_of(rich, "live"), clock.now()
-    begun = await services.db.transact(lambda tx: sending.begin(tx, env, UUID(new["id"]), services, now))
+    begun = await services.transact(lambda work: sending.begin(work, env, UUID(new["id"])), now)
     assert (await line.payout(begun.order)).outcome == "accepted"
     for _ in range(3):
         await carry(rich, services)
@@ -133,13 +135,13 @@ async def test_what_is_said_after_the_end_changes_nothing(rich: Actor, services:
     await review(services, new)
     await carry(rich, services)
     env, withdrawal_id, now = env_of(rich, "live"), UUID(new["id"]), clock.now()
-    await services.db.transact(lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, services, now))
+    await services.transact(lambda work: sending.complete(work, env, withdrawal_id, ARRIVED), now)
     before = await look(rich)
     late: list[Callable[[Tx], Awaitable[Any]]] = [
         lambda tx: sending.record_submission(tx, env, withdrawal_id, Submission("unknown"), now, now),
-        lambda tx: sending.complete(tx, env, withdrawal_id, ARRIVED, services, now),
-        lambda tx: sending.fail(tx, env, withdrawal_id, "payout_declined", services, now),
-        lambda tx: sending.begin(tx, env, withdrawal_id, services, now),
+        lambda tx: sending.complete(Work(tx, services, now), env, withdrawal_id, ARRIVED),
+        lambda tx: sending.fail(Work(tx, services, now), env, withdrawal_id, "payout_declined"),
+        lambda tx: sending.begin(Work(tx, services, now), env, withdrawal_id),
     ]
     for one in late:
         with pytest.raises(jobs.ApiError):

@@ -14,7 +14,7 @@ from tollhouse.balance_payments.errors import CaptureTooLarge, RevokedApplicatio
 from tollhouse.balance_payments.model import CAPTURED, BalancePayment, PayeeApplication
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount, minor_of_part, parse
 from tollhouse.events.balances import Cause, notify_balance
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.identity.model import ApplicationSuspended, Caller, ConfidentialClientRequired
 from tollhouse.kernel import limits, scopes
 from tollhouse.kernel.environment import MerchantEnv
@@ -33,22 +33,22 @@ SOURCE = "balance_payment"
 PAY_SCOPE = scopes.parse(["balance-payments:write"]) or Scopes(0)
 
 
-async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, services: Services, now: datetime) -> BalancePayment:
+async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePayment:
     """Pay the owner of an application, or reserve the amount.
 
     Raises `ValidationFailed`, `NotFound`, `DuplicateExternalId`, `CurrencyNotSupported`, `SelfPayment`,
     `ApplicationSuspended` and `InsufficientFunds`.
     """
     currency, amount_minor = parse(new, caller)
-    application = await _application(tx, caller, new, now)
-    await _ensure_external_id_unused(tx, caller, new)
+    application = await _application(work.tx, caller, new, work.now)
+    await _ensure_external_id_unused(work.tx, caller, new)
     if currency is None or not currency.balance_payment_supported:
         raise CurrencyNotSupported
     if application.owner_id == caller.env.merchant_id:
         raise SelfPayment
-    await _ensure_not_suspended(tx, application.client_id)
-    payment = _new_payment(caller.env, application, currency.code, amount_minor, new, now)
-    await ensure_funds(tx, payment.env, payment.currency, payment.amount_minor)
+    await _ensure_not_suspended(work.tx, application.client_id)
+    payment = _new_payment(caller.env, application, currency.code, amount_minor, new, work.now)
+    await ensure_funds(work.tx, payment.env, payment.currency, payment.amount_minor)
     # The database checks the balance and external id again below; any error rolls everything back.
     if new.capture:
         posting = Posting(
@@ -58,88 +58,84 @@ async def pay(tx: Tx, caller: Caller, new: NewBalancePayment, services: Services
             available(payment.env),
             available(payment.owner),
         )
-        posted = await post(tx, JournalEntry(payment.env.mode, posting.type, Source(SOURCE, payment.id), (posting,), now))
+        posted = await post(
+            work.tx, JournalEntry(payment.env.mode, posting.type, Source(SOURCE, payment.id), (posting,), work.now)
+        )
     else:
         source = Source(SOURCE, payment.id)
-        hold, posted = await holds.reserve(tx, payment.env, source, payment.currency, payment.amount_minor, now)
-        expires_at = now + await clock_offset(tx, payment.env) + timedelta(seconds=new.expires_in or limits.RESERVATION_S)
+        hold, posted = await holds.reserve(work.tx, payment.env, source, payment.currency, payment.amount_minor, work.now)
+        expires_at = (
+            work.now + await clock_offset(work.tx, payment.env) + timedelta(seconds=new.expires_in or limits.RESERVATION_S)
+        )
         payment = msgspec.structs.replace(payment, hold_id=hold.id, expires_at=expires_at)
-    if not await store.insert(tx, payment):
-        await _ensure_external_id_unused(tx, caller, new)
+    if not await store.insert(work.tx, payment):
+        await _ensure_external_id_unused(work.tx, caller, new)
         raise AssertionError("payments are never deleted")
-    await _notify(tx, payment, posted, services, now)
+    await _notify(work, payment, posted)
     return payment
 
 
-async def capture(
-    tx: Tx, caller: Caller, payment_id: UUID, part: PartialAmount, services: Services, now: datetime
-) -> BalancePayment:
+async def capture(work: Work, caller: Caller, payment_id: UUID, part: PartialAmount) -> BalancePayment:
     """Capture a reservation or a part of it; the rest is released. Public clients capture all of it.
 
     Raises `NotFound`, `ValidationFailed`, `ApplicationSuspended`, `InvalidState`, `CaptureTooLarge` and
     `ConfidentialClientRequired`.
     """
-    payment = await store.lock(tx, caller.env, caller.client_id, payment_id)
+    payment = await store.lock(work.tx, caller.env, caller.client_id, payment_id)
     amount_minor = minor_of_part(part, payment.currency) or payment.amount_minor
-    return await _capture(tx, payment, amount_minor, services, now, whole=caller.client_is_public)
+    return await _capture(work, payment, amount_minor, whole=caller.client_is_public)
 
 
-async def release(tx: Tx, caller: Caller, payment_id: UUID, services: Services, now: datetime) -> BalancePayment:
+async def release(work: Work, caller: Caller, payment_id: UUID) -> BalancePayment:
     """Release a reservation. Raises `NotFound` and `InvalidState`."""
-    payment = await store.lock(tx, caller.env, caller.client_id, payment_id)
-    return await _release(tx, payment, services, now)
+    payment = await store.lock(work.tx, caller.env, caller.client_id, payment_id)
+    return await _release(work, payment)
 
 
-async def refund(
-    tx: Tx, caller: Caller, payment_id: UUID, part: PartialAmount, services: Services, now: datetime
-) -> BalancePayment:
+async def refund(work: Work, caller: Caller, payment_id: UUID, part: PartialAmount) -> BalancePayment:
     """Refund a captured payment or a part of it from the owner's balance.
 
     Raises `NotFound`, `ValidationFailed`, `InvalidState`, `RefundTooLarge`, and `InsufficientFunds` without details, because
     the balance is the owner's.
     """
-    payment = await store.lock(tx, caller.env, caller.client_id, payment_id)
-    return await _refund(tx, payment, part, services, now)
+    payment = await store.lock(work.tx, caller.env, caller.client_id, payment_id)
+    return await _refund(work, payment, part)
 
 
 async def capture_as_owner(
-    tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, part: PartialAmount, services: Services, now: datetime
+    work: Work, owner: MerchantId, client_id: str, payment_id: UUID, part: PartialAmount
 ) -> BalancePayment:
     """Capture a reservation as the application's owner. Raises as `capture`, and `RevokedApplicationCapture`."""
-    application = await store.lock_application(tx, owner, client_id)
-    payment = await store.lock_received(tx, application, payment_id)
+    application = await store.lock_application(work.tx, owner, client_id)
+    payment = await store.lock_received(work.tx, application, payment_id)
     amount_minor = minor_of_part(part, payment.currency) or payment.amount_minor
     if application.status == "revoked":
         raise RevokedApplicationCapture
-    return await _capture(tx, payment, amount_minor, services, now)
+    return await _capture(work, payment, amount_minor)
 
 
-async def release_as_owner(
-    tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, services: Services, now: datetime
-) -> BalancePayment:
+async def release_as_owner(work: Work, owner: MerchantId, client_id: str, payment_id: UUID) -> BalancePayment:
     """Release a reservation as the application's owner, revoked or not. Raises `NotFound` and `InvalidState`."""
-    payment = await store.lock_received(tx, await store.lock_application(tx, owner, client_id), payment_id)
-    return await _release(tx, payment, services, now)
+    payment = await store.lock_received(work.tx, await store.lock_application(work.tx, owner, client_id), payment_id)
+    return await _release(work, payment)
 
 
-async def refund_as_owner(
-    tx: Tx, owner: MerchantId, client_id: str, payment_id: UUID, services: Services, now: datetime
-) -> BalancePayment:
+async def refund_as_owner(work: Work, owner: MerchantId, client_id: str, payment_id: UUID) -> BalancePayment:
     """Refund the remaining captured amount as the application's owner, even of a revoked application.
 
     Always all of it: dashboard requests have no idempotency key, and a repeated full refund fails. Raises `NotFound`,
     `InvalidState` and `InsufficientFunds`.
     """
-    payment = await store.lock_received(tx, await store.lock_application(tx, owner, client_id), payment_id)
-    return await _refund(tx, payment, PartialAmount(), services, now)
+    payment = await store.lock_received(work.tx, await store.lock_application(work.tx, owner, client_id), payment_id)
+    return await _refund(work, payment, PartialAmount())
 
 
-async def expire(tx: Tx, env: MerchantEnv, payment_id: UUID, services: Services, now: datetime) -> bool:
+async def expire(work: Work, env: MerchantEnv, payment_id: UUID) -> bool:
     """Release an expired reservation; False where it is no longer reserved, or has not expired."""
-    payment = await store.lock(tx, env, None, payment_id)
-    if payment.status != "reserved" or payment.status_at(now) != "expired":
+    payment = await store.lock(work.tx, env, None, payment_id)
+    if payment.status != "reserved" or payment.status_at(work.now) != "expired":
         return False
-    await _release_hold(tx, payment, "expired", services, now)
+    await _release_hold(work, payment, "expired")
     return True
 
 
@@ -187,50 +183,48 @@ async def _ensure_not_suspended(tx: Tx, client_id: ClientId) -> None:
         raise ApplicationSuspended
 
 
-async def _capture(
-    tx: Tx, payment: BalancePayment, amount_minor: int, services: Services, now: datetime, *, whole: bool = False
-) -> BalancePayment:
+async def _capture(work: Work, payment: BalancePayment, amount_minor: int, *, whole: bool = False) -> BalancePayment:
     """Capture an amount of a locked payment. `whole`: only all of it is allowed."""
-    await _ensure_not_suspended(tx, payment.client_id)
-    hold_id = _hold_of(payment, now)
+    await _ensure_not_suspended(work.tx, payment.client_id)
+    hold_id = _hold_of(payment, work.now)
     if amount_minor > payment.amount_minor:
         raise CaptureTooLarge({"reserved_minor": payment.amount_minor, "currency": payment.currency})
     if whole and amount_minor != payment.amount_minor:
         raise ConfidentialClientRequired
     # Nothing below this line may refuse.
-    changed = payment.captured(amount_minor, now)
-    await store.update(tx, changed)
+    changed = payment.captured(amount_minor, work.now)
+    await store.update(work.tx, changed)
     captured = HoldCapture("balance_payment_out", amount_minor, available(payment.owner))
-    _, posted = await holds.capture_and_release(tx, payment.env, hold_id, (captured,), now)
-    await _notify(tx, changed, posted, services, now)
+    _, posted = await holds.capture_and_release(work.tx, payment.env, hold_id, (captured,), work.now)
+    await _notify(work, changed, posted)
     return changed
 
 
-async def _refund(tx: Tx, payment: BalancePayment, part: PartialAmount, services: Services, now: datetime) -> BalancePayment:
+async def _refund(work: Work, payment: BalancePayment, part: PartialAmount) -> BalancePayment:
     """Refund an amount of a locked payment, or all that remains."""
     requested_minor = minor_of_part(part, payment.currency)
     if payment.status not in CAPTURED:
-        raise InvalidState(payment.status_at(now))
+        raise InvalidState(payment.status_at(work.now))
     remaining_minor = payment.refundable_minor
     amount_minor = requested_minor or remaining_minor
     if amount_minor > remaining_minor:
         raise RefundTooLarge({"remaining_minor": remaining_minor, "currency": payment.currency})
     # The database checks the owner's balance below; an error rolls everything back.
-    changed = payment.refunded(amount_minor, now)
-    await store.update(tx, changed)
+    changed = payment.refunded(amount_minor, work.now)
+    await store.update(work.tx, changed)
     source = Source(SOURCE, payment.id, changed.refunds)
     posting = Posting(
         "balance_payment_refund", payment.currency, amount_minor, available(payment.owner), available(payment.env)
     )
-    posted = await post(tx, JournalEntry(payment.env.mode, posting.type, source, (posting,), now))
-    await _notify(tx, changed, posted, services, now)
+    posted = await post(work.tx, JournalEntry(payment.env.mode, posting.type, source, (posting,), work.now))
+    await _notify(work, changed, posted)
     return changed
 
 
-async def _release(tx: Tx, payment: BalancePayment, services: Services, now: datetime) -> BalancePayment:
-    _hold_of(payment, now)
+async def _release(work: Work, payment: BalancePayment) -> BalancePayment:
+    _hold_of(payment, work.now)
     # Nothing below this line may refuse.
-    return await _release_hold(tx, payment, "released", services, now)
+    return await _release_hold(work, payment, "released")
 
 
 def _hold_of(payment: BalancePayment, now: datetime) -> UUID:
@@ -241,22 +235,20 @@ def _hold_of(payment: BalancePayment, now: datetime) -> UUID:
     return payment.hold_id
 
 
-async def _release_hold(
-    tx: Tx, payment: BalancePayment, status: Literal["released", "expired"], services: Services, now: datetime
-) -> BalancePayment:
-    changed = payment.released(status, now)
-    await store.update(tx, changed)
+async def _release_hold(work: Work, payment: BalancePayment, status: Literal["released", "expired"]) -> BalancePayment:
+    changed = payment.released(status, work.now)
+    await store.update(work.tx, changed)
     if payment.hold_id is None:
         raise AssertionError("a reservation has its hold")
-    _, posted = await holds.release(tx, payment.env, payment.hold_id, now)
-    await _notify(tx, changed, posted, services, now)
+    _, posted = await holds.release(work.tx, payment.env, payment.hold_id, work.now)
+    await _notify(work, changed, posted)
     return changed
 
 
-async def _notify(tx: Tx, payment: BalancePayment, posted: PostedTransaction, services: Services, now: datetime) -> None:
+async def _notify(work: Work, payment: BalancePayment, posted: PostedTransaction) -> None:
     """Record the event of the changed balance for each of the two merchants."""
     cause = Cause(SOURCE, payment.id, payment.status, payment.version)
     for env in (payment.env, payment.owner):
         part = posted.for_merchant(env)
         if part.entries:
-            await notify_balance(tx, env, payment.currency, part, cause, None, services, now)
+            await notify_balance(work, env, payment.currency, part, cause, None)

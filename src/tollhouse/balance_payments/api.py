@@ -12,13 +12,13 @@ from tollhouse.balance_payments.store import BalancePaymentsQuery
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
 from tollhouse.http.lists import PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import ApplicationGuard, scope
 from tollhouse.identity.model import ApplicationRequired, Caller, ConfidentialClientRequired
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.orders.errors import CurrencyNotSupported, DuplicateExternalId, InvalidState, RefundTooLarge
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Pool
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 READ, WRITE = scope("balance-payments:read"), scope("balance-payments:write")
@@ -50,11 +50,9 @@ class BalancePaymentList(Struct, frozen=True):
         BalanceLimitExceeded,
     ),
 )
-async def make_balance_payment(
-    caller: Caller, body: NewBalancePayment, tx: Tx, now: datetime, services: Services
-) -> BalancePaymentView:
+async def make_balance_payment(caller: Caller, body: NewBalancePayment, work: Work) -> BalancePaymentView:
     """Pay the owner of an application from the merchant's balance, or reserve the amount."""
-    return payment_view(await actions.pay(tx, caller, body, services, now), now)
+    return payment_view(await actions.pay(work, caller, body), work.now)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/balance-payments", guard=READ, errors=(ValidationFailed,))
@@ -88,11 +86,9 @@ async def read_balance_payment(caller: Caller, payment_id: UUID, db: Pool, now: 
         BalanceLimitExceeded,
     ),
 )
-async def capture_balance_payment(
-    caller: Caller, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, services: Services
-) -> BalancePaymentView:
+async def capture_balance_payment(caller: Caller, payment_id: UUID, body: PartialAmount, work: Work) -> BalancePaymentView:
     """Capture a reservation once. Confidential clients can capture a part; the rest is released."""
-    return payment_view(await actions.capture(tx, caller, payment_id, body, services, now), now)
+    return payment_view(await actions.capture(work, caller, payment_id, body), work.now)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -102,11 +98,9 @@ async def capture_balance_payment(
     idempotency="honoured",
     errors=(ApplicationRequired, ConfidentialClientRequired, NotFound, InvalidState),
 )
-async def release_balance_payment(
-    caller: Caller, payment_id: UUID, tx: Tx, now: datetime, services: Services
-) -> BalancePaymentView:
+async def release_balance_payment(caller: Caller, payment_id: UUID, work: Work) -> BalancePaymentView:
     """Release a reservation. The amount becomes available to the merchant again."""
-    return payment_view(await actions.release(tx, caller, payment_id, services, now), now)
+    return payment_view(await actions.release(work, caller, payment_id), work.now)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -125,8 +119,6 @@ async def release_balance_payment(
         BalanceLimitExceeded,
     ),
 )
-async def refund_balance_payment(
-    caller: Caller, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, services: Services
-) -> BalancePaymentView:
+async def refund_balance_payment(caller: Caller, payment_id: UUID, body: PartialAmount, work: Work) -> BalancePaymentView:
     """Refund a captured payment from the owner's balance, in full or in part."""
-    return payment_view(await actions.refund(tx, caller, payment_id, body, services, now), now)
+    return payment_view(await actions.refund(work, caller, payment_id, body), work.now)

@@ -11,13 +11,13 @@ from tollhouse.balance_payments.store import ReceivedPaymentsQuery
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
 from tollhouse.http.lists import PageRequest
 from tollhouse.http.operations import DASHBOARD, Operations
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import signed_in
 from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.orders.errors import InvalidState
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Pool
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 PATH = "/oauth/clients/{client_id}/balance-payments"
@@ -56,19 +56,17 @@ async def read_owned_balance_payment(
     ),
 )
 async def capture_owned_balance_payment(
-    caller: Person, client_id: str, payment_id: UUID, body: PartialAmount, tx: Tx, now: datetime, services: Services
+    caller: Person, client_id: str, payment_id: UUID, body: PartialAmount, work: Work
 ) -> BalancePaymentView:
     """Capture a reservation once, in full or in part; the rest is released. Not for a revoked application."""
     owner = caller.merchant_id
-    return payment_view(await actions.capture_as_owner(tx, owner, client_id, payment_id, body, services, now), now)
+    return payment_view(await actions.capture_as_owner(work, owner, client_id, payment_id, body), work.now)
 
 
 @DASHBOARD_OPERATIONS.add("POST", PATH + "/{payment_id}/release", guard=signed_in, errors=(NotFound, InvalidState))
-async def release_owned_balance_payment(
-    caller: Person, client_id: str, payment_id: UUID, tx: Tx, now: datetime, services: Services
-) -> BalancePaymentView:
+async def release_owned_balance_payment(caller: Person, client_id: str, payment_id: UUID, work: Work) -> BalancePaymentView:
     """Release a reservation, even of a disconnected or revoked application."""
-    return payment_view(await actions.release_as_owner(tx, caller.merchant_id, client_id, payment_id, services, now), now)
+    return payment_view(await actions.release_as_owner(work, caller.merchant_id, client_id, payment_id), work.now)
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -77,8 +75,6 @@ async def release_owned_balance_payment(
     guard=signed_in,
     errors=(NotFound, InvalidState, InsufficientFunds, BalanceLimitExceeded),
 )
-async def refund_owned_balance_payment(
-    caller: Person, client_id: str, payment_id: UUID, tx: Tx, now: datetime, services: Services
-) -> BalancePaymentView:
+async def refund_owned_balance_payment(caller: Person, client_id: str, payment_id: UUID, work: Work) -> BalancePaymentView:
     """Refund the remaining captured amount from the owner's balance, even of a revoked application."""
-    return payment_view(await actions.refund_as_owner(tx, caller.merchant_id, client_id, payment_id, services, now), now)
+    return payment_view(await actions.refund_as_owner(work, caller.merchant_id, client_id, payment_id), work.now)

@@ -14,4 +14,4 @@ async def expire_reservations(services: Services) -> None:
     """Release the reservations that have expired."""
     now = clock.now()
     for env, payment_id in await store.list_due(services.db, now, BATCH_SIZE):
-        await services.db.transact(lambda tx, env=env, one=payment_id: actions.expire(tx, env, one, services, now))
+        await services.transact(lambda work, env=env, one=payment_id: actions.expire(work, env, one), now)

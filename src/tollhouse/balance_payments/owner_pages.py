@@ -18,13 +18,13 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.orders.errors import InvalidState
-from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
 PATH = "/{mode}/balance-payments/received"
@@ -75,11 +75,11 @@ async def details(request: Request, caller: Person, mode: str, client_id: str, p
 @OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/capture", guard=signed_in_page)
 async def capture(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Capture a reservation, in full or in part."""
-    amount, owner, services = request.form().amount("amount"), caller.merchant_id, request.services
+    amount, owner = request.form().amount("amount"), caller.merchant_id
 
-    async def action(tx: Tx) -> object:
+    async def action(work: Work) -> object:
         part = PartialAmount(amount)
-        return await actions.capture_as_owner(tx, owner, client_id, payment_id, part, services, request.now)
+        return await actions.capture_as_owner(work, owner, client_id, payment_id, part)
 
     return await _run(request, caller, mode, client_id, payment_id, action, amount=amount)
 
@@ -87,10 +87,10 @@ async def capture(request: Request, caller: Person, mode: str, client_id: str, p
 @OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/release", guard=signed_in_page)
 async def release(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Release a reservation."""
-    owner, services = caller.merchant_id, request.services
+    owner = caller.merchant_id
 
-    async def action(tx: Tx) -> object:
-        return await actions.release_as_owner(tx, owner, client_id, payment_id, services, request.now)
+    async def action(work: Work) -> object:
+        return await actions.release_as_owner(work, owner, client_id, payment_id)
 
     return await _run(request, caller, mode, client_id, payment_id, action)
 
@@ -98,10 +98,10 @@ async def release(request: Request, caller: Person, mode: str, client_id: str, p
 @OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/refund", guard=signed_in_page)
 async def refund(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Refund the remaining captured amount."""
-    owner, services = caller.merchant_id, request.services
+    owner = caller.merchant_id
 
-    async def action(tx: Tx) -> object:
-        return await actions.refund_as_owner(tx, owner, client_id, payment_id, services, request.now)
+    async def action(work: Work) -> object:
+        return await actions.refund_as_owner(work, owner, client_id, payment_id)
 
     return await _run(request, caller, mode, client_id, payment_id, action, invalid_state=NOT_REFUNDABLE)
 
@@ -112,7 +112,7 @@ async def _run(
     mode: str,
     client_id: str,
     payment_id: UUID,
-    action: Callable[[Tx], Awaitable[object]],
+    action: Callable[[Work], Awaitable[object]],
     *,
     amount: str | None = None,
     invalid_state: str = NOT_RESERVED,
@@ -121,7 +121,7 @@ async def _run(
     env = person.env(mode)
     await _get(request, env, client_id, payment_id)
     try:
-        await request.services.db.transact(action)
+        await request.transact(action)
     except (ValidationFailed, CaptureTooLarge) as error:
         form_errors = form_errors_of(error, {"amount"}, "amount")
     except InvalidState as error:

@@ -1,7 +1,6 @@
 """Import bank statements: match each transfer of a new entry, or leave it unmatched for an operator."""
 
 import asyncio
-from datetime import datetime
 from uuid import UUID
 
 from tollhouse.approvals import rules
@@ -10,7 +9,7 @@ from tollhouse.bank import payouts, store
 from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, Imported
 from tollhouse.bank.store import Placed
 from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel.bank_codes import creditor_references, parse_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
@@ -74,7 +73,7 @@ async def assign(
     await rules.ensure_independent(tx, owner, context.reviewer)
     payer = _payer(waiting.other_iban, waiting.other_name)
     seen = _seen(name, waiting.identity, waiting.nth, waiting.amount_minor, waiting.currency, payer)
-    if not await ports.observe(tx, seen, services, context.at):
+    if not await ports.observe(Work(tx, services, context.at), seen):
         raise BankRefusedError(f"No payment has the reference {name}.")
     return await _decide(tx, part_id, Placed("payment", reference=name), ports, context)
 
@@ -114,16 +113,16 @@ async def _take(
         return None
     found: list[Placed] = []
     for nth, part in enumerate(entry.parts):
-        placed = await _place(tx, entry, nth, ports, services, context.at)
+        placed = await _place(Work(tx, services, context.at), entry, nth, ports)
         await store.keep_part(tx, new_id(), entry_id, nth, part, placed)
         found.append(placed)
     return found
 
 
-async def _place(tx: Tx, entry: Entry, nth: int, ports: BankPorts, services: Services, now: datetime) -> Placed:
+async def _place(work: Work, entry: Entry, nth: int, ports: BankPorts) -> Placed:
     """Match by the payout's id, which the bank returns, else by the reference shown to the customer."""
     part = entry.parts[nth]
-    of_payout = await payouts.place(tx, entry, part, ports, services, now)
+    of_payout = await payouts.place(work, entry, part, ports)
     if of_payout is not None:
         return of_payout
     names = _references(part)
@@ -134,12 +133,12 @@ async def _place(tx: Tx, entry: Entry, nth: int, ports: BankPorts, services: Ser
     seen = _seen(name, entry.identity, nth, part.amount_minor, entry.currency, payer)
     undoes = entry.is_reversal or part.return_reason is not None
     if entry.side == "debit":
-        taken_back = undoes and await ports.take_back(tx, seen, services, now)
+        taken_back = undoes and await ports.take_back(work, seen)
         reason = "No payment of this reference has so much to take back."
         return Placed("payment_return", name) if taken_back else Placed("unmatched", name, reason=reason)
     if undoes:
         return Placed("unmatched", name, reason="It is a return of something that we did not send.")
-    observed = await ports.observe(tx, seen, services, now)
+    observed = await ports.observe(work, seen)
     return Placed("payment", name) if observed else Placed("unmatched", name, reason="No payment has its reference.")
 
 

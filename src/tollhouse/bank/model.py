@@ -1,14 +1,14 @@
 """Statements, transfers, payouts and batches, and the ports by which they affect payments, refunds and withdrawals."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import date, datetime
+from datetime import date
 from typing import Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -29,10 +29,10 @@ Doing = Literal[
 Owner = Callable[[Tx, str], Awaitable[MerchantId | None]]
 """The merchant whose payment has this reference; None if there is none."""
 
-Effect = Callable[[Tx, Observation, Services, datetime], Awaitable[bool]]
+Effect = Callable[[Work, Observation], Awaitable[bool]]
 """Apply a transfer to the payment with its reference, in the transaction of the import; False if there is no payment."""
 
-End = Callable[[Tx, MerchantEnv, UUID, Services, datetime], Awaitable[object]]
+End = Callable[[Work, MerchantEnv, UUID], Awaitable[object]]
 """Change the refund or withdrawal of a payout. Raises an `ApiError` before it writes if that is not possible."""
 
 Keep = Callable[[Tx, OperatorContext, Doing, UUID, MerchantEnv | None], Awaitable[UUID]]

@@ -13,7 +13,7 @@ from tollhouse.bank import payouts_store
 from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, ListedPayout, PayoutStatus, Prepared, StoredPayout
 from tollhouse.bank.store import Placed
 from tollhouse.catalogue.currencies import format_amount
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel.bank_codes import parse_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
@@ -131,7 +131,7 @@ async def refuse(
         raise BankRefusedError(f"Payout {payout_id} is now {payout.status}. Check it again.")
     await rules.ensure_independent(tx, payout.env.merchant_id, context.reviewer)
     try:
-        await ports.origins[payout.kind].refused(tx, payout.env, payout.id, services, context.at)
+        await ports.origins[payout.kind].refused(Work(tx, services, context.at), payout.env, payout.id)
     except ApiError as lost:
         raise BankRefusedError(f"Payout {payout_id} cannot be refused: {lost.message}") from None
     if not await payouts_store.refuse(tx, payout_id, context):
@@ -140,11 +140,11 @@ async def refuse(
     return Decided(payout_id, "refused", context.operator, context.reason or "", stamp(context.at), action_id)
 
 
-async def place(tx: Tx, entry: Entry, part: Part, ports: BankPorts, services: Services, now: datetime) -> Placed | None:
+async def place(work: Work, entry: Entry, part: Part, ports: BankPorts) -> Placed | None:
     """Apply a transfer to the payout whose id it has; None if it has no payout's id."""
-    payout = await _named(tx, part.end_to_end_id)
+    payout = await _named(work.tx, part.end_to_end_id)
     if payout is None:
-        return await _place_batch(tx, entry, part, ports, services, now)
+        return await _place_batch(work, entry, part, ports)
     marked = entry.is_reversal or part.return_reason is not None
     if (payout.currency, payout.amount_minor) != (entry.currency, part.amount_minor):
         return _unmatched(payout, "The payout that it names is of another amount.")
@@ -152,21 +152,19 @@ async def place(tx: Tx, entry: Entry, part: Part, ports: BankPorts, services: Se
         return _unmatched(payout, "It carries the id of a payout, and neither sends it nor brings it back.")
     try:
         if marked:
-            return await _came_back(tx, payout, part.return_reason or NO_REASON, ports, services, now)
-        return await _left(tx, payout, ports, services, now)
+            return await _came_back(work, payout, part.return_reason or NO_REASON, ports)
+        return await _left(work, payout, ports)
     except ApiError as lost:  # before anything was written
         full = isinstance(lost, BalanceLimitExceeded)
         return _unmatched(payout, NO_ROOM if full else f"What the payout was for has ended otherwise: {lost.code}.")
 
 
-async def _place_batch(
-    tx: Tx, entry: Entry, part: Part, ports: BankPorts, services: Services, now: datetime
-) -> Placed | None:
+async def _place_batch(work: Work, entry: Entry, part: Part, ports: BankPorts) -> Placed | None:
     """Confirm a batch that the bank booked as a single entry."""
     batch_id = id_in(entry.batch_id)
     if batch_id is None or entry.side != "debit" or entry.is_reversal or len(entry.parts) != 1 or part.end_to_end_id:
         return None
-    payouts = [one for one in await payouts_store.hold_batch(tx, batch_id) if one.status != "refused"]
+    payouts = [one for one in await payouts_store.hold_batch(work.tx, batch_id) if one.status != "refused"]
     if not payouts:
         return None
     open_ones = [one for one in payouts if one.status == "exported"]
@@ -174,33 +172,31 @@ async def _place_batch(
     if not whole or {one.currency for one in payouts} != {entry.currency}:
         return Placed("unmatched", reason="It is a batch of ours, and not all of it, or part of it was booked before.")
     for payout in payouts:
-        await _left(tx, payout, ports, services, now)
+        await _left(work, payout, ports)
     return Placed("payout")
 
 
-async def _left(tx: Tx, payout: StoredPayout, ports: BankPorts, services: Services, now: datetime) -> Placed:
+async def _left(work: Work, payout: StoredPayout, ports: BankPorts) -> Placed:
     if payout.debited:
         return _unmatched(payout, "The payout left before: the bank has sent it twice.")
     if payout.status not in {"exported", "returned"}:
         return _unmatched(payout, f"The payout is {payout.status}, and left all the same.")
     if payout.status == "exported":
-        await ports.origins[payout.kind].sent(tx, payout.env, payout.id, services, now)
-    if not await payouts_store.confirm(tx, payout.id, now):
+        await ports.origins[payout.kind].sent(work, payout.env, payout.id)
+    if not await payouts_store.confirm(work.tx, payout.id, work.now):
         raise AssertionError("a locked payout does not change")
     return Placed("payout", payout_id=payout.id)
 
 
-async def _came_back(
-    tx: Tx, payout: StoredPayout, reason: str, ports: BankPorts, services: Services, now: datetime
-) -> Placed:
+async def _came_back(work: Work, payout: StoredPayout, reason: str, ports: BankPorts) -> Placed:
     """Return a payout. It was debited before, even if no statement has shown that yet."""
     if payout.status not in {"exported", "confirmed"}:
         return _unmatched(payout, f"The payout is {payout.status}, and came back all the same.")
     origin = ports.origins[payout.kind]
     if payout.status == "exported":
-        await origin.sent(tx, payout.env, payout.id, services, now)
-    await origin.came_back(tx, payout.env, payout.id, services, now)
-    if not await payouts_store.come_back(tx, payout.id, reason, now):
+        await origin.sent(work, payout.env, payout.id)
+    await origin.came_back(work, payout.env, payout.id)
+    if not await payouts_store.come_back(work.tx, payout.id, reason, work.now):
         raise AssertionError("a locked payout does not change")
     return Placed("payout_return", payout_id=payout.id)
 

@@ -23,6 +23,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.qr import qr_image
 from tollhouse.http.request import Request
 from tollhouse.http.responses import ENCODER, json_response, page, see_other
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import anyone, visitor
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
@@ -125,12 +126,12 @@ async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Res
     if attempt is None or attempt.rail != SANDBOX.name:
         return see_other(f"/pay/{token}")
 
-    async def action(tx: Tx) -> Transaction:
-        return await Simulated(tx, link.env, attempt.id, request.services, now).play(cast("Outcome", outcome), amount_minor)
+    async def action(work: Work) -> Transaction:
+        return await Simulated(work, link.env, attempt.id).play(cast("Outcome", outcome), amount_minor)
 
     back = f"/pay/{token}?payment={attempt.id}"
     try:
-        played = await db.transact(action)
+        played = await request.transact(action)
     except InvalidState:
         return see_other(back)
     if attempt.is_open and played.status == "succeeded":

@@ -13,7 +13,7 @@ from tollhouse.catalogue.currencies import Currency, priced
 from tollhouse.console import store
 from tollhouse.console.model import Action, OperatorAction, OperatorRefusedError, SubjectChangedError, SubjectNotFoundError
 from tollhouse.events.balances import Cause, notify_balance
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.identity import second_factor_store, sessions_store
 from tollhouse.identity.credentials import email_key
 from tollhouse.kernel.clock import stamp
@@ -142,7 +142,7 @@ async def adjust(
     except BalanceLimitExceeded as error:
         raise OperatorRefusedError(error.message) from None
     cause = Cause(SOURCE, action.action_id, "posted", 1)
-    await notify_balance(tx, env, currency.code, posted, cause, None, services, posted.entries[0].created_at)
+    await notify_balance(Work(tx, services, posted.entries[0].created_at), env, currency.code, posted, cause, None)
     return action
 
 

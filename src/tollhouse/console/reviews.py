@@ -10,7 +10,7 @@ from msgspec import Struct
 from tollhouse.approvals.model import OperatorContext, Reviewer
 from tollhouse.console import actions
 from tollhouse.console.model import Action, OperatorAction, OperatorRefusedError, SubjectNotFoundError
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.platform.db import Tx
@@ -46,7 +46,7 @@ class Kind(Struct, frozen=True):
     rejected: Action
     lock: Callable[[Tx, UUID], Awaitable[LockedSubject]]
     approve: Callable[[Tx, Any, Reviewer, str | None, datetime], Awaitable[object]]
-    reject: Callable[[Tx, Any, str, Services, datetime], Awaitable[object]]
+    reject: Callable[[Work, Any, str], Awaitable[object]]
 
 
 WITHDRAWALS = Kind(
@@ -62,8 +62,8 @@ async def approve(
 ) -> OperatorAction:
     """Approve a subject, alone or as the first of two operators. `seen` is the version that the operator saw."""
 
-    async def decide(tx: Tx, current: LockedSubject) -> object:
-        return await kind.approve(tx, current, context.reviewer, context.reason, context.at)
+    async def decide(work: Work, current: LockedSubject) -> object:
+        return await kind.approve(work.tx, current, context.reviewer, context.reason, context.at)
 
     return await _decide(services, kind, subject_id, kind.approved, decide, context, seen)
 
@@ -76,8 +76,8 @@ async def reject(
         raise OperatorRefusedError("Enter a reason for the rejection.")
     reason = context.reason
 
-    async def decide(tx: Tx, current: LockedSubject) -> object:
-        return await kind.reject(tx, current, reason, services, context.at)
+    async def decide(work: Work, current: LockedSubject) -> object:
+        return await kind.reject(work, current, reason)
 
     return await _decide(services, kind, subject_id, kind.rejected, decide, context, seen)
 
@@ -87,21 +87,21 @@ async def _decide(
     kind: Kind,
     subject_id: UUID,
     action: Action,
-    decide: Callable[[Tx, LockedSubject], Awaitable[object]],
+    decide: Callable[[Work, LockedSubject], Awaitable[object]],
     context: OperatorContext,
     seen: int | None,
 ) -> OperatorAction:
-    async def review(tx: Tx) -> OperatorAction:
+    async def review(work: Work) -> OperatorAction:
         try:
-            current = await kind.lock(tx, subject_id)
+            current = await kind.lock(work.tx, subject_id)
         except NotFound:
             raise SubjectNotFoundError(f"There is no {kind.name} {subject_id}.") from None
         if seen is not None and current.version != seen:
             raise OperatorRefusedError(f"{kind.title} {subject_id} was changed in the meantime. Check it again.")
         try:
-            await decide(tx, current)
+            await decide(work, current)
         except ApiError:
             raise OperatorRefusedError(f"{kind.title} {subject_id} is {current.status}.") from None
-        return await actions.record_action(tx, context, action, current.env, subject_id=subject_id)
+        return await actions.record_action(work.tx, context, action, current.env, subject_id=subject_id)
 
-    return await services.db.transact(review)
+    return await services.transact(review, context.at)

@@ -16,7 +16,7 @@ from tollhouse.conversions.new_conversion import (
     parse,
     parse_quote,
 )
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger.model import Account, EntryType, JournalEntry, PostedTransaction, Posting, Source, available, income
@@ -44,22 +44,22 @@ async def quote(
     return created
 
 
-async def convert(tx: Tx, env: MerchantEnv, new: NewConversion, services: Services, now: datetime) -> Conversion:
+async def convert(work: Work, env: MerchantEnv, new: NewConversion) -> Conversion:
     """Convert by a quote, or at the current rate. Raises the errors of `quote`, of quotes and `PriceChanged`."""
-    amount = parse(new, env, services.settings)
+    amount = parse(new, env, work.services.settings)
     quoted: Quote[Exchange] | None = None
     if new.quote_id is not None:
-        quoted = await store.lock_quote(tx, env, new.quote_id)
-        await quotes.ensure_usable(tx, quoted, now)
+        quoted = await store.lock_quote(work.tx, env, new.quote_id)
+        await quotes.ensure_usable(work.tx, quoted, work.now)
         exchange = quoted.terms
     elif amount is not None:
-        exchange = await _current_exchange(tx, env, amount, now)
+        exchange = await _current_exchange(work.tx, env, amount, work.now)
     else:
         raise AssertionError("a conversion names a quote or an amount")
-    await ensure_funds(tx, env, exchange.from_currency, exchange.from_amount_minor)
+    await ensure_funds(work.tx, env, exchange.from_currency, exchange.from_amount_minor)
     # The database checks the quote and the balance again below; any error rolls everything back.
     if quoted is not None:
-        await quotes.mark_used(tx, store.USE_QUOTE, quoted, now)
+        await quotes.mark_used(work.tx, store.USE_QUOTE, quoted, work.now)
     conversion = Conversion(
         id=new_id(),
         env=env,
@@ -70,17 +70,17 @@ async def convert(tx: Tx, env: MerchantEnv, new: NewConversion, services: Servic
         webhook_url=new.webhook_url,
         external_id=new.external_id,
         metadata=new.metadata or {},
-        created_at=now,
+        created_at=work.now,
     )
-    await execute(tx, conversion, services, now)
+    await execute(work, conversion)
     given = priced(exchange.from_amount_minor, exchange.from_currency)
     received = priced(exchange.to_amount_minor, exchange.to_currency)
     about = new_values(amount=given, received=received, external_id=new.external_id)
-    await record.event(tx, env, "conversion.made", now, subject=conversion.id, changed=about)
+    await record.event(work.tx, env, "conversion.made", work.now, subject=conversion.id, changed=about)
     return conversion
 
 
-async def execute(tx: Tx, conversion: Conversion, services: Services, now: datetime) -> PostedTransaction:
+async def execute(work: Work, conversion: Conversion) -> PostedTransaction:
     """Store a checked conversion, post it and record its events. Raises `InsufficientFunds` and `BalanceLimitExceeded`."""
     made, env = conversion.exchange, conversion.env
     moves: tuple[tuple[EntryType, str, int, Account, Account], ...] = (
@@ -89,9 +89,11 @@ async def execute(tx: Tx, conversion: Conversion, services: Services, now: datet
         ("conversion_in", made.to_currency, made.to_amount_minor, FX, available(env)),
     )
     postings = tuple(Posting(kind, code, minor, debit, credit) for kind, code, minor, debit, credit in moves if minor)
-    await store.insert(tx, conversion)
-    posted = await post(tx, JournalEntry(env.mode, "conversion_out", Source(notify.SOURCE, conversion.id), postings, now))
-    await notify.completed(tx, conversion, posted, services, now)
+    await store.insert(work.tx, conversion)
+    posted = await post(
+        work.tx, JournalEntry(env.mode, "conversion_out", Source(notify.SOURCE, conversion.id), postings, work.now)
+    )
+    await notify.completed(work, conversion, posted)
     return posted
 
 

@@ -20,7 +20,7 @@ from tollhouse.conversions.views import (
 )
 from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -94,9 +94,9 @@ async def quote_conversion(caller: Caller, body: NewConversionQuote, tx: Tx, now
         BalanceLimitExceeded,
     ),
 )
-async def convert(caller: Caller, body: NewConversion, tx: Tx, now: datetime, services: Services) -> ConversionView:
+async def convert(caller: Caller, body: NewConversion, work: Work) -> ConversionView:
     """Convert an amount of the balance to another currency."""
-    return conversion_view(await actions.convert(tx, caller.env, body, services, now))
+    return conversion_view(await actions.convert(work, caller.env, body))
 
 
 @OPERATIONS.add("GET", "/conversions", guard=scope("conversions:read"))

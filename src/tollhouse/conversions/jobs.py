@@ -16,7 +16,7 @@ async def apply_rules(services: Services) -> None:
     now = clock.now()
     for env, rule_id in await rules_store.list_due(services.db, now, BATCH_SIZE):
         try:
-            await services.db.transact(lambda tx, env=env, rule_id=rule_id: rules.apply(tx, env, rule_id, services, now))
+            await services.transact(lambda work, env=env, rule_id=rule_id: rules.apply(work, env, rule_id), now)
         except BalanceLimitExceeded:  # rolled back, so the same entries count again
             log.info("conversion_rule_failed", detail=BalanceLimitExceeded.code)
             await services.db.transact(lambda tx, env=env, rule_id=rule_id: rules.postpone(tx, env, rule_id, now))

@@ -107,7 +107,7 @@ async def confirm(request: Request, caller: Person, mode: str) -> Response:
         return await _review(request, caller, env, form)
     new = form.new_conversion(quote_id)
     try:
-        created_id = (await services.db.transact(lambda tx: actions.convert(tx, env, new, services, request.now))).id
+        created_id = (await request.transact(lambda work: actions.convert(work, env, new))).id
     except ApiError as error:
         # Whatever the error is, an earlier request may have created the conversion.
         created_id = await store.id_by_quote(services.db, env, quote_id)

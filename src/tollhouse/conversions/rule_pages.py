@@ -56,11 +56,11 @@ async def show(request: Request, caller: Person, mode: str, query: NoticeQuery) 
 @OPERATIONS.add("POST", "/{mode}/conversions/rules", guard=signed_in_page)
 async def create(request: Request, caller: Person, mode: str) -> Response:
     """Create a rule. A currency has one rule, so a form that is sent twice creates one."""
-    env, services = caller.env(mode), request.services
+    env = caller.env(mode)
     values = _values(request.form())
     try:
         new = _new_rule(values)
-        await services.db.transact(lambda tx: rules.create(tx, env, DASHBOARD_USER, new, services, request.now))
+        await request.transact(lambda work: rules.create(work, env, DASHBOARD_USER, new))
     except ApiError as error:
         at = "from_currency" if isinstance(error, RuleConflict) else ""
         return await _rules(request, caller, env, values, form_errors_of(error, FIELDS, at, MESSAGES))
@@ -98,7 +98,7 @@ async def _set_enabled(request: Request, caller: Person, env: MerchantEnv, rule_
     if current.enabled != enabled:
         changes = _rule_update(current, int(version), enabled=enabled)
         try:
-            await services.db.transact(lambda tx: rules.update(tx, env, rule_id, changes, services, request.now))
+            await request.transact(lambda work: rules.update(work, env, rule_id, changes))
         except NotFound:
             raise
         except ApiError as error:

@@ -21,7 +21,7 @@ from tollhouse.conversions.new_conversion import currency_errors, pair_of
 from tollhouse.conversions.rules_store import BalanceChange
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.paging import all_rows
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import new_id
@@ -57,11 +57,9 @@ class ConversionRuleUpdate(NewConversionRule, frozen=True, forbid_unknown_fields
     version: int
 
 
-async def create(
-    tx: Tx, env: MerchantEnv, created_by: RuleCreator, new: NewConversionRule, services: Services, now: datetime
-) -> ConversionRule:
+async def create(work: Work, env: MerchantEnv, created_by: RuleCreator, new: NewConversionRule) -> ConversionRule:
     """Create a rule, which counts entries from now on. Raises `ValidationFailed`, `CurrencyNotSupported`, `RuleConflict`."""
-    threshold_minor = _parse_threshold(new, env, services.settings)
+    threshold_minor = _parse_threshold(new, env, work.services.settings)
     rule = ConversionRule(
         id=new_id(),
         env=env,
@@ -74,22 +72,20 @@ async def create(
         webhook_url=new.webhook_url,
         created_by=created_by,
         version=1,
-        created_at=now,
-        updated_at=now,
+        created_at=work.now,
+        updated_at=work.now,
     )
-    await _ensure_no_conflict(tx, rule)
+    await _ensure_no_conflict(work.tx, rule)
     # Nothing below this line may refuse.
-    await _record_audit(tx, "rule.made", None, rule, now)
-    return await rules_store.insert(tx, rule)
+    await _record_audit(work.tx, "rule.made", None, rule, work.now)
+    return await rules_store.insert(work.tx, rule)
 
 
-async def update(
-    tx: Tx, env: MerchantEnv, rule_id: UUID, new: ConversionRuleUpdate, services: Services, now: datetime
-) -> ConversionRule:
+async def update(work: Work, env: MerchantEnv, rule_id: UUID, new: ConversionRuleUpdate) -> ConversionRule:
     """Update a rule. Raises `NotFound`, `RuleChanged` and the errors of `create`."""
-    threshold_minor = _parse_threshold(new, env, services.settings)
-    await rules_store.lock_merchant(tx, env)
-    current = await rules_store.get(tx, env, rule_id)
+    threshold_minor = _parse_threshold(new, env, work.services.settings)
+    await rules_store.lock_merchant(work.tx, env)
+    current = await rules_store.get(work.tx, env, rule_id)
     if current.version != new.version:
         raise RuleChanged(current.version)
     rule = msgspec.structs.replace(
@@ -102,10 +98,10 @@ async def update(
         enabled=new.enabled,
         webhook_url=new.webhook_url,
     )
-    await _ensure_no_conflict(tx, rule)
+    await _ensure_no_conflict(work.tx, rule)
     # Nothing below this line may refuse.
-    updated = await rules_store.update(tx, rule, now)
-    await _record_audit(tx, "rule.changed", current, updated, now)
+    updated = await rules_store.update(work.tx, rule, work.now)
+    await _record_audit(work.tx, "rule.changed", current, updated, work.now)
     return updated
 
 
@@ -116,37 +112,37 @@ async def delete(tx: Tx, env: MerchantEnv, rule_id: UUID, now: datetime) -> Conv
     return deleted
 
 
-async def apply(tx: Tx, env: MerchantEnv, rule_id: UUID, services: Services, now: datetime) -> Conversion | None:
+async def apply(work: Work, env: MerchantEnv, rule_id: UUID) -> Conversion | None:
     """Apply a rule to the entries since its last run; None where nothing is to convert now.
 
     The conversion and the progress are one transaction, so every entry counts once.
     """
-    rule = await rules_store.lock_enabled(tx, env, rule_id)
+    rule = await rules_store.lock_enabled(work.tx, env, rule_id)
     if rule is None:
         return None
-    change = await rules_store.get_balance_change(tx, rule)
+    change = await rules_store.get_balance_change(work.tx, rule)
     waiting_minor = max(0, rule.waiting_minor + change.paid_minor) if rule.trigger == "on_payment" else 0
     convertible_minor = _convertible(rule, change, waiting_minor)
     terms = pair(rule.from_currency, rule.to_currency)
     if convertible_minor < terms.minimum_minor:
-        await rules_store.record_progress(tx, rule, change.version, waiting_minor, rule.runs, None)
+        await rules_store.record_progress(work.tx, rule, change.version, waiting_minor, rule.runs, None)
         return None
-    current = await prices.get_rate(tx, env.mode, terms, now)
+    current = await prices.get_rate(work.tx, env.mode, terms, work.now)
     if current.rate is None or current.unavailable_reason is not None:  # the same entries count again later
-        await rules_store.record_progress(tx, rule, rule.seen_version, rule.waiting_minor, rule.runs, now + RETRY)
+        await rules_store.record_progress(work.tx, rule, rule.seen_version, rule.waiting_minor, rule.runs, work.now + RETRY)
         return None
     amount_minor = convertible_minor if terms.maximum_minor is None else min(convertible_minor, terms.maximum_minor)
     exchange = exchange_from(terms, current.rate, amount_minor)
     if exchange.to_amount_minor <= 0:
-        await rules_store.record_progress(tx, rule, change.version, waiting_minor, rule.runs, None)
+        await rules_store.record_progress(work.tx, rule, change.version, waiting_minor, rule.runs, None)
         return None
-    conversion = _conversion(rule, exchange, now)
+    conversion = _conversion(rule, exchange, work.now)
     remaining_minor = (
         0 if amount_minor == convertible_minor else max(0, waiting_minor - amount_minor * PERCENT // rule.percent)
     )
-    await actions.execute(tx, conversion, services, now)
+    await actions.execute(work, conversion)
     await rules_store.record_progress(
-        tx, rule, change.version, remaining_minor, rule.runs + 1, now if remaining_minor else None
+        work.tx, rule, change.version, remaining_minor, rule.runs + 1, work.now if remaining_minor else None
     )
     return conversion
 

@@ -12,7 +12,7 @@ from tollhouse.conversions.rules import ConversionRuleUpdate, NewConversionRule
 from tollhouse.conversions.views import ConversionRuleView
 from tollhouse.http.lists import ListPageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -45,12 +45,10 @@ async def list_rules(caller: Caller, page: ListPageRequest, db: Pool) -> Convers
     idempotency="honoured",
     errors=(ValidationFailed, CurrencyNotSupported, RuleConflict),
 )
-async def make_rule(
-    caller: Caller, body: NewConversionRule, tx: Tx, now: datetime, services: Services
-) -> ConversionRuleView:
+async def make_rule(caller: Caller, body: NewConversionRule, work: Work) -> ConversionRuleView:
     """Convert automatically: a share of each payment, or of the balance when it reaches a threshold."""
     created_by = RuleCreator("api_key") if caller.client_id is None else RuleCreator("oauth", caller.client_id)
-    return ConversionRuleView.of(await rules.create(tx, caller.env, created_by, body, services, now))
+    return ConversionRuleView.of(await rules.create(work, caller.env, created_by, body))
 
 
 @OPERATIONS.add("GET", "/conversion-rules/{rule_id}", guard=scope("conversions:read"), errors=(NotFound,))
@@ -65,11 +63,9 @@ async def read_rule(caller: Caller, rule_id: UUID, db: Pool) -> ConversionRuleVi
     guard=scope("conversions:write"),
     errors=(NotFound, ValidationFailed, CurrencyNotSupported, RuleChanged, RuleConflict),
 )
-async def change_rule(
-    caller: Caller, rule_id: UUID, body: ConversionRuleUpdate, tx: Tx, now: datetime, services: Services
-) -> ConversionRuleView:
+async def change_rule(caller: Caller, rule_id: UUID, body: ConversionRuleUpdate, work: Work) -> ConversionRuleView:
     """Update a conversion rule. Send all members."""
-    return ConversionRuleView.of(await rules.update(tx, caller.env, rule_id, body, services, now))
+    return ConversionRuleView.of(await rules.update(work, caller.env, rule_id, body))
 
 
 @OPERATIONS.add("DELETE", "/conversion-rules/{rule_id}", guard=scope("conversions:write"), errors=(NotFound,))

@@ -1,18 +1,16 @@
 """Records `balance.updated` events in the transaction that changed the balance."""
 
-from datetime import datetime
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.events.record import NewEvent, record
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger.model import PostedTransaction
 from tollhouse.ledger.store import get_balance
 from tollhouse.ledger.views import BalanceView, balance_view, entry_view
-from tollhouse.platform.db import Tx
 
 
 class Cause(Struct, frozen=True):
@@ -25,24 +23,22 @@ class Cause(Struct, frozen=True):
 
 
 async def notify_balance(
-    tx: Tx,
+    work: Work,
     env: MerchantEnv,
     currency: str,
     posted: PostedTransaction,
     cause: Cause,
     destination_url: str | None,
-    services: Services,
-    now: datetime,
 ) -> BalanceView:
     """Record `balance.updated` for the entries of one currency. Returns the current balance.
 
     The event's source is the first of these entries: a ledger transaction in two currencies records two events.
     """
     decimals = CURRENCIES[currency].decimals
-    view = balance_view(await get_balance(tx, env, currency), env, decimals)
+    view = balance_view(await get_balance(work.tx, env, currency), env, decimals)
     entries = [entry for entry in posted.entries if entry.currency == currency]
     if entries:
         extra = {"source": cause, "entries": [entry_view(entry, env, decimals) for entry in entries]}
         event = NewEvent("balance.updated", "ledger_entry", entries[0].id, view.version, view, destination_url, extra)
-        await record(tx, env, event, services=services, now=now)
+        await record(work, env, event)
     return view

@@ -10,12 +10,11 @@ from msgspec import Struct
 from tollhouse.events import store
 from tollhouse.events.destination import destination_key
 from tollhouse.events.event_types import TEST_EVENT, EventType
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import HELD_S
-from tollhouse.platform.db import Tx
 
 API_VERSION = "v2"
 HELD_FOR = timedelta(seconds=HELD_S)
@@ -37,28 +36,26 @@ class NewEvent(Struct, frozen=True):
     extra: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
 
-async def record(tx: Tx, env: MerchantEnv, event: NewEvent, *, services: Services, now: datetime) -> UUID:
+async def record(work: Work, env: MerchantEnv, event: NewEvent) -> UUID:
     """Insert the event, and its delivery if it is to be sent, in one statement. Returns the event's id.
 
     The destination is the request's address, else the saved one in compatibility mode. Recording the same change of an
     object twice violates a constraint.
     """
-    return await _insert(tx, env, event, source="request", services=services, now=now)
+    return await _insert(work, env, event, source="request")
 
 
-async def record_test(tx: Tx, env: MerchantEnv, url: str, *, services: Services, now: datetime) -> UUID:
+async def record_test(work: Work, env: MerchantEnv, url: str) -> UUID:
     """Insert a `webhook.test` event for this address, which is sent once in either mode. Returns its id."""
     event_id = new_id()
     subject = {"message": "This is a test event. Nothing happened."}
     event = NewEvent(TEST_EVENT, "webhook_test", event_id, 1, subject, destination_url=url)
-    return await _insert(tx, env, event, source="test", services=services, now=now)
+    return await _insert(work, env, event, source="test")
 
 
-async def _insert(
-    tx: Tx, env: MerchantEnv, event: NewEvent, *, source: Literal["request", "test"], services: Services, now: datetime
-) -> UUID:
+async def _insert(work: Work, env: MerchantEnv, event: NewEvent, *, source: Literal["request", "test"]) -> UUID:
     event_id = event.source_id if source == "test" else new_id()
-    await tx.fetchrow(
+    await work.tx.fetchrow(
         store.RECORD,
         event_id,
         env.merchant_id,
@@ -67,12 +64,12 @@ async def _insert(
         event.source_type,
         event.source_id,
         event.sequence,
-        encode_payload(event_id, env, event, now),
+        encode_payload(event_id, env, event, work.now),
         event.destination_url,
         None if event.destination_url is None else destination_key(env, event.destination_url),
         source,
-        services.settings.deprecated_webhooks,
-        now,
+        work.services.settings.deprecated_webhooks,
+        work.now,
         HELD_FOR,
     )
     return event_id

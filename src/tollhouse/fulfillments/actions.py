@@ -13,7 +13,7 @@ from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.fulfillments import store
 from tollhouse.fulfillments.model import Fulfillment
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment, ensure_available, parse
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import holds
@@ -40,16 +40,16 @@ async def check_order(tx: Tx, env: MerchantEnv, new: NewFulfillment, services: S
     return product
 
 
-async def order(tx: Tx, env: MerchantEnv, new: NewFulfillment, services: Services, now: datetime) -> Fulfillment:
+async def order(work: Work, env: MerchantEnv, new: NewFulfillment) -> Fulfillment:
     """Reserve the cost of a delivery. The worker requests it from the game server.
 
     Raises `ValidationFailed`, `DuplicateExternalId`, `ProductUnavailable`, `PriceChanged`, `InvalidProject` and
     `InsufficientFunds`.
     """
-    product = await check_order(tx, env, new, services)
+    product = await check_order(work.tx, env, new, work.services)
     # The database checks the balance and external id again below; any error rolls everything back.
     fulfillment_id, cost_minor = new_id(), product.unit_price_minor * new.quantity
-    hold, posted = await holds.reserve(tx, env, Source(SOURCE, fulfillment_id), product.currency, cost_minor, now)
+    hold, posted = await holds.reserve(work.tx, env, Source(SOURCE, fulfillment_id), product.currency, cost_minor, work.now)
     ordered = Fulfillment(
         id=fulfillment_id,
         env=env,
@@ -65,57 +65,55 @@ async def order(tx: Tx, env: MerchantEnv, new: NewFulfillment, services: Service
         webhook_url=new.webhook_url,
         external_id=new.external_id,
         metadata=new.metadata or {},
-        created_at=now,
-        updated_at=now,
+        created_at=work.now,
+        updated_at=work.now,
     )
-    if not await store.insert(tx, ordered, now if env.livemode else now + SANDBOX_DELAY):
-        await ensure_external_id_unused(tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
+    if not await store.insert(work.tx, ordered, work.now if env.livemode else work.now + SANDBOX_DELAY):
+        await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
         raise AssertionError("fulfillments are never deleted")
-    await _notify(tx, ordered, posted, services, now)
-    await _record_audit(tx, ordered, "fulfillment.ordered", now)
+    await _notify(work, ordered, posted)
+    await _record_audit(work.tx, ordered, "fulfillment.ordered", work.now)
     return ordered
 
 
-async def cancel(tx: Tx, env: MerchantEnv, fulfillment_id: UUID, services: Services, now: datetime) -> Fulfillment:
+async def cancel(work: Work, env: MerchantEnv, fulfillment_id: UUID) -> Fulfillment:
     """Cancel a fulfillment that was not requested yet. Raises `NotFound` and `InvalidState`."""
-    canceled = await store.cancel(tx, env, fulfillment_id, now)
+    canceled = await store.cancel(work.tx, env, fulfillment_id, work.now)
     if canceled is None:
-        raise InvalidState((await store.get(tx, env, fulfillment_id)).status)
+        raise InvalidState((await store.get(work.tx, env, fulfillment_id)).status)
     # Nothing below this line may refuse.
-    _, posted = await holds.release(tx, env, canceled.hold_id, now)
-    await _notify(tx, canceled, posted, services, now)
-    await _record_audit(tx, canceled, "fulfillment.canceled", now)
+    _, posted = await holds.release(work.tx, env, canceled.hold_id, work.now)
+    await _notify(work, canceled, posted)
+    await _record_audit(work.tx, canceled, "fulfillment.canceled", work.now)
     return canceled
 
 
-async def end(
-    tx: Tx, env: MerchantEnv, fulfillment_id: UUID, response: GrantAnswer, services: Services, now: datetime
-) -> Fulfillment:
+async def end(work: Work, env: MerchantEnv, fulfillment_id: UUID, response: GrantAnswer) -> Fulfillment:
     """Charge the delivered quantity and release the rest. Raises `NotFound`, and `InvalidState` where it has ended."""
     if response.outcome == "unknown":
         raise ValueError("an unknown outcome ends nothing")
-    current = await store.get(tx, env, fulfillment_id)
+    current = await store.get(work.tx, env, fulfillment_id)
     delivered = response.delivered_quantity
     status = "failed" if not delivered else "completed" if delivered == current.quantity else "partially_completed"
     ended = await store.end(
-        tx,
+        work.tx,
         env,
         fulfillment_id,
         status,
-        now,
+        work.now,
         delivered_quantity=delivered,
         reference=response.reference,
         failure_code=response.failure_code,
     )
     if ended is None:
-        raise InvalidState((await store.get(tx, env, fulfillment_id)).status)
+        raise InvalidState((await store.get(work.tx, env, fulfillment_id)).status)
     # Nothing below this line may refuse.
     _, posted = (
-        await holds.capture_and_release(tx, env, ended.hold_id, _captures(ended), now)
+        await holds.capture_and_release(work.tx, env, ended.hold_id, _captures(ended), work.now)
         if delivered
-        else await holds.release(tx, env, ended.hold_id, now)
+        else await holds.release(work.tx, env, ended.hold_id, work.now)
     )
-    await _notify(tx, ended, posted, services, now)
+    await _notify(work, ended, posted)
     return ended
 
 
@@ -135,7 +133,7 @@ async def _record_audit(tx: Tx, fulfillment: Fulfillment, action: AuditEventType
     await record.event(tx, fulfillment.env, action, now, subject=fulfillment.id, changed=about)
 
 
-async def _notify(tx: Tx, fulfillment: Fulfillment, posted: PostedTransaction, services: Services, now: datetime) -> None:
+async def _notify(work: Work, fulfillment: Fulfillment, posted: PostedTransaction) -> None:
     cause = Cause(SOURCE, fulfillment.id, fulfillment.status, fulfillment.version)
     env, code, url = fulfillment.env, fulfillment.currency, fulfillment.webhook_url
-    await notify_balance(tx, env, code, posted, cause, url, services, now)
+    await notify_balance(work, env, code, posted, cause, url)

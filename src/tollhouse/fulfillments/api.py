@@ -15,13 +15,13 @@ from tollhouse.fulfillments.store import FulfillmentsQuery
 from tollhouse.fulfillments.views import FulfillmentView, ProductView, product_view
 from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import TestCredentialGuard, scope
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.orders.errors import DuplicateExternalId, InvalidProject, InvalidState, PriceChanged
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Pool
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 READ, WRITE = scope("fulfillments:read"), scope("fulfillments:write")
@@ -72,11 +72,9 @@ async def list_fulfillment_products(caller: Caller, page: CataloguePageRequest) 
         InsufficientFunds,
     ),
 )
-async def order_fulfillment(
-    caller: Caller, body: NewFulfillment, tx: Tx, now: datetime, services: Services
-) -> FulfillmentView:
+async def order_fulfillment(caller: Caller, body: NewFulfillment, work: Work) -> FulfillmentView:
     """Order a delivery to a player, paid from the balance."""
-    return FulfillmentView.of(await actions.order(tx, caller.env, body, services, now))
+    return FulfillmentView.of(await actions.order(work, caller.env, body))
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments", guard=READ, errors=(ValidationFailed,))
@@ -107,11 +105,9 @@ async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool) -> Fu
     idempotency="honoured",
     errors=(NotFound, InvalidState),
 )
-async def cancel_fulfillment(
-    caller: Caller, fulfillment_id: UUID, tx: Tx, now: datetime, services: Services
-) -> FulfillmentView:
+async def cancel_fulfillment(caller: Caller, fulfillment_id: UUID, work: Work) -> FulfillmentView:
     """Cancel a pending fulfillment. The cost becomes available again."""
-    return FulfillmentView.of(await actions.cancel(tx, caller.env, fulfillment_id, services, now))
+    return FulfillmentView.of(await actions.cancel(work, caller.env, fulfillment_id))
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -122,7 +118,7 @@ async def cancel_fulfillment(
     errors=(TestModeOnly, NotFound, InvalidState),
 )
 async def simulate_fulfillment(
-    caller: Caller, fulfillment_id: UUID, body: FulfillmentSimulation, tx: Tx, now: datetime, services: Services
+    caller: Caller, fulfillment_id: UUID, body: FulfillmentSimulation, work: Work
 ) -> FulfillmentView:
     """Simulate the answer of the game server for a fulfillment."""
-    return FulfillmentView.of(await simulator.play(tx, caller.env, fulfillment_id, body.outcome, services, now))
+    return FulfillmentView.of(await simulator.play(work, caller.env, fulfillment_id, body.outcome))

@@ -47,7 +47,7 @@ async def _deliver_one(services: Services, outbound: Outbound, due: Fulfillment,
                 log.error("fulfillment_outcome_unknown", part=due.server, detail=str(due.id))
             await store.set_next_attempt(services.db, due, now + retry_delay(due.attempts))
             return
-        await services.db.transact(lambda tx: actions.end(tx, due.env, due.id, response, services, clock.now()))
+        await services.transact(lambda work: actions.end(work, due.env, due.id, response), clock.now())
     except ApiError as error:  # ended meanwhile by the simulator or another worker
         log.info("fulfillment_ended_meanwhile", detail=error.code)
     except Exception as error:  # noqa: BLE001 - one failure must not stop the others

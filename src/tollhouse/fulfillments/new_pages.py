@@ -20,6 +20,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.schema_fields import form_fields, read_values, to_object
+from tollhouse.http.services import Work
 from tollhouse.idempotency import create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
@@ -29,7 +30,6 @@ from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.ledger.store import get_balance
 from tollhouse.orders.errors import DuplicateExternalId, PriceChanged
-from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
 MEMBER = "recipient"
@@ -98,14 +98,14 @@ async def confirm(request: Request, caller: Person, mode: str, product_id: str) 
         return await _review(request, caller, env, product, form)
     new = msgspec.structs.replace(form.new, max_cost=max_cost)
 
-    async def order(tx: Tx) -> UUID:
+    async def order(work: Work) -> UUID:
         async def make() -> UUID:
-            return (await actions.order(tx, env, new, request.services, request.now)).id
+            return (await actions.order(work, env, new)).id
 
-        return await create_once(tx, request, env, key, new, make)
+        return await create_once(work.tx, request, env, key, new, make)
 
     try:
-        ordered_id = await request.services.db.transact(order)
+        ordered_id = await request.transact(order)
     except PriceChanged:
         return await _review(request, caller, env, product, form, PRICE_INCREASED)
     except ApiError as error:

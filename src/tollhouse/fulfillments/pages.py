@@ -121,7 +121,7 @@ async def cancel(request: Request, caller: Person, mode: str, fulfillment_id: UU
     """Cancel a pending fulfillment. A repeated request succeeds."""
     env = caller.env(mode)
     try:
-        await request.services.db.transact(lambda tx: actions.cancel(tx, env, fulfillment_id, request.services, request.now))
+        await request.transact(lambda work: actions.cancel(work, env, fulfillment_id))
     except InvalidState as error:
         if (await store.get(request.services.db, env, fulfillment_id)).status != "canceled":
             form_errors = FormErrors("This fulfillment can no longer be canceled.", status=error.status)

@@ -1,29 +1,25 @@
 """The simulator of the game server in test mode. Its answers take the same path as those of a game server."""
 
-from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
 from tollhouse.fulfillments import actions, store
 from tollhouse.fulfillments.model import Fulfillment
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.platform.db import Tx
 from tollhouse.rails import sandbox_grants
 from tollhouse.rails.grants import GrantAnswer
 
 
 async def play(
-    tx: Tx,
+    work: Work,
     env: MerchantEnv,
     fulfillment_id: UUID,
     outcome: Literal["complete", "fail", "partial"],
-    services: Services,
-    now: datetime,
 ) -> Fulfillment:
     """Simulate the answer for a fulfillment that has not ended. Raises `NotFound` and `InvalidState`."""
-    current = await store.get(tx, env, fulfillment_id)
-    await store.begin(tx, env, fulfillment_id, now)
+    current = await store.get(work.tx, env, fulfillment_id)
+    await store.begin(work.tx, env, fulfillment_id, work.now)
     match outcome:
         case "complete":
             response = sandbox_grants.granted(current.order, current.quantity)
@@ -31,4 +27,4 @@ async def play(
             response = sandbox_grants.granted(current.order, (current.quantity + 1) // 2)
         case "fail":
             response = GrantAnswer(outcome="refused", failure_code="unknown_player")
-    return await actions.end(tx, env, fulfillment_id, response, services, now)
+    return await actions.end(work, env, fulfillment_id, response)

@@ -13,6 +13,7 @@ from tollhouse.http.lists import page_request_of
 from tollhouse.http.operations import Operation, ReauthenticatingGuard
 from tollhouse.http.request import Request
 from tollhouse.http.responses import ENCODER, JsonResponse
+from tollhouse.http.services import Work
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX
@@ -87,15 +88,16 @@ class Dispatcher:
             supply["query"] = decode_query(request.query, operation.query, facts)
             if "page" in operation.needs:
                 supply["page"] = page_request_of(supply["query"], facts)
-        if key is None and "tx" not in operation.needs:
+        if key is None and not operation.in_transaction:
             return await _call(operation, supply, parsed)
 
-        async def action(tx: Tx) -> Any:
+        async def action(work: Work) -> Any:
+            supplied = {**supply, "work": work, "tx": work.tx}
             if key is None:
-                return await _call(operation, {**supply, "tx": tx}, parsed)
-            return await self._once(tx, request, operation, key=key, parsed=parsed, supply={**supply, "tx": tx})
+                return await _call(operation, supplied, parsed)
+            return await self._once(work.tx, request, operation, key=key, parsed=parsed, supply=supplied)
 
-        return await request.services.db.transact(action)
+        return await request.transact(action)
 
     async def _once(
         self, tx: Tx, request: Request, operation: Operation, *, key: str, parsed: Any, supply: dict[str, Any]

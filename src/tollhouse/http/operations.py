@@ -3,10 +3,10 @@
 Routing, guarding, decoding, errors, `docs/routes.txt` and the reference are made from that table. An operation without a
 guard cannot be declared.
 
-A handler is a function that names what it needs as parameters: `caller`, `body`, `query`, `part` (of a list), `tx` (an open
-transaction, committed when the handler returns), `db` (the pool, for reads), `now`, `services`, `request`, and the `{names}`
-of its path. It returns a Struct, a Response, or an `ApiError` that is sent after the commit. What a handler reads from
-`request` itself or puts into a Response, no annotation tells: `reads` and `responses` do.
+A handler is a function that names what it needs as parameters: `caller`, `body`, `query`, `page` (of a list), `work` or `tx`
+(a transaction, committed when the handler returns), `db` (the pool, for reads), `now`, `services`, `request`, and the
+`{names}` of its path. It returns a Struct, a Response, or an `ApiError` that is sent after the commit. What a handler reads
+from `request` itself or puts into a Response is declared as `reads` and `responses`.
 """
 
 import inspect
@@ -27,7 +27,7 @@ RecentAuthentication = Literal["no", "live", "always", "by_content"]
 the path or the body), always, or where the handler finds that what is asked for needs it."""
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
-SUPPLIED = frozenset({"caller", "body", "query", "page", "tx", "db", "now", "services", "request"})
+SUPPLIED = frozenset({"caller", "body", "query", "page", "work", "tx", "db", "now", "services", "request"})
 
 
 class Surface(Struct, frozen=True):
@@ -116,6 +116,11 @@ class Operation(Struct, frozen=True):
     body_bytes_max: int
     deprecated: Deprecated | None
     recent_authentication: RecentAuthentication
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether the handler runs in a transaction that is committed when it returns."""
+        return not {"work", "tx"}.isdisjoint(self.needs)
 
     @property
     def full_path(self) -> str:

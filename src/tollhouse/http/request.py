@@ -1,12 +1,16 @@
 """One request, as handlers and guards see it."""
 
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, tzinfo
+from typing import TypeVar
 
 from tollhouse.http.forms import FORM, Form, parse_form
 from tollhouse.http.multipart import FORM_WITH_FILES, parse_multipart
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel.errors import InvalidRequest, UnsupportedMediaType
 from tollhouse.kernel.ids import new_id_text
+
+T = TypeVar("T")
 
 
 class Headers:
@@ -83,6 +87,10 @@ class Request:
         self.caller: object = None
         self.zone: tzinfo = UTC
         self.cookies_to_set: list[tuple[str, str, int]] = []
+
+    async def transact(self, action: Callable[[Work], Awaitable[T]]) -> T:
+        """Run `action` in a transaction at the time of this request."""
+        return await self.services.transact(action, self.now)
 
     @property
     def media_type(self) -> str:

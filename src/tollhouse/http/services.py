@@ -1,19 +1,40 @@
-"""The services of the instance: settings, database, key ring, templates and rails."""
+"""The services of the instance, and the unit of work that actions take."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import TypeVar
 
 from msgspec import Struct
 
 from tollhouse.http.templates import Templates
 from tollhouse.platform.config import Settings
-from tollhouse.platform.db import Pool
+from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.encryption import KeyRing
 from tollhouse.rails.configured import Rails
 
+T = TypeVar("T")
+
 
 class Services(Struct, frozen=True):
-    """Built once by `main.create_services`. A handler that has a parameter of this name gets it."""
+    """Settings, database, key ring, templates and rails: built once by `main.create_services`.
+
+    A handler that has a parameter of this name gets them.
+    """
 
     settings: Settings
     db: Pool
     keys: KeyRing
     templates: Templates
     rails: Rails
+
+    async def transact(self, action: "Callable[[Work], Awaitable[T]]", now: datetime) -> T:
+        """Run `action` in a transaction. It runs again after a deadlock or a serialization failure."""
+        return await self.db.transact(lambda tx: action(Work(tx, self, now)))
+
+
+class Work(Struct, frozen=True):
+    """A unit of work: a transaction, the services, and the time of every check and write in it."""
+
+    tx: Tx
+    services: Services
+    now: datetime

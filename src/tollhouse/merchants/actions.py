@@ -9,7 +9,7 @@ from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue import projects
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.identity import sessions, sessions_store, throttle, users_store
 from tollhouse.identity.credentials import SPAN, email_key
 from tollhouse.identity.known_devices import remember_device
@@ -102,7 +102,7 @@ def new_session_view(user: Row) -> SessionView:
     )
 
 
-async def create_api_key(tx: Tx, person: Person, new: NewApiKey, services: Services, now: datetime) -> NewApiKeyView:
+async def create_api_key(work: Work, person: Person, new: NewApiKey) -> NewApiKeyView:
     """Create an API key; its secret is returned only here.
 
     Raises `ValidationFailed`, `EmailUnverified`, and `AuthenticationRequired` if the session has ended.
@@ -110,8 +110,8 @@ async def create_api_key(tx: Tx, person: Person, new: NewApiKey, services: Servi
     field_errors, allowed = new.field_errors(), new.allowed_scopes()
     if field_errors or allowed is None:
         raise ValidationFailed(*field_errors)
-    await require_verified_email(tx, services.settings, MerchantEnv(person.merchant_id, new.mode), person)
-    if not await sessions_store.lock(tx, person.session_hash):
+    await require_verified_email(work.tx, work.services.settings, MerchantEnv(person.merchant_id, new.mode), person)
+    if not await sessions_store.lock(work.tx, person.session_hash):
         raise AuthenticationRequired
     # Nothing below this line may refuse.
     secret = tokens.mint(tokens.LIVE_API_KEY_PREFIX if new.mode == "live" else tokens.TEST_API_KEY_PREFIX)
@@ -123,12 +123,12 @@ async def create_api_key(tx: Tx, person: Person, new: NewApiKey, services: Servi
         scopes=allowed.names(),
         hint=secret[-HINT_CHARS:],
         status="active",
-        created_at=stamp(now),
+        created_at=stamp(work.now),
         last_used_at=None,
         api_key=secret,
     )
-    await store.insert_api_key(tx, person.merchant_id, view, allowed.mask, tokens.digest(secret), now)
-    await _record_key_event(tx, person, view, "api_key.made", now, new_values(scopes=view.scopes))
+    await store.insert_api_key(work.tx, person.merchant_id, view, allowed.mask, tokens.digest(secret), work.now)
+    await _record_key_event(work.tx, person, view, "api_key.made", work.now, new_values(scopes=view.scopes))
     return view
 
 

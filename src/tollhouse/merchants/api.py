@@ -8,7 +8,7 @@ from starlette.responses import Response
 from tollhouse.http.operations import DASHBOARD, INTEGRATION, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import json_response
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.identity import sessions, stepup
 from tollhouse.identity.guards import anyone_with_cookie, scope, signed_in, signed_in_while_suspended
 from tollhouse.identity.model import Caller, InvalidCredentials, Person
@@ -101,9 +101,9 @@ async def list_api_keys(caller: Person, db: Pool) -> ApiKeyList:
     errors=(ValidationFailed, EmailUnverified),
     recent_authentication="live",
 )
-async def make_api_key(caller: Person, body: NewApiKey, tx: Tx, now: datetime, services: Services) -> NewApiKeyView:
+async def make_api_key(caller: Person, body: NewApiKey, work: Work) -> NewApiKeyView:
     """Create an API key. The response contains the key, which is not shown again."""
-    return await actions.create_api_key(tx, caller, body, services, now)
+    return await actions.create_api_key(work, caller, body)
 
 
 @DASHBOARD_OPERATIONS.add("DELETE", "/api-keys/{api_key_id}", guard=signed_in_while_suspended, errors=(NotFound,))

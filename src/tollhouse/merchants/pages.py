@@ -167,8 +167,7 @@ async def make_key(request: Request, caller: Person, mode: str) -> Response:
     form = request.form()
     new = NewApiKey(form.one("name") or "", env.mode, form.all("scope") if form.one("choice") else None)
     try:
-        async with request.services.db.transaction() as tx:
-            created = await actions.create_api_key(tx, caller, new, request.services, request.now)
+        created = await request.transact(lambda work: actions.create_api_key(work, caller, new))
     except ValidationFailed as error:
         return await _keys_page(request, caller, env, new=new, error=error)
     return await _keys_page(request, caller, env, secret=created.api_key)

@@ -1,9 +1,9 @@
 """Creates payment links."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from tollhouse.catalogue import payment_settings, projects
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.identity.model import Person
 from tollhouse.identity.verified import require_verified_email
 from tollhouse.kernel.environment import MerchantEnv
@@ -13,29 +13,26 @@ from tollhouse.orders.store import clock_offset
 from tollhouse.payment_links import store
 from tollhouse.payment_links.model import LinkCreator, PaymentLink, new_link_token
 from tollhouse.payment_links.new_link import OPTIONAL_TEXTS, LinkRequest, check
-from tollhouse.platform.db import Tx
 
 
 async def open_link(
-    tx: Tx,
+    work: Work,
     env: MerchantEnv,
     new: LinkRequest,
     created_by: LinkCreator,
-    services: Services,
-    now: datetime,
     person: Person | None = None,
 ) -> PaymentLink:
     """Create a payment link. `person` is set when a dashboard user creates it.
 
     Raises `ValidationFailed`, `CurrencyNotSupported`, `EmailUnverified` and `InvalidProject`.
     """
-    offset = await clock_offset(tx, env)
-    priced = check(new, env, services.settings, now + offset)
-    await require_verified_email(tx, services.settings, env, person)
-    project = await projects.seller(tx, env, new.project_id)
+    offset = await clock_offset(work.tx, env)
+    priced = check(new, env, work.services.settings, work.now + offset)
+    await require_verified_email(work.tx, work.services.settings, env, person)
+    project = await projects.seller(work.tx, env, new.project_id)
     if project is None:
         raise InvalidProject
-    settings = await payment_settings.of(tx, env)
+    settings = await payment_settings.of(work.tx, env)
     # Nothing below this line may refuse.
     link = PaymentLink(
         id=new_id(),
@@ -51,11 +48,11 @@ async def open_link(
         payment_method_ids=None if new.payment_method_ids is None else tuple(new.payment_method_ids),
         max_payments=new.max_payments,
         created_by=created_by,
-        created_at=now,
-        updated_at=now,
-        expires_at=new.expires_at or now + offset + timedelta(minutes=settings.link_expiry_minutes),
+        created_at=work.now,
+        updated_at=work.now,
+        expires_at=new.expires_at or work.now + offset + timedelta(minutes=settings.link_expiry_minutes),
         clock_offset=offset,
         **{name: getattr(new, name) for name in OPTIONAL_TEXTS},
     )
-    await store.insert(tx, link)
+    await store.insert(work.tx, link)
     return link

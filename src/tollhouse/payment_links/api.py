@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tollhouse.http.lists import ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.identity.verified import EmailUnverified
@@ -19,7 +19,7 @@ from tollhouse.payment_links.model import LinkCreator, LinkStatus
 from tollhouse.payment_links.new_link import LinkRequest
 from tollhouse.payment_links.store import LinkFilter
 from tollhouse.payment_links.views import LinkView, link_view
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Pool
 
 OPERATIONS = Operations(INTEGRATION)
 
@@ -49,11 +49,11 @@ class LinkList(Struct, frozen=True):
     idempotency="honoured",
     errors=(ValidationFailed, CurrencyNotSupported, EmailUnverified, InvalidProject),
 )
-async def open_link(caller: Caller, body: LinkRequest, tx: Tx, now: datetime, services: Services) -> LinkView:
+async def open_link(caller: Caller, body: LinkRequest, work: Work) -> LinkView:
     """Create a payment link."""
     created_by = LinkCreator("api_key" if caller.client_id is None else "oauth", caller.client_id)
-    link = await actions.open_link(tx, caller.env, body, created_by, services, now)
-    return link_view(link, services.settings.base_url, now)
+    link = await actions.open_link(work, caller.env, body, created_by)
+    return link_view(link, work.services.settings.base_url, work.now)
 
 
 @OPERATIONS.add("GET", "/payment-links", guard=scope("payments:read"))

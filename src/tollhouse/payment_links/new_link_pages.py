@@ -15,6 +15,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import all_rows
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
 from tollhouse.idempotency import IdempotencyKeyReused, create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
@@ -28,7 +29,6 @@ from tollhouse.payment_links import actions
 from tollhouse.payment_links.choices import PROJECTS_SHOWN, currency_choices, method_choices
 from tollhouse.payment_links.model import LinkCreator
 from tollhouse.payment_links.new_link import OPTIONAL_TEXTS, LinkRequest
-from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
 FIELDS = (
@@ -93,22 +93,22 @@ async def show_form(request: Request, caller: Person, mode: str) -> Response:
 @OPERATIONS.add("POST", "/{mode}/payment-links/new", guard=signed_in_page, errors=(EmailUnverified,))
 async def make(request: Request, caller: Person, mode: str) -> Response:
     """Create the link, or show the form again with its errors."""
-    env, services = caller.env(mode), request.services
+    env = caller.env(mode)
     form = request.form()
     typed = _typed(form)
     key = form.one("key") or ""
     if parse_id(key) is None:
         return await _form(request, caller, env, typed)
 
-    async def action(tx: Tx) -> UUID:
+    async def action(work: Work) -> UUID:
         async def open_link() -> UUID:
-            new = typed.to_request(request.now + await clock_offset(tx, env))
-            return (await actions.open_link(tx, env, new, LinkCreator("dashboard"), services, request.now, caller)).id
+            new = typed.to_request(request.now + await clock_offset(work.tx, env))
+            return (await actions.open_link(work, env, new, LinkCreator("dashboard"), caller)).id
 
-        return await create_once(tx, request, env, key, typed, open_link)
+        return await create_once(work.tx, request, env, key, typed, open_link)
 
     try:
-        made_id = await services.db.transact(action)
+        made_id = await request.transact(action)
     except IdempotencyKeyReused as error:
         return await _form(request, caller, env, typed, FormErrors(ALREADY, status=error.status))
     except EmailUnverified:

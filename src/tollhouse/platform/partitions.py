@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import asyncpg
 
@@ -10,18 +10,13 @@ from tollhouse.kernel import clock
 from tollhouse.platform import partitions_store as store
 from tollhouse.platform.log import log
 
+if TYPE_CHECKING:
+    from tollhouse.platform.db import Pool, Tx
+
 MARGIN = timedelta(hours=1)
 """A row may belong to a partition somewhat ahead of the clock: an access token to the one of its end."""
 RETRY_AFTER = timedelta(seconds=5)
 NO_PARTITION = "no partition of relation"
-
-
-class Database(Protocol):
-    """A pool or a transaction."""
-
-    async def fetchrow(self, query: str, /, *args: Any) -> asyncpg.Record | None:
-        """The first row."""
-        ...
 
 
 class Partitions:
@@ -41,7 +36,7 @@ class Partitions:
         """Trust nothing any more: the next use of the database makes what is missing."""
         self._from = self._until = self._failed_at = None
 
-    async def make_missing(self, tx: Database) -> None:
+    async def make_missing(self, tx: "Tx") -> None:
         """Make them, by this connection outside a transaction. A failure is logged: what needs no new partition goes on."""
         async with self._making:
             now = clock.now()
@@ -62,12 +57,12 @@ def is_missing(error: BaseException | None) -> bool:
     return isinstance(error, asyncpg.CheckViolationError) and str(error).startswith(NO_PARTITION)
 
 
-async def create_missing(db: Database) -> None:
+async def create_missing(db: "Pool") -> None:
     """Make what is missing now. Called at start and hourly, by any process."""
     await db.fetchrow(store.MAKE, clock.now())
 
 
-async def drop_ended(db: Database, table: str, ended_by: datetime) -> int:
+async def drop_ended(db: "Pool", table: str, ended_by: datetime) -> int:
     """Drop the partitions of `table` that were over by then; how many. None while somebody else uses or drops them."""
     try:
         row = await db.fetchrow(store.DROP, table, ended_by)

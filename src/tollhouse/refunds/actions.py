@@ -13,7 +13,7 @@ from tollhouse.audit.changes import new_values
 from tollhouse.catalogue.currencies import CURRENCIES, priced
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.events.balances import Cause
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
@@ -85,18 +85,20 @@ async def preview_refund(
 
 
 async def request(
-    tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, services: Services, now: datetime, *, may_withdraw: bool
+    work: Work, env: MerchantEnv, transaction_id: UUID, new: NewRefund, *, may_withdraw: bool
 ) -> tuple[Refund, Transaction]:
     """Request a refund: hold its money. Raises what `preview_refund` raises, and `DailyLimitExceeded`."""
-    preview = await preview_refund(tx, env, transaction_id, new, services.rails, now, may_withdraw=may_withdraw)
+    preview = await preview_refund(
+        work.tx, env, transaction_id, new, work.services.rails, work.now, may_withdraw=may_withdraw
+    )
     current, amount_minor, from_unapplied = preview.payment, preview.amount_minor, preview.unapplied_minor
     of_merchant = preview.credited_minor
     # Database constraints enforce limit and balance; a violation rolls everything back.
     refund_id = new_id()
-    transfer = await _admit(tx, preview, refund_id, now)
+    transfer = await _admit(work.tx, preview, refund_id, work.now)
     hold_id, posted = None, None
     if of_merchant:
-        hold, posted = await holds.reserve(tx, env, Source(SOURCE, refund_id), current.currency, of_merchant, now)
+        hold, posted = await holds.reserve(work.tx, env, Source(SOURCE, refund_id), current.currency, of_merchant, work.now)
         hold_id = hold.id
     refund = Refund(
         id=refund_id,
@@ -114,46 +116,46 @@ async def request(
         external_id=new.external_id,
         metadata=new.metadata or {},
         version=1,
-        created_at=now,
-        updated_at=now,
+        created_at=work.now,
+        updated_at=work.now,
     )
-    await store.insert(tx, current, refund)
+    await store.insert(work.tx, current, refund)
     held = msgspec.structs.replace(
         current,
         returning_minor=current.returning_minor + amount_minor,
         returning_unapplied_minor=current.returning_unapplied_minor + from_unapplied,
         refunds=(refund, *current.refunds),
     )
-    changed = await settlement.change(tx, held, "refund requested", now)
-    await _notify_balance(tx, changed, refund, posted, services, now)
+    changed = await settlement.change(work.tx, held, "refund requested", work.now)
+    await _notify_balance(work, changed, refund, posted)
     about = new_values(amount=priced(amount_minor, refund.currency), reason=refund.reason, external_id=refund.external_id)
-    await record.event(tx, env, "refund.requested", now, subject=current.id, changed=about)
+    await record.event(work.tx, env, "refund.requested", work.now, subject=current.id, changed=about)
     return refund, changed
 
 
-async def succeed(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, now: datetime) -> Refund:
+async def succeed(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     """Complete a refund. Raises `NotFound`, `InvalidState`, and what `gate.release` raises."""
-    current = await _in_state(tx, env, refund_id, "pending")
-    out = gate.outgoing_side(await gate.release(tx, refund_id, now))
-    refund = await _end(tx, env, refund_id, "pending", "succeeded", None, now)
-    changed = await _change(tx, current, refund, "refunded", now, refunded=refund.amount_minor, freed=True)
+    current = await _in_state(work.tx, env, refund_id, "pending")
+    out = gate.outgoing_side(await gate.release(work.tx, refund_id, work.now))
+    refund = await _end(work.tx, env, refund_id, "pending", "succeeded", None, work.now)
+    changed = await _change(work.tx, current, refund, "refunded", work.now, refunded=refund.amount_minor, freed=True)
     given = _from_unapplied(current, refund, out)
     if refund.hold_id is None:
-        posted = await post(tx, JournalEntry(env.mode, "refund", Source(SOURCE, refund.id), given, now))
+        posted = await post(work.tx, JournalEntry(env.mode, "refund", Source(SOURCE, refund.id), given, work.now))
     else:
         of_merchant = refund.amount_minor - refund.unapplied_minor
         captures = (HoldCapture("refund", of_merchant, out),)
-        _, posted = await holds.capture(tx, env, refund.hold_id, captures, now, extra_postings=given)
-    await notify.payment(tx, "payment.refunded", changed, services, now, refund=refund)
-    await _notify_balance(tx, changed, refund, posted, services, now)
+        _, posted = await holds.capture(work.tx, env, refund.hold_id, captures, work.now, extra_postings=given)
+    await notify.payment(work, "payment.refunded", changed, refund=refund)
+    await _notify_balance(work, changed, refund, posted)
     return refund
 
 
-async def fail(tx: Tx, env: MerchantEnv, refund_id: UUID, failure_code: str, services: Services, now: datetime) -> Refund:
+async def fail(work: Work, env: MerchantEnv, refund_id: UUID, failure_code: str) -> Refund:
     """Fail a refund and release its hold. Raises `NotFound`, `InvalidState`, and what `gate.release` raises."""
-    current = await _in_state(tx, env, refund_id, "pending")
-    await gate.close(tx, await gate.release(tx, refund_id, now), now)
-    _, refund = await _fail(tx, current, refund_id, failure_code, services, now)
+    current = await _in_state(work.tx, env, refund_id, "pending")
+    await gate.close(work.tx, await gate.release(work.tx, refund_id, work.now), work.now)
+    _, refund = await _fail(work, current, refund_id, failure_code)
     return refund
 
 
@@ -163,22 +165,20 @@ async def list_unreleased(tx: Tx, current: Transaction) -> tuple[Refund, ...]:
     return tuple([one for one in pending if (await gate.lock(tx, one.id)).released_at is None])
 
 
-async def stop(
-    tx: Tx, current: Transaction, refunds: Sequence[Refund], failure_code: str, services: Services, now: datetime
-) -> Transaction:
+async def stop(work: Work, current: Transaction, refunds: Sequence[Refund], failure_code: str) -> Transaction:
     """Fail unreleased refunds of a locked payment. Returns the payment."""
     for one in refunds:
-        await gate.close_by_id(tx, one.id, now)
-        current, _ = await _fail(tx, current, one.id, failure_code, services, now)
+        await gate.close_by_id(work.tx, one.id, work.now)
+        current, _ = await _fail(work, current, one.id, failure_code)
     return current
 
 
-async def reverse(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, now: datetime) -> Refund:
+async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     """Reverse a succeeded refund that the bank returned. Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`."""
-    current = await _in_state(tx, env, refund_id, "succeeded")
-    await _ensure_room(tx, current, refund_id)
-    refund = await _end(tx, env, refund_id, "succeeded", "failed", "returned_by_bank", now)
-    changed = await _change(tx, current, refund, "refund returned", now, refunded=-refund.amount_minor)
+    current = await _in_state(work.tx, env, refund_id, "succeeded")
+    await _ensure_room(work.tx, current, refund_id)
+    refund = await _end(work.tx, env, refund_id, "succeeded", "failed", "returned_by_bank", work.now)
+    changed = await _change(work.tx, current, refund, "refund returned", work.now, refunded=-refund.amount_minor)
     of_merchant = refund.amount_minor - refund.unapplied_minor
     to_merchant = (
         Posting("refund_reversal", refund.currency, of_merchant, rail(current.rail), available(env)) if of_merchant else None
@@ -190,9 +190,9 @@ async def reverse(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services,
         else None
     )
     postings = tuple(posting for posting in (to_merchant, back) if posting is not None)
-    posted = await post(tx, JournalEntry(env.mode, "refund_reversal", Source(SOURCE, refund.id), postings, now))
-    await gate.close_by_id(tx, refund.id, now)
-    await _notify_balance(tx, changed, refund, posted, services, now)
+    posted = await post(work.tx, JournalEntry(env.mode, "refund_reversal", Source(SOURCE, refund.id), postings, work.now))
+    await gate.close_by_id(work.tx, refund.id, work.now)
+    await _notify_balance(work, changed, refund, posted)
     return refund
 
 
@@ -269,13 +269,11 @@ async def _end(
     return refund
 
 
-async def _fail(
-    tx: Tx, current: Transaction, refund_id: UUID, failure_code: str, services: Services, now: datetime
-) -> tuple[Transaction, Refund]:
+async def _fail(work: Work, current: Transaction, refund_id: UUID, failure_code: str) -> tuple[Transaction, Refund]:
     """Fail a pending refund of a locked payment, whose transfer is closed. Returns both."""
-    refund = await _end(tx, current.env, refund_id, "pending", "failed", failure_code, now)
-    changed = await _change(tx, current, refund, f"refund failed: {failure_code}", now, freed=True)
-    await _give_back(tx, changed, refund, services, now)
+    refund = await _end(work.tx, current.env, refund_id, "pending", "failed", failure_code, work.now)
+    changed = await _change(work.tx, current, refund, f"refund failed: {failure_code}", work.now, freed=True)
+    await _give_back(work, changed, refund)
     return changed, refund
 
 
@@ -296,11 +294,11 @@ async def _change(
     return await settlement.change(tx, verdict.with_derived_status(new), detail, now)
 
 
-async def _give_back(tx: Tx, changed: Transaction, refund: Refund, services: Services, now: datetime) -> None:
+async def _give_back(work: Work, changed: Transaction, refund: Refund) -> None:
     """Release the hold of a failed refund."""
     if refund.hold_id is not None:
-        _, posted = await holds.release(tx, changed.env, refund.hold_id, now)
-        await _notify_balance(tx, changed, refund, posted, services, now)
+        _, posted = await holds.release(work.tx, changed.env, refund.hold_id, work.now)
+        await _notify_balance(work, changed, refund, posted)
 
 
 def _from_unapplied(current: Transaction, refund: Refund, out: Account) -> tuple[Posting, ...]:
@@ -312,8 +310,6 @@ def _with(refunds: Sequence[Refund], changed: Refund) -> tuple[Refund, ...]:
     return tuple(changed if one.id == changed.id else one for one in refunds)
 
 
-async def _notify_balance(
-    tx: Tx, transaction: Transaction, refund: Refund, posted: PostedTransaction | None, services: Services, now: datetime
-) -> None:
+async def _notify_balance(work: Work, transaction: Transaction, refund: Refund, posted: PostedTransaction | None) -> None:
     if posted is not None:
-        await notify.moved(tx, transaction, posted, Cause(SOURCE, refund.id, refund.status, refund.version), services, now)
+        await notify.moved(work, transaction, posted, Cause(SOURCE, refund.id, refund.status, refund.version))

@@ -1,6 +1,5 @@
 """The Integration API's endpoints for refunds."""
 
-from datetime import datetime
 from uuid import UUID
 
 import msgspec
@@ -8,7 +7,7 @@ from msgspec import Struct
 
 from tollhouse.http.lists import ListPageRequest, ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -16,7 +15,7 @@ from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, RefundTooLarge
 from tollhouse.outgoing.errors import DailyLimitExceeded
 from tollhouse.payment_links.errors import MethodUnavailable
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Pool
 from tollhouse.refunds import actions, store
 from tollhouse.refunds.destination import SCOPE_FOR_OTHER_RECEIVERS
 from tollhouse.refunds.errors import ChargedBack, ReceiverRequired, RefundNotAllowed
@@ -66,16 +65,14 @@ class RefundList(Struct, frozen=True):
         InsufficientFunds,
     ),
 )
-async def request_refund(
-    caller: Caller, transaction_id: UUID, body: NewRefund, tx: Tx, now: datetime, services: Services
-) -> RefundView:
+async def request_refund(caller: Caller, transaction_id: UUID, body: NewRefund, work: Work) -> RefundView:
     """Refund a payment: all that is left, or a part. By default it goes to the account that paid.
 
     Another receiver also needs the permission to withdraw, counts against the limits of the withdrawal method, and needs
     an operator's approval.
     """
     may_withdraw = SCOPE_FOR_OTHER_RECEIVERS in caller.scopes
-    refund, _ = await actions.request(tx, caller.env, transaction_id, body, services, now, may_withdraw=may_withdraw)
+    refund, _ = await actions.request(work, caller.env, transaction_id, body, may_withdraw=may_withdraw)
     return refund_view(refund, caller.env)
 
 

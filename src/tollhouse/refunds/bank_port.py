@@ -1,9 +1,8 @@
 """Applies bank statements to payments: received money, reversals and refunds paid out."""
 
-from datetime import datetime
 from uuid import UUID
 
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId
@@ -25,39 +24,37 @@ async def owner(tx: Tx, reference: str) -> MerchantId | None:
     return None if found is None else found[0].merchant_id
 
 
-async def observe(tx: Tx, observation: Observation, services: Services, now: datetime) -> bool:
+async def observe(work: Work, observation: Observation) -> bool:
     """Apply money received by bank. False if no payment has the reference."""
-    found = await transaction_store.find_by_reference(tx, NAME, "live", observation.reference)
+    found = await transaction_store.find_by_reference(work.tx, NAME, "live", observation.reference)
     if found is None:
         return False
-    await settlement.settle(tx, *found, observation, services, now)
+    await settlement.settle(work, *found, observation)
     return True
 
 
-async def reverse_payment(tx: Tx, observation: Observation, services: Services, now: datetime) -> bool:
+async def reverse_payment(work: Work, observation: Observation) -> bool:
     """Book a payment that the bank reversed for good, like a lost chargeback.
 
     False if no payment has the reference or the merchant does not keep that much of it. Nothing changes then.
     """
-    found = await transaction_store.find_by_reference(tx, NAME, "live", observation.reference)
+    found = await transaction_store.find_by_reference(work.tx, NAME, "live", observation.reference)
     if found is None:
         return False
-    current = await settlement.lock(tx, *found)
+    current = await settlement.lock(work.tx, *found)
     if current.currency != observation.currency or current.kept_minor < observation.amount_minor:
         return False
     try:
-        await chargebacks.open_chargeback(
-            tx, *found, services, now, amount_minor=observation.amount_minor, reason=TAKEN_BACK
-        )
+        await chargebacks.open_chargeback(work, *found, amount_minor=observation.amount_minor, reason=TAKEN_BACK)
     except (NotFound, InvalidState):  # nothing was written
         return False
-    await chargebacks.decide(tx, *found, won=False, services=services, now=now)
+    await chargebacks.decide(work, *found, won=False)
     return True
 
 
-async def refuse(tx: Tx, env: MerchantEnv, refund_id: UUID, services: Services, now: datetime) -> Refund:
+async def refuse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     """Fail a refund that the bank does not pay out. Raises `NotFound` and `InvalidState`."""
-    return await actions.fail(tx, env, refund_id, "refund_declined", services, now)
+    return await actions.fail(work, env, refund_id, "refund_declined")
 
 
 async def waiting(tx: Tx) -> list[Payout]:

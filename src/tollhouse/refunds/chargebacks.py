@@ -1,13 +1,12 @@
 """Chargebacks: the customer's bank takes the money back, even if that puts the balance into debt."""
 
-from datetime import datetime
 from uuid import UUID
 
 import msgspec
 
 from tollhouse.catalogue.methods import fees_of
 from tollhouse.events.balances import Cause
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import debts
@@ -15,7 +14,6 @@ from tollhouse.ledger.debts import Charge
 from tollhouse.ledger.model import EntryType, JournalEntry, Posting, Source, available, income, rail
 from tollhouse.ledger.post import post
 from tollhouse.orders.errors import InvalidState
-from tollhouse.platform.db import Tx
 from tollhouse.refunds import actions, store
 from tollhouse.refunds.errors import ChargedBack
 from tollhouse.transactions import notify, settlement, verdict
@@ -25,11 +23,9 @@ SOURCE = "chargeback"
 
 
 async def open_chargeback(
-    tx: Tx,
+    work: Work,
     env: MerchantEnv,
     transaction_id: UUID,
-    services: Services,
-    now: datetime,
     *,
     amount_minor: int | None = None,
     reason: str = "fraudulent",
@@ -38,13 +34,13 @@ async def open_chargeback(
 
     Released refunds continue and are excluded; unreleased ones fail. Raises `NotFound` and `InvalidState`.
     """
-    current = await settlement.lock(tx, env, transaction_id)
-    stoppable = await actions.list_unreleased(tx, current)
+    current = await settlement.lock(work.tx, env, transaction_id)
+    stoppable = await actions.list_unreleased(work.tx, current)
     on_the_way = sum(one.amount_minor - one.unapplied_minor for one in stoppable)
     if current.status not in CREDITED or current.kept_minor + on_the_way <= 0:
-        raise InvalidState(current.status_at(now))
+        raise InvalidState(current.status_at(work.now))
     # Nothing below this line may refuse.
-    current = await actions.stop(tx, current, stoppable, ChargedBack.code, services, now)
+    current = await actions.stop(work, current, stoppable, ChargedBack.code)
     taken_minor = min(amount_minor or current.kept_minor, current.kept_minor)
     chargeback = Chargeback(
         id=new_id(),
@@ -52,55 +48,51 @@ async def open_chargeback(
         fee_minor=fees_of(current.method_id).chargeback_minor,
         reason=reason,
         status="open",
-        opened_at=now,
+        opened_at=work.now,
         closed_at=None,
     )
-    await store.insert_chargeback(tx, current, chargeback)
+    await store.insert_chargeback(work.tx, current, chargeback)
     disputed = msgspec.structs.replace(current, charged_back_minor=taken_minor, chargeback=chargeback)
-    changed = await settlement.change(tx, verdict.with_derived_status(disputed), reason, now)
+    changed = await settlement.change(work.tx, verdict.with_derived_status(disputed), reason, work.now)
     charges = [Charge("chargeback", taken_minor, rail(current.rail))]
     if chargeback.fee_minor:
         charges.append(Charge("chargeback_fee", chargeback.fee_minor, income("chargeback_fee")))
-    postings = await debts.charge_postings(tx, env, current.currency, charges)
-    await notify.payment(tx, "payment.chargeback", changed, services, now, chargeback=chargeback)
-    await _post(tx, changed, chargeback, "chargeback", postings, services, now)
+    postings = await debts.charge_postings(work.tx, env, current.currency, charges)
+    await notify.payment(work, "payment.chargeback", changed, chargeback=chargeback)
+    await _post(work, changed, chargeback, "chargeback", postings)
     return changed
 
 
-async def decide(
-    tx: Tx, env: MerchantEnv, transaction_id: UUID, *, won: bool, services: Services, now: datetime
-) -> Transaction:
+async def decide(work: Work, env: MerchantEnv, transaction_id: UUID, *, won: bool) -> Transaction:
     """Close an open chargeback. If won, the amount is returned, the fee is not.
 
     Raises `NotFound` and `InvalidState`.
     """
-    current = await settlement.lock(tx, env, transaction_id)
+    current = await settlement.lock(work.tx, env, transaction_id)
     effective_status = current.chargeback
     if effective_status is None or effective_status.status != "open":
-        raise InvalidState(current.status_at(now))
+        raise InvalidState(current.status_at(work.now))
     # Nothing below this line may refuse.
     status: ChargebackStatus = "won" if won else "lost"
-    if not await store.close_chargeback(tx, env, effective_status.id, status, now):
+    if not await store.close_chargeback(work.tx, env, effective_status.id, status, work.now):
         raise AssertionError("a chargeback of a held payment does not change")
-    closed = msgspec.structs.replace(effective_status, status=status, closed_at=now)
+    closed = msgspec.structs.replace(effective_status, status=status, closed_at=work.now)
     kept_minor = 0 if won else current.charged_back_minor
     new = msgspec.structs.replace(current, charged_back_minor=kept_minor, chargeback=closed)
-    changed = await settlement.change(tx, verdict.with_derived_status(new), f"chargeback {status}", now)
+    changed = await settlement.change(work.tx, verdict.with_derived_status(new), f"chargeback {status}", work.now)
     if won:
         posting = Posting("chargeback_reversal", current.currency, closed.amount_minor, rail(current.rail), available(env))
-        await _post(tx, changed, closed, "chargeback_reversal", (posting,), services, now)
+        await _post(work, changed, closed, "chargeback_reversal", (posting,))
     return changed
 
 
 async def _post(
-    tx: Tx,
+    work: Work,
     transaction: Transaction,
     chargeback: Chargeback,
     kind: EntryType,
     postings: tuple[Posting, ...],
-    services: Services,
-    now: datetime,
 ) -> None:
-    posted = await post(tx, JournalEntry(transaction.env.mode, kind, Source(SOURCE, chargeback.id), postings, now))
+    posted = await post(work.tx, JournalEntry(transaction.env.mode, kind, Source(SOURCE, chargeback.id), postings, work.now))
     cause = Cause(SOURCE, chargeback.id, chargeback.status, transaction.version)
-    await notify.moved(tx, transaction, posted, cause, services, now)
+    await notify.moved(work, transaction, posted, cause)

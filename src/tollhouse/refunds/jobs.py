@@ -52,7 +52,7 @@ async def _submit(services: Services, due: DueRefund, now: datetime) -> None:
 async def _poll(services: Services, provider: Provider, due: DueRefund, now: datetime) -> None:
     state = await provider.refund_state(due.order, now)
     if state.outcome == "succeeded":
-        await services.db.transact(lambda tx: actions.succeed(tx, due.env, due.order.id, services, now))
+        await services.transact(lambda work: actions.succeed(work, due.env, due.order.id), now)
     elif state.outcome == "failed":
         await _fail(services, due, state.failure_code or "refund_declined", now)
     else:
@@ -62,4 +62,4 @@ async def _poll(services: Services, provider: Provider, due: DueRefund, now: dat
 
 
 async def _fail(services: Services, due: DueRefund, failure_code: str, now: datetime) -> None:
-    await services.db.transact(lambda tx: actions.fail(tx, due.env, due.order.id, failure_code, services, now))
+    await services.transact(lambda work: actions.fail(work, due.env, due.order.id, failure_code), now)

@@ -15,6 +15,7 @@ from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
 from tollhouse.idempotency import create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
@@ -27,7 +28,6 @@ from tollhouse.ledger.store import get_balance
 from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, RefundTooLarge
 from tollhouse.outgoing.errors import DailyLimitExceeded
 from tollhouse.payment_links.errors import MethodUnavailable
-from tollhouse.platform.db import Tx
 from tollhouse.refunds import actions, store
 from tollhouse.refunds.actions import RefundPreview
 from tollhouse.refunds.destination import find_payer
@@ -47,7 +47,7 @@ NOT_REFUNDABLE = {
     "not_refundable_method": "This payment method does not support refunds. Send the money to the customer yourself.",
     "window_passed": f"A payment can be refunded for {actions.WINDOW.days} days, and they are over.",
 }
-SCHEDULE_POLL = "The payment has changed since you opened this page. Review the refund again before you confirm."
+CHANGED = "The payment has changed since you opened this page. Review the refund again before you confirm."
 
 
 class PaymentChanged(Exception):
@@ -102,27 +102,27 @@ async def review(request: Request, caller: Person, mode: str, transaction_id: UU
 )
 async def confirm(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
     """Request the refund if the payment has not changed."""
-    env, services = caller.env(mode), request.services
+    env = caller.env(mode)
     form = request.form()
     key, seen = form.one("key") or "", form.one("seen")
     typed = _typed(form)
     if parse_id(key) is None or seen is None:
         return await _review(request, caller, env, transaction_id, typed)
 
-    async def refund(tx: Tx) -> UUID:
+    async def refund(work: Work) -> UUID:
         async def make() -> UUID:
-            current = await settlement.lock(tx, env, transaction_id)
+            current = await settlement.lock(work.tx, env, transaction_id)
             if str(current.version) != seen:
                 raise PaymentChanged
-            made, _ = await actions.request(tx, env, transaction_id, typed.new, services, request.now, may_withdraw=True)
+            made, _ = await actions.request(work, env, transaction_id, typed.new, may_withdraw=True)
             return made.id
 
-        return await create_once(tx, request, env, key, typed.new, make)
+        return await create_once(work.tx, request, env, key, typed.new, make)
 
     try:
-        await services.db.transact(refund)
+        await request.transact(refund)
     except PaymentChanged:
-        return await _review(request, caller, env, transaction_id, typed, SCHEDULE_POLL)
+        return await _review(request, caller, env, transaction_id, typed, CHANGED)
     except NotFound:
         raise
     except ApiError as error:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.approvals.model import Reviewer
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.orders.errors import InvalidState
@@ -88,12 +88,12 @@ async def approve_as_simulator(tx: Tx, current: LockedRefund, now: datetime) -> 
     await store.record_approval(tx, current.env, refund.id, now, now)
 
 
-async def reject(tx: Tx, current: LockedRefund, reason: str, services: Services, now: datetime) -> Refund:
+async def reject(work: Work, current: LockedRefund, reason: str) -> Refund:
     """Reject an unreleased refund and release its hold. Raises `InvalidState` and `NotReleased`."""
     refund = current.refund
     if refund.status != "pending":
         raise InvalidState(refund.status)
-    await gate.reject(tx, refund.id, reason, now)
+    await gate.reject(work.tx, refund.id, reason, work.now)
     # Nothing below this line may refuse.
-    payment = await actions.stop(tx, current.payment, [refund], REJECTED, services, now)
+    payment = await actions.stop(work, current.payment, [refund], REJECTED)
     return next(one for one in payment.refunds if one.id == refund.id)

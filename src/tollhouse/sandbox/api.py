@@ -12,7 +12,7 @@ from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import TestCredentialGuard
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel import messages
@@ -26,7 +26,6 @@ from tollhouse.ledger.views import BalanceView
 from tollhouse.orders.errors import InvalidState
 from tollhouse.orders.store import clock_offset
 from tollhouse.payment_links import store as link_store
-from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import Decline
 from tollhouse.refunds import actions as refund_actions
 from tollhouse.refunds import review as refund_review
@@ -101,14 +100,12 @@ class ClockView(Struct, frozen=True, kw_only=True):
     idempotency="honoured",
     errors=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
 )
-async def simulate_transaction(
-    caller: Caller, transaction_id: UUID, body: Simulation, tx: Tx, now: datetime, services: Services
-) -> TransactionView:
+async def simulate_transaction(caller: Caller, transaction_id: UUID, body: Simulation, work: Work) -> TransactionView:
     """Simulate the customer and the bank for a transaction."""
-    found = await transaction_store.get(tx, caller.env, transaction_id)
+    found = await transaction_store.get(work.tx, caller.env, transaction_id)
     if found is None:
         raise NotFound
-    return await _play(Simulated(tx, caller.env, transaction_id, services, now), body, found.currency)
+    return await _play(Simulated(work, caller.env, transaction_id), body, found.currency)
 
 
 @OPERATIONS.add(
@@ -118,15 +115,13 @@ async def simulate_transaction(
     idempotency="honoured",
     errors=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
 )
-async def simulate_link(
-    caller: Caller, link_id: UUID, body: Simulation, tx: Tx, now: datetime, services: Services
-) -> TransactionView:
+async def simulate_link(caller: Caller, link_id: UUID, body: Simulation, work: Work) -> TransactionView:
     """Start a transaction of a link in the simulator, and simulate its outcome."""
-    link = await link_store.lock(tx, caller.env, link_id)
+    link = await link_store.lock(work.tx, caller.env, link_id)
     if link is None:
         raise NotFound
-    attempt_id = await simulator.attempt(tx, link, now)
-    return await _play(Simulated(tx, caller.env, attempt_id, services, now), body, link.currency)
+    attempt_id = await simulator.attempt(work.tx, link, work.now)
+    return await _play(Simulated(work, caller.env, attempt_id), body, link.currency)
 
 
 @OPERATIONS.add(
@@ -136,28 +131,26 @@ async def simulate_link(
     idempotency="honoured",
     errors=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded),
 )
-async def simulate_refund(
-    caller: Caller, refund_id: UUID, body: RefundSimulation, tx: Tx, now: datetime, services: Services
-) -> RefundView:
+async def simulate_refund(caller: Caller, refund_id: UUID, body: RefundSimulation, work: Work) -> RefundView:
     """Simulate the operator and the bank for a refund."""
     env = caller.env
-    current = await refund_review.lock_in(tx, env, refund_id)
+    current = await refund_review.lock_in(work.tx, env, refund_id)
     if body.outcome == "approve" or (current.status == "required" and body.outcome != "reject"):
-        await refund_review.approve_as_simulator(tx, current, now)
+        await refund_review.approve_as_simulator(work.tx, current, work.now)
     match body.outcome:
         case "approve":
-            refund = (await refund_review.lock_in(tx, env, refund_id)).refund
+            refund = (await refund_review.lock_in(work.tx, env, refund_id)).refund
         case "reject":
-            refund = await refund_review.reject(tx, current, simulator.REJECTED_REASON, services, now)
+            refund = await refund_review.reject(work, current, simulator.REJECTED_REASON)
         case "succeed":
-            refund = await refund_actions.succeed(tx, env, refund_id, services, now)
+            refund = await refund_actions.succeed(work, env, refund_id)
         case "fail":
-            refund = await refund_actions.fail(tx, env, refund_id, "refund_declined", services, now)
+            refund = await refund_actions.fail(work, env, refund_id, "refund_declined")
         case "return":
-            found = await refund_store.get(tx, env, refund_id)
+            found = await refund_store.get(work.tx, env, refund_id)
             if found is not None and found.status == "pending":
-                await refund_actions.succeed(tx, env, refund_id, services, now)
-            refund = await refund_actions.reverse(tx, env, refund_id, services, now)
+                await refund_actions.succeed(work, env, refund_id)
+            refund = await refund_actions.reverse(work, env, refund_id)
     return refund_view(refund, env)
 
 
@@ -169,7 +162,7 @@ async def simulate_refund(
     idempotency="honoured",
     errors=(TestModeOnly, ValidationFailed, BalanceLimitExceeded),
 )
-async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, services: Services) -> BalanceView:
+async def fund(caller: Caller, body: Funding, work: Work) -> BalanceView:
     """Add test funds to a balance."""
     if field_errors := list(body.rule_errors()):
         raise ValidationFailed(*field_errors)
@@ -177,9 +170,9 @@ async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, services: S
     # A database constraint enforces the balance limit; its violation rolls everything back.
     funding_id = new_id()
     posting = Posting("test_funding", known.code, amount_minor, equity("test_funding"), available(caller.env))
-    posted = await post(tx, JournalEntry("test", "test_funding", Source(SOURCE, funding_id), (posting,), now))
+    posted = await post(work.tx, JournalEntry("test", "test_funding", Source(SOURCE, funding_id), (posting,), work.now))
     cause = Cause(SOURCE, funding_id, "succeeded", 1)
-    return await notify_balance(tx, caller.env, known.code, posted, cause, None, services, now)
+    return await notify_balance(work, caller.env, known.code, posted, cause, None)
 
 
 @OPERATIONS.add(
@@ -189,22 +182,22 @@ async def fund(caller: Caller, body: Funding, tx: Tx, now: datetime, services: S
     idempotency="honoured",
     errors=(TestModeOnly, ValidationFailed),
 )
-async def advance_clock(caller: Caller, body: ClockAdvance, tx: Tx, now: datetime, services: Services) -> ClockView:
+async def advance_clock(caller: Caller, body: ClockAdvance, work: Work) -> ClockView:
     """Advance the test clock. Links that are due then expire."""
     env = caller.env
-    if await clock_offset(tx, env) + timedelta(seconds=body.seconds) > CLOCK_OFFSET_MAX:
+    if await clock_offset(work.tx, env) + timedelta(seconds=body.seconds) > CLOCK_OFFSET_MAX:
         raise ValidationFailed(FieldError("seconds", "out_of_range", "This must leave the clock at most ten years ahead."))
-    offset = await store.advance_clock(tx, env, timedelta(seconds=body.seconds))
-    for link_id in await link_store.list_due_of_merchant(tx, env, now, EXPIRED_PER_REQUEST_MAX):
-        await link_closing.expire_due(tx, env, link_id, services, now)
-    return _clock(env, offset, now)
+    offset = await store.advance_clock(work.tx, env, timedelta(seconds=body.seconds))
+    for link_id in await link_store.list_due_of_merchant(work.tx, env, work.now, EXPIRED_PER_REQUEST_MAX):
+        await link_closing.expire_due(work, env, link_id)
+    return _clock(env, offset, work.now)
 
 
 async def _play(simulated: Simulated, body: Simulation, code: str) -> TransactionView:
     """Simulate the outcome. Raises `ValidationFailed`, and `InvalidState` if it is impossible."""
     amount_minor = None if body.amount is None else _minor(body.amount, CURRENCIES[code])
     played = await simulated.play(body.outcome, amount_minor, body.failure_code)
-    return transaction_view(played, simulated.now)
+    return transaction_view(played, simulated.work.now)
 
 
 def _clock(env: MerchantEnv, offset: timedelta, now: datetime) -> ClockView:

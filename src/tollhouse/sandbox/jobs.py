@@ -1,11 +1,10 @@
 """The background job that carries out what the simulator has scheduled."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import ApiError
-from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
 from tollhouse.refunds import chargebacks
 from tollhouse.sandbox import store
@@ -21,17 +20,17 @@ async def run_plans(services: Services) -> None:
     """Carry out due plans, and drop those that failed too often."""
     now = clock.now()
     for plan in await store.lease_due(services.db, now, LEASE, BATCH_SIZE):
-        await services.db.transact(lambda tx, plan=plan: _run(tx, plan, services, now))
+        await services.transact(lambda work, plan=plan: _run(work, plan), now)
     if dropped := await store.delete_failed(services.db, TRIES_MAX):
         log.error("simulator_plans_dropped", count=dropped)
 
 
-async def _run(tx: Tx, plan: Plan, services: Services, now: datetime) -> None:
+async def _run(work: Work, plan: Plan) -> None:
     try:
         if plan.outcome == "succeed":
-            await Simulated(tx, plan.env, plan.transaction_id, services, now).pay()
+            await Simulated(work, plan.env, plan.transaction_id).pay()
         else:
-            await chargebacks.open_chargeback(tx, plan.env, plan.transaction_id, services, now)
+            await chargebacks.open_chargeback(work, plan.env, plan.transaction_id)
     except ApiError as error:  # nothing was written: the payment has ended otherwise
         log.info("simulator_plan_obsolete", detail=error.code)
-    await store.delete_plan(tx, plan)
+    await store.delete_plan(work.tx, plan)

@@ -7,17 +7,18 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
+
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue import store as projects
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.http.paging import all_rows
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.payment_links import actions as link_actions
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.model import LinkCreator
 from tollhouse.payment_links.new_link import LinkRequest
-from tollhouse.platform.db import Tx
 from tollhouse.refunds import actions as refund_actions
 from tollhouse.refunds.new_refund import NewRefund
 from tollhouse.sandbox import simulator, store
@@ -61,12 +62,12 @@ SAMPLES = (
 )
 
 
-async def make(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> None:
+async def make(work: Work, env: MerchantEnv) -> None:
     """Create the sample data, unless there are payments already."""
-    if env.livemode or await store.has_transactions(tx, env):
+    if env.livemode or await store.has_transactions(work.tx, env):
         return
-    approved = await projects.approved(tx, env, all_rows(1))
-    code = (await payment_settings.of(tx, env)).default_currency
+    approved = await projects.approved(work.tx, env, all_rows(1))
+    code = (await payment_settings.of(work.tx, env)).default_currency
     currency = code if CURRENCIES[code].type == "fiat" else USUAL_CURRENCY
     for sample in SAMPLES:
         new = LinkRequest(
@@ -76,23 +77,28 @@ async def make(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> N
             project_id=approved[0].id if approved else None,
             metadata={"sample": "true"},
         )
-        await _play(tx, env, new, sample, services, now - timedelta(days=sample.days))
+        await _play(_at(work, work.now - timedelta(days=sample.days)), env, new, sample)
 
 
-async def _play(tx: Tx, env: MerchantEnv, new: LinkRequest, sample: SamplePayment, services: Services, at: datetime) -> None:
-    opened = await link_actions.open_link(tx, env, new, LinkCreator("dashboard"), services, at)
-    link = await link_store.lock(tx, env, opened.id)
+async def _play(work: Work, env: MerchantEnv, new: LinkRequest, sample: SamplePayment) -> None:
+    opened = await link_actions.open_link(work, env, new, LinkCreator("dashboard"))
+    link = await link_store.lock(work.tx, env, opened.id)
     if link is None:
         raise AssertionError("it was opened just now")
-    transaction_id = await simulator.attempt(tx, link, at)
-    simulated = Simulated(tx, env, transaction_id, services, at)
+    transaction_id = await simulator.attempt(work.tx, link, work.now)
+    simulated = Simulated(work, env, transaction_id)
     # An explicit amount disables the magic amounts.
     await simulated.play(sample.outcome, link.amount_minor if sample.outcome == "succeed" else None)
     if sample.refund:
-        await _refund(tx, env, transaction_id, sample.refund, services, at + HOUR)
+        await _refund(_at(work, work.now + HOUR), env, transaction_id, sample.refund)
 
 
-async def _refund(tx: Tx, env: MerchantEnv, transaction_id: UUID, amount: str, services: Services, at: datetime) -> None:
+async def _refund(work: Work, env: MerchantEnv, transaction_id: UUID, amount: str) -> None:
     new = NewRefund(amount=amount)  # to the account that paid
-    refund, _ = await refund_actions.request(tx, env, transaction_id, new, services, at, may_withdraw=False)
-    await refund_actions.succeed(tx, env, refund.id, services, at + HOUR)
+    refund, _ = await refund_actions.request(work, env, transaction_id, new, may_withdraw=False)
+    await refund_actions.succeed(_at(work, work.now + HOUR), env, refund.id)
+
+
+def _at(work: Work, now: datetime) -> Work:
+    """The same transaction at another time."""
+    return msgspec.structs.replace(work, now=now)

@@ -7,12 +7,12 @@ from starlette.responses import Response
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
+from tollhouse.http.services import Work
 from tollhouse.idempotency import create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
-from tollhouse.platform.db import Tx
 from tollhouse.sandbox import sample_data
 
 OPERATIONS = Operations(PAGES)
@@ -27,12 +27,12 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
     if env.livemode:
         raise NotFound
 
-    async def action(tx: Tx) -> None:
+    async def action(work: Work) -> None:
         async def once() -> UUID:
-            await sample_data.make(tx, env, request.services, request.now)
+            await sample_data.make(work, env)
             return new_id()
 
-        await create_once(tx, request, env, ONCE, ONCE, once)
+        await create_once(work.tx, request, env, ONCE, ONCE, once)
 
-    await request.services.db.transact(action)
+    await request.transact(action)
     return see_other(f"/{env.mode}/home")

@@ -7,7 +7,7 @@ from uuid import UUID
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.catalogue.methods import METHODS, Method
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.orders.errors import InvalidState
@@ -48,12 +48,10 @@ SOON = timedelta(seconds=1)
 class Simulated:
     """A sandbox transaction within one database transaction."""
 
-    def __init__(self, tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Services, now: datetime) -> None:
-        self.tx = tx
+    def __init__(self, work: Work, env: MerchantEnv, transaction_id: UUID) -> None:
+        self.work = work
         self.env = env
         self.id = transaction_id
-        self.services = services
-        self.now = now
 
     async def play(  # noqa: C901 - one line for each outcome
         self, outcome: Outcome, amount_minor: int | None = None, decline: Decline | None = None
@@ -62,7 +60,7 @@ class Simulated:
 
         Raises `NotFound`, and `InvalidState` if its state does not allow the outcome.
         """
-        current = await settlement.lock(self.tx, self.env, self.id)
+        current = await settlement.lock(self.work.tx, self.env, self.id)
         match outcome:
             case "succeed":
                 await self._succeed(current, amount_minor)
@@ -71,12 +69,12 @@ class Simulated:
             case "processing":
                 await self._be_seen(current)
             case "expire":
-                await self._expire(_open(current, self.now))
+                await self._expire(_open(current, self.work.now))
             case "underpay":
-                left_minor = _left(_open(current, self.now))
+                left_minor = _left(_open(current, self.work.now))
                 await self._pay(amount_minor or max(1, left_minor - max(1, left_minor // 100)))
             case "overpay":
-                left_minor = _left(_open(current, self.now))
+                left_minor = _left(_open(current, self.work.now))
                 await self._pay(amount_minor or left_minor + max(1, left_minor // 10))
             case "late":
                 await self._pay_late(current, amount_minor)
@@ -86,17 +84,17 @@ class Simulated:
                 await self._charge_back(current, amount_minor)
             case "chargeback_won" | "chargeback_lost":
                 await self._decide(won=outcome == "chargeback_won")
-        return await settlement.lock(self.tx, self.env, self.id)
+        return await settlement.lock(self.work.tx, self.env, self.id)
 
     async def pay(self) -> None:
         """Pay the remaining amount, ignoring magic amounts."""
-        current = await settlement.lock(self.tx, self.env, self.id)
+        current = await settlement.lock(self.work.tx, self.env, self.id)
         if current.is_open:
             await self._pay(_left(current))
 
     async def _succeed(self, current: Transaction, amount_minor: int | None) -> None:
         """Pay in full, unless the amount's last digits select another outcome."""
-        left_minor = _left(_open(current, self.now))
+        left_minor = _left(_open(current, self.work.now))
         magic = None if amount_minor or current.received_minor or current.status != "pending" else sandbox.magic(left_minor)
         match magic:
             case sandbox.DECLINED:
@@ -105,22 +103,22 @@ class Simulated:
                 await self._decline(current, "insufficient_funds")
             case sandbox.SLOW:
                 await self._be_seen(current)
-                await store.insert_plan(self.tx, self.env, self.id, "succeed", self.now + SLOW)
+                await store.insert_plan(self.work.tx, self.env, self.id, "succeed", self.work.now + SLOW)
             case sandbox.UNDERPAID:
                 await self._pay(left_minor - left_minor // 100)
             case sandbox.THEN_CHARGEBACK:
                 await self._pay(left_minor)
-                await store.insert_plan(self.tx, self.env, self.id, "chargeback", self.now + SOON)
+                await store.insert_plan(self.work.tx, self.env, self.id, "chargeback", self.work.now + SOON)
             case _:
                 await self._pay(amount_minor or left_minor)
 
     async def _decline(self, current: Transaction, decline: Decline) -> None:
-        _open(current, self.now)
+        _open(current, self.work.now)
         await self._report(Observation(reference=str(self.id), outcome="failed", external_ref=_ref(), failure_code=decline))
 
     async def _be_seen(self, current: Transaction) -> None:
         """Report money on its way, with one more confirmation each time."""
-        _open(current, self.now)
+        _open(current, self.work.now)
         required = await self._required(CURRENCIES[current.currency])
         confirmations = min((current.confirmations or 0) + 1, required - 1)
         await self._report(
@@ -138,7 +136,7 @@ class Simulated:
         """The confirmations this merchant requires on the currency's first network."""
         if not currency.chains:
             return CONFIRMATIONS
-        finality = (await payment_settings.of(self.tx, self.env)).finality(currency.chains[0])
+        finality = (await payment_settings.of(self.work.tx, self.env)).finality(currency.chains[0])
         return finality if isinstance(finality, int) else CONFIRMATIONS
 
     async def _pay(self, amount_minor: int) -> None:
@@ -151,7 +149,7 @@ class Simulated:
     async def _pay_late(self, current: Transaction, amount_minor: int | None) -> None:
         """Expire the link if it is active, then pay."""
         if current.status not in {"pending", "expired", "failed"}:
-            raise InvalidState(current.status_at(self.now))
+            raise InvalidState(current.status_at(self.work.now))
         if current.link_status == "active":
             await self._expire(current)
         await self._pay(amount_minor or _left(current))
@@ -159,28 +157,28 @@ class Simulated:
     async def _pay_twice(self, current: Transaction, amount_minor: int | None) -> None:
         """Pay if the payment is open, then pay again."""
         if current.is_open:
-            await self._pay(_left(_open(current, self.now)))
+            await self._pay(_left(_open(current, self.work.now)))
         elif current.status not in CREDITED:
-            raise InvalidState(current.status_at(self.now))
+            raise InvalidState(current.status_at(self.work.now))
         await self._pay(amount_minor or current.amount_minor)
 
     async def _charge_back(self, current: Transaction, amount_minor: int | None) -> None:
         """Pay if the payment is open, then charge it back."""
         if current.is_open:
-            await self._pay(_left(_open(current, self.now)))
-        await chargebacks.open_chargeback(self.tx, self.env, self.id, self.services, self.now, amount_minor=amount_minor)
+            await self._pay(_left(_open(current, self.work.now)))
+        await chargebacks.open_chargeback(self.work, self.env, self.id, amount_minor=amount_minor)
 
     async def _decide(self, *, won: bool) -> None:
-        await chargebacks.decide(self.tx, self.env, self.id, won=won, services=self.services, now=self.now)
+        await chargebacks.decide(self.work, self.env, self.id, won=won)
 
     async def _expire(self, current: Transaction) -> None:
         """Expire the link now."""
-        link = await link_store.lock(self.tx, self.env, current.payment_link_id)
-        if link is None or not await link_closing.expire(self.tx, link, self.services, self.now):
-            raise InvalidState(current.status_at(self.now))
+        link = await link_store.lock(self.work.tx, self.env, current.payment_link_id)
+        if link is None or not await link_closing.expire(self.work, link):
+            raise InvalidState(current.status_at(self.work.now))
 
     async def _report(self, observation: Observation) -> None:
-        await settlement.settle(self.tx, self.env, self.id, observation, self.services, self.now)
+        await settlement.settle(self.work, self.env, self.id, observation)
 
 
 async def attempt(tx: Tx, link: PaymentLink, now: datetime) -> UUID:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tollhouse.http.lists import ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound
@@ -17,7 +17,7 @@ from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.orders.errors import InvalidState
 from tollhouse.payment_links.errors import LinkNotActive
 from tollhouse.payment_links.views import LinkView, link_view
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Pool
 from tollhouse.transactions import link_closing, settlement, store
 from tollhouse.transactions.model import TransactionStatus
 from tollhouse.transactions.store import TransactionFilter
@@ -53,10 +53,10 @@ class TransactionList(Struct, frozen=True):
     idempotency="honoured",
     errors=(NotFound, LinkNotActive),
 )
-async def cancel_link(caller: Caller, link_id: UUID, tx: Tx, now: datetime, services: Services) -> LinkView:
+async def cancel_link(caller: Caller, link_id: UUID, work: Work) -> LinkView:
     """Cancel an active payment link; canceling it again changes nothing."""
-    link = await link_closing.cancel(tx, caller.env, link_id, services, now)
-    return link_view(link, services.settings.base_url, now)
+    link = await link_closing.cancel(work, caller.env, link_id)
+    return link_view(link, work.services.settings.base_url, work.now)
 
 
 @OPERATIONS.add("GET", "/transactions", guard=scope("payments:read"))
@@ -85,6 +85,6 @@ async def read_transaction(caller: Caller, transaction_id: UUID, db: Pool, now: 
     idempotency="honoured",
     errors=(NotFound, InvalidState, BalanceLimitExceeded),
 )
-async def accept(caller: Caller, transaction_id: UUID, tx: Tx, now: datetime, services: Services) -> TransactionView:
+async def accept(caller: Caller, transaction_id: UUID, work: Work) -> TransactionView:
     """Accept a payment that was late, duplicate, after a cancellation, or of another amount."""
-    return transaction_view(await settlement.accept(tx, caller.env, transaction_id, services, now), now)
+    return transaction_view(await settlement.accept(work, caller.env, transaction_id), work.now)

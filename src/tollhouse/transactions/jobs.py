@@ -15,10 +15,8 @@ async def close_links(services: Services) -> None:
     """Expire links that are due, and close partly paid attempts of links that ended otherwise."""
     now = clock.now()
     for env, link_id in await link_store.list_due(services.db, now, BATCH_SIZE):
-        await services.db.transact(
-            lambda tx, env=env, link_id=link_id: link_closing.expire_due(tx, env, link_id, services, now)
-        )
+        await services.transact(lambda work, env=env, link_id=link_id: link_closing.expire_due(work, env, link_id), now)
     for env, attempt_id in await store.list_partly_paid(services.db, BATCH_SIZE):
-        await services.db.transact(
-            lambda tx, env=env, attempt_id=attempt_id: link_closing.end_partly_paid(tx, env, attempt_id, services, now)
+        await services.transact(
+            lambda work, env=env, attempt_id=attempt_id: link_closing.end_partly_paid(work, env, attempt_id), now
         )

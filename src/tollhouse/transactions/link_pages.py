@@ -46,9 +46,9 @@ async def confirm_cancel(request: Request, caller: Person, mode: str, link_id: U
 @OPERATIONS.add("POST", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page)
 async def cancel(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
     """Cancel an active link. A repeated submit changes nothing."""
-    env, services = caller.env(mode), request.services
+    env = caller.env(mode)
     try:
-        await services.db.transact(lambda tx: link_closing.cancel(tx, env, link_id, services, request.now))
+        await request.transact(lambda work: link_closing.cancel(work, env, link_id))
     except LinkNotActive as error:
         return await _link(request, caller, env, link_id, error)
     return see_other(f"/{env.mode}/payment-links/{link_id}")

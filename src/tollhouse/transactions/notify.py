@@ -1,26 +1,22 @@
 """Records events of payments and balances in the transaction of the change."""
 
-from datetime import datetime
 from typing import Any
 
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.events.event_types import EventType
 from tollhouse.events.record import NewEvent, record
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.ledger.model import PostedTransaction
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.payment_links.views import link_view
-from tollhouse.platform.db import Tx
 from tollhouse.transactions.model import Chargeback, Refund, Transaction
 from tollhouse.transactions.views import chargeback_view, refund_view, transaction_view
 
 
 async def payment(
-    tx: Tx,
+    work: Work,
     event_type: EventType,
     transaction: Transaction,
-    services: Services,
-    now: datetime,
     *,
     refund: Refund | None = None,
     chargeback: Chargeback | None = None,
@@ -34,25 +30,21 @@ async def payment(
         "transaction",
         transaction.id,
         transaction.version,
-        transaction_view(transaction, now),
+        transaction_view(transaction, work.now),
         transaction.webhook_url,
         extra,
     )
-    await record(tx, transaction.env, event, services=services, now=now)
+    await record(work, transaction.env, event)
 
 
-async def link_expired(tx: Tx, link: PaymentLink, services: Services, now: datetime) -> None:
+async def link_expired(work: Work, link: PaymentLink) -> None:
     """Record the expiry of a link without attempts."""
-    view = link_view(link, services.settings.base_url, now)
+    view = link_view(link, work.services.settings.base_url, work.now)
     event = NewEvent("payment.expired", "payment_link", link.id, link.version, view, link.webhook_url)
-    await record(tx, link.env, event, services=services, now=now)
+    await record(work, link.env, event)
 
 
-async def moved(
-    tx: Tx, transaction: Transaction, posted: PostedTransaction, cause: Cause, services: Services, now: datetime
-) -> None:
+async def moved(work: Work, transaction: Transaction, posted: PostedTransaction, cause: Cause) -> None:
     """Record the balance change of a posting, if there is one."""
     if posted.entries:
-        await notify_balance(
-            tx, transaction.env, transaction.currency, posted, cause, transaction.webhook_url, services, now
-        )
+        await notify_balance(work, transaction.env, transaction.currency, posted, cause, transaction.webhook_url)

@@ -14,6 +14,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
@@ -25,7 +26,7 @@ from tollhouse.orders.errors import InvalidState
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.choices import currency_choices, method_choices, method_names, project_choices
 from tollhouse.payment_links.model import PaymentLink
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Pool
 from tollhouse.rails.configured import SANDBOX
 from tollhouse.transactions import payment_list_store, settlement, store
 from tollhouse.transactions.model import CREDITED, REFUND_FAILURES, REFUND_REASONS, Transaction, TransactionStatus
@@ -92,20 +93,20 @@ async def payment(request: Request, caller: Person, mode: str, transaction_id: U
 @OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/accept", guard=signed_in_page)
 async def accept(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
     """Accept unapplied money if the payment has not changed since it was shown. A repeated submit changes nothing."""
-    env, services = caller.env(mode), request.services
+    env = caller.env(mode)
     seen = request.form().one("seen")
 
-    async def take(tx: Tx) -> str:
-        current = await settlement.lock(tx, env, transaction_id)
+    async def take(work: Work) -> str:
+        current = await settlement.lock(work.tx, env, transaction_id)
         if current.status in CREDITED and current.unapplied_minor == 0:
             return ""
         if str(current.version) != seen:
             return CHANGED
-        await settlement.accept(tx, env, transaction_id, services, request.now)
+        await settlement.accept(work, env, transaction_id)
         return ""
 
     try:
-        message = await services.db.transact(take)
+        message = await request.transact(take)
     except InvalidState:
         message = NOT_NOW
     except BalanceLimitExceeded as error:

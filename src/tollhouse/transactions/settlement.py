@@ -15,7 +15,7 @@ from tollhouse.catalogue.currencies import CURRENCIES, priced
 from tollhouse.catalogue.methods import Fees, fees_of
 from tollhouse.catalogue.payment_settings import PaymentSettings
 from tollhouse.events.balances import Cause
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import Mode, new_id
@@ -38,40 +38,36 @@ async def observe(
 ) -> Transaction | None:
     """Apply an observation. Returns the changed payment; None if nothing changed, for example for a repeated observation."""
 
-    async def action(tx: Tx) -> Transaction | None:
-        found = await store.find_by_reference(tx, rail_name, mode, observation.reference)
+    async def action(work: Work) -> Transaction | None:
+        found = await store.find_by_reference(work.tx, rail_name, mode, observation.reference)
         if found is None:
             log.error("observation of no payment", part=rail_name, mode=mode)
             return None
-        return await settle(tx, *found, observation, services, now)
+        return await settle(work, *found, observation)
 
-    return await services.db.transact(action)
+    return await services.transact(action, now)
 
 
 async def settle(
-    tx: Tx,
+    work: Work,
     env: MerchantEnv,
     transaction_id: UUID,
     observation: Observation,
-    services: Services,
-    now: datetime,
     *,
     fees: Fees | None = None,
 ) -> Transaction | None:
     """Apply an observation to this transaction. `fees` default to the method's."""
-    current = await lock(tx, env, transaction_id)
+    current = await lock(work.tx, env, transaction_id)
     if observation.currency is not None and observation.currency not in CURRENCIES:
         log.error("observation in an unknown currency", part=current.rail, mode=env.mode)
         return None
     if observation.outcome == "confirmed":
-        return await _confirm(tx, current, observation, fees or fees_of(current.method_id), services, now)
-    if not await store.record_observation(tx, current, observation, current.id, now):
+        return await _confirm(work, current, observation, fees or fees_of(current.method_id))
+    if not await store.record_observation(work.tx, current, observation, current.id, work.now):
         return None
     if observation.outcome == "failed":
-        return (
-            await fail(tx, current, observation.failure_code or "card_declined", services, now) if current.is_open else None
-        )
-    return await _follow(tx, current, observation, now)
+        return await fail(work, current, observation.failure_code or "card_declined") if current.is_open else None
+    return await _follow(work.tx, current, observation, work.now)
 
 
 async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
@@ -82,31 +78,31 @@ async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
     return found
 
 
-async def fail(tx: Tx, current: Transaction, failure_code: str, services: Services, now: datetime) -> Transaction:
+async def fail(work: Work, current: Transaction, failure_code: str) -> Transaction:
     """Fail an open attempt. If part of the money was received, it becomes `refund_required` instead."""
-    failed = await change(tx, verdict.fail(current, failure_code), failure_code, now)
+    failed = await change(work.tx, verdict.fail(current, failure_code), failure_code, work.now)
     event_type = "payment.failed" if failed.status == "failed" else "payment.refund_required"
-    await notify.payment(tx, event_type, failed, services, now)
+    await notify.payment(work, event_type, failed)
     return failed
 
 
-async def accept(tx: Tx, env: MerchantEnv, transaction_id: UUID, services: Services, now: datetime) -> Transaction:
+async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transaction:
     """Accept unapplied money. Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`."""
-    current = await lock(tx, env, transaction_id)
+    current = await lock(work.tx, env, transaction_id)
     if not current.is_acceptable:
-        raise InvalidState(current.status_at(now))
+        raise InvalidState(current.status_at(work.now))
     # A database constraint enforces the balance limit; its violation rolls everything back.
     taken = verdict.accept(current)
     fee_minor = max(current.fee_minor, fees_of(current.method_id).of(taken.credited_minor))
-    taken = msgspec.structs.replace(taken, fee_minor=fee_minor, succeeded_at=current.succeeded_at or now)
-    accepted = await change(tx, taken, "accepted", now)
+    taken = msgspec.structs.replace(taken, fee_minor=fee_minor, succeeded_at=current.succeeded_at or work.now)
+    accepted = await change(work.tx, taken, "accepted", work.now)
     postings = [Posting("payment", current.currency, current.unapplied_minor, unapplied(current.rail), available(env))]
     if current.status == "refund_required":
-        await link_store.record_payment(tx, env, current.payment_link_id, current.id, current.unapplied_minor, now)
-        await notify.payment(tx, "payment.succeeded", accepted, services, now)
-    await _post(tx, accepted, [*postings, *_fee(accepted, fee_minor - current.fee_minor)], services, now)
+        await link_store.record_payment(work.tx, env, current.payment_link_id, current.id, current.unapplied_minor, work.now)
+        await notify.payment(work, "payment.succeeded", accepted)
+    await _post(work, accepted, [*postings, *_fee(accepted, fee_minor - current.fee_minor)])
     about = new_values(amount=priced(current.unapplied_minor, current.currency))
-    await record.event(tx, env, "payment.accepted", now, subject=current.id, changed=about)
+    await record.event(work.tx, env, "payment.accepted", work.now, subject=current.id, changed=about)
     return accepted
 
 
@@ -118,9 +114,7 @@ async def change(tx: Tx, new: Transaction, detail: str | None, now: datetime) ->
     return moved
 
 
-async def _confirm(
-    tx: Tx, current: Transaction, observation: Observation, fees: Fees, services: Services, now: datetime
-) -> Transaction | None:
+async def _confirm(work: Work, current: Transaction, observation: Observation, fees: Fees) -> Transaction | None:
     """Book confirmed money. What the payment cannot count becomes an unmatched payment of its own."""
     fits_minor = MINOR_MAX - current.received_minor
     unmatched = verdict.is_unmatched(current, observation.currency)
@@ -130,36 +124,34 @@ async def _confirm(
         else msgspec.structs.replace(observation, amount_minor=fits_minor)
     )
     target_id = new_id() if unmatched else current.id
-    if not await store.record_observation(tx, current, first, target_id, now):
+    if not await store.record_observation(work.tx, current, first, target_id, work.now):
         return None
     if unmatched:
-        return await _take_unmatched(tx, current, target_id, observation, services, now)
+        return await _take_unmatched(work, current, target_id, observation)
     rest_minor = observation.amount_minor - first.amount_minor
-    received = await _receive(tx, current, first.amount_minor, fees, services, now, in_part=rest_minor > 0)
+    received = await _receive(work, current, first.amount_minor, fees, in_part=rest_minor > 0)
     if rest_minor:
         rest = msgspec.structs.replace(observation, amount_minor=rest_minor, external_ref=f"{observation.external_ref}/rest")
         rest_id = new_id()
-        await store.record_observation(tx, current, rest, rest_id, now)
-        await _take_unmatched(tx, received, rest_id, rest, services, now)
+        await store.record_observation(work.tx, current, rest, rest_id, work.now)
+        await _take_unmatched(work, received, rest_id, rest)
     return received
 
 
-async def _receive(
-    tx: Tx, current: Transaction, arrived_minor: int, fees: Fees, services: Services, now: datetime, *, in_part: bool
-) -> Transaction:
+async def _receive(work: Work, current: Transaction, arrived_minor: int, fees: Fees, *, in_part: bool) -> Transaction:
     """Credit the money or book it as unapplied. `in_part`: only a part fits this payment, so nothing is credited."""
     env, currency = current.env, current.currency
-    exact = verdict.is_exact(current, arrived_minor, now)
-    settings = PaymentSettings() if exact else await payment_settings.of(tx, env)
-    judged = verdict.receive(current, arrived_minor, settings, now)
+    exact = verdict.is_exact(current, arrived_minor, work.now)
+    settings = PaymentSettings() if exact else await payment_settings.of(work.tx, env)
+    judged = verdict.receive(current, arrived_minor, settings, work.now)
     fee_minor = fees.of(judged.credited_minor) if judged.credited_minor else 0
     credited_minor = judged.credited_minor
-    if credited_minor and (in_part or not await fits_balance_limit(tx, env, currency, credited_minor - fee_minor)):
+    if credited_minor and (in_part or not await fits_balance_limit(work.tx, env, currency, credited_minor - fee_minor)):
         judged = verdict.overflow(current, arrived_minor)
         credited_minor = fee_minor = 0
     unapplied_minor = judged.unapplied_minor - current.unapplied_minor
     detail = judged.refund_required_reason or (None if exact else f"{CURRENCIES[currency].format(arrived_minor)} received")
-    received = await change(tx, msgspec.structs.replace(judged, fee_minor=fee_minor), detail, now)
+    received = await change(work.tx, msgspec.structs.replace(judged, fee_minor=fee_minor), detail, work.now)
     postings: list[Posting] = []
     if unapplied_minor < 0:  # earlier unapplied money is credited together with this payment
         postings.append(Posting("payment", currency, arrived_minor, rail(current.rail), unapplied(current.rail)))
@@ -170,28 +162,26 @@ async def _receive(
         if unapplied_minor:
             postings.append(Posting("payment", currency, unapplied_minor, rail(current.rail), unapplied(current.rail)))
     if received.status == "succeeded":
-        await link_store.record_payment(tx, env, current.payment_link_id, current.id, credited_minor, now)
-        await notify.payment(tx, "payment.succeeded", received, services, now)
+        await link_store.record_payment(work.tx, env, current.payment_link_id, current.id, credited_minor, work.now)
+        await notify.payment(work, "payment.succeeded", received)
     if received.status == "refund_required" or (received.status == "succeeded" and received.unapplied_minor > 0):
-        await notify.payment(tx, "payment.refund_required", received, services, now)
-    await _post(tx, received, [*postings, *_fee(received, fee_minor)], services, now)
+        await notify.payment(work, "payment.refund_required", received)
+    await _post(work, received, [*postings, *_fee(received, fee_minor)])
     return received
 
 
-async def _take_unmatched(
-    tx: Tx, beside: Transaction, unmatched_id: UUID, observation: Observation, services: Services, now: datetime
-) -> Transaction:
+async def _take_unmatched(work: Work, beside: Transaction, unmatched_id: UUID, observation: Observation) -> Transaction:
     """Book money that matches no open payment as an unmatched payment of its own."""
-    reason = verdict.unmatched_reason(beside, observation.currency, now)
-    await store.insert_unmatched(tx, beside, unmatched_id, observation, reason, now)
-    unmatched = await store.get(tx, beside.env, unmatched_id)
+    reason = verdict.unmatched_reason(beside, observation.currency, work.now)
+    await store.insert_unmatched(work.tx, beside, unmatched_id, observation, reason, work.now)
+    unmatched = await store.get(work.tx, beside.env, unmatched_id)
     if unmatched is None:
         raise AssertionError("it was begun just now")
-    await notify.payment(tx, "payment.refund_required", unmatched, services, now)
+    await notify.payment(work, "payment.refund_required", unmatched)
     posting = Posting(
         "payment", unmatched.currency, unmatched.received_minor, rail(unmatched.rail), unapplied(unmatched.rail)
     )
-    await _post(tx, unmatched, [posting], services, now)
+    await _post(work, unmatched, [posting])
     return unmatched
 
 
@@ -207,12 +197,12 @@ async def _follow(tx: Tx, current: Transaction, observation: Observation, now: d
     return await change(tx, msgspec.structs.replace(current, status="processing", **facts), None, now)
 
 
-async def _post(tx: Tx, transaction: Transaction, postings: list[Posting], services: Services, now: datetime) -> None:
+async def _post(work: Work, transaction: Transaction, postings: list[Posting]) -> None:
     """Post the change to the ledger and record the balance event."""
     source = Source(SOURCE, transaction.id, transaction.version)
-    posted = await post(tx, JournalEntry(transaction.env.mode, "payment", source, tuple(postings), now))
+    posted = await post(work.tx, JournalEntry(transaction.env.mode, "payment", source, tuple(postings), work.now))
     cause = Cause(SOURCE, transaction.id, transaction.status, transaction.version)
-    await notify.moved(tx, transaction, posted, cause, services, now)
+    await notify.moved(work, transaction, posted, cause)
 
 
 def _fee(transaction: Transaction, fee_minor: int) -> list[Posting]:

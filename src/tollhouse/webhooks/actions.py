@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import msgspec
+
 from tollhouse.audit import record
 from tollhouse.audit.changes import changes
 from tollhouse.events import secrets
 from tollhouse.events import store as events_store
 from tollhouse.events.destination import destination_key
 from tollhouse.events.record import record_test
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.identity.throttle import RateLimited
 from tollhouse.kernel.clock import stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
@@ -18,14 +20,14 @@ from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.webhooks import store
 from tollhouse.webhooks.model import (
-    DeliveryAttempt,
     DeprecatedWebhookRemoved,
+    EventView,
+    EventWithHistory,
     NewConfiguration,
     SecretStateView,
     WebhookConfiguration,
     WebhookDeliveryDisabled,
     WebhookDestinationMissing,
-    WebhookEvent,
     WebhookSecretMissing,
     url_errors,
 )
@@ -44,40 +46,40 @@ def ensure_saved_urls_supported(services: Services) -> None:
         raise DeprecatedWebhookRemoved
 
 
-async def save(
-    tx: Tx, env: MerchantEnv, new: NewConfiguration, services: Services, now: datetime
-) -> tuple[WebhookConfiguration, str | None]:
+async def save(work: Work, env: MerchantEnv, new: NewConfiguration) -> tuple[WebhookConfiguration, str | None]:
     """Save the configuration. Returns it, and a new secret if the environment had no active one."""
-    ensure_saved_urls_supported(services)
-    if field_errors := new.field_errors(env, services.settings):
+    ensure_saved_urls_supported(work.services)
+    if field_errors := new.field_errors(env, work.services.settings):
         raise ValidationFailed(*field_errors)
     # Nothing below this line may refuse.
-    await secrets.lock(tx, env)
-    before = await store.get_configuration(tx, env)
+    await secrets.lock(work.tx, env)
+    before = await store.get_configuration(work.tx, env)
     key = destination_key(env, new.url)
-    await tx.execute(store.SAVE, env.merchant_id, env.mode, new.url, key, new.event_types, new.enabled, now)
+    await work.tx.execute(store.SAVE, env.merchant_id, env.mode, new.url, key, new.event_types, new.enabled, work.now)
     if not new.enabled:
-        await events_store.cancel_pending(tx, env)
-    state = await secrets.get_state(tx, env, now)
-    secret = None if state.has_secret else await secrets.replace(tx, env, services.keys, now)
-    saved = await store.get_configuration(tx, env)
+        await events_store.cancel_pending(work.tx, env)
+    state = await secrets.get_state(work.tx, env, work.now)
+    secret = None if state.has_secret else await secrets.replace(work.tx, env, work.services.keys, work.now)
+    saved = await store.get_configuration(work.tx, env)
     if saved is None:
         raise AssertionError("saved in this transaction")
-    await record.event(tx, env, "webhooks.saved", now, changed=changes(_audited_fields(before), _audited_fields(saved)))
+    await record.event(
+        work.tx, env, "webhooks.saved", work.now, changed=changes(_audited_fields(before), _audited_fields(saved))
+    )
     if secret is not None:
-        await record.event(tx, env, "webhooks.secret_replaced", now)
+        await record.event(work.tx, env, "webhooks.secret_replaced", work.now)
     return saved, secret
 
 
-async def disable_delivery(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> WebhookConfiguration | None:
+async def disable_delivery(work: Work, env: MerchantEnv) -> WebhookConfiguration | None:
     """Disable delivery in the environment and cancel pending events. URL, secret and history stay."""
-    await secrets.lock(tx, env)
-    was_enabled = await store.is_delivery_enabled(tx, env)
-    await tx.execute(store.DISABLE_DELIVERY, env.merchant_id, env.mode, now)
-    await events_store.cancel_pending(tx, env)
+    await secrets.lock(work.tx, env)
+    was_enabled = await store.is_delivery_enabled(work.tx, env)
+    await work.tx.execute(store.DISABLE_DELIVERY, env.merchant_id, env.mode, work.now)
+    await events_store.cancel_pending(work.tx, env)
     if was_enabled:
-        await record.event(tx, env, "webhooks.off", now)
-    return await get_configuration(tx, env, services)
+        await record.event(work.tx, env, "webhooks.off", work.now)
+    return await get_configuration(work.tx, env, work.services)
 
 
 async def enable_delivery(tx: Tx, env: MerchantEnv, now: datetime) -> None:
@@ -86,18 +88,18 @@ async def enable_delivery(tx: Tx, env: MerchantEnv, now: datetime) -> None:
     await _switch_on(tx, env, now)
 
 
-async def rotate_secret(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> str:
+async def rotate_secret(work: Work, env: MerchantEnv) -> str:
     """Replace the signing secret at once, also for pending retries. Returns the new one."""
-    await secrets.lock(tx, env)
-    await record.event(tx, env, "webhooks.secret_replaced", now)
-    return await secrets.replace(tx, env, services.keys, now)
+    await secrets.lock(work.tx, env)
+    await record.event(work.tx, env, "webhooks.secret_replaced", work.now)
+    return await secrets.replace(work.tx, env, work.services.keys, work.now)
 
 
-async def generate_secret(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> str:
+async def generate_secret(work: Work, env: MerchantEnv) -> str:
     """Create a secret that can be activated within the hour."""
-    await secrets.lock(tx, env)
-    await record.event(tx, env, "webhooks.secret_prepared", now)
-    return await secrets.generate(tx, env, services.keys, now)
+    await secrets.lock(work.tx, env)
+    await record.event(work.tx, env, "webhooks.secret_prepared", work.now)
+    return await secrets.generate(work.tx, env, work.services.keys, work.now)
 
 
 async def activate_secret(tx: Tx, env: MerchantEnv, now: datetime) -> SecretStateView:
@@ -115,52 +117,53 @@ async def get_secret_state(db: Pool | Tx, env: MerchantEnv, now: datetime) -> Se
     return SecretStateView(state.has_secret, state.pending, stamp_or_none(state.activated_at))
 
 
-async def send_test(tx: Tx, env: MerchantEnv, url: str, services: Services, now: datetime) -> WebhookEvent:
+async def send_test(work: Work, env: MerchantEnv, url: str) -> EventView:
     """Record a test event for this address. The worker sends it once, in either mode."""
-    if field_errors := url_errors(url, env, services.settings):
+    if field_errors := url_errors(url, env, work.services.settings):
         raise ValidationFailed(*field_errors)
-    await secrets.lock(tx, env)  # serializes the rate limit
-    await _ensure_test_rate(tx, env, services, now)
-    if not (await secrets.get_state(tx, env, now)).has_secret:
+    await secrets.lock(work.tx, env)  # serializes the rate limit
+    await _ensure_test_rate(work, env)
+    if not (await secrets.get_state(work.tx, env, work.now)).has_secret:
         raise WebhookSecretMissing
     # Nothing below this line may refuse.
-    return await _get_recorded(tx, env, await record_test(tx, env, url, services=services, now=now))
+    return await _get_view(work.tx, env, await record_test(work, env, url))
 
 
-async def get_event(db: Pool, env: MerchantEnv, event_id: UUID) -> tuple[WebhookEvent, list[DeliveryAttempt]]:
+async def get_event(db: Pool, env: MerchantEnv, event_id: UUID) -> EventWithHistory:
     """An event and its attempts, in one snapshot. Raises `NotFound`."""
     async with db.connection() as tx, tx.snapshot():
         event = await store.get_event(tx, env, event_id)
         if event is None:
             raise NotFound
-        return event, await store.list_attempts(tx, env, event_id)
+        history = await store.list_attempts(tx, env, event_id)
+    return EventWithHistory(**msgspec.structs.asdict(event), delivery_history=history)
 
 
-async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, services: Services, now: datetime) -> WebhookEvent:
+async def redeliver(work: Work, env: MerchantEnv, event_id: UUID) -> EventView:
     """Send an event once more beside its schedule: same id and body, signed with the current secret."""
-    event = await store.get_event(tx, env, event_id)
-    if event is None:
+    found = await store.get_destination(work.tx, env, event_id)
+    if found is None:
         raise NotFound
-    if not await store.is_delivery_enabled(tx, env):
+    if not await store.is_delivery_enabled(work.tx, env):
         raise WebhookDeliveryDisabled
-    url = event.destination_url
-    if event.destination_source not in {"request", "test"}:
-        saved = await get_configuration(tx, env, services)
+    source, url = found
+    if source not in {"request", "test"}:
+        saved = await get_configuration(work.tx, env, work.services)
         url = None if saved is None else saved.url
     if url is None:
         raise WebhookDestinationMissing
-    if not (await secrets.get_state(tx, env, now)).has_secret:
+    if not (await secrets.get_state(work.tx, env, work.now)).has_secret:
         raise WebhookSecretMissing
     # Nothing below this line may refuse.
-    await events_store.redeliver(tx, env, event_id, destination_key(env, url))
-    return await _get_recorded(tx, env, event_id)
+    await events_store.redeliver(work.tx, env, event_id, destination_key(env, url))
+    return await _get_view(work.tx, env, event_id)
 
 
-async def redeliver_unless_due(tx: Tx, env: MerchantEnv, event_id: UUID, services: Services, now: datetime) -> None:
+async def redeliver_unless_due(work: Work, env: MerchantEnv, event_id: UUID) -> None:
     """Redeliver unless an attempt is due or under way, so that a double click sends once."""
-    await secrets.lock(tx, env)  # serializes double clicks
-    if not await store.is_attempt_due(tx, env, event_id):
-        await redeliver(tx, env, event_id, services, now)
+    await secrets.lock(work.tx, env)  # serializes double clicks
+    if not await store.is_attempt_due(work.tx, env, event_id):
+        await redeliver(work, env, event_id)
 
 
 async def _switch_on(tx: Tx, env: MerchantEnv, now: datetime) -> None:
@@ -177,17 +180,17 @@ def _audited_fields(configuration: WebhookConfiguration | None) -> Mapping[str, 
     return fields | {"delivery": "on" if configuration.enabled else "off"}
 
 
-async def _ensure_test_rate(tx: Tx, env: MerchantEnv, services: Services, now: datetime) -> None:
-    limit = services.settings.rate_webhook_test_per_min
-    if not services.settings.rate_limits or not limit:
+async def _ensure_test_rate(work: Work, env: MerchantEnv) -> None:
+    limit = work.services.settings.rate_webhook_test_per_min
+    if not work.services.settings.rate_limits or not limit:
         return
-    count, oldest = await store.count_tests_since(tx, env, now - TESTS_WINDOW)
+    count, oldest = await store.count_tests_since(work.tx, env, work.now - TESTS_WINDOW)
     if count >= limit:
         # A concurrent test may have been recorded with a later time.
-        raise RateLimited(min(oldest, now) + TESTS_WINDOW - now)
+        raise RateLimited(min(oldest, work.now) + TESTS_WINDOW - work.now)
 
 
-async def _get_recorded(tx: Tx, env: MerchantEnv, event_id: UUID) -> WebhookEvent:
+async def _get_view(tx: Tx, env: MerchantEnv, event_id: UUID) -> EventView:
     event = await store.get_event(tx, env, event_id)
     if event is None:
         raise AssertionError("read in this transaction")

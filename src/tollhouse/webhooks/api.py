@@ -8,7 +8,7 @@ import msgspec
 from tollhouse.http.lists import PageRequest
 from tollhouse.http.operations import DASHBOARD, INTEGRATION, Deprecated, Operations
 from tollhouse.http.request import Request
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.identity.guards import CredentialGuard, scope, signed_in
 from tollhouse.identity.model import Caller, Person
 from tollhouse.identity.throttle import RateLimited
@@ -30,8 +30,6 @@ from tollhouse.webhooks.model import (
     WebhookDeliveryDisabled,
     WebhookDestinationMissing,
     WebhookSecretMissing,
-    event_view,
-    event_with_history,
 )
 from tollhouse.webhooks.store import EventFilter
 
@@ -65,24 +63,22 @@ async def read_configuration(caller: Caller, db: Pool, services: Services) -> We
     errors=(DeprecatedWebhookRemoved, ValidationFailed),
     deprecated=SAVED_ADDRESSES,
 )
-async def save_configuration(
-    caller: Caller, body: NewConfiguration, tx: Tx, services: Services, now: datetime
-) -> WebhookConfiguration:
+async def save_configuration(caller: Caller, body: NewConfiguration, work: Work) -> WebhookConfiguration:
     """Save the webhook configuration. The first answer includes the new signing secret."""
-    saved, secret = await actions.save(tx, caller.env, body, services, now)
+    saved, secret = await actions.save(work, caller.env, body)
     return saved if secret is None else msgspec.structs.replace(saved, secret=secret)
 
 
 @INTEGRATION_OPERATIONS.add("DELETE", "/webhook", guard=WRITE)
-async def switch_delivery_off(caller: Caller, tx: Tx, services: Services, now: datetime) -> WebhookConfiguration | None:
+async def switch_delivery_off(caller: Caller, work: Work) -> WebhookConfiguration | None:
     """Disable webhook delivery for the current environment."""
-    return await actions.disable_delivery(tx, caller.env, services, now)
+    return await actions.disable_delivery(work, caller.env)
 
 
 @INTEGRATION_OPERATIONS.add("POST", "/webhook/rotate-secret", guard=WRITE)
-async def rotate_secret(caller: Caller, tx: Tx, services: Services, now: datetime) -> SecretView:
+async def rotate_secret(caller: Caller, work: Work) -> SecretView:
     """Replace the signing secret. The new value is returned once."""
-    return SecretView(await actions.rotate_secret(tx, caller.env, services, now))
+    return SecretView(await actions.rotate_secret(work, caller.env))
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -93,24 +89,23 @@ async def rotate_secret(caller: Caller, tx: Tx, services: Services, now: datetim
     idempotency="honoured",
     errors=(ValidationFailed, RateLimited, WebhookSecretMissing),
 )
-async def send_test_event(caller: Caller, body: NewTestEvent, tx: Tx, services: Services, now: datetime) -> EventView:
+async def send_test_event(caller: Caller, body: NewTestEvent, work: Work) -> EventView:
     """Send and record a signed test event to the given address."""
-    return event_view(await actions.send_test(tx, caller.env, body.url, services, now))
+    return await actions.send_test(work, caller.env, body.url)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events", guard=READ, errors=(ValidationFailed,))
 async def list_events(caller: Caller, query: ListEventsQuery, page: PageRequest, db: Pool) -> EventList:
     """Events with their delivery state, newest first."""
     event_filter = EventFilter(query.status, query.type, query.resource_id)
-    shown, more, cursor = page.cut(await store.list_events(db, caller.env, event_filter, page.window))
-    return EventList([event_view(event) for event in shown], more, cursor)
+    shown, more, cursor = page.cut(await store.list_events(db, caller.env, event_filter, page.window), lambda row: row[1])
+    return EventList([event for event, _ in shown], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events/{event_id}", guard=READ, errors=(NotFound,))
 async def read_event(caller: Caller, event_id: UUID, db: Pool) -> EventWithHistory:
     """One event with its delivery history."""
-    event, history = await actions.get_event(db, caller.env, event_id)
-    return event_with_history(event, history)
+    return await actions.get_event(db, caller.env, event_id)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -121,9 +116,9 @@ async def read_event(caller: Caller, event_id: UUID, db: Pool) -> EventWithHisto
     idempotency="required",
     errors=(NotFound, WebhookDeliveryDisabled, WebhookDestinationMissing, WebhookSecretMissing),
 )
-async def redeliver_event(caller: Caller, event_id: UUID, tx: Tx, services: Services, now: datetime) -> EventView:
+async def redeliver_event(caller: Caller, event_id: UUID, work: Work) -> EventView:
     """Deliver an existing event again."""
-    return event_view(await actions.redeliver(tx, caller.env, event_id, services, now))
+    return await actions.redeliver(work, caller.env, event_id)
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/webhook-secret", guard=signed_in, errors=(ValidationFailed,))
@@ -139,9 +134,9 @@ async def read_secret_state(caller: Person, query: ModeQuery, db: Pool, now: dat
     errors=(ValidationFailed,),
     recent_authentication="live",
 )
-async def generate_secret(caller: Person, body: ModeQuery, tx: Tx, services: Services, now: datetime) -> SecretView:
+async def generate_secret(caller: Person, body: ModeQuery, work: Work) -> SecretView:
     """Generate a signing secret, shown once, which waits an hour to be activated."""
-    return SecretView(await actions.generate_secret(tx, caller.env(body.mode), services, now))
+    return SecretView(await actions.generate_secret(work, caller.env(body.mode)))
 
 
 @DASHBOARD_OPERATIONS.add(

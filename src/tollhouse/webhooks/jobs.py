@@ -12,7 +12,7 @@ RUNS_RETAINED = timedelta(days=30)
 
 async def run_redeliveries(services: Services) -> None:
     """Run the steps of all active redelivery runs."""
-    while await services.db.transact(lambda tx: runs.run_step(tx, services, clock.now())):
+    while await services.transact(runs.run_step, clock.now()):
         pass
 
 

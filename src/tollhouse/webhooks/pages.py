@@ -13,15 +13,16 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.platform.db import Pool
 from tollhouse.webhooks import actions, labels, store
 from tollhouse.webhooks.model import (
     EventsPageQuery,
+    EventView,
     WebhookDeliveryDisabled,
     WebhookDestinationMissing,
-    WebhookEvent,
     WebhookSecretMissing,
 )
 from tollhouse.webhooks.store import EventFilter
@@ -51,7 +52,7 @@ async def settings(request: Request, caller: Person, mode: str) -> Response:
 async def generate_secret(request: Request, caller: Person, mode: str) -> Response:
     """Generate a secret and show it once. It must be activated."""
     env = caller.env(mode)
-    secret = await request.services.db.transact(lambda tx: actions.generate_secret(tx, env, request.services, request.now))
+    secret = await request.transact(lambda work: actions.generate_secret(work, env))
     return await _settings(request, caller, env, secret=secret)
 
 
@@ -77,7 +78,7 @@ async def enable_delivery(request: Request, caller: Person, mode: str) -> Respon
 async def disable_delivery(request: Request, caller: Person, mode: str) -> Response:
     """Disable delivery."""
     env = caller.env(mode)
-    await request.services.db.transact(lambda tx: actions.disable_delivery(tx, env, request.services, request.now))
+    await request.transact(lambda work: actions.disable_delivery(work, env))
     return see_other(f"/{env.mode}/developers/webhooks?done=off")
 
 
@@ -87,7 +88,7 @@ async def send_test(request: Request, caller: Person, mode: str) -> Response:
     env = caller.env(mode)
     url = request.form().one("url") or ""
     try:
-        event = await request.services.db.transact(lambda tx: actions.send_test(tx, env, url, request.services, request.now))
+        event = await request.transact(lambda work: actions.send_test(work, env, url))
     except ApiError as error:
         return await _settings(request, caller, env, url=url, error=error)
     return see_other(f"/{env.mode}/developers/events/{event.id}")
@@ -126,9 +127,7 @@ async def redeliver(request: Request, caller: Person, mode: str, event_id: UUID)
     """Redeliver an event."""
     env = caller.env(mode)
     try:
-        await request.services.db.transact(
-            lambda tx: actions.redeliver_unless_due(tx, env, event_id, request.services, request.now)
-        )
+        await request.transact(lambda work: actions.redeliver_unless_due(work, env, event_id))
     except NotFound:
         raise
     except ApiError as error:
@@ -136,8 +135,8 @@ async def redeliver(request: Request, caller: Person, mode: str, event_id: UUID)
     return see_other(f"/{env.mode}/developers/events/{event_id}")
 
 
-async def _newest(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[WebhookEvent]:
-    return await store.list_events(db, env, EventFilter(), query.window)
+async def _newest(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[EventView]:
+    return [event for event, _ in await store.list_events(db, env, EventFilter(), query.window)]
 
 
 async def _settings(
@@ -176,7 +175,7 @@ async def _settings(
 async def _event(
     request: Request, person: Person, env: MerchantEnv, event_id: UUID, *, error: ApiError | None = None
 ) -> Response:
-    found, history = await actions.get_event(request.services.db, env, event_id)
+    found = await actions.get_event(request.services.db, env, event_id)
     return page(
         request,
         "webhooks/event.html",
@@ -185,12 +184,12 @@ async def _event(
         mode=env.mode,
         here="events",
         event=found,
-        payload=msgspec.json.format(found.body).decode(),
+        payload=msgspec.json.format(bytes(found.payload)).decode(),
         meaning=labels.STATUSES[found.status],
-        tries=sum(attempt.trigger == "automatic" for attempt in history),
-        tries_max=1 if env.mode == "test" else 1 + len(request.services.settings.webhook_retry_schedule),
-        attempts=[(attempt, labels.describe_error(attempt.error)) for attempt in history],
-        due=found.next_attempt_at is not None and found.next_attempt_at <= request.now,
+        tries=sum(attempt.trigger == "automatic" for attempt in found.delivery_history),
+        tries_max=1 if found.mode == "test" else 1 + len(request.services.settings.webhook_retry_schedule),
+        attempts=[(attempt, labels.describe_error(attempt.error)) for attempt in found.delivery_history],
+        due=found.next_attempt_at is not None and found.next_attempt_at <= stamp(request.now),
         message=error.message if error else "",
         advice=ADVICE.get(error.code, "") if error else "",
     )

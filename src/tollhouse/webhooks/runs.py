@@ -8,7 +8,7 @@ from tollhouse.audit.changes import new_values
 from tollhouse.events import secrets
 from tollhouse.events import store as events_store
 from tollhouse.events.destination import destination_key
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Tx
@@ -36,32 +36,32 @@ async def start(tx: Tx, env: MerchantEnv, failure_filter: FailureFilter, now: da
     return run_id
 
 
-async def run_step(tx: Tx, services: Services, now: datetime) -> bool:
+async def run_step(work: Work) -> bool:
     """Run one step of one run. False if no run is active.
 
     Each event is redelivered once beside its schedule, unless an attempt is due or under way.
     """
-    run = await runs_store.lock_next(tx)
+    run = await runs_store.lock_next(work.tx)
     if run is None:
         return False
-    await secrets.lock(tx, run.env)
-    obstacle = await _blocking_error(tx, run.env, now)
+    await secrets.lock(work.tx, run.env)
+    obstacle = await _blocking_error(work.tx, run.env, work.now)
     if obstacle is not None:
-        await runs_store.end(tx, run, now, obstacle.code)
+        await runs_store.end(work.tx, run, work.now, obstacle.code)
         return True
-    step = await runs_store.list_next(tx, run, min(STEP, CHECKED_MAX - run.checked))
+    step = await runs_store.list_next(work.tx, run, min(STEP, CHECKED_MAX - run.checked))
     if not step:
-        await runs_store.end(tx, run, now, DONE)
+        await runs_store.end(work.tx, run, work.now, DONE)
         return True
     sent = skipped = 0
     for failure in step:
         if run.failure_filter.type not in {"", failure.type}:
             continue
-        if await _redeliver(tx, run, failure, services):
+        if await _redeliver(work.tx, run, failure, work.services):
             sent += 1
         else:
             skipped += 1
-    await runs_store.record_progress(tx, run, step, sent, skipped)
+    await runs_store.record_progress(work.tx, run, step, sent, skipped)
     return True
 
 

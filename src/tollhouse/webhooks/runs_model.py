@@ -1,13 +1,12 @@
 """Bulk redelivery runs: filter, progress, failed events."""
 
 from datetime import datetime, timedelta
-from typing import Annotated, Literal
+from typing import Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.platform.records import Record, Selected
 
 Hours = Literal["1", "6", "24", "72", "168"]
 FAILED_RECENTLY = timedelta(days=7)
@@ -44,14 +43,14 @@ class RedeliveryRun(Struct, frozen=True, kw_only=True):
     failure_filter: FailureFilter
     until: datetime
     expected: int
-    checked: Annotated[int, Selected("{row}.looked_at")]
+    checked: int
     sent: int
-    skipped: Annotated[int, Selected("{row}.passed_over")]
-    cursor_at: Annotated[datetime, Selected("{row}.reached_at")]
-    cursor_id: Annotated[UUID, Selected("{row}.reached_id")]
+    skipped: int
+    cursor_at: datetime
+    cursor_id: UUID
     created_at: datetime
     ended_at: datetime | None
-    ended_reason: Annotated[str | None, Selected("{row}.ended_because")]
+    ended_reason: str | None
 
     @property
     def done(self) -> int:
@@ -62,9 +61,6 @@ class RedeliveryRun(Struct, frozen=True, kw_only=True):
     def total(self) -> int:
         """The expected total, for the progress bar: at least one."""
         return max(self.expected, self.done, 1)
-
-
-RUN = Record(RedeliveryRun, "webhook_redelivery_runs")
 
 
 class FailedEvent(Struct, frozen=True):

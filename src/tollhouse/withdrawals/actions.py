@@ -11,7 +11,7 @@ from tollhouse.audit.changes import new_values
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue.currencies import priced
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import new_id
@@ -41,51 +41,49 @@ TEST_REVIEW_DELAY = timedelta(seconds=2)
 """How long a withdrawal of test mode waits before it is sent."""
 
 
-async def quote(
-    tx: Tx, env: MerchantEnv, new: NewWithdrawalQuote, services: Services, now: datetime
-) -> Quote[WithdrawalTerms]:
+async def quote(work: Work, env: MerchantEnv, new: NewWithdrawalQuote) -> Quote[WithdrawalTerms]:
     """Quote a withdrawal. Raises `ValidationFailed`, `WithdrawalMethodUnavailable` and the errors of amounts."""
-    method, terms = parse(new, env, services.settings)
-    ensure_method_available(method, env.mode, services.rails)
+    method, terms = parse(new, env, work.services.settings)
+    ensure_method_available(method, env.mode, work.services.rails)
     ensure_limits(method, terms)
-    return await _insert_quote(tx, env, terms, now)
+    return await _insert_quote(work.tx, env, terms, work.now)
 
 
-async def preview(tx: Tx, env: MerchantEnv, new: NewWithdrawal, services: Services, now: datetime) -> Quote[WithdrawalTerms]:
+async def preview(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Quote[WithdrawalTerms]:
     """Quote a complete withdrawal. Raises every error of `request` but `DailyLimitExceeded`."""
-    method, terms = parse(new, env, services.settings)
-    await _ensure_acceptable(tx, env, new, method, terms, services.rails)
-    return await _insert_quote(tx, env, terms, now)
+    method, terms = parse(new, env, work.services.settings)
+    await _ensure_acceptable(work.tx, env, new, method, terms, work.services.rails)
+    return await _insert_quote(work.tx, env, terms, work.now)
 
 
-async def request(tx: Tx, env: MerchantEnv, new: NewWithdrawal, services: Services, now: datetime) -> Withdrawal:
+async def request(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Withdrawal:
     """Reserve the money and create the withdrawal. Operators review it in live mode; in test mode the worker sends it."""
-    method, terms = parse(new, env, services.settings)
-    quoted = None if new.quote_id is None else await _lock_matching_quote(tx, env, new.quote_id, new, terms, now)
+    method, terms = parse(new, env, work.services.settings)
+    quoted = None if new.quote_id is None else await _lock_matching_quote(work.tx, env, new.quote_id, new, terms, work.now)
     terms = terms if quoted is None else quoted.terms
-    await _ensure_acceptable(tx, env, new, method, terms, services.rails)
+    await _ensure_acceptable(work.tx, env, new, method, terms, work.services.rails)
     # The database checks the quote, limit, balance and external id again below; any error rolls everything back.
     if quoted is not None:
-        await quotes.mark_used(tx, store.USE_QUOTE, quoted, now)
-    counted = await limits.count(tx, env, method, terms.amount_minor, now)
+        await quotes.mark_used(work.tx, store.USE_QUOTE, quoted, work.now)
+    counted = await limits.count(work.tx, env, method, terms.amount_minor, work.now)
     withdrawal_id = new_id()
     source = Source(notify.SOURCE, withdrawal_id)
-    hold, posted = await holds.reserve(tx, env, source, method.currency, terms.debit_minor, now)
-    withdrawal = _withdrawal(withdrawal_id, env, new, method, terms, hold.id, now)
-    await gate.admit(tx, _transfer(withdrawal, counted, services.rails))
-    if not await store.insert(tx, withdrawal):
-        await ensure_external_id_unused(tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
-    await notify.balance_changed(tx, withdrawal, posted, services, now)
-    await _record_audit(tx, withdrawal, "withdrawal.requested", now)
+    hold, posted = await holds.reserve(work.tx, env, source, method.currency, terms.debit_minor, work.now)
+    withdrawal = _withdrawal(withdrawal_id, env, new, method, terms, hold.id, work.now)
+    await gate.admit(work.tx, _transfer(withdrawal, counted, work.services.rails))
+    if not await store.insert(work.tx, withdrawal):
+        await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
+    await notify.balance_changed(work, withdrawal, posted)
+    await _record_audit(work.tx, withdrawal, "withdrawal.requested", work.now)
     return withdrawal
 
 
-async def cancel(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Services, now: datetime) -> Withdrawal:
+async def cancel(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
     """Cancel a withdrawal that was not sent yet, and release its hold. Raises `NotFound` and `InvalidState`."""
-    current = await changes.lock_in_status(tx, env, withdrawal_id, *CANCELABLE)
+    current = await changes.lock_in_status(work.tx, env, withdrawal_id, *CANCELABLE)
     # Nothing below this line may refuse.
-    await _record_audit(tx, current, "withdrawal.canceled", now)
-    return await changes.end_unsent(tx, current, services, now, status="canceled")
+    await _record_audit(work.tx, current, "withdrawal.canceled", work.now)
+    return await changes.end_unsent(work, current, status="canceled")
 
 
 async def _record_audit(tx: Tx, withdrawal: Withdrawal, action: AuditEventType, now: datetime) -> None:

@@ -1,13 +1,12 @@
 """Withdrawals in the Integration API."""
 
-from datetime import datetime
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -21,7 +20,7 @@ from tollhouse.orders.errors import (
     QuoteExpired,
 )
 from tollhouse.outgoing.errors import DailyLimitExceeded, WithdrawalMethodUnavailable
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Pool
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.errors import AmountBelowFees, InvalidReceiver
 from tollhouse.withdrawals.new_withdrawal import NewWithdrawal, NewWithdrawalQuote
@@ -70,11 +69,9 @@ async def list_withdrawal_methods(caller: Caller, page: CataloguePageRequest, se
     idempotency="honoured",
     errors=(ValidationFailed, WithdrawalMethodUnavailable, *AMOUNT_ERRORS),
 )
-async def quote_withdrawal(
-    caller: Caller, body: NewWithdrawalQuote, tx: Tx, now: datetime, services: Services
-) -> WithdrawalQuoteView:
+async def quote_withdrawal(caller: Caller, body: NewWithdrawalQuote, work: Work) -> WithdrawalQuoteView:
     """Quote the costs of a withdrawal, guaranteed for one minute. No money is reserved."""
-    return withdrawal_quote_view(await actions.quote(tx, caller.env, body, services, now))
+    return withdrawal_quote_view(await actions.quote(work, caller.env, body))
 
 
 @OPERATIONS.add(
@@ -96,11 +93,9 @@ async def quote_withdrawal(
         InsufficientFunds,
     ),
 )
-async def request_withdrawal(
-    caller: Caller, body: NewWithdrawal, tx: Tx, now: datetime, services: Services
-) -> WithdrawalView:
+async def request_withdrawal(caller: Caller, body: NewWithdrawal, work: Work) -> WithdrawalView:
     """Withdraw money to a receiver. The amount is reserved at once; in live mode an operator reviews the withdrawal."""
-    return withdrawal_view(await actions.request(tx, caller.env, body, services, now))
+    return withdrawal_view(await actions.request(work, caller.env, body))
 
 
 @OPERATIONS.add("GET", "/withdrawals", guard=scope("withdrawals:read"))
@@ -123,8 +118,6 @@ async def read_withdrawal(caller: Caller, withdrawal_id: UUID, db: Pool) -> With
     idempotency="honoured",
     errors=(NotFound, InvalidState),
 )
-async def cancel_withdrawal(
-    caller: Caller, withdrawal_id: UUID, tx: Tx, now: datetime, services: Services
-) -> WithdrawalView:
+async def cancel_withdrawal(caller: Caller, withdrawal_id: UUID, work: Work) -> WithdrawalView:
     """Cancel a withdrawal that was not sent yet. The amount becomes available again."""
-    return withdrawal_view(await actions.cancel(tx, caller.env, withdrawal_id, services, now))
+    return withdrawal_view(await actions.cancel(work, caller.env, withdrawal_id))

@@ -1,9 +1,8 @@
 """Withdrawals that leave by bank transfer, as bank statements and operators settle them."""
 
-from datetime import datetime
 from uuid import UUID
 
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer import Payout
@@ -17,11 +16,11 @@ async def list_pending(tx: Tx) -> list[Payout]:
     return await by_bank_store.list_pending(tx)
 
 
-async def complete(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Services, now: datetime) -> Withdrawal:
+async def complete(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
     """Complete a withdrawal that a statement shows as sent. Raises `NotFound` and `InvalidState`."""
-    return await sending.complete(tx, env, withdrawal_id, PayoutState("succeeded"), services, now)
+    return await sending.complete(work, env, withdrawal_id, PayoutState("succeeded"))
 
 
-async def decline(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Services, now: datetime) -> Withdrawal:
+async def decline(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
     """Fail a withdrawal that the bank does not send. Raises `NotFound` and `InvalidState`."""
-    return await sending.fail(tx, env, withdrawal_id, "payout_declined", services, now)
+    return await sending.fail(work, env, withdrawal_id, "payout_declined")

@@ -1,10 +1,9 @@
 """Transitions of one locked withdrawal."""
 
-from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger import holds
 from tollhouse.orders.errors import InvalidState
@@ -23,19 +22,17 @@ async def lock_in_status(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, *statuse
 
 
 async def end_unsent(
-    tx: Tx,
+    work: Work,
     current: Withdrawal,
-    services: Services,
-    now: datetime,
     *,
     status: Literal["failed", "canceled"],
     failure_code: FailureCode | None = None,
 ) -> Withdrawal:
     """End a withdrawal that was never sent: release its hold, and give its amount back to the daily limit."""
-    ended = await store.update(tx, current, now, status=status, failure_code=failure_code, next_look_at=None)
-    await gate.close_by_id(tx, ended.id, now)
-    _, posted = await holds.release(tx, ended.env, ended.hold_id, now)
+    ended = await store.update(work.tx, current, work.now, status=status, failure_code=failure_code, next_look_at=None)
+    await gate.close_by_id(work.tx, ended.id, work.now)
+    _, posted = await holds.release(work.tx, ended.env, ended.hold_id, work.now)
     if status == "failed":
-        await notify.status_changed(tx, "withdrawal.failed", ended, services, now)
-    await notify.balance_changed(tx, ended, posted, services, now)
+        await notify.status_changed(work, "withdrawal.failed", ended)
+    await notify.balance_changed(work, ended, posted)
     return ended

@@ -41,7 +41,7 @@ async def advance_one(services: Services, due: Withdrawal, now: datetime) -> Non
         if provider is None or not provider.health().available:
             log.warning("withdrawal_rail_unavailable", part=due.rail, mode=due.env.mode)
         elif due.status == "approved":
-            processing = await services.db.transact(lambda tx: sending.begin(tx, due.env, due.id, services, now))
+            processing = await services.transact(lambda work: sending.begin(work, due.env, due.id), now)
             await _submit(services, provider, processing, now)
         else:
             await _poll(services, provider, due, now)
@@ -70,7 +70,7 @@ async def _poll(services: Services, provider: Provider, sent: Withdrawal, now: d
     next_poll_at = now + min(max(_age(sent, now) / POLLS_PER_AGE, POLL_INTERVAL_MIN), POLL_INTERVAL_MAX)
     match state.outcome:
         case "succeeded":
-            await services.db.transact(lambda tx: sending.complete(tx, sent.env, sent.id, state, services, now))
+            await services.transact(lambda work: sending.complete(work, sent.env, sent.id, state), now)
         case "failed":
             await _fail(services, sent, state.failure_code, now)
         case "absent":
@@ -100,7 +100,7 @@ async def _record_submission(
 
 async def _fail(services: Services, sent: Withdrawal, rail_code: str | None, now: datetime) -> None:
     code = "receiver_invalid" if rail_code == "receiver_invalid" else "payout_declined"
-    await services.db.transact(lambda tx: sending.fail(tx, sent.env, sent.id, code, services, now))
+    await services.transact(lambda work: sending.fail(work, sent.env, sent.id, code), now)
 
 
 def _age(sent: Withdrawal, now: datetime) -> timedelta:

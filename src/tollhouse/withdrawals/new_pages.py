@@ -124,7 +124,7 @@ async def confirm(request: Request, caller: Person, mode: str, method_id: str) -
     if quote_id is None:
         return await _review(request, caller, env, method, form)
     try:
-        created_id = (await services.db.transact(lambda tx: actions.request(tx, env, form.new, services, request.now))).id
+        created_id = (await request.transact(lambda work: actions.request(work, env, form.new))).id
     except ApiError as error:
         # Whatever the error is, an earlier request may have created the withdrawal.
         created_id = await store.id_by_quote(services.db, env, quote_id)
@@ -170,9 +170,7 @@ async def _review(
     request: Request, person: Person, env: MerchantEnv, method: WithdrawalMethod, form: WithdrawalForm, message: str = ""
 ) -> Response:
     try:
-        quote = await request.services.db.transact(
-            lambda tx: actions.preview(tx, env, form.new, request.services, request.now)
-        )
+        quote = await request.transact(lambda work: actions.preview(work, env, form.new))
     except ApiError as error:
         return await _form(request, person, env, method, form, _form_errors(error, form))
     return page(

@@ -69,7 +69,7 @@ async def cancel(request: Request, caller: Person, mode: str, withdrawal_id: UUI
     """Cancel a withdrawal that was not sent yet. A repeated request succeeds."""
     env = caller.env(mode)
     try:
-        await request.services.db.transact(lambda tx: actions.cancel(tx, env, withdrawal_id, request.services, request.now))
+        await request.transact(lambda work: actions.cancel(work, env, withdrawal_id))
     except InvalidState as error:
         if (await store.get(request.services.db, env, withdrawal_id)).status != "canceled":
             return await _details(request, caller, env, withdrawal_id, error)

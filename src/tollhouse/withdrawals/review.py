@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.approvals.model import Reviewer
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.orders.errors import InvalidState
 from tollhouse.outgoing import gate
 from tollhouse.outgoing.model import OutgoingTransfer
@@ -32,13 +32,13 @@ async def approve(tx: Tx, current: Withdrawal, reviewer: Reviewer, note: str | N
     return await store.update(tx, reviewed, now, status="approved", next_look_at=now)
 
 
-async def reject(tx: Tx, current: Withdrawal, reason: str, services: Services, now: datetime) -> Withdrawal:
+async def reject(work: Work, current: Withdrawal, reason: str) -> Withdrawal:
     """Reject a locked withdrawal that was not sent yet. The merchant sees the reason. Raises `InvalidState`."""
     if current.status not in CANCELABLE:
         raise InvalidState(current.status)
     # Nothing below this line may refuse.
-    reviewed = _with_review(current, await gate.reject(tx, current.id, reason, now))
-    return await changes.end_unsent(tx, reviewed, services, now, status="failed", failure_code="review_rejected")
+    reviewed = _with_review(current, await gate.reject(work.tx, current.id, reason, work.now))
+    return await changes.end_unsent(work, reviewed, status="failed", failure_code="review_rejected")
 
 
 def _with_review(current: Withdrawal, transfer: OutgoingTransfer) -> Withdrawal:

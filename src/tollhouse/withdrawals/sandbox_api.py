@@ -1,18 +1,16 @@
 """The test endpoint that simulates the outcome of a withdrawal."""
 
-from datetime import datetime
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import TestCredentialGuard
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel.errors import NotFound
 from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.orders.errors import InvalidState
-from tollhouse.platform.db import Tx
 from tollhouse.withdrawals.simulator import Outcome, play
 from tollhouse.withdrawals.views import WithdrawalView, withdrawal_view
 
@@ -32,8 +30,6 @@ class WithdrawalSimulation(Struct, frozen=True, forbid_unknown_fields=True):
     idempotency="honoured",
     errors=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded),
 )
-async def simulate_withdrawal(
-    caller: Caller, withdrawal_id: UUID, body: WithdrawalSimulation, tx: Tx, now: datetime, services: Services
-) -> WithdrawalView:
+async def simulate_withdrawal(caller: Caller, withdrawal_id: UUID, body: WithdrawalSimulation, work: Work) -> WithdrawalView:
     """Simulate the decision of the operator or the bank for a withdrawal."""
-    return withdrawal_view(await play(tx, caller.env, withdrawal_id, body.outcome, services, now))
+    return withdrawal_view(await play(work, caller.env, withdrawal_id, body.outcome))

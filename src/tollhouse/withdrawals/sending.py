@@ -6,7 +6,7 @@ Only one caller can begin. A withdrawal of unknown outcome keeps its hold.
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.http.services import Services
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger import holds
 from tollhouse.ledger.holds import HoldCapture
@@ -19,15 +19,17 @@ from tollhouse.withdrawals import changes, notify, store
 from tollhouse.withdrawals.model import Withdrawal
 
 
-async def begin(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Services, now: datetime) -> Withdrawal:
+async def begin(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
     """Start processing: from here on the money may have been sent.
 
     Raises `NotFound`, `MerchantSuspended`, and `InvalidState` where it is no longer approved.
     """
-    current = await changes.lock_in_status(tx, env, withdrawal_id, "approved")
-    await gate.release(tx, withdrawal_id, now)
-    processing = await store.update(tx, current, now, status="processing", submission="prepared", processing_at=now)
-    await notify.status_changed(tx, "withdrawal.processing", processing, services, now)
+    current = await changes.lock_in_status(work.tx, env, withdrawal_id, "approved")
+    await gate.release(work.tx, withdrawal_id, work.now)
+    processing = await store.update(
+        work.tx, current, work.now, status="processing", submission="prepared", processing_at=work.now
+    )
+    await notify.status_changed(work, "withdrawal.processing", processing)
     return processing
 
 
@@ -47,54 +49,52 @@ async def record_submission(
     )
 
 
-async def complete(
-    tx: Tx, env: MerchantEnv, withdrawal_id: UUID, state: PayoutState, services: Services, now: datetime
-) -> Withdrawal:
+async def complete(work: Work, env: MerchantEnv, withdrawal_id: UUID, state: PayoutState) -> Withdrawal:
     """Complete a payout that arrived. Raises `NotFound` and `InvalidState`."""
-    current = await changes.lock_in_status(tx, env, withdrawal_id, "processing")
+    current = await changes.lock_in_status(work.tx, env, withdrawal_id, "processing")
     paid_minor = current.network_fee_minor if state.network_fee_minor is None else state.network_fee_minor
     completed = await store.update(
-        tx,
+        work.tx,
         current,
-        now,
+        work.now,
         status="completed",
         submission="accepted",
         tx_hash=state.tx_hash,
         network_paid_minor=paid_minor,
         next_look_at=None,
-        completed_at=now,
+        completed_at=work.now,
     )
-    out = gate.outgoing_side(await gate.lock(tx, completed.id))
+    out = gate.outgoing_side(await gate.lock(work.tx, completed.id))
     extra_postings = _overpaid_postings(completed, paid_minor, out)
     _, posted = await holds.capture(
-        tx, env, completed.hold_id, _captures(completed, paid_minor, out), now, extra_postings=extra_postings
+        work.tx, env, completed.hold_id, _captures(completed, paid_minor, out), work.now, extra_postings=extra_postings
     )
-    await notify.status_changed(tx, "withdrawal.completed", completed, services, now)
-    await notify.balance_changed(tx, completed, posted, services, now)
+    await notify.status_changed(work, "withdrawal.completed", completed)
+    await notify.balance_changed(work, completed, posted)
     return completed
 
 
-async def fail(
-    tx: Tx, env: MerchantEnv, withdrawal_id: UUID, failure_code: PayoutError, services: Services, now: datetime
-) -> Withdrawal:
+async def fail(work: Work, env: MerchantEnv, withdrawal_id: UUID, failure_code: PayoutError) -> Withdrawal:
     """Fail a payout that the rail certainly did not and will not send. Raises `NotFound` and `InvalidState`."""
-    current = await changes.lock_in_status(tx, env, withdrawal_id, "processing")
-    return await changes.end_unsent(tx, current, services, now, status="failed", failure_code=failure_code)
+    current = await changes.lock_in_status(work.tx, env, withdrawal_id, "processing")
+    return await changes.end_unsent(work, current, status="failed", failure_code=failure_code)
 
 
-async def record_return(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, services: Services, now: datetime) -> Withdrawal:
+async def record_return(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
     """Credit a payout that was returned after it arrived; the fees are not returned.
 
     Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`, before anything is written.
     """
-    current = await changes.lock_in_status(tx, env, withdrawal_id, "completed")
-    await ensure_balance_limit(tx, env, current.currency, current.receive_minor)
-    returned = await store.update(tx, current, now, status="failed", failure_code="returned")
-    await gate.close_by_id(tx, returned.id, now)
+    current = await changes.lock_in_status(work.tx, env, withdrawal_id, "completed")
+    await ensure_balance_limit(work.tx, env, current.currency, current.receive_minor)
+    returned = await store.update(work.tx, current, work.now, status="failed", failure_code="returned")
+    await gate.close_by_id(work.tx, returned.id, work.now)
     posting = Posting("withdrawal_return", returned.currency, returned.receive_minor, rail(returned.rail), available(env))
-    posted = await post(tx, JournalEntry(env.mode, "withdrawal_return", Source(notify.SOURCE, returned.id), (posting,), now))
-    await notify.status_changed(tx, "withdrawal.failed", returned, services, now)
-    await notify.balance_changed(tx, returned, posted, services, now)
+    posted = await post(
+        work.tx, JournalEntry(env.mode, "withdrawal_return", Source(notify.SOURCE, returned.id), (posting,), work.now)
+    )
+    await notify.status_changed(work, "withdrawal.failed", returned)
+    await notify.balance_changed(work, returned, posted)
     return returned
 
 
