@@ -36,7 +36,7 @@ from tollhouse.platform.config import Settings
 from tollhouse.slices import EVENT_SPECS, operations
 
 OPERATIONS = Operations(Surface("reference", "", cors=True, html=False))
-DOORS = {
+SURFACES = {
     "integration": "The Integration API, for API keys and access tokens.",
     "oauth": "The OAuth endpoints called by applications.",
     "authorize": "The authorization endpoint, opened in the merchant's browser.",
@@ -68,7 +68,7 @@ def encoded(settings: Settings) -> bytes:
     """The document for these settings as JSON."""
     source = ReferenceSource(
         operations=described(),
-        doors=DOORS,
+        surfaces=SURFACES,
         event_specs=EVENT_SPECS,
         usual=USUAL,
         security_schemes=_security_schemes(settings),

@@ -1,1 +1,1 @@
-"""The web: the table of operations, dialects of errors, forms, pages of lists, the session cookie, templates."""
+"""The HTTP framework: operations, error formats, forms, lists, session cookies, templates."""

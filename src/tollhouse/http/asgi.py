@@ -1,7 +1,7 @@
-"""The front of the house: the ASGI application that every request enters by.
+"""The ASGI application that handles every request.
 
-It gives a request its id, finds the operation, lets the guard decide, decodes, calls the handler, puts refusals into
-the dialect of the door, adds the headers every answer carries, writes one line of log, and tells the journal.
+It assigns a request id, finds the operation, runs the guard, decodes, calls the handler, formats errors for the
+surface, adds the headers of every response, writes one log line, and records the request.
 """
 
 import gc
@@ -51,15 +51,15 @@ Hook = Callable[[], Awaitable[None]]
 
 
 class RequestRecorder(Protocol):
-    """Keeps what was asked and answered, for those to look up who asked. It holds no answer up, and raises nothing."""
+    """Records requests and responses for the request log. Must not delay a response or raise."""
 
     def record(self, request: Request, operation: Operation | None, response: Response, duration_us: int) -> None:
-        """Called when the answer has been sent."""
+        """Called when the response has been sent."""
         ...
 
 
 class AsgiApplication:
-    """The whole service as one ASGI application."""
+    """The ASGI application of the service."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class AsgiApplication:
         return path.startswith(STATIC) or bool(self._routes.find(path)[0])
 
     async def _serve_static(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send a file, or refuse as everywhere. A file is kept by browsers, and asked for again by its ETag."""
+        """Send a static file, or an error in the usual format. Browsers cache files and revalidate them by ETag."""
         request = self._build_request(scope)
         request_id.set(request.request_id)
         try:
@@ -115,13 +115,13 @@ class AsgiApplication:
         inside = {**scope, "root_path": STATIC[:-1]}
         try:
             return await self._static.get_response(self._static.get_path(inside), inside)
-        except HTTPException:  # no such file, or none that may be read
+        except HTTPException:  # no such file, or not readable
             raise NotFound from None
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         await self._hooks[0]()
-        # What is there now stays: the collector need not walk through it again and again.
+        # Objects that exist now stay: exclude them from garbage collection.
         gc.collect()
         gc.freeze()
         await send({"type": "lifespan.startup.complete"})
@@ -226,13 +226,13 @@ class AsgiApplication:
 
 
 def _request_id(sent: str | None) -> str | None:
-    """The caller's own id of this request, where it is one."""
+    """The caller's `X-Request-Id`, if it is valid."""
     own = parse_id(sent) if sent else None
     return None if own is None else str(own)
 
 
 async def _read(headers: Headers, receive: Receive, bytes_max: int) -> bytes:
-    """The whole body. Raises `PayloadTooLarge` as soon as it is over the limit."""
+    """The whole body. Raises `PayloadTooLarge` as soon as it exceeds the limit."""
     announced = headers.get("content-length")
     if announced is not None and announced.isdecimal() and int(announced) > bytes_max:
         raise PayloadTooLarge(_over(bytes_max))
@@ -256,5 +256,5 @@ def _over(bytes_max: int) -> str:
 
 
 def _is_cors(path: str) -> bool:
-    """Whether an unknown path is below a door that other sites may call."""
+    """Whether an unknown path belongs to a surface with CORS."""
     return path.startswith(("/api/v2/integration/", "/.well-known/"))

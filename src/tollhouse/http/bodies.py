@@ -1,4 +1,4 @@
-"""JSON bodies and query parameters into Structs: every refused field is named, in one answer."""
+"""Decoding JSON bodies and query parameters into Structs: one response names every invalid field."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -17,7 +17,7 @@ from tollhouse.platform.config import Settings
 
 
 class ValidationContext(Struct, frozen=True):
-    """What the rules of a body or query may depend on beside its own members."""
+    """What the rules of a body or query depend on besides its own members."""
 
     caller: Any
     path: str
@@ -27,22 +27,22 @@ class ValidationContext(Struct, frozen=True):
 
 @runtime_checkable
 class HasRules(Protocol):
-    """A body or query with rules beyond its types. They look at nothing that is stored: that is for the action."""
+    """A body or query with rules beyond its types. Rules do not read stored data; actions do."""
 
     def rule_errors(self, context: ValidationContext) -> Iterable[FieldError]:
-        """Everything that is wrong with it."""
+        """Every field error."""
         ...
 
 
 def documented(**bounds: Any) -> msgspec.Meta:
-    """Bounds of a member, for the reference alone: what is outside is refused with all other faults, not while decoding."""
+    """Bounds of a member for the API reference; violations are reported with all other errors, not while decoding."""
     return msgspec.Meta(extra_json_schema=bounds)
 
 
 def decode_body(parsed: Any, kind: type[Any], context: ValidationContext | None = None, *, judged: bool = False) -> Any:
-    """The checked Struct of a parsed body. Raises `ValidationFailed` naming every field that does not fit.
+    """The validated Struct of a parsed body. Raises `ValidationFailed` with every field error.
 
-    Where a type does not fit, the rules are judged too, if there are `facts` to judge by; `judged`: they are in any case.
+    If types do not fit, the rules are checked as well if there are `facts`; `judged`: always.
     """
     if not isinstance(parsed, dict):
         raise ValidationFailed(FieldError("", "invalid_type", "The body must be a JSON object."))
@@ -61,7 +61,7 @@ def decode_body(parsed: Any, kind: type[Any], context: ValidationContext | None 
 
 
 def decode_query(raw: bytes, kind: type[Any], context: ValidationContext | None = None) -> Any:
-    """The checked Struct of a query string. Raises `ValidationFailed`."""
+    """The validated Struct of a query string. Raises `ValidationFailed`."""
     form = parse_form(raw)
     reader = Reader(is_text=True)
     lists = _lists(kind)
@@ -101,7 +101,7 @@ def _refuse(field_errors: list[FieldError]) -> None:
 
 
 def _is_within(field: str, others: set[str]) -> bool:
-    """Whether this field, or one that it is part of, is named already."""
+    """Whether this field or a parent of it has an error."""
     steps = field.split(".")
     return any(".".join(steps[:length]) in others for length in range(1, len(steps) + 1))
 
@@ -124,7 +124,7 @@ def _has_times(kind: type[Any]) -> bool:
 
 @cache
 def _lists(kind: type[Any]) -> frozenset[str]:
-    """The parameters that may be sent more than once."""
+    """The parameters that may be repeated."""
     return frozenset(
         field.encode_name
         for field in _fields(kind)
@@ -134,7 +134,7 @@ def _lists(kind: type[Any]) -> frozenset[str]:
 
 @cache
 def _defaults(kind: type[Any]) -> frozenset[str]:
-    """The members that have a default and no null of their own: for them null says what absence says."""
+    """The members with a default that do not accept null: null means the default."""
     return frozenset(
         field.encode_name for field in msgspec.structs.fields(kind) if not field.required and not _takes_null(field.type)
     )

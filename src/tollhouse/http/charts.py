@@ -1,6 +1,6 @@
-"""Charts: from whole numbers to what an SVG shows. Pure functions; nothing here knows money, time or HTML.
+"""Charts: from integers to the geometry of an SVG. Pure functions without money, time or HTML.
 
-All places are whole units of the view box, so that no rounding error of binary fractions reaches the page.
+Positions are whole units of the view box, so that pages contain no rounding errors.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,11 +11,11 @@ TICKS_MAX = 4
 STEPS = (1, 2, 5)
 CHAR_WIDTH = 7
 ABOVE, BELOW = 12, 28
-"""Room above the bars, and below them for their names."""
+"""Space above the bars and below them for labels."""
 
 
 class Size(Struct, frozen=True):
-    """The view box of a chart, and how many names fit below its bars."""
+    """The view box of a chart, and how many labels fit below its bars."""
 
     width: int
     height: int
@@ -26,7 +26,7 @@ WIDE, NARROW = Size(820, 260, 12), Size(320, 220, 5)
 
 
 class Bar(Struct, frozen=True):
-    """A column, and what it says. One that is nothing has no height."""
+    """A bar with its label. The height of 0 is 0."""
 
     x: int
     y: int
@@ -36,14 +36,14 @@ class Bar(Struct, frozen=True):
 
 
 class ChartLabel(Struct, frozen=True):
-    """A text at its place: beside a line of the grid, or below a bar."""
+    """A label at its position: beside a grid line or below a bar."""
 
     at: int
     text: str
 
 
 class BarChart(Struct, frozen=True):
-    """Columns over a floor, lines of a grid with their values, names, and a line through what was before."""
+    """Bars above a baseline, grid lines with values, labels, and a line of earlier values."""
 
     size: Size
     left: int
@@ -55,7 +55,7 @@ class BarChart(Struct, frozen=True):
 
 
 class Segment(Struct, frozen=True):
-    """A piece of a strip."""
+    """A segment of a strip."""
 
     x: int
     width: int
@@ -65,9 +65,9 @@ def bar_chart(
     values: Sequence[int], names: Sequence[str], words: Sequence[str], before: Sequence[int], size: Size,
     written: Callable[[int], str],
 ) -> BarChart:  # fmt: skip
-    """Columns for values of at least zero, each with its name and words; `before` may have fewer values, or none.
+    """A bar chart of values of at least zero, each with a label and a text; `before` may have fewer values.
 
-    `written` is how a value is written beside its line of the grid.
+    `written` formats the value of a grid line.
     """
     step = step_of(max((*values, *before), default=0))
     top = max(step, -(-max((*values, *before), default=0) // step) * step)
@@ -106,7 +106,7 @@ def bar_chart(
 
 
 def step_of(top: int) -> int:
-    """How far the lines of a grid up to `top` are apart: 1, 2 or 5 and zeros, so that there are few of them."""
+    """The distance of grid lines up to `top`: 1, 2 or 5 times a power of ten, so that there are few."""
     scale = 1
     while True:
         for step in STEPS:
@@ -116,7 +116,7 @@ def step_of(top: int) -> int:
 
 
 def strip(shares: Sequence[int], width: int) -> tuple[Segment, ...]:
-    """A strip cut into pieces as large as their shares. Together they are as wide as it is."""
+    """A strip divided into segments in proportion to their shares. Their widths add up to its width."""
     whole, so_far, parts = sum(shares), 0, list[Segment]()
     for share in shares:
         start, so_far = so_far, so_far + share
@@ -127,6 +127,6 @@ def strip(shares: Sequence[int], width: int) -> tuple[Segment, ...]:
 
 
 def format_percent(part: int, whole: int) -> str:
-    """`12.4`: a share as a percentage of one digit behind the point, rounded half up; of nothing it is `0.0`."""
+    """A share as a percentage with one decimal, rounded half up, such as `12.4`; `0.0` of nothing."""
     tenths = (abs(part) * 2000 + whole) // (2 * whole) if whole else 0
     return f"{'-' if part < 0 and tenths else ''}{tenths // 10}.{tenths % 10}"

@@ -1,4 +1,4 @@
-"""The cookies of sessions, and the rule that a browser may not be made to use it from another site."""
+"""Session cookies, and the check that another site does not use them."""
 
 from typing import Literal
 from urllib.parse import urlsplit
@@ -13,8 +13,8 @@ from tollhouse.platform.config import Settings
 from tollhouse.platform.setting_values import bare_host, is_local_name
 
 Kind = Literal["session", "operator", "signin", "operator_signin"]
-"""Whose session it is, a merchant's person's or an operator's, or the half of one whose code is waited for. Each has a
-cookie of its own."""
+"""The kinds of sessions: of a merchant's user, of an operator, and of a sign-in that waits for the second factor. Each
+has its own cookie."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -26,7 +26,7 @@ def cookie_name(settings: Settings, kind: Kind = "session") -> str:
 def prefixed_cookie_name(settings: Settings, name: str) -> str:
     """`__Host-` binds the cookie to this host over https; browsers refuse that name over plain http.
 
-    It demands the path `/`. Below a path the cookie has that one, so that the rest of the host does not get it.
+    It requires the path `/`. Below a base path the cookie has that path, so that the rest of the host does not get it.
     """
     if not settings.secure:
         return f"tollhouse_{name}"
@@ -34,12 +34,12 @@ def prefixed_cookie_name(settings: Settings, name: str) -> str:
 
 
 def session_id(request: Request, kind: Kind = "session") -> str | None:
-    """The session id a browser sent; None when it sent none. Sent twice it counts for nothing."""
+    """The session id of the browser; None if there is none or it was sent twice."""
     return cookie_value(request, cookie_name(request.services.settings, kind))
 
 
 def cookie_value(request: Request, name: str) -> str | None:
-    """What a browser sent by this cookie; None when it sent none. Sent twice it counts for nothing."""
+    """The value of this cookie; None if there is none or it was sent twice."""
     header = request.headers.getlist("cookie")
     if len(header) != 1 or header[0].count(f"{name}=") > 1:
         return None
@@ -47,33 +47,33 @@ def cookie_value(request: Request, name: str) -> str | None:
 
 
 def set_session_cookie(response: Response, settings: Settings, secret: str, max_age_s: int, kind: Kind = "session") -> None:
-    """Give the browser its session: HttpOnly, SameSite=Lax (Strict would make everyone arriving look signed out)."""
+    """Set the session cookie: HttpOnly, SameSite=Lax (with Strict, users who follow a link would look signed out)."""
     name = cookie_name(settings, kind)
     response.set_cookie(name, secret, max_age=max_age_s, path="/", secure=settings.secure, httponly=True, samesite="lax")
 
 
 def set_on_response(request: Request, value: str, max_age_s: int, kind: Kind = "session") -> None:
-    """Give the browser this cookie with whatever this request is answered."""
+    """Set this cookie with the response of this request."""
     request.cookies_to_set.append((cookie_name(request.services.settings, kind), value, max_age_s))
 
 
 def add_cookies(request: Request, response: Response) -> None:
-    """Put the cookies that were set meanwhile into the answer."""
+    """Add the cookies that were set during the request to the response."""
     secure = request.services.settings.secure
     for name, value, max_age_s in request.cookies_to_set:
         response.set_cookie(name, value, max_age=max_age_s, path="/", secure=secure, httponly=True, samesite="lax")
 
 
 def clear_session_cookie(response: Response, settings: Settings, kind: Kind = "session") -> None:
-    """Take the session from the browser."""
+    """Delete the session cookie."""
     name = cookie_name(settings, kind)
     response.delete_cookie(name, path="/", secure=settings.secure, httponly=True, samesite="lax")
 
 
 def require_own_host(request: Request) -> None:
-    """Refuse a page that is asked for under another host than ours. Raises `MisdirectedRequest`.
+    """Reject a page of another host than that of the base URL. Raises `MisdirectedRequest`.
 
-    A base URL on this machine takes every name of this machine, whatever the port: nobody else can be reached by them.
+    A base URL on this machine accepts every name of this machine, on any port: they reach only this machine.
     """
     settings = request.services.settings
     sent = request.headers.getlist("host")
@@ -87,7 +87,7 @@ def require_own_host(request: Request) -> None:
 
 
 def require_same_origin(request: Request) -> None:
-    """Refuse a state-changing request that another site made the browser send. Raises `CrossOriginForbidden`."""
+    """Reject a state-changing request that another site caused. Raises `CrossOriginForbidden`."""
     if request.method in SAFE:
         return
     site = request.headers.get("sec-fetch-site")

@@ -1,4 +1,4 @@
-"""Tables as CSV (RFC 4180): one line at a time, and no cell that a spreadsheet would calculate."""
+"""Tables as CSV (RFC 4180), line by line, without cells that a spreadsheet would run as formulas."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def lines(rows: Iterable[Iterable[str]]) -> str:
-    """The rows as text, each ended by CR LF."""
+    """The rows as text, each terminated by CR LF."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     for row in rows:
@@ -23,20 +23,20 @@ def lines(rows: Iterable[Iterable[str]]) -> str:
 
 
 def escape_formula(cell: str) -> str:
-    """The cell; one that would begin a formula and is no plain number gets an apostrophe before it."""
+    """The cell; an apostrophe precedes what would be a formula and is not a plain number."""
     return f"'{cell}" if cell.startswith(FORMULA) and not NUMBER.fullmatch(cell) else cell
 
 
 def attachment(name: str) -> dict[str, str]:
-    """The headers by which a browser saves an answer under this name, which is plain ASCII of ours."""
+    """The headers for saving a response under this name, which must be ASCII."""
     return {"Content-Disposition": f'attachment; filename="{name}"'}
 
 
 def file_name(what: str, now: datetime, mode: str = "") -> str:
-    """What a table is saved as; without `mode`, one of both environments."""
+    """The file name of a table; without `mode`, of both environments."""
     return f"{what}{mode and f'-{mode}'}-{now:%Y%m%d-%H%M%S}.csv"
 
 
 def download(name: str, parts: AsyncIterable[str]) -> StreamingResponse:
-    """A file that is sent while it is made. What fails after its first part breaks it off: it does not look whole."""
+    """A file that is streamed. An error after the first part aborts it, so that it does not look complete."""
     return StreamingResponse(parts, 200, attachment(name), media_type=MEDIA_TYPE)

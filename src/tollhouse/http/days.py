@@ -1,4 +1,4 @@
-"""Filters by days: the days that an address names, as the moments between which they lie."""
+"""Filters by day: the days in a URL as an interval of time."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, tzinfo
@@ -12,9 +12,9 @@ BEGINNING, END = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=U
 
 
 def time_range_of(first: str, last: str, zone: tzinfo) -> tuple[datetime, datetime]:
-    """When the first day begins there, and when the last one is over; all of time where none is named.
+    """The start of the first day and the end of the last one in this zone; unbounded where none is given.
 
-    Raises `ValidationFailed` with every fault, of the fields `from` and `to`.
+    Raises `ValidationFailed` with every error of the fields `from` and `to`.
     """
     since, until = parse_date(first), parse_date(last)
     if field_errors := list(_errors(first, since, last, until)):

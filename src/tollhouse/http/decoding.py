@@ -1,6 +1,6 @@
-"""Reading plain values into the types of a Struct: every fault is found, and a faulty value is replaced by a neutral one.
+"""Decoding plain values into the types of a Struct: every error is collected, invalid values become neutral ones.
 
-So the rules of a request can be judged together with its types, and one answer names every faulty member.
+So the rules of a request are checked together with its types, and one response names every invalid member.
 """
 
 import re
@@ -24,26 +24,26 @@ NEUTRAL_TIME = "2000-01-01T00:00:00Z"
 
 @cache
 def type_of(kind: Any) -> types.Type:
-    """What msgspec knows of a type."""
+    """The type information of msgspec."""
     return types.type_info(kind)
 
 
 def bare(kind: types.Type) -> types.Type:
-    """A type without what is said about it."""
+    """A type without its annotations."""
     while isinstance(kind, types.Metadata):
         kind = kind.type
     return kind
 
 
 class Reader:
-    """Reads one body or query. `field_errors` holds what was found; `is_text`: all values come as text, as in a query."""
+    """Decodes one body or query. `field_errors` collects errors; `is_text`: all values are text, as in a query."""
 
     def __init__(self, *, is_text: bool = False) -> None:
         self.field_errors: list[FieldError] = []
         self._is_text = is_text
 
     def read(self, value: Any, kind: types.Type, path: str) -> Any:
-        """The value as the type wants it; a neutral one, and a fault, where it does not fit."""
+        """The value in the required type; a neutral value, and an error, if it does not fit."""
         kind = bare(kind)
         if isinstance(kind, types.UnionType):
             return self._union(value, kind, path)
@@ -102,7 +102,7 @@ class Reader:
             self._error(path, "invalid_type", messages.A_LIST)
             return neutral(kind)
         items = cast("list[Any]", value)
-        # What a query sends several times has one name all the same.
+        # A query parameter that is sent several times has one name in errors.
         places = [path if self._is_text else f"{path}.{place}" for place in range(len(items))]
         read = [self.read(item, kind.item_type, place) for place, item in zip(places, items, strict=True)]
         if not _within(len(read), kind.min_length, kind.max_length):
@@ -127,7 +127,7 @@ class Reader:
 
 
 def neutral(kind: types.Type) -> Any:  # noqa: PLR0911 - one line a type
-    """A value that fits the type and says as little as can be."""
+    """A neutral value of the type."""
     kind = bare(kind)
     if isinstance(kind, types.UnionType):
         return None if any(isinstance(one, types.NoneType) for one in kind.types) else neutral(kind.types[0])
@@ -153,7 +153,7 @@ _NEUTRAL: dict[type[types.Type], Any] = {
 
 
 def _from_text(value: Any, kind: types.Type) -> Any:
-    """What the text of a parameter says: a number only in plain ASCII digits, a flag only as `true` or `false`."""
+    """The value of a parameter: numbers only in plain ASCII digits, booleans only as `true` or `false`."""
     if isinstance(kind, types.IntType):
         return int(value) if isinstance(value, str) and WHOLE_NUMBER.fullmatch(value) else value
     if isinstance(kind, types.BoolType):
@@ -162,7 +162,7 @@ def _from_text(value: Any, kind: types.Type) -> Any:
 
 
 class ScalarRule(Struct, frozen=True):
-    """What a single value must be: of which type, further what, and the sentence that says so."""
+    """The constraints of a scalar: its type, further constraints, and the message."""
 
     of: type
     fits: Callable[[Any], bool]
@@ -180,7 +180,7 @@ def _rule(kind: types.Type) -> ScalarRule:
 
 
 def _scalar_error(value: Any, kind: types.Type) -> tuple[str, str]:
-    """The code and the sentence of what is wrong; empty where nothing is."""
+    """The code and message of the error; empty if there is none."""
     rule = _rule(kind)
     if not isinstance(value, rule.of) or (rule.of is int and isinstance(value, bool)):
         return "invalid_type", rule.message

@@ -1,4 +1,4 @@
-"""From an admitted request to a handler's answer: decoding, the transaction, and the Idempotency-Key around both."""
+"""From an admitted request to the handler's response: decoding, transaction and Idempotency-Key."""
 
 import hashlib
 from typing import Any, Protocol, cast
@@ -23,26 +23,26 @@ CANONICAL = msgspec.json.Encoder(order="deterministic")
 
 
 class StoredResponse(Struct, frozen=True):
-    """The answer that an earlier request with the same key got, byte for byte."""
+    """The stored response of an earlier request with the same key, byte for byte."""
 
     status: int
     body: bytes
 
 
 class IdempotencyStore(Protocol):
-    """Keeps the answers of requests that carry an Idempotency-Key."""
+    """Stores the responses of requests with an Idempotency-Key."""
 
     async def claim(self, tx: Tx, caller: Any, key: str, fingerprint: bytes, request: Request) -> StoredResponse | None:
-        """Claim the key, or return what its first request was answered. Raises a refusal for another fingerprint."""
+        """Claim the key, or return the response of its first request. Raises an error for another fingerprint."""
         ...
 
     async def store_response(self, tx: Tx, caller: Any, key: str, stored: StoredResponse) -> None:
-        """Keep the answer under the claimed key."""
+        """Store the response under the claimed key."""
         ...
 
 
 class IdempotencyKeyRequired(ApiError):
-    """400: money moves or an event is sent again, and no key came with it."""
+    """400: the operation moves money or resends events and requires a key."""
 
     code, message = "idempotency_key_required", "The Idempotency-Key header is required."
 
@@ -54,7 +54,7 @@ class IdempotencyKeyInvalid(ApiError):
 
 
 class Dispatcher:
-    """Answers an operation in the documented order.
+    """Executes an operation, with errors in the documented order.
 
     Guard, key syntax, JSON, recent authentication, key look-up, validation, action.
     """
@@ -63,7 +63,7 @@ class Dispatcher:
         self._idempotency = idempotency
 
     async def response(self, request: Request, operation: Operation) -> Any:
-        """What the handler returned, or the stored answer of its first call. Raises refusals."""
+        """The result of the handler, or the stored response of its first call. Raises `ApiError`."""
         caller = await operation.guard.admit(request)
         response = await self._answer(request, operation, caller)
         if not isinstance(response, ApiError):
@@ -115,7 +115,7 @@ class Dispatcher:
 
 
 async def _recent(request: Request, operation: Operation, caller: Any, parsed: Any) -> Any:
-    """The caller, who authenticated recently where the operation wants it."""
+    """The caller, with recent authentication if the operation requires it."""
     when = operation.recent_authentication
     if when in {"no", "by_content"} or (when == "live" and _mode(request, parsed) != "live"):
         return caller
@@ -125,7 +125,7 @@ async def _recent(request: Request, operation: Operation, caller: Any, parsed: A
 
 
 def _mode(request: Request, parsed: Any) -> object:
-    """The mode of the path, else of the body. What is neither live nor test is refused by validation."""
+    """The mode of the path or of the body. Validation rejects other values than live and test."""
     return request.params.get("mode") or (
         cast("dict[str, object]", parsed).get("mode") if isinstance(parsed, dict) else None
     )
@@ -134,7 +134,7 @@ def _mode(request: Request, parsed: Any) -> object:
 async def _call(operation: Operation, supply: dict[str, Any], parsed: Any) -> Any:
     request: Request = supply["request"]
     if operation.accepts is not None:
-        # Where there is an object to look up, the rules of the body are judged before: 422 comes before 404.
+        # If an object is looked up, the rules of the body are checked before: 422 comes before 404.
         supply["body"] = decode_body(
             parsed, operation.accepts, _facts(request, supply["caller"]), judged=bool(request.params)
         )
@@ -147,7 +147,7 @@ def _facts(request: Request, caller: Any) -> ValidationContext:
 
 
 def _parsed(request: Request, operation: Operation) -> Any:
-    """The body in plain Python; no body is an empty one where nothing in it is required. None: none is looked at."""
+    """The parsed body; no body is an empty object if nothing in it is required. None: the operation has no body."""
     if operation.accepts is None:
         return None
     request.require_json()

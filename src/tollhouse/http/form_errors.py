@@ -1,4 +1,4 @@
-"""What is wrong with a form that a person filled in: a message above it, and words at its fields."""
+"""Errors of a submitted form: a message above it, and messages at its fields."""
 
 from collections.abc import Collection, Mapping
 
@@ -12,7 +12,7 @@ UNFIT = "This value is not valid."
 
 
 class FormErrors(Struct, frozen=True):
-    """The message, the words by the name of the field, and the status of the page that shows them."""
+    """The message, the messages by field name, and the status of the page."""
 
     message: str = ""
     field_errors: dict[str, str] = msgspec.field(default_factory=dict[str, str])
@@ -26,9 +26,9 @@ NO_TEXTS: Mapping[tuple[str, str], str] = {}
 def form_errors_of(
     error: ApiError, names: Collection[str], at: str = "", said: Mapping[tuple[str, str], str] = NO_TEXTS
 ) -> FormErrors:
-    """How a form of these fields shows a refusal: at the fields that it names, else at the field `at`, else above.
+    """How a form with these fields shows an error: at its fields, else at the field `at`, else above the form.
 
-    `said` has better words for people, by field and code.
+    `said` has messages for people, by field and code.
     """
     words: dict[str, str] = {}
     others: list[str] = []
@@ -45,7 +45,7 @@ def form_errors_of(
 
 
 def _for_people(field_error: FieldError, name: str) -> str:
-    """Of a member that a JSON Schema is about, the field_error's own message is for programs."""
+    """The message for people; those of members of a JSON Schema are written for programs."""
     if "." not in name:
         return field_error.message
     return "This field is required." if field_error.code == "missing" and field_error.field == name else UNFIT

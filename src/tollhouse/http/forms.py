@@ -1,4 +1,4 @@
-"""Form bodies and query strings, read strictly: bad UTF-8, bad percent signs and NUL are refused, repeats are seen."""
+"""Strict parsing of form bodies and query strings: invalid UTF-8, percent-encoding and NUL are errors; repeats are kept."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from tollhouse.kernel.errors import InvalidRequest
 
 BAD_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 DECIMAL_COMMA = re.compile(r"[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})|0,[0-9]{3}")
-"""A comma that cannot be meant to group thousands."""
+"""A comma that cannot be a thousands separator."""
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -30,7 +30,7 @@ class Form:
         return self._by_name.get(name) or None
 
     def amount(self, name: str) -> str:
-        """An amount as people type it: a decimal comma is as good as a point. `1,000` stays as it is, and is refused."""
+        """An amount with a decimal comma or point. `1,000` is ambiguous and stays unchanged, so validation rejects it."""
         typed = self.one(name) or ""
         return typed.replace(",", ".") if DECIMAL_COMMA.fullmatch(typed) else typed
 
@@ -42,13 +42,13 @@ class Form:
 
 
 def flash_message(query: bytes) -> str:
-    """What the page before did, as `?done=` of the address says; empty where it says nothing. Raises `InvalidRequest`."""
+    """What the previous page did, from `?done=` in the URL; empty if it is missing. Raises `InvalidRequest`."""
     return parse_form(query).one("done") or ""
 
 
 def parse_form(raw: bytes) -> Form:
     """Read `application/x-www-form-urlencoded` bytes. Raises `InvalidRequest`."""
-    if b"%" not in raw:  # then no character of it can turn into a separator, and it is decoded at once
+    if b"%" not in raw:  # then no character decodes to a separator, and everything is decoded at once
         parts = (part.partition("=") for part in decode(raw).split("&") if part)
         return Form([(name, value) for name, _, value in parts])
     pairs: list[tuple[str, str]] = []

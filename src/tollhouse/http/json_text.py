@@ -1,4 +1,4 @@
-"""A JSON text into plain Python, where there is only one way to read it."""
+"""Parsing JSON strictly, so that every parser reads the same."""
 
 import json
 from typing import Any, cast
@@ -11,7 +11,7 @@ NESTING_MAX = 64
 
 
 def parse_json(raw: bytes) -> Any:
-    """Plain Python from a JSON text. Raises `InvalidRequest` where it is malformed or holds what no text may hold."""
+    """The parsed value. Raises `InvalidRequest` if it is malformed or contains invalid characters."""
     try:
         parsed = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -20,7 +20,7 @@ def parse_json(raw: bytes) -> Any:
         raise InvalidRequest("The request body must be nested at most 64 levels deep.") from None
     if raw.count(b"[") + raw.count(b"{") > NESTING_MAX and _is_deep(parsed):
         raise InvalidRequest("The request body must be nested at most 64 levels deep.")
-    # Decoding keeps the last of two members of one name; whoever else reads the text may keep the first.
+    # Parsers differ on repeated members: the last one wins here, the first one elsewhere.
     json.loads(raw, object_pairs_hook=_refuse_twins, parse_int=str, parse_float=str)
     if b"\\u0000" in raw and _holds_nul(parsed):
         raise InvalidRequest("The request body must not contain NUL characters.")

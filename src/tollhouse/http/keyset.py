@@ -1,4 +1,4 @@
-"""Long lists, turned by where the last page ended: the thousandth page costs what the first one does."""
+"""Keyset pagination of long lists: every page costs the same."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, TypeVar
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 class KeysetQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """`?before=&limit=` of a list, newest first. `before` is the id of the last row of the page before this one."""
+    """`?before=&limit=` of a list, newest first. `before` is the id of the last row of the previous page."""
 
     before: UUID | None = None
     limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = PAGE_ROWS_DEFAULT
 
     @property
     def fetch(self) -> int:
-        """How many rows to read: one more than shown."""
+        """The number of rows to read: one more than shown."""
         return self.limit + 1
 
     def cut(self, rows: list[T]) -> tuple[list[T], bool]:
@@ -31,7 +31,7 @@ class KeysetQuery(Struct, frozen=True, forbid_unknown_fields=True):
         return rows[: self.limit], len(rows) > self.limit
 
     def address(self, before: UUID | None) -> str:
-        """The address of the page that begins behind this row, with the same filters; empty where it needs none of them."""
+        """The URL of the page after this row, with the same filters; empty if there are no parameters."""
         usual = type(self)()
         members = [(field.encode_name, field.name) for field in msgspec.structs.fields(self) if field.name != "before"]
         asked = {shown: getattr(self, name) for shown, name in members if getattr(self, name) != getattr(usual, name)}
@@ -41,9 +41,9 @@ class KeysetQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def read_in_batches(read: Callable[[T | None], Awaitable[list[T]]], at_once: int) -> AsyncIterator[list[T]]:
-    """A whole list, `at_once` rows at a time. `read` reads as many behind the row it is given; from the first on for None.
+    """All rows of a list, `at_once` at a time. `read` reads the rows after the given one, or the first ones for None.
 
-    Between two parts no connection is held: whoever takes them may be slow.
+    No database connection is used between two parts, as the consumer may be slow.
     """
     last: T | None = None
     while part := await read(last):
@@ -54,6 +54,6 @@ async def read_in_batches(read: Callable[[T | None], Awaitable[list[T]]], at_onc
 
 
 def keyset_links(query: KeysetQuery, path: str, last_id: UUID | None) -> PageLinks:
-    """Where one can turn to: back to the newest, and on behind the last row shown (None: there is nothing behind it)."""
+    """The links of a page: to the newest rows, and to the rows after the last one shown (None: there are none)."""
     newest = path + query.address(None) if query.before is not None else ""
     return PageLinks(0, newest, "" if last_id is None else path + query.address(last_id))

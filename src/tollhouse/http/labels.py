@@ -1,6 +1,6 @@
-"""Words that pages show and that nobody wrote as a sentence: what is stored, such as a status, and spans of time.
+"""Labels of stored values, such as a status, and of periods, for pages.
 
-A page shows them by the filter `translate`. They stand here so that catalogues know them.
+Pages show them with the filter `translate`. They are listed here so that the catalogues contain them.
 """
 
 ENVIRONMENTS = ("test", "live")
@@ -70,7 +70,7 @@ ENTRIES = (
     "withdrawal fee",
     "withdrawal return",
 )
-"""What changes a balance, as far as it is no kind of something else below."""
+"""What changed a balance, unless one of the kinds below applies."""
 SOURCES = ("transaction", "conversion", "balance payment")
 ACCOUNTS = ("available", "debt")
 REFUND_REASONS = (
@@ -99,7 +99,7 @@ STEPS = (
     "vanished",
     "wrong asset",
 )
-"""What a timeline says beside the state that a payment came into."""
+"""Entries of a timeline besides the state of a payment."""
 KINDS = ("confidential", "public", "automatic", "manual", "test", "refund", "withdrawal")
 AUDIT_EVENTS = (
     "merchant suspended",

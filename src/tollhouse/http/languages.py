@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Language(Struct, frozen=True):
-    """A language: its name in itself, and the patterns of its dates and percentages, as Babel reads them."""
+    """A language: its own name, and its patterns of dates and percentages for Babel."""
 
     name: str
     day: str
@@ -30,7 +30,7 @@ RANGE = re.compile(
 
 
 def preferred(accepted: str) -> str:
-    """The first of our languages that an `Accept-Language` names, by weight. `de-AT` is German, `*` is English."""
+    """The preferred supported language of an `Accept-Language` header. `de-AT` is German, `*` is English."""
     wanted: list[tuple[int, str]] = []
     for one in accepted.split(",")[:RANGES_READ]:
         match = RANGE.fullmatch(one)

@@ -1,8 +1,8 @@
-"""Lists of the API: which part of one a request asks for, by page or by cursor, and how the answer names the next part.
+"""Lists of the API: the part that a request asks for, by page or by cursor, and the link to the next part.
 
-A cursor says where a list was left: the time and id of the last row, or the name of the last entry of a catalogue. It
-begins with a digest of the list and of whose it is, so that one of another list, merchant or mode is refused. It holds no
-secret and proves nothing: merchant and mode come from the credential. Filters may change between two parts.
+A cursor has the position after which the list continues: time and id of the last row, or the name of the last entry of
+a catalogue. It starts with a digest of the list and its owner, so that cursors of other lists, merchants or modes are
+rejected. It is not a credential: merchant and mode come from the caller. Filters may change between two parts.
 """
 
 import base64
@@ -32,7 +32,7 @@ UNTIL = Meta(tz=True, description="Only objects created before this time.")
 
 
 class PageTooDeep(ApiError):
-    """422: the page begins or ends beyond the first 10,000 rows."""
+    """422: the page is not within the first 10,000 rows."""
 
     code, status = "page_too_deep", 422
     message = "Pages end at 10,000 rows. To read on, send the next_cursor of the last page as cursor."
@@ -42,19 +42,19 @@ class PageTooDeep(ApiError):
 
 
 class CatalogueQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """`?page=&limit=&cursor=` of a list of what the service offers."""
+    """`?page=&limit=&cursor=` of a list of the catalogue."""
 
     page: Annotated[int, PAGE] | None = None
     limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = PAGE_ROWS_DEFAULT
     cursor: Annotated[str, CURSOR] | None = None
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
-        """What is wrong with the cursor."""
+        """The errors of the cursor."""
         return _cursor_errors(self, context)
 
 
 class ListQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """The same of a list of objects, and when they were created."""
+    """The same for a list of objects, with a filter by creation time."""
 
     page: Annotated[int, PAGE] | None = None
     limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = PAGE_ROWS_DEFAULT
@@ -63,13 +63,13 @@ class ListQuery(Struct, frozen=True, forbid_unknown_fields=True):
     created_to: Annotated[datetime, UNTIL] | None = None
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
-        """What is wrong with the cursor and the span of time."""
+        """The errors of the cursor and the filter."""
         yield from _cursor_errors(self, context)
         yield from _span_errors(self)
 
 
 class ConnectionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """The same of connections, of which a page has 100."""
+    """The same for connections, 100 per page."""
 
     limit: ClassVar[int] = CONNECTIONS_PER_PAGE
     page: Annotated[int, PAGE] | None = None
@@ -78,7 +78,7 @@ class ConnectionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     created_to: Annotated[datetime, UNTIL] | None = None
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
-        """What is wrong with the cursor and the span of time."""
+        """The errors of the cursor and the filter."""
         yield from _cursor_errors(self, context)
         yield from _span_errors(self)
 
@@ -87,26 +87,26 @@ AnyQuery = CatalogueQuery | ListQuery | ConnectionsQuery
 
 
 class CreatedRow(Protocol):
-    """What has a place in a list: newest first, and by its id among those of the same moment."""
+    """An entry of a list: newest first, by id at the same time."""
 
     @property
     def id(self) -> UUID:
-        """Which one it is."""
+        """The id."""
         ...
 
     @property
     def created_at(self) -> datetime:
-        """Since when there is it."""
+        """The creation time."""
         ...
 
 
 def position_of(row: CreatedRow) -> Position:
-    """Where a row stands."""
+    """The position of a row."""
     return Position(row.created_at, row.id)
 
 
 class PageRequest(Struct, frozen=True):
-    """The part of a list that a request asks for. `after` is where the one before it ended, as the cursor says."""
+    """The requested part of a list. `after` is the position of the cursor."""
 
     tag: bytes
     limit: int
@@ -117,19 +117,19 @@ class PageRequest(Struct, frozen=True):
 
     @property
     def window(self) -> Window:
-        """Which rows a store reads."""
+        """The rows for the store to read."""
         before = Position(self.until, FIRST)
         if self.after is not None:
             before = min(before, _place(self.after) or before, key=lambda place: (place.at, place.id))
         return Window(self.since, before.at, before.id, self.limit + 1, self.offset)
 
     def cut(self, rows: Sequence[T], place: Callable[[T], Position] = position_of) -> tuple[list[T], bool, str | None]:
-        """The rows to show, whether there are more, and the cursor that reaches them."""
+        """The rows to show, whether there are more, and the cursor of the next part."""
         shown, more = list(rows[: self.limit]), len(rows) > self.limit
         return shown, more, self._cursor(_bytes_of(place(shown[-1]))) if more else None
 
     def pick(self, every: Sequence[T], name: Callable[[T], str]) -> tuple[list[T], bool, str | None]:
-        """The same of all entries of a catalogue, by name. Raises `ValidationFailed` where that of the cursor has left."""
+        """The same for all entries of a catalogue, by name. Raises `ValidationFailed` if the cursor's entry is missing."""
         begin = self.offset
         if self.after is not None:
             names = [name(one).encode() for one in every]
@@ -144,13 +144,13 @@ class PageRequest(Struct, frozen=True):
 
 
 class CataloguePageRequest(PageRequest, frozen=True):
-    """The part of a list of what the service offers, for a handler that needs nothing else of the query."""
+    """The part of a list of the catalogue, for a handler without other query parameters."""
 
     query_type: ClassVar[type[Struct]] = CatalogueQuery
 
 
 class ListPageRequest(PageRequest, frozen=True):
-    """The part of a list of objects, for a handler that needs nothing else of the query."""
+    """The part of a list of objects, for a handler without other query parameters."""
 
     query_type: ClassVar[type[Struct]] = ListQuery
 
@@ -162,7 +162,7 @@ class ConnectionsPageRequest(PageRequest, frozen=True):
 
 
 def page_request_of(query: AnyQuery, context: ValidationContext) -> PageRequest:
-    """What a query that keeps its rules asks for. Raises `PageTooDeep`."""
+    """The part that a valid query asks for. Raises `PageTooDeep`."""
     number = query.page or 1
     if number * query.limit > DEEP_ROWS_MAX:
         raise PageTooDeep
@@ -194,14 +194,14 @@ def _span_errors(query: ListQuery | ConnectionsQuery) -> Iterator[FieldError]:
 
 
 def _tag(context: ValidationContext) -> bytes:
-    """What a cursor begins with: which list it is of, and whose."""
+    """The prefix of a cursor: a digest of the list and its owner."""
     caller: Any = context.caller
     whose = getattr(caller, "merchant_id", None) or f"{caller.env.merchant_id} {caller.env.mode}"
     return hashlib.sha256(f"{context.path} {whose}".encode()).digest()[:TAG_BYTES]
 
 
 def _after(cursor: str, context: ValidationContext) -> bytes | None:
-    """Where the part before ended; None where this is no cursor of this list."""
+    """The position of a cursor; None if it is not a cursor of this list."""
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):

@@ -1,4 +1,4 @@
-"""Amounts, numbers and moments as they are written in a language. Money comes as a decimal string and stays exact."""
+"""Amounts, numbers and times in a language. Amounts are decimal strings and stay exact."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ TIME_OF_DAY, TO_THE_SECOND = "HH:mm", "HH:mm:ss"
 
 
 class Formats:
-    """How one language writes, by the clocks of one zone. Each time of day says how far these are from UTC."""
+    """The formats of one language in one time zone. Times show their UTC offset."""
 
     def __init__(self, language: str, zone: tzinfo = UTC) -> None:
         self._language = language
@@ -28,7 +28,7 @@ class Formats:
         self._zone = zone
 
     def amount(self, decimal: str) -> str:
-        """`1234.50` as 1,234.50 or 1.234,50: with its sign, digits and unit. What is no decimal stays as it is."""
+        """`1234.50` as 1,234.50 or 1.234,50, with sign, digits and unit. Other texts stay unchanged."""
         match = DECIMAL.fullmatch(decimal)
         if match is None:
             return decimal
@@ -37,59 +37,59 @@ class Formats:
         return match["sign"] + format_decimal(Decimal(match["size"]), pattern, self._locale) + match["unit"]
 
     def short_amount(self, decimals: int) -> Callable[[int], str]:
-        """How amounts in minor units are written beside a chart: 250, 1.5k or 1,5k, 2M."""
+        """Amounts in minor units for chart labels: 250, 1.5k or 1,5k, 2M."""
         plain = short(decimals)
         return lambda minor: self.amount(plain(minor))
 
     def number(self, count: int) -> str:
-        """A whole number, in groups of three."""
+        """A whole number with thousands separators."""
         return format_decimal(count, "#,##0", self._locale)
 
     def percent(self, share: str) -> str:
-        """A share of one, such as `0.9876`, in percent."""
+        """A share of one, such as `0.9876`, as a percentage."""
         return format_decimal(Decimal(share), self._patterns.percent, self._locale)
 
     def currency_name(self, code: str, usual: str) -> str:
-        """What a currency is called. `usual` is its name in English, and that of one which no state has made."""
+        """The name of a currency. `usual` is its English name, also for currencies that no state issues."""
         known = code if self._language == ENGLISH else get_currency_name(code, locale=self._locale)
         return usual if known == code else known
 
     def day(self, when: str | date) -> str:
-        """A day, or the day of a moment, in figures."""
+        """A date, or the date of a time, in figures."""
         return format_date(self._day(when), self._patterns.day, self._locale)
 
     def long_day(self, when: str | date) -> str:
-        """The same, with the name of its month."""
+        """The same with the name of the month."""
         return format_date(self._day(when), self._patterns.long_day, self._locale)
 
     def short_day(self, when: str | date) -> str:
-        """The same without its year, as it stands below a chart."""
+        """The same without the year, for chart labels."""
         return format_date(self._day(when), self._patterns.short_day, self._locale)
 
     def month(self, when: str | date) -> str:
-        """The month of a day or a moment."""
+        """The month of a date or a time."""
         return format_date(self._day(when), MONTHS, self._locale)
 
     def part(self, start: datetime, unit: Unit) -> str:
-        """What an hour, day or month of a period is called: `14:00`, `21 Nov` or `Nov 2026`."""
+        """The label of an hour, day or month: `14:00`, `21 Nov` or `Nov 2026`."""
         if unit == "hour":
             return self.o_clock(start)
         return self.month(start) if unit == "month" else self.short_day(start)
 
     def moment(self, when: str | datetime) -> str:
-        """A day and a time to the second."""
+        """Date and time to the second."""
         return self._with_zone(when, self._patterns.moment)
 
     def hour(self, when: str | datetime) -> str:
-        """A time of day to the minute."""
+        """Time to the minute."""
         return self._with_zone(when, TIME_OF_DAY)
 
     def second(self, when: str | datetime) -> str:
-        """A time of day to the second."""
+        """Time to the second."""
         return self._with_zone(when, TO_THE_SECOND)
 
     def o_clock(self, when: str | datetime) -> str:
-        """A time of day to the minute, where the zone is said beside it."""
+        """Time to the minute without the UTC offset, which stands elsewhere."""
         return format_datetime(self._there(when), TIME_OF_DAY, locale=self._locale)
 
     def _with_zone(self, when: str | datetime, pattern: str) -> str:
@@ -106,7 +106,7 @@ class Formats:
 
 
 def _beside_utc(there: datetime) -> str:
-    """`UTC`, `UTC+1`, `UTC+5:30`: how far the clocks of its zone are from UTC then. It is the same in each language."""
+    """The UTC offset of the zone at this time: `UTC`, `UTC+1`, `UTC+5:30`."""
     minutes = int((there.utcoffset() or timedelta()).total_seconds()) // 60
     if minutes == 0:
         return "UTC"

@@ -1,4 +1,4 @@
-"""Forms with files (`multipart/form-data`, RFC 7578), as browsers send them: read strictly, and whole."""
+"""Strict parsing of forms with files (`multipart/form-data`, RFC 7578)."""
 
 import re
 
@@ -11,7 +11,7 @@ NAME = re.compile(rb'^content-disposition: *form-data; *name="([^"\r\n]*)"', re.
 
 
 def parse_multipart(content_type: str, raw: bytes) -> dict[str, bytes]:
-    """What each field holds, by its name. Raises `InvalidRequest` where that is not clear."""
+    """The value of each field. Raises `InvalidRequest` if the body is malformed or ambiguous."""
     said = BOUNDARY.search(content_type)
     if said is None:
         raise InvalidRequest("The Content-Type must have a boundary.")

@@ -1,4 +1,4 @@
-"""The reference: the table of operations, and the events that are sent, as an OpenAPI 3.1 document."""
+"""The OpenAPI 3.1 document of the operations and webhook events."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +18,10 @@ from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX
 
 
 class ReferenceSource(Struct, frozen=True, kw_only=True):
-    """What a document is made of. `doors` says by name what each is for; `admission`, what a guard wants."""
+    """The sources of a document. `surfaces` has the description of each by name; `admission` describes a guard."""
 
     operations: Sequence[Operation]
-    doors: Mapping[str, str]
+    surfaces: Mapping[str, str]
     event_specs: Sequence[EventSpec]
     usual: ExampleValues
     security_schemes: Json
@@ -30,7 +30,7 @@ class ReferenceSource(Struct, frozen=True, kw_only=True):
 
 
 def document(source: ReferenceSource, base_url: str) -> Json:
-    """The document; each operation is named as its handler, and of two with one name the second after its door too."""
+    """The document. Operation ids are handler names; of two equal ones, the second also has the surface."""
     schemas = Schemas(
         sent=(kind for one in source.operations for kind in (one.body, _form(one)) if kind is not None),
         answered=(
@@ -57,7 +57,7 @@ def document(source: ReferenceSource, base_url: str) -> Json:
         },
         "externalDocs": {"url": f"{base_url}/docs", "description": "Documentation"},
         "servers": [{"url": base_url}],
-        "tags": [{"name": name, "description": about} for name, about in source.doors.items()],
+        "tags": [{"name": name, "description": about} for name, about in source.surfaces.items()],
         "paths": paths,
         "webhooks": webhooks(source.event_specs, parts.examples),
         "components": {
@@ -71,7 +71,7 @@ def document(source: ReferenceSource, base_url: str) -> Json:
 
 
 class _Parts(Struct, frozen=True):
-    """What operations are described with."""
+    """The shared parts of operation objects."""
 
     source: ReferenceSource
     schemas: Schemas

@@ -1,4 +1,4 @@
-"""Refusals of the reference: each code once as a schema, and each thing that is said with it once as an example."""
+"""Errors of the OpenAPI document: each code once as a schema, each message once as an example."""
 
 from collections.abc import Iterable
 
@@ -13,11 +13,11 @@ BESIDE: Json = {
     },
     "missing_scope": {"scope": "payments:write"},
 }
-"""What some codes bring along, beside the members that all have."""
+"""Additional members of some codes."""
 
 
 class ErrorComponents:
-    """The components that refusals need, gathered while the operations are described."""
+    """The components of errors, collected while operations are described."""
 
     def __init__(self) -> None:
         self.schemas: Json = {}
@@ -25,7 +25,7 @@ class ErrorComponents:
         self._named: dict[tuple[str, str], str] = {}
 
     def content(self, kinds: Iterable[type[ApiError]]) -> Json:
-        """The one shape, with the codes that are possible here. `kinds` are of one status, and each of another code."""
+        """The error schema with the codes that are possible here. `kinds` have one status and different codes."""
         kinds = tuple(kinds)
         shapes = [{"$ref": REF.format(name=self._schema(kind))} for kind in kinds]
         return {
@@ -40,7 +40,7 @@ class ErrorComponents:
         return name
 
     def _example(self, kind: type[ApiError]) -> str:
-        """The name of what is said. Of one code with two sentences, the second one is numbered."""
+        """The name of an example. A second message of one code is numbered."""
         known = self._named.get((kind.code, kind.message))
         if known is not None:
             return known

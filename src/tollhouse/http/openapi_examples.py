@@ -1,4 +1,4 @@
-"""Examples of the reference: values that fit a schema, made of what members of that name usually say."""
+"""Examples of the OpenAPI document: values that fit a schema, from typical values of its members."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -18,10 +18,10 @@ BY_FORMAT = {"date-time": MOMENT, "uri": "https://shop.example/", "email": "nina
 
 
 class ExampleValues(Struct, frozen=True, kw_only=True):
-    """What examples are made of.
+    """The values that examples are built from.
 
-    `members` by the name of a member, wherever it stands; `minor` those that are amounts, of which every other one is
-    zero; `of_schema` what a member of one schema says instead; `bodies` whole bodies by operationId.
+    `members`: by member name, anywhere; `minor`: members that are amounts, of which every other one is
+    zero; `of_schema`: values for members of one schema; `bodies`: complete bodies by operation id.
     """
 
     members: Mapping[str, Any]
@@ -31,18 +31,18 @@ class ExampleValues(Struct, frozen=True, kw_only=True):
 
 
 class Examples:
-    """Makes examples for the schemas of one document."""
+    """Builds examples for the schemas of one document."""
 
     def __init__(self, components: Json, usual: ExampleValues) -> None:
         self._components = components
         self._usual = usual
 
     def of_body(self, operation_id: str, schema: Json) -> Any:
-        """A body that is accepted."""
+        """A valid body."""
         return self._usual.bodies.get(operation_id) or self.of(schema)
 
     def of(self, schema: Json, name: str = "") -> Any:
-        """A value that fits; `name` is of the member that it is of. What may be null is null, unless something is usual."""
+        """A value that fits; `name` is its member name. Nullable members are null unless they have a typical value."""
         if "$ref" in schema:
             component = schema["$ref"].rpartition("/")[2]
             return self._object(self._components[component], component)
@@ -53,7 +53,7 @@ class Examples:
         return self._plain(schema, name)
 
     def _plain(self, schema: Json, name: str) -> Any:
-        """A value of a schema that names no other one."""
+        """A value of a schema without references."""
         usual = self._usual.members.get(name)
         if "enum" in schema:
             return usual if usual in schema["enum"] else schema["enum"][0]
@@ -68,7 +68,7 @@ class Examples:
         return BY_FORMAT.get(schema.get("format", ""), PLAIN.get(schema.get("type", ""), {}))
 
     def _object(self, schema: Json, component: str) -> Json:
-        """The members that are always there, and those that this schema has something of its own to say of."""
+        """The required members and those with a value for this schema."""
         own = self._usual.of_schema.get(component, {})
         members = cast("Json", schema.get("properties", {}))
         always = set(schema.get("required", ()))
@@ -90,5 +90,5 @@ class Examples:
 
 
 def id_of(name: str) -> str:
-    """The id that a thing of this name has in every example: `payment_link_id` is the `id` of a `payment_link`."""
+    """The id of an object in every example: `payment_link_id` is the `id` of a `payment_link`."""
     return f"019a8f6e-2d4b-7c31-9e55-{crc32(name.encode()):012x}"

@@ -1,4 +1,4 @@
-"""Answers of the reference: what each operation can say, success and every refusal, by status."""
+"""Responses of the OpenAPI document: success and every error of each operation, by status."""
 
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -52,7 +52,7 @@ BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.SEE_OTHER})
 
 
 class Admission(Struct, frozen=True):
-    """What a guard wants, as OpenAPI's alternatives of security schemes and scopes, and how it refuses."""
+    """The security requirements of a guard and its errors."""
 
     security: tuple[dict[str, tuple[str, ...]], ...] = ()
     errors: tuple[type[ApiError], ...] = ()
@@ -61,7 +61,7 @@ class Admission(Struct, frozen=True):
 def possible_errors(
     operation: Operation, admission: Admission, of_keys: Sequence[type[ApiError]]
 ) -> dict[HTTPStatus, list[type[ApiError]]]:
-    """How an operation may refuse, by status, each code once. `of_keys` are those of the Idempotency-Key's keeper."""
+    """The errors of an operation by status, each code once. `of_keys` are those of the Idempotency-Key."""
     found: dict[HTTPStatus, dict[str, type[ApiError]]] = {}
     for error in (
         *admission.errors,
@@ -76,7 +76,7 @@ def possible_errors(
 
 
 def success(operation: Operation, schema: Json | None, example: Any = None) -> Json:
-    """The answer of a deed that is done; without a schema it has no body."""
+    """The success response; it has no body if there is no schema."""
     replayable = operation.idempotency != "no"
     more = ["Deprecation", "Link"] if operation.deprecated is not None else []
     response = _answer(HTTPStatus(operation.status), "Success.", [*(["Idempotency-Replayed"] if replayable else []), *more])
@@ -89,14 +89,14 @@ def success(operation: Operation, schema: Json | None, example: Any = None) -> J
 
 
 def refused(status: HTTPStatus, kinds: Sequence[type[ApiError]], errors: ErrorComponents) -> Json:
-    """The answer of a deed that is not done, with the codes that are possible here."""
+    """The error response with the codes that are possible here."""
     response = _answer(status, "\n".join(f"- `{kind.code}`: {kind.message}" for kind in kinds))
     response["content"] = {JSON: errors.content(kinds)}
     return response
 
 
 def response_type(operation: Operation) -> Any:
-    """What a success holds; None where it has no body. Raises `TypeError` where nobody says it."""
+    """The type of a success response; None if it has no body. Raises `TypeError` if it is not declared."""
     if operation.status in BODILESS:
         return None
     if Response in {operation.response, *get_args(operation.response)}:

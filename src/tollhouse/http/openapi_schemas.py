@@ -1,4 +1,4 @@
-"""Schemas of the reference: each Struct that goes in or out, once, as the wire shows it."""
+"""Schemas of the OpenAPI document: each Struct of requests and responses once."""
 
 import inspect
 import re
@@ -31,7 +31,7 @@ ERROR_SCHEMA: Json = {
 
 
 class Schemas:
-    """The components of some types that are sent and some that are answered."""
+    """The components of request and response types."""
 
     def __init__(self, sent: Iterable[Any], answered: Iterable[Any]) -> None:
         sent, answered = tuple(sent), tuple(answered)
@@ -50,12 +50,12 @@ class Schemas:
             _forget_absence(components[name])
 
     def of(self, kind: Any) -> Json:
-        """The schema of a type that this was made with."""
+        """The schema of one of these types."""
         return self._shown[kind]
 
 
 def query_parameters(kind: type[Struct]) -> list[Json]:
-    """A Struct as query parameters. None is to leave one out: a query has no word for it."""
+    """A Struct as query parameters. None means that a parameter is omitted: queries have no null."""
     _, components = msgspec.json.schema_components((kind,), ref_template=REF)
     shown = components.pop(kind.__name__)
     if components:
@@ -67,7 +67,7 @@ def query_parameters(kind: type[Struct]) -> list[Json]:
 
 
 def _structs(kinds: Iterable[Any], seen: frozenset[type] = frozenset()) -> Iterator[type[Struct]]:
-    """Every Struct in these types, those within others too."""
+    """Every Struct in these types, including nested ones."""
     for kind in kinds:
         if isinstance(kind, type) and issubclass(kind, Struct):
             if kind not in seen:
@@ -78,7 +78,7 @@ def _structs(kinds: Iterable[Any], seen: frozenset[type] = frozenset()) -> Itera
 
 
 def _shortly_named(shown: Any, components: Json) -> tuple[Any, Json]:
-    """Where two types have one name, the slice tells them apart: generated clients make a class of each name."""
+    """Equal names of two types are qualified by package: generated clients create a class for each name."""
     text = msgspec.json.encode((shown, components)).decode()
     for name in components:
         if "." in name:
@@ -105,7 +105,7 @@ def _show_times(schema: Json, kind: type[Struct]) -> None:
 
 
 def _require_defaults(schema: Json) -> None:
-    """A member that has a default is in every answer all the same."""
+    """Members with a default are required in responses."""
     members: Json = schema["properties"]
     schema["required"] = [name for name in members if name in schema["required"] or "default" in members[name]]
     for member in members.values():
@@ -113,7 +113,7 @@ def _require_defaults(schema: Json) -> None:
 
 
 def _forget_absence(schema: Json) -> None:
-    """None stands for what is left out; as a default it would say nothing, and might not fit the type."""
+    """None stands for an omitted member; as a default it would be meaningless and might not fit the type."""
     for member in cast("Json", schema["properties"]).values():
         if member.get("default", ...) is None:
             del member["default"]

@@ -1,4 +1,4 @@
-"""Webhooks of the reference: each type of event, as the request that a receiver gets."""
+"""Webhooks of the OpenAPI document: each event type as the request that a receiver gets."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -39,7 +39,7 @@ RESPONSES: Json = {
 
 
 class EventSpec(Struct, frozen=True, kw_only=True):
-    """A type of event: when it is sent, which objects it may be about, and what stands beside the object."""
+    """An event type: when it is sent, the types of its object, and further members."""
 
     type: str
     description: str
@@ -48,7 +48,7 @@ class EventSpec(Struct, frozen=True, kw_only=True):
 
     @property
     def kinds(self) -> tuple[Any, ...]:
-        """Every type that the payload holds."""
+        """Every type in the payload."""
         return (*self.objects, *self.beside.values())
 
     @property
@@ -58,12 +58,12 @@ class EventSpec(Struct, frozen=True, kw_only=True):
 
 
 def event_schemas(specs: Iterable[EventSpec], schemas: Schemas) -> Json:
-    """The payload of each event, by the name of its schema."""
+    """The payload of each event by schema name."""
     return {one.schema_name: _payload(one, schemas) for one in specs}
 
 
 def webhooks(specs: Iterable[EventSpec], examples: Examples) -> Json:
-    """What a receiver gets, by the event's type."""
+    """The webhook requests by event type."""
     return {one.type: {"post": _request(one, examples)} for one in specs}
 
 

@@ -1,7 +1,7 @@
 """The table of operations: every endpoint is declared once, beside its handler.
 
-Routing, guarding, decoding, errors, `docs/routes.txt` and the reference are made from that table. An operation without a
-guard cannot be declared.
+Routing, guards, decoding, errors, `docs/routes.txt` and the API reference are derived from that table. Every operation
+has a guard.
 
 A handler is a function that names what it needs as parameters: `caller`, `body`, `query`, `page` (of a list), `work` or `tx`
 (a transaction, committed when the handler returns), `db` (the pool, for reads), `now`, `services`, `request`, and the
@@ -23,18 +23,18 @@ from tollhouse.kernel.limits import BODY_BYTES_MAX
 
 Idempotency = Literal["no", "honoured", "required"]
 RecentAuthentication = Literal["no", "live", "always", "by_content"]
-"""When the caller must have signed in, or confirmed the password, within the last 15 minutes: in live mode (the `mode` of
-the path or the body), always, or where the handler finds that what is asked for needs it."""
+"""When the caller must have signed in or confirmed the password within the last 15 minutes: in live mode (the `mode` of
+the path or the body), always, or depending on the content of the request."""
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
 SUPPLIED = frozenset({"caller", "body", "query", "page", "work", "tx", "db", "now", "services", "request"})
 
 
 class Surface(Struct, frozen=True):
-    """A way in: where its paths begin, and how it treats whoever comes.
+    """A surface: operations with a common path prefix and common rules.
 
-    `cors`: browsers of other sites may call it. `html`: errors may be pages. `head`: HEAD may stand for GET, which it
-    may not where a GET starts something.
+    `cors`: browsers of other sites may call it. `html`: errors can be pages. `head`: HEAD is allowed for GET, except where
+    GET has side effects.
     """
 
     name: str
@@ -52,11 +52,11 @@ PAGES = Surface("pages", "", cors=False, html=True)
 
 
 class NoMembers(Struct, frozen=True, forbid_unknown_fields=True):
-    """A body in which nothing may stand."""
+    """A body without members."""
 
 
 class Guard(Protocol):
-    """Decides who may come in. `label` is what the route table says of it."""
+    """Admits or rejects requests. `label` is shown in the route table."""
 
     @property
     def label(self) -> str:
@@ -64,38 +64,38 @@ class Guard(Protocol):
         ...
 
     async def admit(self, request: Request) -> Any:
-        """The caller, or a raised refusal."""
+        """The caller. Raises `ApiError`."""
         ...
 
     async def record_use(self, request: Request, caller: Any) -> None:
-        """Called after the caller got what it asked for."""
+        """Called after a successful response."""
         ...
 
 
 @runtime_checkable
 class ReauthenticatingGuard(Guard, Protocol):
-    """A guard of people, who can be asked for their password again."""
+    """A guard of users, who can confirm their password."""
 
     async def reauthenticate(self, request: Request, caller: Any) -> Any:
-        """The caller, who authenticated within the last 15 minutes; or a raised refusal that asks for it."""
+        """The caller with authentication within the last 15 minutes. Raises an error that asks for it."""
         ...
 
 
 class Deprecated(Struct, frozen=True):
-    """Since when an operation should not be used any more, and the path of the page that says what to use instead."""
+    """Since when an operation is deprecated, and the path of the page that describes its replacement."""
 
     since: datetime
     documented_at: str
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """What its answers carry (RFC 9745). There is no Sunset (RFC 8594): no day is set from which it is gone."""
+        """The deprecation headers (RFC 9745). There is no Sunset (RFC 8594): no date of removal is set."""
         link = f'<{self.documented_at}>; rel="deprecation"; type="text/html"'
         return [(b"deprecation", b"@%d" % int(self.since.timestamp())), (b"link", link.encode())]
 
 
 class Operation(Struct, frozen=True):
-    """One row of the table. `body` is what the handler asks for, `accepts` what a body that comes must fit."""
+    """One row of the table. `body` is the handler's parameter type, `accepts` the type that a sent body must fit."""
 
     surface: Surface
     method: str
@@ -129,12 +129,12 @@ class Operation(Struct, frozen=True):
 
     @property
     def body_optional(self) -> bool:
-        """Whether no body says the same as an empty object."""
+        """Whether a missing body means an empty object."""
         return self.accepts is not None and not any(field.required for field in structs.fields(self.accepts))
 
     @property
     def guard_label(self) -> str:
-        """What the route table says of who may come in."""
+        """The label of the guard for the route table."""
         when = {"no": "", "live": ", recent in live", "always": ", recent", "by_content": ", recent by content"}
         return self.guard.label + when[self.recent_authentication]
 
@@ -145,7 +145,7 @@ class Operation(Struct, frozen=True):
 
 
 class Operations(list[Operation]):
-    """The operations of one module and door, in the order they are declared."""
+    """The operations of one module and surface, in order of declaration."""
 
     def __init__(self, surface: Surface) -> None:
         super().__init__()
@@ -169,8 +169,8 @@ class Operations(list[Operation]):
     ) -> Callable[[H], H]:
         """Declare the handler below as this operation.
 
-        For the reference: `reads`, the form (of a GET, the query) that the handler takes from `request`, `responses`,
-        what its Response holds, `formats`, media types beside JSON. `body_bytes_max`: more is for whom the guard lets in.
+        For the API reference: `reads` is the form (of a GET, the query) that the handler reads from `request`, `responses`
+        the type of its Response, `formats` media types besides JSON. `body_bytes_max` applies to admitted callers.
         """
 
         def declare(handler: H) -> H:
@@ -203,14 +203,14 @@ class Operations(list[Operation]):
         return declare
 
     def _nothing(self, method: str) -> type[Any] | None:
-        """What a body must fit that nobody asks for: at doors that speak JSON, where others have one, it is empty."""
+        """The type of bodies that a handler does not read: on JSON surfaces it is an empty object."""
         return NoMembers if self._surface in (INTEGRATION, DASHBOARD) and method != "GET" else None
 
 
 def _hints(
     handler: Handler, path: str, guard: Guard, recent: RecentAuthentication
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The handler's annotations, and what it asks for. Raises `TypeError` for what nobody could supply or enforce."""
+    """The handler's annotations and parameters. Raises `TypeError` for parameters that cannot be supplied."""
     hints, needs = get_type_hints(handler), tuple(inspect.signature(handler).parameters)
     if unknown := set(needs) - SUPPLIED - _names(path):
         raise TypeError(f"{handler.__qualname__} asks for {unknown}, which nobody supplies")
@@ -219,7 +219,7 @@ def _hints(
 
 
 def _check_recent(when: RecentAuthentication, guard: Guard, path: str, body: Any) -> None:
-    """Raise `TypeError` where recent authentication is declared that nothing could enforce."""
+    """Raises `TypeError` if recent authentication is declared but cannot be enforced."""
     if when in {"live", "always"} and not isinstance(guard, ReauthenticatingGuard):
         raise TypeError(f"{path}: {guard.label} cannot be asked to authenticate again")
     if when == "live" and "mode" not in _names(path) and "mode" not in getattr(body, "__struct_fields__", ()):
@@ -227,12 +227,12 @@ def _check_recent(when: RecentAuthentication, guard: Guard, path: str, body: Any
 
 
 def _names(path: str) -> set[str]:
-    """What stands in braces."""
+    """The names in braces."""
     return {part[1:-1] for part in path.split("/") if part.startswith("{")}
 
 
 class Routes:
-    """Finds an operation by method and path, by plain look-ups of its segments."""
+    """Finds an operation by method and path."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
         self._root = _Node()
@@ -242,9 +242,9 @@ class Routes:
         self._fixed = {path: self._walk(path) for path in fixed}
 
     def find(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
-        """The operations of this path by method, and what its `{names}` are here. Empty when there is no such path.
+        """The operations of this path by method, and the values of its `{names}`. Empty if there is no such path.
 
-        No path holds a NUL, which neither PostgreSQL nor the file system takes.
+        Paths with NUL match nothing: PostgreSQL and the file system reject it.
         """
         if "\0" in path:
             return {}, {}
@@ -277,7 +277,7 @@ class Routes:
 
 
 class _Node:
-    """A segment of a path, and what may follow it."""
+    """A path segment and its possible successors."""
 
     def __init__(self) -> None:
         self.below: dict[str, _Node] = {}

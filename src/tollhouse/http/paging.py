@@ -1,4 +1,4 @@
-"""Pages of lists: `page` and `limit` in, newest first out, with `has_more` found by one row too many."""
+"""Pages of lists: `page` and `limit`, newest first, with `has_more` determined by reading one more row."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar, get_args
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Position(Struct, frozen=True):
-    """Where in a list a row stands: by its moment, and by its id among those of the same one."""
+    """The position of a row in a list: its time, and its id among rows of the same time."""
 
     at: datetime
     id: UUID
@@ -25,7 +25,7 @@ NEWEST = Position(datetime(9999, 12, 31, tzinfo=UTC), UUID(int=2**128 - 1))
 
 
 class Window(Struct, frozen=True):
-    """The rows that a store reads: from a time on, before a place, so many, leaving out some. In the statements' order."""
+    """The rows that a store reads: start time, position, limit, offset, in the order of the statements' parameters."""
 
     since: datetime
     before_at: datetime
@@ -35,7 +35,7 @@ class Window(Struct, frozen=True):
 
 
 def all_rows(limit: int) -> Window:
-    """All rows, at most so many."""
+    """All rows, at most this many."""
     return Window(EARLIEST, NEWEST.at, NEWEST.id, limit, 0)
 
 
@@ -47,17 +47,17 @@ class PageQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def offset(self) -> int:
-        """How many rows to leave out."""
+        """The number of rows to skip."""
         return (self.page - 1) * self.limit
 
     @property
     def window(self) -> Window:
-        """Which rows a store reads."""
+        """The rows for the store to read."""
         return Window(EARLIEST, NEWEST.at, NEWEST.id, self.fetch, self.offset)
 
     @property
     def fetch(self) -> int:
-        """How many rows to read: one more than shown."""
+        """The number of rows to read: one more than shown."""
         return self.limit + 1
 
     def cut(self, rows: list[T]) -> tuple[list[T], bool]:
@@ -66,7 +66,7 @@ class PageQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PageLinks(Struct, frozen=True):
-    """A page of a list: its number, and the addresses of the one before and the one behind, empty where there is none."""
+    """A page of a list: its number and the URLs of the newer and older pages, empty if there are none."""
 
     number: int
     newer: str
@@ -74,7 +74,7 @@ class PageLinks(Struct, frozen=True):
 
 
 def page_links(query: PageQuery, *, more: bool) -> PageLinks:
-    """Where one can turn to from this page of a list, with the same filters."""
+    """The links to the neighboring pages, with the same filters."""
     usual = type(query)()
     members = ((field.encode_name, field.name) for field in msgspec.structs.fields(query) if field.name != "page")
     asked = {shown: getattr(query, name) for shown, name in members if getattr(query, name) != getattr(usual, name)}
@@ -86,5 +86,5 @@ def page_links(query: PageQuery, *, more: bool) -> PageLinks:
 
 
 def status_options(kind: Any) -> list[tuple[str, str]]:
-    """What a list can be filtered by: each status or type of a Literal, with its words."""
+    """The options of a filter: each status or type of a Literal with its label."""
     return [(status, status.replace("_", " ")) for status in get_args(kind)]

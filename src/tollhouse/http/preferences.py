@@ -1,4 +1,4 @@
-"""What a visitor chooses in the foot of a page, and where that leads back to. A cookie keeps each choice for a year."""
+"""Preferences in the footer of a page. A cookie stores each one for a year."""
 
 import re
 from urllib.parse import quote
@@ -16,32 +16,32 @@ OWN_PAGE = re.compile(r"/(?![/\\])[!-\[\]-~]{0,2000}")
 
 
 class Preference(Struct, frozen=True):
-    """What can be chosen. The field of its form and its cookie have its name."""
+    """A preference. Its form field and its cookie have the same name."""
 
     name: str
     values: tuple[str, ...]
 
     @property
     def cookie(self) -> str:
-        """Where the browser keeps it."""
+        """The name of the cookie."""
         return f"tollhouse_{self.name}"
 
 
 LANGUAGE = Preference("language", tuple(LANGUAGES))
 THEME = Preference("theme", ("system", "light", "dark"))
-"""`system` is what the device says."""
+"""`system` follows the device."""
 SHORTCUTS = Preference("shortcuts", ("on", "off"))
-"""Whether letters are shortcuts at the dashboard, as they are until somebody switches them off."""
+"""Whether single letters are keyboard shortcuts in the dashboard; on by default."""
 
 
 def preference_of(request: Request, choice: Preference) -> str:
-    """What was chosen; empty where nothing was, or what there is not."""
+    """The stored choice; empty if there is none or it is invalid."""
     kept = cookie_parser(request.headers.get("cookie") or "").get(choice.cookie, "")
     return kept if kept in choice.values else ""
 
 
 def return_path(request: Request) -> str:
-    """Where a choice leads back to; empty on a page that answers a form, which cannot be asked for again."""
+    """The path to return to after a choice; empty on a page that answers a POST, which cannot be loaded again."""
     if request.method not in {"GET", "HEAD"}:
         return ""
     address = quote(request.path) + (f"?{request.query.decode('latin-1')}" if request.query else "")
@@ -49,13 +49,13 @@ def return_path(request: Request) -> str:
 
 
 def return_page(request: Request) -> str:
-    """The page of ours that the form of a choice names, else the start."""
+    """The return path of the form, else the home page."""
     back = request.form().one("back") or "/"
     return back if OWN_PAGE.fullmatch(back) else "/"
 
 
 def save_preference(request: Request, choice: Preference, response: Response) -> Response:
-    """Let the browser keep what the form names."""
+    """Store the choice of the form in its cookie."""
     value = request.form().one(choice.name)
     if value in choice.values:
         over_https = request.services.settings.secure
@@ -64,5 +64,5 @@ def save_preference(request: Request, choice: Preference, response: Response) ->
 
 
 def language_of(request: Request) -> str:
-    """The language of the pages that answer this request: the chosen one, else the browser's, else English."""
+    """The language of pages for this request: the preference, else that of the browser, else English."""
     return preference_of(request, LANGUAGE) or preferred(request.headers.get("accept-language") or "")

@@ -1,4 +1,4 @@
-"""A text as a code for a camera."""
+"""QR codes."""
 
 import segno
 
@@ -7,5 +7,5 @@ QUIET_ZONE = 4
 
 
 def qr_image(text: str) -> str:
-    """The code as an image that stands in the page itself: dark on white in either theme."""
+    """The QR code as an inline image, dark on white in both themes."""
     return segno.make_qr(text, error="m").svg_data_uri(scale=SCALE, border=QUIET_ZONE, dark="#000", light="#fff")

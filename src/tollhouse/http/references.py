@@ -1,4 +1,4 @@
-"""What a merchant says of its own about what it makes (`external_id`, `description`, `metadata`), and what can be wrong."""
+"""A merchant's own data of an object (`external_id`, `description`, `metadata`) and its rules."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ METADATA_KEY = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 def reference_errors(
     *, external_id: str | None, metadata: dict[str, str] | None, description: str | None = None
 ) -> Iterator[FieldError]:
-    """Everything that is wrong with them."""
+    """Every field error."""
     if external_id is not None and not (1 <= len(external_id) <= limits.EXTERNAL_ID_CHARS_MAX and external_id.isprintable()):
         yield FieldError("external_id", "invalid_value", messages.text(1, limits.EXTERNAL_ID_CHARS_MAX))
     if description is not None and (

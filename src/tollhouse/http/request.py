@@ -1,4 +1,4 @@
-"""One request, as handlers and guards see it."""
+"""The HTTP request for handlers and guards."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, tzinfo
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Headers:
-    """The headers of a request, as they were sent. Names are in lower case."""
+    """The headers of a request as sent. Names are in lower case."""
 
     __slots__ = ("_lines",)
 
@@ -22,7 +22,7 @@ class Headers:
         self._lines = lines
 
     def get(self, name: str) -> str | None:
-        """The first of this name."""
+        """The first header of this name."""
         wanted = name.encode()
         for line_name, value in self._lines:
             if line_name == wanted:
@@ -30,7 +30,7 @@ class Headers:
         return None
 
     def getlist(self, name: str) -> list[str]:
-        """All of this name."""
+        """All headers of this name."""
         wanted = name.encode()
         return [value.decode("latin-1") for line_name, value in self._lines if line_name == wanted]
 
@@ -98,25 +98,25 @@ class Request:
         return (self.headers.get("content-type") or "").partition(";")[0].strip().lower()
 
     def require_json(self) -> None:
-        """A body must say that it is JSON. Raises `UnsupportedMediaType`."""
+        """Raises `UnsupportedMediaType` if the body is not declared as JSON."""
         if self.raw and self.media_type != "application/json":
             raise UnsupportedMediaType
 
     def form(self) -> Form:
-        """The form that a page or a client posted. Raises `InvalidRequest`."""
+        """The submitted form. Raises `InvalidRequest`."""
         if self.media_type != FORM:
             raise InvalidRequest(f"The body must be {FORM}.")
         return parse_form(self.raw)
 
     def file(self, field: str) -> bytes:
-        """The file that a page's form posted, empty where none was chosen. Raises `InvalidRequest`."""
+        """The uploaded file, empty if none was chosen. Raises `InvalidRequest`."""
         if self.media_type != FORM_WITH_FILES:
             raise InvalidRequest(f"The body must be {FORM_WITH_FILES}.")
         return parse_multipart(self.headers.get("content-type") or "", self.raw).get(field, b"")
 
     @property
     def wants_html(self) -> bool:
-        """Whether a browser asks: HTML is named in Accept, and JSON is not named before it."""
+        """Whether a browser is the client: Accept has HTML, and not JSON before it."""
         accept = self.headers.get("accept") or ""
         html, json = accept.find("text/html"), accept.find("application/json")
         return html >= 0 and (json < 0 or html < json)

@@ -1,4 +1,4 @@
-"""Answers: JSON, pages and refusals, with the headers each must carry."""
+"""Responses: JSON, pages and errors, with their headers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,7 +28,7 @@ PAGE_HEADERS = {
 
 
 class JsonResponse(Response):
-    """JSON that is bytes already. Its headers are known, so nothing of what Starlette asks about a response is asked."""
+    """A response of encoded JSON. Its headers are known, so Starlette's generic checks are skipped."""
 
     def __init__(self, body: bytes, status: int, headers: Mapping[str, str] | None = None) -> None:
         self.status_code = status
@@ -42,7 +42,7 @@ class JsonResponse(Response):
 
 
 class ErrorPage(ApiError):
-    """A refusal that a browser sees as a page of its own, and everybody else like any other."""
+    """An error with its own page for browsers; other clients get the usual JSON."""
 
     def __init__(self, template: str, headers: Mapping[str, str] | None = None, **facts: Any) -> None:
         self.template = template
@@ -51,7 +51,7 @@ class ErrorPage(ApiError):
 
 
 def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> JsonResponse:
-    """A JSON answer of anything msgspec encodes."""
+    """A JSON response of anything that msgspec encodes."""
     return JsonResponse(ENCODER.encode(body), status, headers)
 
 
@@ -65,10 +65,10 @@ def page(
     image_origin: str | None = None,
     **facts: Any,
 ) -> Response:
-    """An HTML page, in the language and by the clocks of who asks.
+    """An HTML page in the language and time zone of the request.
 
-    `allow_external_redirect` lets its form end on another site: browsers hold `form-action` against the redirect.
-    `image_origin` is one more origin that pictures may come from.
+    `allow_external_redirect` lets its form redirect to another site: browsers apply `form-action` to redirects.
+    `image_origin` is another origin of images.
     """
     language = language_of(request)
     facts |= {
@@ -90,17 +90,17 @@ def page(
 
 
 def formats_of(request: Request) -> Formats:
-    """How a page for who asks writes amounts and days, for what Python writes on it."""
+    """The formats of amounts and dates for this request."""
     return Formats(language_of(request), request.zone)
 
 
 def see_other(location: str) -> Response:
-    """303: the browser goes there with GET."""
+    """303: the browser loads this URL with GET."""
     return Response(status_code=303, headers={"Location": location})
 
 
 def error_response(request: Request, error: ApiError, *, html: bool) -> Response:
-    """The one body shape of every refusal, or the same facts as a page for a browser."""
+    """An error in JSON, or as a page for a browser."""
     if html:
         if isinstance(error, ErrorPage):
             response = page(request, error.template, error.status, **error.facts)

@@ -1,4 +1,4 @@
-"""The fields of a form that a JSON Schema asks for, and what was typed into them as the schema means it."""
+"""Form fields of a JSON Schema, and the object that the submitted texts stand for."""
 
 from collections.abc import Iterable
 from typing import Any, cast
@@ -14,10 +14,10 @@ YES_OR_NO = {"true": "Yes", "false": "No"}
 
 
 class SchemaField(Struct, frozen=True, kw_only=True):
-    """A field of a form, named as faults name the member: `provider_fields.reference`.
+    """A form field, named like its field errors: `provider_fields.reference`.
 
-    What is not a text (`plain`) is typed as JSON, which for a number is just the number. `choices` are what can be
-    typed, each with the words for people.
+    Values that are not texts (`plain` is false) are entered as JSON, for a number the number itself. `choices` are the
+    allowed values with their labels.
     """
 
     name: str
@@ -28,12 +28,12 @@ class SchemaField(Struct, frozen=True, kw_only=True):
     choices: tuple[tuple[str, str], ...] = ()
 
     def words(self, typed: str) -> str:
-        """Our words for what was chosen; nothing for what somebody wrote themselves, which is shown as it is."""
+        """The label of a chosen value; empty for free text, which is shown as it is."""
         return dict(self.choices).get(typed, "")
 
 
 def form_fields(schema: dict[str, Any], member: str) -> list[SchemaField]:
-    """One field for each property of an object's schema, the required ones first."""
+    """One field for each property of an object's schema, required ones first."""
     required = frozenset(schema.get("required", ()))
     fields = [
         _field(
@@ -45,12 +45,12 @@ def form_fields(schema: dict[str, Any], member: str) -> list[SchemaField]:
 
 
 def read_values(fields: Iterable[SchemaField], form: Form) -> dict[str, str]:
-    """The text of each field, as it was typed."""
+    """The submitted text of each field."""
     return {field.name: form.one(field.name) or "" for field in fields}
 
 
 def to_object(fields: Iterable[SchemaField], member: str, typed: dict[str, str]) -> dict[str, Any]:
-    """The object that was typed. A field left empty is left out; what should be JSON and is none stays a text."""
+    """The submitted object. Empty fields are omitted; invalid JSON stays a text."""
     return {
         field.name.removeprefix(f"{member}."): typed[field.name] if field.plain else _json_of(typed[field.name])
         for field in fields
@@ -59,12 +59,12 @@ def to_object(fields: Iterable[SchemaField], member: str, typed: dict[str, str])
 
 
 def describe(sent: dict[str, Any]) -> list[tuple[str, str]]:
-    """What an object says, as labels and words: of one that was sent, whatever the schema is today."""
+    """The labels and values of a stored object, whatever the current schema is."""
     return [(_label(name), value if isinstance(value, str) else _words(value)) for name, value in sent.items()]
 
 
 def _field(name: str, facts: dict[str, Any], *, required: bool) -> SchemaField:
-    """The field of a property, by what its schema tells of it."""
+    """The field of a property."""
     kinds = facts.get("type", [])
     choices = [True, False] if kinds == "boolean" else facts.get("enum", [])
     plain = "string" in kinds if kinds else all(isinstance(one, str) for one in choices)

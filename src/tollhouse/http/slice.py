@@ -13,7 +13,7 @@ from tollhouse.http.services import Services
 from tollhouse.platform.invariants import Invariant
 
 CONTINUOUS_S, HOURLY_S = 0.5, 3600
-"""Intervals of jobs: one that does what is due, and one that cleans up."""
+"""Intervals of jobs: of those that process due work and of those that clean up."""
 
 
 class Job(Struct, frozen=True):

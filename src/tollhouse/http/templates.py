@@ -1,4 +1,4 @@
-"""HTML from Jinja templates, by language and clocks. Each slice keeps its own, `slice/page.html`; everything is escaped."""
+"""HTML from Jinja templates, by language and time zone. Templates are in `<package>/templates`; all output is escaped."""
 
 import hashlib
 from datetime import UTC, datetime, tzinfo
@@ -18,13 +18,13 @@ from tollhouse.kernel.clock import stamp
 PARTS = sorted(folder.name for folder in resources.files("tollhouse").iterdir() if (folder / "templates").is_dir())
 """The packages that have templates."""
 READERS_KEPT = 64
-"""For so many pairs of a language and a time zone the templates stay loaded. Others are loaded again from their code."""
+"""The number of cached pairs of language and time zone. Others are loaded again from compiled code."""
 
 
 class Templates:
-    """All templates of the house: pages, and mails, whose names end in `.txt` and in which nothing is escaped.
+    """All templates: pages, and e-mails, whose names end in `.txt` and which are not escaped.
 
-    Each is compiled for each language, once, when it is first asked for.
+    Each template is compiled once for each language, on first use.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Templates:
         self._pages = lru_cache(READERS_KEPT)(self._of)
 
     def render(self, page: str, language: str = ENGLISH, zone: tzinfo = UTC, /, **facts: Any) -> str:
-        """The HTML of `page` with these facts, by the clocks of `zone`. A fact that it needs and lacks is an error."""
+        """The HTML of `page` with this context, in the time zone `zone`. A missing variable is an error."""
         return self._pages(language, zone).get_template(page).render(**facts)
 
     def _of(self, language: str, zone: tzinfo) -> Environment:
@@ -77,21 +77,21 @@ class Templates:
 
 
 def iso(when: str | datetime) -> str:
-    """A moment as programs read it, in UTC."""
+    """A time in UTC for programs."""
     return when if isinstance(when, str) else stamp(when)
 
 
 class CodeKept(BytecodeCache):
-    """The compiled code of each template, in memory: what another time zone loads was compiled before."""
+    """The compiled code of each template in memory, shared by all time zones."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], CodeType] = {}
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Give the code of this source, if there is one."""
+        """Load the code of this source if it was stored."""
         bucket.code = self._kept.get((bucket.key, bucket.checksum))
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep the code of this source."""
+        """Store the code of this source."""
         if bucket.code is not None:
             self._kept[bucket.key, bucket.checksum] = bucket.code

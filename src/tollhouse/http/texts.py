@@ -24,10 +24,10 @@ EXACT = re.compile(r"[0-9]+\.[0-9]+")
 GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
 SENTENCES = re.compile(r"(?<=[.?!]) (?=[A-Z])")
 SENTENCES_MAX = 8
-"""Nothing of ours says more at once; what somebody else wrote is not searched through."""
+"""Texts of more sentences are written by users and not searched for in the catalogue."""
 FROM_PYTHON = ".py"
 OF_OTHERS = frozenset({"email", "expression", "msg", "name", "own_text", "reference", "text"})
-"""The places of a sentence in which somebody else's words stand: they are never translated."""
+"""Placeholders for words of users, which are never translated."""
 Pattern = tuple[re.Pattern[str], str]
 
 
@@ -41,7 +41,7 @@ class Texts:
         self._patterns = [] if language == ENGLISH else patterns(language)
 
     def translate(self, text: str) -> str:
-        """A text that Python said, in this language; one that no catalogue knows, as it is. What is HTML is said already."""
+        """A text from Python in this language; unchanged if no catalogue contains it. HTML is translated already."""
         if self.language == ENGLISH or isinstance(text, Markup) or not text:
             return text
         known = self._known(text)
@@ -65,7 +65,7 @@ class Texts:
         return None
 
     def _value(self, name: str, value: str) -> str:
-        """A value in a sentence: a number, an amount, a word of ours, another sentence, or what somebody else wrote."""
+        """A value in a text: a number, an amount, a label, another text, or words of a user."""
         if name in OF_OTHERS:
             return value
         if EXACT.fullmatch(value):
@@ -75,7 +75,7 @@ class Texts:
 
 @cache
 def translations(language: str) -> NullTranslations:
-    """What templates are translated with. The catalogue is compiled here: there is no step to forget."""
+    """The translations for templates. The catalogue is compiled on loading, without a build step."""
     if language == ENGLISH:
         return NullTranslations()
     compiled = BytesIO()
@@ -86,14 +86,14 @@ def translations(language: str) -> NullTranslations:
 
 @cache
 def patterns(language: str) -> list[Pattern]:
-    """The sentences of Python that hold values, those with the most words of their own first."""
+    """The texts with values, those with the longest literal part first."""
     found = [(_literal(key), _pattern(key), said) for key, said in _with_places(catalogue(language))]
     return [(pattern, said) for _, pattern, said in sorted(found, key=lambda one: -one[0])]
 
 
 @cache
 def catalogue(language: str) -> Catalog:
-    """The catalogue of a language, as it stands in the repository."""
+    """The catalogue of a language in the package."""
     path = resources.files("tollhouse") / "locale" / language / "LC_MESSAGES" / "tollhouse.po"
     with path.open("rb") as lines:
         return read_po(lines, locale=language)
@@ -111,12 +111,12 @@ def _is_from_python(message: Message) -> bool:
 
 
 def _literal(key: str) -> int:
-    """How many characters of its own a pattern has."""
+    """The number of literal characters of a pattern."""
     return len(PLACE.sub("", key))
 
 
 def _pattern(key: str) -> re.Pattern[str]:
-    """The expression of a pattern. A value that stands in it twice is the same twice."""
+    """The regular expression of a pattern. A value that occurs twice must be the same."""
     made, seen, end = "", set[str](), 0
     for place in PLACE.finditer(key):
         name = place[1]

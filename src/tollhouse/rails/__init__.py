@@ -1,1 +1,1 @@
-"""Rails: how money comes in and goes out. A rail reports what it saw; what that means for the books is decided elsewhere."""
+"""Rails: how money arrives and leaves. A rail reports what happened; other packages post it to the ledger."""

@@ -1,7 +1,7 @@
-"""The bank rail: customers transfer euros with a reference, and money leaves in files that an operator takes to the bank.
+"""The bank transfer rail: customers transfer euros with a reference, and operators take payment files to the bank.
 
-Nobody is dialled. What happened at the bank comes back in its statements, which an operator imports; so whatever was
-handed in here is accepted, and pending until a statement says more.
+There is no connection to the bank. Operators import its statements, which report what happened; until then, every
+accepted order is pending.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ WORDS = (
 
 
 class BankAccount(Struct, frozen=True):
-    """An account at a bank, and whose it is. Within the euro area a transfer needs no BIC."""
+    """A bank account and its holder. Transfers within the euro area need no BIC."""
 
     iban: str
     holder: str
@@ -41,9 +41,9 @@ class BankAccount(Struct, frozen=True):
 
 
 class Payout(Struct, frozen=True, kw_only=True):
-    """Money that was handed in to leave by the bank. Its id is our order's: of the refund, say, that it carries out.
+    """A transfer to export. Its id is that of the order, for example of the refund.
 
-    `receiver_name` is the receiver's own; none where it is not known.
+    `receiver_name` is empty if unknown.
     """
 
     id: UUID
@@ -56,7 +56,7 @@ class Payout(Struct, frozen=True, kw_only=True):
 
 
 class BankTransfer:
-    """Live mode's euro transfers, by the account of the house."""
+    """Euro transfers of live mode, to and from the account of the instance."""
 
     name = NAME
     mode: Mode = "live"
@@ -65,11 +65,11 @@ class BankTransfer:
         self.account = account
 
     def health(self) -> Health:
-        """An account is always there."""
+        """Always available."""
         return Health(available=True)
 
     async def start_payment(self, attempt: Attempt) -> Instructions:
-        """Where to send the money, and the reference that the statement will show."""
+        """The account to pay to, and the reference that the statement will show."""
         return Instructions(
             reference=reference_of(attempt),
             words=WORDS,
@@ -79,7 +79,7 @@ class BankTransfer:
         )
 
     def receiver_error(self, receiver: str) -> str | None:
-        """Money goes to an account that a euro transfer reaches, and that is not the one it comes from."""
+        """The account must be reachable by euro transfer and must not be the instance's own."""
         iban = parse_iban(receiver)
         if iban is None:
             return "This must be the IBAN of a SEPA account, such as FR14 2004 1010 0505 0001 3M02 606."
@@ -90,11 +90,11 @@ class BankTransfer:
         return parse_iban(receiver) or receiver
 
     async def refund(self, order: RefundOrder) -> Submission:
-        """It waits for an operator to export it. Its id is the end-to-end id that statements show."""
+        """Insert the transfer, which waits for an export. Its id is the end-to-end id that statements show."""
         return self._take(order)
 
     async def refund_state(self, order: RefundOrder, now: datetime) -> RefundState:  # noqa: ARG002 - as the seam asks
-        """A statement ends it."""
+        """Pending: a statement reports the outcome."""
         return RefundState("pending")
 
     async def payout(self, order: PayoutOrder) -> Submission:
@@ -102,7 +102,7 @@ class BankTransfer:
         return self._take(order)
 
     async def payout_state(self, order: PayoutOrder, now: datetime) -> PayoutState:  # noqa: ARG002 - as the seam asks
-        """It cannot have been lost on the way here, because there is none: our own row is what waits."""
+        """Pending: a statement reports the outcome. Orders cannot get lost, as they are rows of this database."""
         return PayoutState("pending")
 
     def _take(self, order: RefundOrder | PayoutOrder) -> Submission:
@@ -112,6 +112,6 @@ class BankTransfer:
 
 
 def reference_of(attempt: Attempt) -> str:
-    """The creditor reference of this attempt: always the same one, one of 10^20."""
+    """The creditor reference of an attempt: a stable one of 10^20."""
     number = int.from_bytes(hashlib.sha256(attempt.id.bytes).digest()) % 10**REFERENCE_DIGITS
     return creditor_reference(f"{number:0{REFERENCE_DIGITS}d}")

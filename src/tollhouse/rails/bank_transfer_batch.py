@@ -1,4 +1,4 @@
-"""Writing payment files (ISO 20022 pain.001.001.09) that an operator takes to the bank: euro transfers from one account."""
+"""Payment files (ISO 20022 pain.001.001.09) that operators take to the bank: euro transfers from one account."""
 
 import unicodedata
 from datetime import datetime
@@ -24,7 +24,7 @@ SPELLED = str.maketrans({"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "
 
 
 class Transfer(Struct, frozen=True):
-    """Money for an account. The end-to-end id comes back with it in every statement."""
+    """A transfer to an account. Statements return its end-to-end id."""
 
     end_to_end_id: str
     amount_minor: int
@@ -34,7 +34,7 @@ class Transfer(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """What goes to the bank in one file. The id is in the file, so that the bank knows the same one again."""
+    """The transfers of one file. The file contains the id, so that the bank recognizes duplicates."""
 
     id: UUID
     account: BankAccount
@@ -43,7 +43,7 @@ class Batch(Struct, frozen=True):
 
 
 def write(batch: Batch) -> bytes:
-    """The file: the same bytes for the same batch."""
+    """The file, with the same bytes for the same batch."""
     if not batch.transfers:
         raise ValueError("a batch has at least one transfer")
     count, sum_of_all = str(len(batch.transfers)), total(batch)
@@ -58,7 +58,7 @@ def write(batch: Batch) -> bytes:
     payment = _below(initiation, "PmtInf")
     _below(payment, "PmtInfId", batch.id.hex)
     _below(payment, "PmtMtd", "TRF")
-    _below(payment, "BtchBookg", "false")  # each transfer its own line in the statement, by which it is known again
+    _below(payment, "BtchBookg", "false")  # each transfer is one statement line, by which it is recognized
     _below(payment, "NbOfTxs", count)
     _below(payment, "CtrlSum", sum_of_all)
     _below(payment, "PmtTpInf/SvcLvl/Cd", "SEPA")
@@ -76,12 +76,12 @@ def write(batch: Batch) -> bytes:
 
 
 def total(batch: Batch) -> str:
-    """The sum of all its transfers, in euros."""
+    """The sum of all transfers, in euros."""
     return _euros(sum(one.amount_minor for one in batch.transfers))
 
 
 def id_in(name: str | None) -> UUID | None:
-    """The id that a name in a statement is, where it is one as we write them into the files."""
+    """The id in a name of a statement, if it has the format of the files."""
     if name is None or len(name) != HEX_CHARS:
         return None
     try:
@@ -91,7 +91,7 @@ def id_in(name: str | None) -> UUID | None:
 
 
 def plain(text: str, chars_max: int) -> str:
-    """The text in the letters that every bank reads, without accents; what has no such letter is a space."""
+    """The text in the character set that every bank accepts, without accents; other characters become spaces."""
     bare = unicodedata.normalize("NFKD", text.translate(SPELLED))
     letters = (char if char in EVERY_BANK_READS else " " for char in bare if not unicodedata.combining(char))
     return " ".join("".join(letters).split())[:chars_max].strip()
@@ -111,7 +111,7 @@ def _transfer(payment: Element, one: Transfer) -> None:
 
 
 def _below(node: Element, path: str, text: str | None = None) -> Element:
-    """A new element, within new ones where the path has several names."""
+    """Append an element, with its parents if the path has several names."""
     for name in path.split("/"):
         node = etree.SubElement(node, f"{{{NAMESPACE}}}{name}")
     node.text = text

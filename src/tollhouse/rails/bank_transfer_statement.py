@@ -1,4 +1,4 @@
-"""Reading bank statements (ISO 20022 camt.053, versions 02 and 08): the entries there are, and what names each for ever."""
+"""Reading bank statements (ISO 20022 camt.053, versions 02 and 08): their entries, with a permanent identity for each."""
 
 import hashlib
 from collections import Counter
@@ -15,7 +15,7 @@ from tollhouse.rails.bank_transfer_xml import Node, UnreadableStatementError, pa
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:camt.053.001."
 VERSIONS = ("02", "08")
 NO_REFERENCE = frozenset({"NONREF", "NOTPROVIDED", "NOT PROVIDED", "NOTPROVIDED."})
-"""What banks write where they have nothing to say."""
+"""Placeholders that banks write for missing values."""
 
 RETURNED = "RRTN"
 WORDS_CHARS_MAX = 2_000
@@ -24,9 +24,9 @@ Side = Literal["credit", "debit"]
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """One transfer of an entry: what its sender and the banks wrote on it.
+    """One transfer of an entry, as sender and banks described it.
 
-    `return_reason` of one that a bank sent back is a code such as AC04, empty where it gave none; None: it is no return.
+    `return_reason` is a code such as AC04 for a returned transfer, empty if the bank gave none; None if it is no return.
     """
 
     amount_minor: int
@@ -40,10 +40,10 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One booked line of an account. A reversal undoes an earlier entry of the other side.
+    """One booked entry of an account. A reversal undoes an earlier entry of the opposite side.
 
-    `parts` add up to the entry: a batch that the bank has not broken down is one part that carries `batch_id` alone.
-    `identity` is the same wherever and whenever the bank shows this entry again.
+    `parts` add up to the entry: a batch without details is one part with `batch_id` alone.
+    `identity` is the same in every statement that contains this entry.
     """
 
     identity: bytes
@@ -58,12 +58,12 @@ class Entry(Struct, frozen=True, kw_only=True):
 
     @property
     def undoes(self) -> bool:
-        """Whether it undoes something that happened before it."""
+        """Whether it undoes an earlier transfer."""
         return self.is_reversal or any(part.return_reason is not None for part in self.parts)
 
 
 class Statement(Struct, frozen=True, kw_only=True):
-    """A statement of one account. Balances are missing where the bank left them out; below zero is overdrawn."""
+    """A statement of one account. Balances are None if the bank omitted them; negative is overdrawn."""
 
     iban: str
     statement_id: str
@@ -74,9 +74,9 @@ class Statement(Struct, frozen=True, kw_only=True):
 
 
 def read(raw: bytes, decimals: Mapping[str, int]) -> list[Statement]:
-    """The statements of a file. `decimals` says in how many digits each currency is counted.
+    """The statements of a file. `decimals` is the number of decimals of each currency.
 
-    Raises `UnreadableStatementError` for what is no statement, is in an unknown currency, or does not add up.
+    Raises `UnreadableStatementError` if it is not a statement, has an unknown currency or does not add up.
     """
     space, root = parse(raw)
     if space not in {NAMESPACE + version for version in VERSIONS}:
@@ -127,7 +127,7 @@ def _entry(node: Node, iban: str, seen: Counter[bytes], decimals: Mapping[str, i
         name = msgspec.json.encode([*key, bank_reference])
     else:
         name = msgspec.json.encode([*key, [_facts(part) for part in parts]])
-    # Two of the same are two: what is equal in all that it says is told apart by counting, the same way every time.
+    # Equal entries are distinct: they are numbered in the order of the file.
     nth, seen[name] = seen[name], seen[name] + 1
     return Entry(
         identity=hashlib.sha256(name + b"%d" % nth).digest(),
@@ -143,7 +143,7 @@ def _entry(node: Node, iban: str, seen: Counter[bytes], decimals: Mapping[str, i
 
 
 def _parts(details: list[Node], side: Side, amount_minor: int, entry: Node, decimals: Mapping[str, int]) -> tuple[Part, ...]:
-    """The transfers of an entry, where they account for all of it; else one part that says as much as the entry does."""
+    """The transfers of an entry if they add up to it; otherwise one part with the facts of the entry."""
     words = entry.text("AddtlNtryInf") or ""
     whole = Part(amount_minor=amount_minor, unstructured=words, return_reason=_return_reason(entry))
     if not details:
@@ -180,7 +180,7 @@ def _return_reason(node: Node) -> str | None:
 
 
 def _facts(part: Part) -> list[object]:
-    """What tells a transfer from another where the bank names neither. Stored names are made of it: it never changes."""
+    """The identity of a transfer for which the bank gives none. Stored ids are derived from it, so it must not change."""
     said = (part.end_to_end_id, part.bank_reference, part.structured, part.unstructured)
     return [part.amount_minor, *said, part.other_name, part.other_iban, part.return_reason]
 

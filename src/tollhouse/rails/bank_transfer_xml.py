@@ -1,4 +1,4 @@
-"""Reading XML that a stranger may have written: no document type, no entities, bounded in size, depth and text."""
+"""Reading untrusted XML: no document type, no entities, limits of size, depth and text."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,11 @@ TEXT_CHARS_MAX = 500
 
 
 class UnreadableStatementError(ValueError):
-    """The file is no statement that can be taken; the sentence says why. Nothing was taken of it."""
+    """The file is not a valid statement; the text says why. Nothing was imported."""
 
 
 class Node:
-    """An element, and what is below it by plain names: `Refs/EndToEndId`. All names are of one namespace."""
+    """An element, with its descendants by paths of plain names: `Refs/EndToEndId`. All names are of one namespace."""
 
     __slots__ = ("_element", "_space")
 
@@ -23,7 +23,7 @@ class Node:
         self._space = space
 
     def all(self, path: str) -> Iterator["Node"]:
-        """Every element at this path, in their order."""
+        """Every element at this path, in order."""
         steps = "/".join(f"{{{self._space}}}{name}" for name in path.split("/"))
         for element in self._element.findall(steps):
             yield Node(element, self._space)
@@ -33,7 +33,7 @@ class Node:
         return next(self.all(path), None)
 
     def text(self, *paths: str) -> str | None:
-        """The text at the first of these paths that has one: printable, on one line, cut where no bank would go on."""
+        """The text at the first of these paths that has one: printable, on one line, cut at the limit of the standard."""
         for path in paths:
             found = self.one(path)
             words = found.own_text() if found is not None else ""
@@ -42,7 +42,7 @@ class Node:
         return None
 
     def own_text(self) -> str:
-        """The text of the element itself, the same way."""
+        """The text of the element itself, cleaned the same way."""
         shown = "".join(char if char.isprintable() else " " for char in self._element.text or "")
         return " ".join(shown.split())[:TEXT_CHARS_MAX]
 
@@ -53,10 +53,10 @@ class Node:
 
 
 def parse(raw: bytes) -> tuple[str, Node]:
-    """The namespace of the document, and its root. Raises `UnreadableStatementError`."""
+    """The namespace of the document and its root. Raises `UnreadableStatementError`."""
     if len(raw) > DOCUMENT_BYTES_MAX:
         raise UnreadableStatementError(f"The file has more than {DOCUMENT_BYTES_MAX // 1024 // 1024} MiB.")
-    # Entities stay unresolved, and nothing is fetched; depth, text and growth have the library's own bounds.
+    # Entities are not resolved and nothing is fetched; the library limits depth, text and expansion.
     parser = etree.XMLParser(
         resolve_entities=False,
         no_network=True,
@@ -70,7 +70,7 @@ def parse(raw: bytes) -> tuple[str, Node]:
         root = etree.fromstring(raw, parser)
     except etree.XMLSyntaxError as error:
         raise UnreadableStatementError(f"The file is not well-formed XML: {error.msg}.") from None
-    except ValueError:  # text where bytes were declared otherwise
+    except ValueError:  # the declared encoding does not match
         raise UnreadableStatementError("The file is not well-formed XML.") from None
     if root.getroottree().docinfo.internalDTD is not None:
         raise UnreadableStatementError("The file has a document type, which no statement has.")

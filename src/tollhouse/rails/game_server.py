@@ -1,11 +1,11 @@
-"""An operator's game server: a grant is a signed POST, and its answer one of three.
+"""An operator's game server: a grant is a signed POST request, answered in one of three ways.
 
 The headers are `X-Grant-Timestamp` (Unix seconds) and `X-Grant-Signature`, the lowercase hex HMAC-SHA256 over the
-timestamp, a dot and the raw body. A grant that was answered with nothing certain is sent again under the same
-`fulfillment_id`: the server must deliver it once, and answer the second time as it did the first.
+timestamp, a dot and the raw body. A grant without a definite response is sent again with the same
+`fulfillment_id`: the server must deliver it once and repeat its first response.
 
-A 2xx with a `reference` says that it is delivered, all of it or `delivered_quantity`. A 4xx with an `error` says that it
-never will be. Everything else says nothing: so do 401, 408, 425 and 429, which speak of the request and not of the order.
+A 2xx with a `reference` means delivered, completely or `delivered_quantity`. A 4xx with an `error` means that it is
+rejected permanently. Everything else is unknown, also 401, 408, 425 and 429, which concern the request, not the order.
 """
 
 import hashlib
@@ -40,20 +40,20 @@ class Refused(Struct, frozen=True):
 
 
 async def grant(outbound: Outbound, url: str, secret: bytes, order: GrantOrder, now: datetime) -> GrantAnswer:
-    """Ask a game server to deliver; called with no transaction open."""
+    """Send a grant to a game server; called without an open transaction."""
     body = ENCODER.encode(order)
     headers = {"Content-Type": "application/json", "User-Agent": USER_AGENT, **signed(secret, int(now.timestamp()), body)}
     return read(await outbound.post(url, body, headers, keep_body=True), order.quantity)
 
 
 def signed(secret: bytes, at: int, body: bytes) -> dict[str, str]:
-    """The headers that prove who asks, and when."""
+    """The timestamp and signature headers."""
     signature = hmac.new(secret, b"%d." % at + body, hashlib.sha256).hexdigest()
     return {"X-Grant-Timestamp": str(at), "X-Grant-Signature": signature}
 
 
 def read(outcome: Outcome, ordered: int) -> GrantAnswer:
-    """What an answer says of an order of so many."""
+    """The outcome of a response for an order of this quantity."""
     status = outcome.http_status or 0
     try:
         if outcome.succeeded:

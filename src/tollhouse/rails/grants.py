@@ -1,4 +1,4 @@
-"""The seam to whoever delivers into a game: what is ordered, and the three answers there are."""
+"""The interface to game servers: what is ordered, and the three outcomes."""
 
 from typing import Any, Literal
 from uuid import UUID
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class GrantOrder(Struct, frozen=True, kw_only=True):
-    """What a player shall get. Its id is our reference there, so that asking twice delivers it once."""
+    """An order of in-game currency. The id is an idempotency key: a repeated grant is delivered once."""
 
     fulfillment_id: UUID
     product_id: str
@@ -18,9 +18,9 @@ class GrantOrder(Struct, frozen=True, kw_only=True):
 
 
 class GrantAnswer(Struct, frozen=True, kw_only=True):
-    """What became of asking. `unknown` (a timeout, a broken line, nonsense) is no refusal: it is asked again, as the same.
+    """The outcome of a grant. `unknown` (timeout, lost connection, invalid response) is not a rejection: it is sent again.
 
-    Granted has a reference and how much of it was delivered, which may be less than was ordered; refused has a code.
+    `granted` has a reference and the delivered quantity, which may be lower than ordered; `refused` has a code.
     """
 
     outcome: Literal["granted", "refused", "unknown"]

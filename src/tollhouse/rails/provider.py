@@ -1,4 +1,4 @@
-"""The seam to a provider: what is asked of a rail, and what it reports. Stateless; all state is in our rows."""
+"""The interface of a rail: requests to it and what it reports. Rails are stateless; all state is in the database."""
 
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -15,14 +15,14 @@ RailError = Literal["provider_not_configured", "provider_down"]
 
 
 class Health(Struct, frozen=True):
-    """Whether a rail can be used now, and why not."""
+    """Whether a rail is available, with the reason if not."""
 
     available: bool
     reason: RailError | None = None
 
 
 class Attempt(Struct, frozen=True):
-    """A customer's attempt to pay. Its id is our reference at the provider, so that asking twice starts it once."""
+    """A customer's payment attempt. Its id is the idempotency key: a repeated start starts it once."""
 
     id: UUID
     method_id: str
@@ -31,9 +31,9 @@ class Attempt(Struct, frozen=True):
 
 
 class Instructions(Struct, frozen=True):
-    """What the customer is told. `reference` finds the attempt again in whatever the rail observes.
+    """What the customer sees. Observations of the rail refer to the attempt by `reference`.
 
-    `holder` and `bic` belong to an address that is a bank account.
+    `holder` and `bic` are set if the address is a bank account.
     """
 
     reference: str
@@ -46,19 +46,19 @@ class Instructions(Struct, frozen=True):
 
 
 class Payer(Struct, frozen=True):
-    """Who paid: the account or address that money came from, as the rail writes it, and whose it is."""
+    """The payer's account or address as the rail writes it, and its holder."""
 
     account: str
     name: str | None = None
 
 
 class Observation(Struct, frozen=True, kw_only=True):
-    """What a rail saw happen to the attempt of this reference. Repeats and stragglers are expected, and change nothing.
+    """What a rail observed for the attempt of this reference. Repeated and late observations change nothing.
 
-    `seen`: money is on its way and may still not come; `vanished`: it will not; `confirmed`: it is there for good;
-    `failed`: the attempt was declined. `external_ref` is the rail's own name of the transfer or callback: two observations
-    with the same one and the same outcome are one. No currency: that of the attempt.
-    `payer`: the account that the money came from, where the rail knows it.
+    `seen`: money is on its way and may not arrive; `vanished`: it will not arrive; `confirmed`: it has arrived finally;
+    `failed`: the attempt was declined. `external_ref` is the rail's id of the transfer or callback: observations with the
+    same one and the same outcome are duplicates. The currency is that of the attempt.
+    `payer` is the account that the money came from, if known.
     """
 
     reference: str
@@ -73,7 +73,7 @@ class Observation(Struct, frozen=True, kw_only=True):
 
 
 class RefundOrder(Struct, frozen=True):
-    """Money to give back. Its id is our reference at the provider, so that asking twice gives it back once."""
+    """A refund order. Its id is the idempotency key: a repeated order is paid once."""
 
     id: UUID
     reference: str
@@ -85,7 +85,7 @@ class RefundOrder(Struct, frozen=True):
 
 
 class Submission(Struct, frozen=True):
-    """What became of handing an order in. `unknown` (a timeout, a broken line) is not a refusal: it never frees funds."""
+    """The outcome of submitting an order. `unknown` (timeout, lost connection) is not a rejection and never frees funds."""
 
     outcome: Literal["accepted", "rejected", "unknown"]
     provider_reference: str | None = None
@@ -93,14 +93,14 @@ class Submission(Struct, frozen=True):
 
 
 class RefundState(Struct, frozen=True):
-    """What the provider says of an order that it has accepted."""
+    """The state of an accepted order at the provider."""
 
     outcome: Literal["pending", "succeeded", "failed"]
     failure_code: RefundError | None = None
 
 
 class PayoutOrder(Struct, frozen=True):
-    """Money to send out. Its id is our reference at the provider, so that asking twice sends it once."""
+    """A withdrawal order. Its id is the idempotency key: a repeated order is sent once."""
 
     id: UUID
     method_id: str
@@ -112,10 +112,10 @@ class PayoutOrder(Struct, frozen=True):
 
 
 class PayoutState(Struct, frozen=True):
-    """What the provider says of an order that we handed in, or tried to.
+    """The state of a submitted order at the provider.
 
-    `absent`: it never got it, for sure, and nothing of ours is on its way there; `unknown`: it cannot tell now.
-    `network_fee_minor` is what it really took for the way, where that is not what the method says.
+    `absent`: the provider does not have it, for certain; `unknown`: it cannot tell now.
+    `network_fee_minor` is the actual network fee if it differs from that of the method.
     """
 
     outcome: Literal["absent", "unknown", "pending", "succeeded", "failed"]
@@ -129,42 +129,42 @@ class Provider(Protocol):
 
     @property
     def name(self) -> str:
-        """The name its ledger account carries."""
+        """The name in its ledger account."""
         ...
 
     @property
     def mode(self) -> Mode:
-        """The environment it works in."""
+        """The mode it works in."""
         ...
 
     def health(self) -> Health:
-        """Whether its methods are available now."""
+        """Whether its methods are available."""
         ...
 
     async def start_payment(self, attempt: Attempt) -> Instructions:
-        """Begin an attempt; the same id begins it once. Called with no transaction open."""
+        """Start an attempt, once per id. Called without an open transaction."""
         ...
 
     def receiver_error(self, receiver: str) -> str | None:
-        """Why money cannot go to this receiver, in a sentence; None where it can."""
+        """Why money cannot be sent to this receiver, as a sentence; None if it can."""
         ...
 
     def account_of(self, receiver: str) -> str:
-        """The receiver as the rail writes it: two that are spelt otherwise are the same account."""
+        """The receiver in normal form: different spellings of one account are equal."""
         ...
 
     async def refund(self, order: RefundOrder) -> Submission:
-        """Hand a refund in; the same id is given back once. Called with no transaction open."""
+        """Submit a refund, once per id. Called without an open transaction."""
         ...
 
     async def refund_state(self, order: RefundOrder, now: datetime) -> RefundState:
-        """What became of a refund that was accepted. Called with no transaction open."""
+        """The state of an accepted refund. Called without an open transaction."""
         ...
 
     async def payout(self, order: PayoutOrder) -> Submission:
-        """Hand a withdrawal in; the same id is sent once. Called with no transaction open."""
+        """Submit a withdrawal, once per id. Called without an open transaction."""
         ...
 
     async def payout_state(self, order: PayoutOrder, now: datetime) -> PayoutState:
-        """What became of a withdrawal that was handed in, or may have been. Called with no transaction open."""
+        """The state of a withdrawal that was or may have been submitted. Called without an open transaction."""
         ...

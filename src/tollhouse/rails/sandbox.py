@@ -1,4 +1,4 @@
-"""The sandbox: the rail of test mode. No money exists here; the simulator plays the customer and the bank."""
+"""The sandbox: the rail of test mode. There is no real money; the simulator acts as customer and bank."""
 
 from datetime import datetime, timedelta
 
@@ -19,40 +19,40 @@ REFUND_TAKES = timedelta(seconds=1)
 PAYOUT_TAKES = timedelta(seconds=4)
 RECEIVER_CHARS_MAX = 256
 MAGIC_DIGITS = 10_000
-"""The last four digits of an amount in minor units say what becomes of the payment."""
+"""The last four digits of an amount in minor units determine the outcome of the payment."""
 
 PAYER = "sandbox-payer"
-"""The account that every test payment comes from."""
+"""The account of every test payer."""
 
 INVALID_RECEIVER, DECLINING_RECEIVER, FAILING_RECEIVER, STUCK_RECEIVER = (
     f"sandbox-{what}" for what in ("invalid", "declined", "fails", "stuck")
 )
-"""Receivers that nobody can pay: refused when they are named, when the order is handed in, later, or never."""
+"""Receivers that cannot be paid: rejected on validation, on submission, later, or never answered."""
 
 DECLINED, WITHOUT_FUNDS, THEN_CHARGEBACK, SLOW, UNDERPAID, REFUND_FAILS = 2, 9995, 259, 77, 4040, 5150
 
 
 def magic(amount_minor: int) -> int:
-    """The digits that may mean something."""
+    """The last four digits of an amount."""
     return amount_minor % MAGIC_DIGITS
 
 
 class Sandbox:
-    """Always there in test mode, never in live."""
+    """Available in test mode only."""
 
     name = "sandbox"
     mode: Mode = "test"
 
     def health(self) -> Health:
-        """The sandbox cannot be down."""
+        """Always available."""
         return Health(available=True)
 
     async def start_payment(self, attempt: Attempt) -> Instructions:
-        """The attempt's id is all the reference it needs."""
+        """The attempt's id is the reference."""
         return Instructions(reference=str(attempt.id), words=WORDS)
 
     def receiver_error(self, receiver: str) -> str | None:
-        """A receiver must be readable."""
+        """The receiver must be readable."""
         if receiver == INVALID_RECEIVER:
             return "This must be another receiver: the sandbox always refuses this one."
         if 1 <= len(receiver) <= RECEIVER_CHARS_MAX and receiver.isprintable():
@@ -60,7 +60,7 @@ class Sandbox:
         return "This must be 1 to 256 printable characters long."
 
     def account_of(self, receiver: str) -> str:
-        """Without spaces around it."""
+        """Without surrounding spaces."""
         return receiver.strip() or receiver
 
     async def refund(self, order: RefundOrder) -> Submission:
@@ -68,7 +68,7 @@ class Sandbox:
         return Submission("accepted", f"sandbox-{order.id}")
 
     async def refund_state(self, order: RefundOrder, now: datetime) -> RefundState:
-        """Succeeded after a second, but for the amount that fails."""
+        """Succeeded after a second, except for the amount that fails."""
         if now < order.ordered_at + REFUND_TAKES:
             return RefundState("pending")
         if REFUND_FAILS in {magic(order.payment_minor), magic(order.amount_minor)}:
@@ -76,7 +76,7 @@ class Sandbox:
         return RefundState("succeeded")
 
     async def payout(self, order: PayoutOrder) -> Submission:
-        """Every order is accepted, but for two receivers: one declines, of the other nothing is heard."""
+        """Every order is accepted, except for two receivers: one declines, one never answers."""
         if order.receiver == DECLINING_RECEIVER:
             return Submission("rejected", failure_code="receiver_invalid")
         if order.receiver == STUCK_RECEIVER:
@@ -84,7 +84,7 @@ class Sandbox:
         return Submission("accepted", f"sandbox-{order.id}")
 
     async def payout_state(self, order: PayoutOrder, now: datetime) -> PayoutState:
-        """Succeeded four seconds after it was asked for, but for the receivers that say otherwise."""
+        """Succeeded after four seconds, except for the test receivers."""
         if order.receiver == STUCK_RECEIVER:
             return PayoutState("unknown")
         if now < order.ordered_at + PAYOUT_TAKES:

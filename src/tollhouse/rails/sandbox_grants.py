@@ -1,14 +1,14 @@
-"""The game server of test mode: delivers to everybody but a few players, whose names say what becomes of it."""
+"""The game server of test mode: delivers to every player except those whose names determine the outcome."""
 
 from tollhouse.rails.grants import UNKNOWN, GrantAnswer, GrantOrder
 
 REFUSED = {"unknown": "unknown_player", "banned": "player_banned", "out-of-stock": "out_of_stock"}
 PARTIAL, STUCK = "partial", "stuck"
-"""The player who gets half of it, rounded up; the one of whom nothing is ever heard."""
+"""The player who gets half, rounded up; the player whose grant is never answered."""
 
 
 def grant(order: GrantOrder) -> GrantAnswer:
-    """What the sandbox answers."""
+    """The outcome in the sandbox."""
     player = order.recipient.get("player_id")
     if player == STUCK:
         return UNKNOWN
@@ -18,5 +18,5 @@ def grant(order: GrantOrder) -> GrantAnswer:
 
 
 def granted(order: GrantOrder, quantity: int) -> GrantAnswer:
-    """So much of it was delivered."""
+    """This quantity was delivered."""
     return GrantAnswer(outcome="granted", reference=f"sandbox-{order.fulfillment_id}", delivered_quantity=quantity)
