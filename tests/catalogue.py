@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -18,18 +19,22 @@ FORM = re.compile(r"[A-Z]-[1-9][0-9]*")
 
 def missing(prefix: str) -> list[str]:
     """The numbers of this chapter that no `@pytest.mark.covers(...)` names, in order."""
-    named = set(covered())
-    return [number for part in NUMBERS[prefix] for n in part if (number := f"{prefix}-{n}") not in named]
+    return [number for part in NUMBERS[prefix] for n in part if (number := f"{prefix}-{n}") not in covered()]
 
 
 def strays() -> list[str]:
     """What tests name although there is no such number."""
     known = {f"{prefix}-{n}" for prefix, parts in NUMBERS.items() for part in parts for n in part}
-    return sorted(number for number in set(covered()) - known if number[0] in NUMBERS or not FORM.fullmatch(number))
+    return sorted(number for number in covered() - known if number[0] in NUMBERS or not FORM.fullmatch(number))
 
 
-def covered() -> Iterator[str]:
-    """Every number that a test names, as often as it does."""
+@cache
+def covered() -> frozenset[str]:
+    """Every number that a test names."""
+    return frozenset(_covered())
+
+
+def _covered() -> Iterator[str]:
     for path in sorted(HERE.glob("**/*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "covers":
